@@ -1,0 +1,102 @@
+"""Kafka's own constants and its 64-bit arithmetic.
+
+Sources: the message schemas (`clients/src/main/resources/common/message`), `Errors.java`,
+`RecordBatch.java`. Names are Kafka's.
+"""
+
+from enum import IntEnum
+from typing import Final
+
+NO_TIMESTAMP: Final = -1
+"""The timestamp that means "none" (KIP-32); brokers never range-check it."""
+
+LONG_MAX: Final = 2**63 - 1
+LONG_MIN: Final = -(2**63)
+
+
+def wrap64(value: int) -> int:
+    """`value` as Java's `long` would hold it: the low 64 bits, two's complement."""
+    return ((value + 2**63) & (2**64 - 1)) - 2**63
+
+
+class ApiKey(IntEnum):
+    """The API keys that some part of tsproxy treats by name (`ApiKeys.java`)."""
+
+    PRODUCE = 0
+    FETCH = 1
+    METADATA = 3
+    FIND_COORDINATOR = 10
+    SASL_HANDSHAKE = 17
+    API_VERSIONS = 18
+    SASL_AUTHENTICATE = 36
+    DESCRIBE_QUORUM = 55
+    DESCRIBE_CLUSTER = 60
+    SHARE_FETCH = 78
+    SHARE_ACKNOWLEDGE = 79
+
+
+class ErrorCode(IntEnum):
+    """The error codes that tsproxy reads or gives (`Errors.java`)."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    CORRUPT_MESSAGE = 2
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    MESSAGE_TOO_LARGE = 10
+    INVALID_TOPIC_EXCEPTION = 17
+    RECORD_LIST_TOO_LARGE = 18
+    NOT_ENOUGH_REPLICAS = 19
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+    INVALID_REQUIRED_ACKS = 21
+    TOPIC_AUTHORIZATION_FAILED = 29
+    INVALID_TIMESTAMP = 32
+    UNSUPPORTED_SASL_MECHANISM = 33
+    ILLEGAL_SASL_STATE = 34
+    UNSUPPORTED_VERSION = 35
+    INVALID_REQUEST = 42
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    INVALID_PRODUCER_EPOCH = 47
+    KAFKA_STORAGE_ERROR = 56
+    SASL_AUTHENTICATION_FAILED = 58
+    UNSUPPORTED_COMPRESSION_TYPE = 76
+    INVALID_RECORD = 87
+
+    @property
+    def is_retriable(self) -> bool:
+        """True where Kafka's Java producer sends the batch again (`RetriableException`)."""
+        return self in _RETRIABLE
+
+
+_RETRIABLE: Final = frozenset(
+    {
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        # Not a RetriableException, but an idempotent producer renumbers the batch and sends it again.
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    }
+)
+
+
+class TimestampType(IntEnum):
+    """Attribute bit 3 of a batch, and the topic's `message.timestamp.type`."""
+
+    CREATE_TIME = 0
+    LOG_APPEND_TIME = 1
+
+
+class Codec(IntEnum):
+    """Attribute bits 0-2 of a batch. 5, 6 and 7 name no codec."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4

@@ -1,0 +1,73 @@
+"""What became of one batch of one ProduceRequest: the fact that the decision log is made of."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.records import BatchFacts
+from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
+
+
+class VerdictName(StrEnum):
+    """How it ended. `rejected` is ours; the others are known when the broker's answer has passed."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    BROKER_REJECTED = "broker_rejected"
+    REPAIRED = "repaired"
+    UNCONFIRMED = "unconfirmed"
+    """Forwarded, but no answer will tell: acks=0, or the connection ended first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Who is at the other end of a client connection, as far as it has shown itself."""
+
+    listener: str
+    client_address: str
+    client_port: int
+    client_id: str | None = None
+    principal: str | None = None
+    client_software: str | None = None
+    """`name/version` from ApiVersions v3+ (KIP-511)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """One record that was refused: position in the batch, and its timestamp in ms where known."""
+
+    batch_index: int
+    timestamp_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One batch for one partition, who sent it, and how it ended.
+
+    `now_ms` is the proxy's clock when the request was whole: the clock it was judged by.
+    `culprits` is empty and `bad_records` 0 for a batch that ended `accepted` or `unconfirmed`.
+    Where the batch as a whole was at fault, `bad_records` counts all its records.
+    `is_final` is False where the producer will send the same records again by itself (retriable
+    errors of the broker), so that totals can tell refusals from repetitions.
+    """
+
+    now_ms: int
+    peer: Peer
+    api_version: int
+    correlation_id: int
+    acks: int
+    transactional_id: str | None
+    topic: str
+    partition: int
+    batch: BatchFacts
+    verdict: VerdictName
+    limits: TopicLimits | None
+    """None where the topic's limits were not known yet: the broker judged alone."""
+    rule: str | None = None
+    reason: Reason | None = None
+    unit_guess: UnitGuess | None = None
+    error_code: int = ErrorCode.NONE
+    error_message: str | None = None
+    culprits: tuple[Culprit, ...] = ()
+    bad_records: int = 0
+    is_final: bool = True

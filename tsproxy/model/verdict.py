@@ -1,0 +1,93 @@
+"""What a rule may answer about one batch, and what it is told to judge by.
+
+Sources: KIP-32, KIP-467 (record errors), KIP-937 (limits before and after).
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tsproxy.model.kafka import ErrorCode, TimestampType
+
+
+class Reason(StrEnum):
+    """Why records were refused: a closed list, part of the decision log's schema."""
+
+    TOO_FAR_AHEAD = "too_far_ahead"
+    TOO_OLD = "too_old"
+    NEGATIVE = "negative"
+    MISSING = "missing"
+    BAD_RECORD = "bad_record"
+    TYPE_MISMATCH = "type_mismatch"
+    HEADER_MISMATCH = "header_mismatch"
+    OTHER = "other"
+    """The broker refused for a reason that is not about timestamps; the error code says which."""
+
+
+class UnitGuess(StrEnum):
+    """The one reading of a refused value that lands within a year of the clock."""
+
+    SECONDS = "seconds"
+    MICROSECONDS = "microseconds"
+    NANOSECONDS = "nanoseconds"
+    TICKS_100NS = "ticks_100ns"
+    ZERO = "zero"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLimits:
+    """A topic's own configuration, as far as it decides about timestamps and sizes.
+
+    `before_max_ms` and `after_max_ms` are None where they are unlimited (Long.MAX_VALUE).
+    """
+
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME
+    before_max_ms: int | None = None
+    after_max_ms: int | None = None
+    max_message_bytes: int = 1_048_588
+    is_compacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordError:
+    """One culprit of a refused batch (KIP-467): its position in the batch from 0, and why."""
+
+    batch_index: int
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One record that broke a rule: position, absolute timestamp in ms, reason, the broker's text."""
+
+    batch_index: int
+    timestamp_ms: int
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """The batch may go to the broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """The batch must not reach the broker; the client is told what a broker would tell.
+
+    `violations` is empty where the batch as a whole is at fault (structure, size); `reason` then
+    stands for all its records. `error_message` is None where a broker sends no text.
+    """
+
+    error_code: ErrorCode
+    error_message: str | None
+    reason: Reason
+    violations: tuple[Violation, ...] = ()
+    detail: str | None = None
+    """Our own words for logs where the broker's answer carries no text."""
+
+    @property
+    def record_errors(self) -> tuple[RecordError, ...]:
+        return tuple(RecordError(v.batch_index, v.message) for v in self.violations)
+
+
+Verdict = Accept | Reject

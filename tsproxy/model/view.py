@@ -1,0 +1,55 @@
+"""What a session knows of the world around it: one frozen snapshot, replaced as a whole.
+
+The shell builds a new one whenever a topic's limits, a broker or the configuration changes, and
+hands it to every session; a session never asks for anything.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from tsproxy.model.verdict import TopicLimits
+
+
+class Mode(StrEnum):
+    """What is done with a verdict: refuse, only tell, or not even look."""
+
+    ENFORCE = "enforce"
+    AUDIT = "audit"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A host and port as clients are told them."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """Bounds of one connection; sizes in bytes (`limits:` of the configuration)."""
+
+    produce_frame: int = 100 * 1024 * 1024
+    other_frame: int = 8 * 1024 * 1024
+    share_answer: int = 100 * 1024 * 1024
+    in_flight_requests: int = 1000
+    decompressed_batch: int = 256 * 1024 * 1024
+    records_per_batch: int = 1_000_000
+    culprits_listed: int = 10_000
+    zstd_window: int = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """`topics`: limits by topic name, absent where not known yet. `endpoints`: by node id, absent
+    where the proxy does not listen for that node (an answer that names it fails closed)."""
+
+    endpoints: Mapping[int, Endpoint] = field(default_factory=lambda: MappingProxyType({}))
+    topics: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
+    limits: SessionLimits = SessionLimits()
+    mode: Mode = Mode.ENFORCE
+    broker_needs_sasl: bool = False
+    """True where nothing may be judged before the broker has accepted the peer."""

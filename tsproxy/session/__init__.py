@@ -1,0 +1,14 @@
+"""The sans-IO machine of one client connection and its broker connection.
+
+`Session` turns (bytes, now_ms) into a list of effects and is the one definition of what the proxy
+does on the wire. It reads no clock, opens no socket, logs nothing.
+
+Public face (all return `list[Effect]`):
+
+    session = Session(peer, view)
+    session.client_bytes(data, now_ms)     bytes came from the client
+    session.broker_bytes(data, now_ms)     bytes came from the broker
+    session.client_closed(now_ms)          the client's side ended (EOF or error)
+    session.broker_closed(now_ms)          the broker's side ended
+    session.view = new_view                between two calls: limits, brokers or mode changed
+"""

@@ -1,0 +1,97 @@
+"""What a session wants done: the only way anything leaves the core.
+
+The shell performs effects in their order. A session yields nothing after `CloseSession`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tsproxy.model.outcome import Outcome
+
+
+class CloseReason(StrEnum):
+    """Why a session ended by its own will; the label of a metric, so a closed list."""
+
+    NOT_KAFKA = "not_kafka"
+    BAD_FRAME = "bad_frame"
+    FRAME_TOO_LARGE = "frame_too_large"
+    UNSUPPORTED_REQUEST = "unsupported_request"
+    ACKS_ZERO_REJECTED = "acks_zero_rejected"
+    ADDRESS_UNMAPPED = "address_unmapped"
+    BAD_ANSWER = "bad_answer"
+    TOO_MANY_IN_FLIGHT = "too_many_in_flight"
+    PEER_CLOSED = "peer_closed"
+    INTERNAL_ERROR = "internal_error"
+
+
+@dataclass(frozen=True, slots=True)
+class SendToBroker:
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SendToClient:
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PauseClient:
+    """Stop reading from the client until `ResumeClient`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeClient:
+    """Read from the client again."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSession:
+    """Flush what was sent, then close both connections. `text` is for the operators' log."""
+
+    reason: CloseReason
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """One batch has ended: book it in the decision log."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something an operator may want to see: a `snake_case_past_tense` event and its facts."""
+
+    event: str
+    facts: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicWanted:
+    """A producer writes to a topic whose limits the view does not hold."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeWanted:
+    """An answer named a node that the view has no endpoint for (host and port are the broker's own)."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+Effect = (
+    SendToBroker
+    | SendToClient
+    | PauseClient
+    | ResumeClient
+    | CloseSession
+    | Emit
+    | Note
+    | TopicWanted
+    | NodeWanted
+)
