@@ -1,0 +1,30 @@
+"""`python -m tsproxy.decisions json|spark|markdown`: the schema in one of its forms, to stdout.
+
+The table in docs/decision-log.md is the third one's output.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tsproxy.decisions.schema import json_schema, markdown_table, spark_ddl
+
+FORMS: Final[Mapping[str, Callable[[], str]]] = {
+    "json": lambda: json.dumps(json_schema(), indent=2) + "\n",
+    "spark": lambda: spark_ddl() + "\n",
+    "markdown": markdown_table,
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code: 0, or 2 for a form that does not exist."""
+    if len(arguments) != 1 or arguments[0] not in FORMS:
+        sys.stderr.write(f"usage: python -m tsproxy.decisions {'|'.join(FORMS)}\n")
+        return 2
+    sys.stdout.write(FORMS[arguments[0]]())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,162 @@
+"""Outcomes and facts to the plain dicts that become lines, without their envelope.
+
+Pure functions. Every int is saturated to int64 (Spark marks a whole line corrupt for one larger int),
+every text a client chose is bounded, a null is left out.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from tsproxy.decisions.drift import drift_ms
+from tsproxy.decisions.fields import LifecycleKind
+from tsproxy.decisions.text import NAME_CHARS, bounded
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, TimestampType
+from tsproxy.model.outcome import Outcome, VerdictName
+from tsproxy.model.verdict import TopicLimits
+
+Event = dict[str, object]
+"""One line of the log before encoding: str, int, bool, lists of these, and `facts` as a mapping."""
+
+CULPRITS_LISTED: Final = 20
+_MESSAGE_CHARS: Final = 1_000
+_TIMESTAMP_TYPE_NAMES: Final = MappingProxyType(
+    {TimestampType.CREATE_TIME: "CreateTime", TimestampType.LOG_APPEND_TIME: "LogAppendTime"}
+)
+
+EXEMPLARY: Final = frozenset({VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictName.REPAIRED})
+"""Verdicts worth a decision line; the others are counted only."""
+
+_REFUSED: Final = frozenset({VerdictName.REJECTED, VerdictName.BROKER_REJECTED})
+
+
+def saturated(value: int) -> int:
+    """`value` in the range of int64."""
+    return max(LONG_MIN, min(LONG_MAX, value))
+
+
+def fit(facts: Mapping[str, object]) -> Event:
+    """`facts` without nulls, ints saturated, texts bounded: every field that has no rule of its own."""
+    event: Event = {}
+    for name, value in facts.items():
+        match value:
+            case None:
+                continue
+            case bool():
+                event[name] = value
+            case int():
+                event[name] = saturated(int(value))
+            case str():
+                event[name] = bounded(str(value), _MESSAGE_CHARS if name == "error_message" else NAME_CHARS)
+            case _:
+                event[name] = value
+    return event
+
+
+def collateral_records(outcome: Outcome) -> int:
+    """Good records that were refused because they shared a batch with bad ones."""
+    if outcome.verdict not in _REFUSED:
+        return 0
+    return max(0, outcome.batch.records - outcome.bad_records)
+
+
+def culprit_times_ms(outcome: Outcome) -> list[int]:
+    """Timestamps at fault, where known; -1 is not a time (KIP-32), so it is not among them."""
+    return [c.timestamp_ms for c in outcome.culprits if c.timestamp_ms not in (None, NO_TIMESTAMP)]
+
+
+def drift_range_ms(outcome: Outcome) -> tuple[int, int] | None:
+    """Smallest and largest drift of the records at fault, or of the whole batch where none is named.
+
+    None where no such record carries a time.
+    """
+    if outcome.culprits:
+        times = culprit_times_ms(outcome)
+        span = (min(times), max(times)) if times else None
+    else:
+        span = batch_span_ms(outcome)
+    if span is None:
+        return None
+    return drift_ms(span[0], outcome.now_ms), drift_ms(span[1], outcome.now_ms)
+
+
+def batch_span_ms(outcome: Outcome) -> tuple[int, int] | None:
+    """Smallest and largest timestamp of the batch; None where no record carries one."""
+    low, high = outcome.batch.min_timestamp_ms, outcome.batch.max_timestamp_ms
+    return None if low is None or high is None else (low, high)
+
+
+def decision(outcome: Outcome, suppressed: int) -> Event:
+    """One refused or repaired batch, with up to 20 of its culprits."""
+    peer, batch, listed = outcome.peer, outcome.batch, outcome.culprits[:CULPRITS_LISTED]
+    times = culprit_times_ms(outcome)
+    drift = drift_range_ms(outcome)
+    return fit(
+        {
+            "listener": peer.listener,
+            "client_id": peer.client_id,
+            "principal": peer.principal,
+            "client_address": peer.client_address,
+            "client_port": peer.client_port,
+            "client_software": peer.client_software,
+            "topic": outcome.topic,
+            "partition": outcome.partition,
+            "api_version": outcome.api_version,
+            "correlation_id": outcome.correlation_id,
+            "acks": outcome.acks,
+            "transactional_id": outcome.transactional_id,
+            "producer_id": batch.producer_id,
+            "producer_epoch": batch.producer_epoch,
+            "magic": batch.magic,
+            "codec": batch.codec,
+            "batch_bytes": batch.batch_bytes,
+            "verdict": outcome.verdict,
+            "rule": outcome.rule,
+            "reason": outcome.reason,
+            "unit_guess": outcome.unit_guess,
+            "error_code": outcome.error_code,
+            "error_message": outcome.error_message,
+            "is_final": outcome.is_final,
+            "records": batch.records,
+            "bad_records": outcome.bad_records,
+            "collateral_records": collateral_records(outcome),
+            "now_ms": outcome.now_ms,
+            "bad_index": [saturated(c.batch_index) for c in listed],
+            "bad_index_truncated": True if len(outcome.culprits) > CULPRITS_LISTED else None,
+            "bad_ts": [saturated(c.timestamp_ms) for c in listed if c.timestamp_ms is not None],
+            "bad_ts_min": min(times, default=None),
+            "bad_ts_max": max(times, default=None),
+            "drift_min_ms": drift[0] if drift else None,
+            "drift_max_ms": drift[1] if drift else None,
+            "suppressed": suppressed,
+            "limits_known": outcome.limits is not None,
+            **_limits(outcome.limits),
+        }
+    )
+
+
+def lifecycle(kind: LifecycleKind, facts: Mapping[str, object]) -> Event:
+    """Something that happened to the proxy. `facts` must be plain JSON values and hold no secret."""
+    return {"kind": kind.value, **({"facts": dict(facts)} if facts else {})}
+
+
+def topic_limits(topic: str, limits: TopicLimits) -> Event:
+    """The limits a topic was seen to have."""
+    return fit(
+        {
+            "kind": LifecycleKind.LIMITS,
+            "topic": topic,
+            "max_message_bytes": limits.max_message_bytes,
+            **_limits(limits),
+        }
+    )
+
+
+def _limits(limits: TopicLimits | None) -> dict[str, object]:
+    if limits is None:
+        return {}
+    return {
+        "timestamp_type": _TIMESTAMP_TYPE_NAMES[limits.timestamp_type],
+        "before_max_ms": limits.before_max_ms,
+        "after_max_ms": limits.after_max_ms,
+    }

@@ -1,0 +1,86 @@
+"""Which refused batches get a line of their own: a few a key, and a ceiling for all keys together.
+
+Two token buckets in integer milliseconds of credit. A bucket holds `burst` lines and earns one every
+`refill_ms`; a line costs one from its key's bucket and one from the common one. The clock is given;
+it may stand still or step back, which earns nothing.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most `burst` lines at once, then one every `refill_ms`."""
+
+    burst: int
+    refill_ms: int
+
+    @property
+    def full_ms(self) -> int:
+        """The credit of a full bucket."""
+        return self.burst * self.refill_ms
+
+
+PER_KEY: Final = Rate(burst=5, refill_ms=30_000)
+TOGETHER: Final = Rate(burst=200, refill_ms=100)
+"""Ten lines a second: under a storm about 8 KB/s of log, whatever the number of clients."""
+
+
+@dataclass(slots=True)
+class Bucket:
+    """Credit in ms at a moment of the clock, and how many lines it has refused since the last one."""
+
+    rate: Rate
+    credit_ms: int
+    at_ms: int
+    suppressed: int = 0
+
+    def earn(self, now_ms: int) -> None:
+        self.credit_ms = min(self.rate.full_ms, self.credit_ms + max(0, now_ms - self.at_ms))
+        self.at_ms = now_ms
+
+    @property
+    def has_one(self) -> bool:
+        return self.credit_ms >= self.rate.refill_ms
+
+    def spend(self) -> None:
+        self.credit_ms -= self.rate.refill_ms
+
+
+class Examples:
+    """Admits or suppresses one line at a time, by key."""
+
+    def __init__(self, now_ms: int, per_key: Rate = PER_KEY, together: Rate = TOGETHER) -> None:
+        self._per_key = per_key
+        self._together = Bucket(together, together.full_ms, now_ms)
+        self._buckets: dict[Hashable, Bucket] = {}
+
+    def admit(self, key: Hashable, now_ms: int) -> int | None:
+        """How many like it were suppressed since the last one, or None where this one is too."""
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = Bucket(self._per_key, self._per_key.full_ms, now_ms)
+        bucket.earn(now_ms)
+        self._together.earn(now_ms)
+        if not (bucket.has_one and self._together.has_one):
+            bucket.suppressed += 1
+            return None
+        bucket.spend()
+        self._together.spend()
+        suppressed, bucket.suppressed = bucket.suppressed, 0
+        return suppressed
+
+    def forget_idle(self, now_ms: int) -> None:
+        """Drop the buckets that would be full again: a new one is worth the same.
+
+        What such a bucket suppressed is in the counters all the same, and in the heartbeat's sum.
+        """
+        idle = [
+            key
+            for key, bucket in self._buckets.items()
+            if bucket.credit_ms + max(0, now_ms - bucket.at_ms) >= bucket.rate.full_ms
+        ]
+        for key in idle:
+            del self._buckets[key]

@@ -1,0 +1,183 @@
+"""Exact counts of every batch that ended, by who sent what where and how it ended.
+
+`book` adds, `drain` hands out one `counters` event a key and starts again from nothing: the sum over
+all events drained is the sum over all outcomes booked. The number of keys is bounded. Past the bound
+the client and the topic of a batch are folded into `other` (with `folded` true), while how it ended
+is kept, so totals by verdict and reason stay exact under any storm of names.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket, drift_ms
+from tsproxy.decisions.events import Event, batch_span_ms, collateral_records, drift_range_ms, fit
+from tsproxy.decisions.text import bounded, bounded_or_none, instant
+from tsproxy.model.outcome import Outcome, VerdictName
+from tsproxy.model.verdict import Reason, UnitGuess
+
+OTHER: Final = "other"
+MAX_KEYS: Final = 5_000
+ADDRESSES_LISTED: Final = 8
+
+
+class Key(NamedTuple):
+    """What one `counters` event is about. A tuple, because one is hashed for every batch."""
+
+    listener: str
+    topic: str
+    client_id: str | None
+    principal: str | None
+    verdict: VerdictName
+    reason: Reason | None
+    unit_guess: UnitGuess | None
+    error_code: int
+    is_final: bool
+    folded: bool | None = None
+    """True or absent, never False: the line stays short."""
+
+
+def key_of(outcome: Outcome) -> Key:
+    """The key of an outcome, its names bounded."""
+    return Key(
+        listener=outcome.peer.listener,
+        topic=bounded(outcome.topic),
+        client_id=bounded_or_none(outcome.peer.client_id),
+        principal=bounded_or_none(outcome.peer.principal),
+        verdict=outcome.verdict,
+        reason=outcome.reason,
+        unit_guess=outcome.unit_guess,
+        error_code=int(outcome.error_code),
+        is_final=outcome.is_final,
+    )
+
+
+def folded(key: Key) -> Key:
+    """The key that stands for `key` once there are too many."""
+    return key._replace(topic=OTHER, client_id=OTHER, principal=None, folded=True)
+
+
+Histogram = dict[int, list[int]]
+"""Signed bucket of `drift-v1` -> [batches, records]."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """The counts of one key over one interval."""
+
+    batches: int = 0
+    records: int = 0
+    bad_records: int = 0
+    collateral_records: int = 0
+    bytes: int = 0
+    requests: int = 0
+    first_ms: int | None = None
+    last_ms: int | None = None
+    drift_min_ms: int | None = None
+    drift_max_ms: int | None = None
+    addresses: set[str] = field(default_factory=set)
+    addresses_truncated: bool | None = None
+    ahead: Histogram = field(default_factory=dict)
+    behind: Histogram = field(default_factory=dict)
+    _last_request: tuple[str, int, int] | None = None
+
+    def add(self, outcome: Outcome) -> None:
+        self.batches += 1
+        self.records += outcome.batch.records
+        self.bad_records += outcome.bad_records
+        self.collateral_records += collateral_records(outcome)
+        self.bytes += outcome.batch.batch_bytes
+        self._add_request(outcome)
+        self.first_ms = _least(self.first_ms, outcome.now_ms)
+        self.last_ms = _greatest(self.last_ms, outcome.now_ms)
+        if (drift := drift_range_ms(outcome)) is not None:
+            self.drift_min_ms = _least(self.drift_min_ms, drift[0])
+            self.drift_max_ms = _greatest(self.drift_max_ms, drift[1])
+        if (span := batch_span_ms(outcome)) is not None:
+            _count(self.ahead, drift_ms(span[1], outcome.now_ms), outcome.batch.records)
+            _count(self.behind, drift_ms(span[0], outcome.now_ms), outcome.batch.records)
+
+    def _add_request(self, outcome: Outcome) -> None:
+        """A request's batches are booked one after the other, so remembering the last one is enough."""
+        peer = outcome.peer
+        request = (peer.client_address, peer.client_port, outcome.correlation_id)
+        if request == self._last_request:
+            return
+        self._last_request = request
+        self.requests += 1
+        if peer.client_address in self.addresses:
+            return
+        if len(self.addresses) < ADDRESSES_LISTED:
+            self.addresses.add(peer.client_address)
+        else:
+            self.addresses_truncated = True
+
+    def facts(self) -> dict[str, object]:
+        """The fields of a `counters` event that this tally knows."""
+        return {
+            "batches": self.batches,
+            "records": self.records,
+            "bad_records": self.bad_records,
+            "collateral_records": self.collateral_records,
+            "bytes": self.bytes,
+            "requests": self.requests,
+            "first_ts": instant(self.first_ms or 0),
+            "last_ts": instant(self.last_ms or 0),
+            "drift_min_ms": self.drift_min_ms,
+            "drift_max_ms": self.drift_max_ms,
+            "addresses": sorted(self.addresses),
+            "addresses_truncated": self.addresses_truncated,
+            "hist": HISTOGRAM_NAME,
+            "ahead": _rows(self.ahead),
+            "behind": _rows(self.behind),
+        }
+
+
+def _least(known: int | None, value: int) -> int:
+    return value if known is None else min(known, value)
+
+
+def _greatest(known: int | None, value: int) -> int:
+    return value if known is None else max(known, value)
+
+
+def _count(histogram: Histogram, drift: int, records: int) -> None:
+    counts = histogram.setdefault(bucket(drift), [0, 0])
+    counts[0] += 1
+    counts[1] += records
+
+
+def _rows(histogram: Histogram) -> list[list[int]]:
+    return [[index, *histogram[index]] for index in sorted(histogram)]
+
+
+class Ledger:
+    """Books outcomes, at most `max_keys` keys an interval apart from the folded ones."""
+
+    def __init__(self, max_keys: int = MAX_KEYS) -> None:
+        self._max_keys = max_keys
+        self._tallies: dict[Key, Tally] = {}
+        self.batches_folded = 0
+        """Batches of the interval whose names were folded into `other`."""
+
+    def book(self, outcome: Outcome) -> Key:
+        """Count one outcome; the key it was counted under."""
+        key = key_of(outcome)
+        tally = self._tallies.get(key)
+        if tally is None:
+            if len(self._tallies) >= self._max_keys:
+                key = folded(key)
+                self.batches_folded += 1
+            tally = self._tallies.setdefault(key, Tally())
+        tally.add(outcome)
+        return key
+
+    def drain(self, interval_start_ms: int, now_ms: int) -> list[Event]:
+        """One `counters` event a key, in the order the keys came up; the ledger is empty after it."""
+        interval = {
+            "interval_start": instant(interval_start_ms),
+            "interval_ms": max(0, now_ms - interval_start_ms),
+        }
+        events = [fit({**key._asdict(), **interval, **tally.facts()}) for key, tally in self._tallies.items()]
+        self._tallies = {}
+        self.batches_folded = 0
+        return events

@@ -1,0 +1,169 @@
+"""`DecisionLog`: everything a shell needs to keep the decision log, one finished dict a line.
+
+It owns the sequence of one boot, the ledger, the examples' rate and the intervals. It never asks for
+the time; `now_ms` comes with every call, and a batch brings the clock it was judged by.
+
+Intervals end on multiples of `interval_ms` since the epoch, so that none spans two hours or two days
+(the first one of a boot is shorter). An interval ends when a batch or a tick shows a clock past its
+end; its lines are the counters of every key, then one heartbeat, even when nothing happened: the
+heartbeats of a boot cover its whole life, and its `seq` has no gaps. Whoever reads the log can prove
+from these two facts that nothing is missing, or name what is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tsproxy.decisions.events import EXEMPLARY, Event, decision, fit, lifecycle, topic_limits
+from tsproxy.decisions.examples import Examples
+from tsproxy.decisions.fields import SCHEMA_VERSION, EventName, LifecycleKind
+from tsproxy.decisions.ledger import MAX_KEYS, Ledger
+from tsproxy.decisions.text import bounded, instant
+from tsproxy.model.outcome import Outcome
+from tsproxy.model.verdict import TopicLimits
+
+INTERVAL_MS: Final = 60_000
+_DAY_MS: Final = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class WriterHealth:
+    """What the writer of the lines says of itself: both count from the boot."""
+
+    lines_dropped: int = 0
+    queue_high_water: int = 0
+
+
+class DecisionLog:
+    """One boot of one proxy process. Lines must be written in the order they are returned.
+
+    `proxy` names the installation and stays; `boot` must differ for every process ever started under
+    that name. `cluster_id` may be set once it is known. A line that the shell cannot write is simply
+    not written: its `seq` is then missing, which is how a reader learns of it.
+    """
+
+    def __init__(
+        self,
+        proxy: str,
+        boot: str,
+        now_ms: int,
+        *,
+        cluster_id: str | None = None,
+        interval_ms: int = INTERVAL_MS,
+        max_keys: int = MAX_KEYS,
+        examples: Examples | None = None,
+    ) -> None:
+        self.cluster_id = cluster_id
+        self._proxy = bounded(proxy)
+        self._boot = bounded(boot)
+        self._interval_ms = interval_ms
+        self._max_keys = max_keys
+        self._now_ms = now_ms
+        self._writer = WriterHealth()
+        self._ledger = Ledger(max_keys)
+        self._examples = examples or Examples(now_ms)
+        self._limits: dict[str, TopicLimits] = {}
+        self._seq = 0
+        self._begin(now_ms)
+
+    def book(self, outcome: Outcome) -> list[Event]:
+        """Count one batch. Returns what it makes due: mostly nothing."""
+        self._now_ms = max(self._now_ms, outcome.now_ms)
+        lines = self._end_interval() if self._now_ms >= self._ends_ms else []
+        lines += self._news_of_limits(outcome)
+        key = self._ledger.book(outcome)
+        if outcome.verdict in EXEMPLARY:
+            suppressed = self._examples.admit(key, self._now_ms)
+            if suppressed is None:
+                self._suppressed += 1
+            else:
+                self._written += 1
+                lines.append(self._line(EventName.DECISION, outcome.now_ms, decision(outcome, suppressed)))
+        return lines
+
+    def tick(self, now_ms: int, writer: WriterHealth | None = None) -> list[Event]:
+        """Counters and a heartbeat when an interval is over, else nothing. Call it every second or so.
+
+        A clock that stepped back by more than an interval ends the interval too.
+        """
+        self._writer = writer or self._writer
+        if now_ms < self._starts_ms - self._interval_ms:
+            lines = self._settle(max(self._starts_ms, self._now_ms))
+            self._now_ms = now_ms
+            self._begin(now_ms)
+            return lines
+        self._now_ms = now_ms
+        return self._end_interval() if now_ms >= self._ends_ms else []
+
+    def lifecycle(self, kind: LifecycleKind, now_ms: int, facts: Mapping[str, object]) -> Event:
+        """One line about the proxy itself. `facts`: plain JSON values, no secrets."""
+        return self._line(EventName.LIFECYCLE, now_ms, lifecycle(kind, facts))
+
+    def stop(self, now_ms: int) -> list[Event]:
+        """The last lines of the boot: what is still to be counted, a heartbeat, `stop`."""
+        self._now_ms = max(self._now_ms, now_ms)
+        lines = self._end_interval() if self._now_ms >= self._ends_ms else []
+        lines += self._settle(self._now_ms)
+        lines.append(self.lifecycle(LifecycleKind.STOP, now_ms, {}))
+        return lines
+
+    def _begin(self, start_ms: int) -> None:
+        self._starts_ms = start_ms
+        self._ends_ms = (start_ms // self._interval_ms + 1) * self._interval_ms
+        self._seq_first = self._seq
+        self._written = 0
+        self._suppressed = 0
+
+    def _end_interval(self) -> list[Event]:
+        """Settle up to the last boundary that has passed (one long interval where several have)."""
+        ends_ms = max(self._starts_ms, self._now_ms // self._interval_ms * self._interval_ms)
+        lines = self._settle(ends_ms)
+        if ends_ms // _DAY_MS != self._starts_ms // _DAY_MS:
+            self._limits.clear()  # said again every day, so that a day's log stands on its own
+        self._examples.forget_idle(self._now_ms)
+        self._begin(ends_ms)
+        return lines
+
+    def _settle(self, ends_ms: int) -> list[Event]:
+        batches_folded = self._ledger.batches_folded
+        counters = self._ledger.drain(self._starts_ms, ends_ms)
+        lines = [self._line(EventName.COUNTERS, self._now_ms, facts) for facts in counters]
+        heartbeat = {
+            "interval_start": instant(self._starts_ms),
+            "interval_ms": max(0, ends_ms - self._starts_ms),
+            "seq_first": self._seq_first,
+            "seq_last": self._seq,
+            "keys": len(lines),
+            "batches_folded": batches_folded,
+            "decisions_written": self._written,
+            "decisions_suppressed": self._suppressed,
+            "lines_dropped": self._writer.lines_dropped,
+            "queue_high_water": self._writer.queue_high_water,
+        }
+        lines.append(self._line(EventName.HEARTBEAT, self._now_ms, fit(heartbeat)))
+        return lines
+
+    def _news_of_limits(self, outcome: Outcome) -> list[Event]:
+        """A line where a topic's limits are seen for the first time today, or are not what they were."""
+        limits, topic = outcome.limits, outcome.topic
+        if limits is None or self._limits.get(topic) == limits:
+            return []
+        if topic not in self._limits and len(self._limits) >= self._max_keys:
+            return []
+        self._limits[topic] = limits
+        return [self._line(EventName.LIFECYCLE, outcome.now_ms, topic_limits(topic, limits))]
+
+    def _line(self, event: EventName, now_ms: int, facts: Event) -> Event:
+        line: Event = {
+            "ts": instant(now_ms),
+            "event": event.value,
+            "v": SCHEMA_VERSION,
+            "proxy": self._proxy,
+            "boot": self._boot,
+            "seq": self._seq,
+        }
+        if self.cluster_id is not None:
+            line["cluster_id"] = self.cluster_id
+        self._seq += 1
+        line.update(facts)
+        return line
