@@ -1,50 +1,50 @@
-"""What a record batch says, once `wire` has read it."""
+"""What one partition's `records` field says, once `wire` has read it.
 
-from dataclasses import dataclass
+Source: `DefaultRecordBatch.java`, `DefaultRecord.java`; field names are Kafka's. Sizes in bytes,
+times in ms.
+"""
 
-from tsproxy.model.kafka import TimestampType
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
 
-
-@dataclass(frozen=True, slots=True)
-class BatchFacts:
-    """The facts of one batch that the decision log keeps; sizes in bytes, times in ms.
-
-    `min_timestamp_ms` and `max_timestamp_ms` span the records that carry a time; both are None
-    where none does (-1, NO_TIMESTAMP) or where the records could not be read.
-    """
-
-    magic: int
-    codec: str
-    batch_bytes: int
-    records: int
-    producer_id: int
-    producer_epoch: int
-    min_timestamp_ms: int | None
-    max_timestamp_ms: int | None
+from tsproxy.model.kafka import NO_TIMESTAMP, Codec, TimestampType
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One record's place and time. `offset_delta` is what the wire says, `timestamp_ms` absolute."""
+class Fault(Enum):
+    """Why bytes cannot be read as records; `policy.faults` gives each the broker's error code."""
 
-    offset_delta: int
-    timestamp_ms: int
-    has_key: bool
-    magic: int = 2
+    RECORD_SIZE_TOO_SMALL = auto()
+    """A batch whose length field is below 14."""
+    INVALID_MAGIC = auto()
+    HEADER_CUT = auto()
+    """A v2 batch shorter than its own header of 61 bytes."""
+    UNKNOWN_CODEC = auto()
+    UNDECOMPRESSABLE = auto()
+    VARINT_TOO_LONG = auto()
+    """A record's length that runs on past five bytes: brokers answer with an internal error."""
+    PREMATURE_END = auto()
+    RECORDS_REMAINING = auto()
+    MALFORMED_RECORD = auto()
+    DECOMPRESSED_TOO_LARGE = auto()
+    """Our own limit: `limits.decompressed_batch`."""
+    TOO_MANY_RECORDS = auto()
+    """Our own limit: `limits.records_per_batch`."""
+    ZSTD_WINDOW_TOO_LARGE = auto()
+    """Our own limit: `limits.zstd_window`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """A v2 batch's header fields as they came, and its records' times.
+    """A batch's header fields as they came. `attributes` keeps all 16 bits, `data` the whole batch.
 
-    Field names are Kafka's (`DefaultRecordBatch.java`); sizes in bytes, times in ms.
-    `attributes` keeps all 16 bits. `size_in_bytes` is 12 + the length field.
+    `size_in_bytes` is 12 + the length field.
     """
 
     base_offset: int
     size_in_bytes: int
     magic: int
-    crc_is_valid: bool
+    crc: int
     attributes: int
     last_offset_delta: int
     base_timestamp: int
@@ -53,10 +53,18 @@ class RecordBatch:
     producer_epoch: int
     base_sequence: int
     records_count: int
+    data: memoryview = field(repr=False, compare=False)
 
     @property
     def codec_id(self) -> int:
+        """0 to 4 as `Codec`; 5, 6 and 7 name none."""
         return self.attributes & 0x07
+
+    @property
+    def codec_name(self) -> str:
+        return (
+            Codec(self.codec_id).name.lower() if self.codec_id <= Codec.ZSTD else f"unknown-{self.codec_id}"
+        )
 
     @property
     def timestamp_type(self) -> TimestampType:
@@ -72,5 +80,65 @@ class RecordBatch:
 
     @property
     def has_delete_horizon(self) -> bool:
-        """Attribute bit 6 (KIP-534): only brokers may set it."""
+        """Attribute bit 6 (KIP-534), which only a broker's cleaner sets."""
         return bool(self.attributes & 0x40)
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSet:
+    """The batches that stand whole in a `records` field, in order; `is_null` where it was null.
+
+    `fault` says why the scan ended early, None where it came to the end (a tail too short to be a
+    batch is no fault: brokers trim it).
+    """
+
+    is_null: bool
+    batches: tuple[RecordBatch, ...]
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of one batch as columns, one entry a record, up to `fault` where there is one.
+
+    `timestamps_ms` are absolute (base + delta, wrapped at 64 bits), whatever bit 3 says.
+    `key_sizes` and `value_sizes` are -1 for null.
+    """
+
+    timestamps_ms: Sequence[int]
+    offset_deltas: Sequence[int]
+    key_sizes: Sequence[int]
+    value_sizes: Sequence[int]
+    fault: Fault | None = None
+
+    def span_ms(self) -> tuple[int, int] | None:
+        """Lowest and highest timestamp, NO_TIMESTAMP left out; None where nothing else is there."""
+        if not self.timestamps_ms:
+            return None
+        lowest, highest = min(self.timestamps_ms), max(self.timestamps_ms)
+        if lowest > NO_TIMESTAMP:
+            return lowest, highest
+        times = [ts for ts in self.timestamps_ms if ts != NO_TIMESTAMP]
+        return (min(times), max(times)) if times else None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFacts:
+    """The facts of one batch that the decision log keeps.
+
+    `min_timestamp_ms` and `max_timestamp_ms` span the records that carry a time; both are None
+    where none does (-1, NO_TIMESTAMP) or where the records could not be read.
+    """
+
+    magic: int
+    codec: str
+    batch_bytes: int
+    records: int
+    producer_id: int
+    producer_epoch: int
+    min_timestamp_ms: int | None
+    max_timestamp_ms: int | None

@@ -1,0 +1,75 @@
+"""The Produce messages (`ProduceRequest.json`, `ProduceResponse.json`), versions 0 to 12.
+
+`tags` are tagged-field sections as they came (count included), kept byte for byte; empty before
+the flexible versions (9+). Field names are Kafka's; times in ms.
+"""
+
+from dataclasses import dataclass
+
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.verdict import RecordError
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionProduceData:
+    index: int
+    records: memoryview | None
+    tags: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicProduceData:
+    name: str
+    partitions: tuple[PartitionProduceData, ...]
+    tags: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceRequest:
+    transactional_id: str | None
+    acks: int
+    timeout_ms: int
+    topics: tuple[TopicProduceData, ...]
+    tags: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionProduceResponse:
+    """`record_errors` and `error_message` are on the wire from v8; `tags` hold CurrentLeader (v10+)."""
+
+    index: int
+    error_code: int = ErrorCode.NONE
+    base_offset: int = -1
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+    record_errors: tuple[RecordError, ...] = ()
+    error_message: str | None = None
+    tags: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicProduceResponse:
+    name: str
+    partitions: tuple[PartitionProduceResponse, ...]
+    tags: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEndpoint:
+    """A broker's address that a Produce answer tells from v10 on (KIP-951)."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+    tags: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceResponse:
+    """`node_endpoints` is top-level tag 0, decoded; `tags` are the other top-level tags."""
+
+    topics: tuple[TopicProduceResponse, ...]
+    throttle_time_ms: int = 0
+    node_endpoints: tuple[NodeEndpoint, ...] | None = None
+    tags: tuple[tuple[int, bytes], ...] = ()

@@ -1,0 +1,249 @@
+"""Rewrites broker addresses in the answers that carry them: one table of layouts, one walk.
+
+Source: the message schemas of Kafka 4.3.1. Seven answers name brokers in versions that we let
+through: Metadata, FindCoordinator, DescribeCluster, ShareFetch, ShareAcknowledge (all here), and
+Produce from v10 (its own reader, `k00_produce`, since it is decoded anyway). Fetch from v16 and
+DescribeQuorum from v2 would be two more; `apis` caps them below.
+
+A layout lists a message's fields up to the last address in it; what follows is copied. A struct
+with a `host` in it names its node first, so that one pass can replace host and port. Unknown tagged
+fields are kept. Node ids are never changed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from tsproxy.model.kafka import ApiKey
+from tsproxy.model.view import Endpoint
+from tsproxy.wire import primitives as put
+from tsproxy.wire.apis import APIS, NEVER
+from tsproxy.wire.primitives import DecodeError, Reader
+
+MapEndpoint = Callable[[int, str, int], Endpoint]
+"""(node_id, host, port as the broker told them) -> what the client is told; may raise."""
+
+
+class Kind(Enum):
+    """How a field is laid out. NODE_ID, HOST and PORT are an int32, a string and an int32."""
+
+    INT8 = auto()
+    INT16 = auto()
+    INT32 = auto()
+    INT64 = auto()
+    UUID = auto()
+    STRING = auto()
+    RECORDS = auto()
+    NODE_ID = auto()
+    HOST = auto()
+    PORT = auto()
+    STRUCT = auto()
+    ARRAY = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field: present from version `since` up to and including `until`."""
+
+    name: str
+    kind: Kind
+    since: int = 0
+    until: int = NEVER
+    fields: tuple["Field", ...] = ()
+
+
+def _endpoint(node_id: str, *more: Field) -> tuple[Field, ...]:
+    return (Field(node_id, Kind.NODE_ID), Field("host", Kind.HOST), Field("port", Kind.PORT), *more)
+
+
+_RACK: Final = Field("rack", Kind.STRING)
+
+_NODE_ENDPOINTS: Final = Field("node_endpoints", Kind.ARRAY, fields=_endpoint("node_id", _RACK))
+
+_CURRENT_LEADER: Final = Field(
+    "current_leader", Kind.STRUCT, fields=(Field("leader_id", Kind.INT32), Field("leader_epoch", Kind.INT32))
+)
+
+LAYOUTS: Final[dict[int, tuple[Field, ...]]] = {
+    ApiKey.METADATA: (
+        Field("throttle_time_ms", Kind.INT32, since=3),
+        Field("brokers", Kind.ARRAY, fields=_endpoint("node_id", Field("rack", Kind.STRING, since=1))),
+    ),
+    ApiKey.FIND_COORDINATOR: (
+        Field("throttle_time_ms", Kind.INT32, since=1),
+        Field("error_code", Kind.INT16, until=3),
+        Field("error_message", Kind.STRING, since=1, until=3),
+        Field("node_id", Kind.NODE_ID, until=3),
+        Field("host", Kind.HOST, until=3),
+        Field("port", Kind.PORT, until=3),
+        Field(
+            "coordinators",
+            Kind.ARRAY,
+            since=4,
+            fields=(
+                Field("key", Kind.STRING),
+                *_endpoint("node_id"),
+                Field("error_code", Kind.INT16),
+                Field("error_message", Kind.STRING),
+            ),
+        ),
+    ),
+    ApiKey.DESCRIBE_CLUSTER: (
+        Field("throttle_time_ms", Kind.INT32),
+        Field("error_code", Kind.INT16),
+        Field("error_message", Kind.STRING),
+        Field("endpoint_type", Kind.INT8, since=1),
+        Field("cluster_id", Kind.STRING),
+        Field("controller_id", Kind.INT32),
+        Field(
+            "brokers",
+            Kind.ARRAY,
+            fields=_endpoint("broker_id", _RACK, Field("is_fenced", Kind.INT8, since=2)),
+        ),
+    ),
+    ApiKey.SHARE_FETCH: (
+        Field("throttle_time_ms", Kind.INT32),
+        Field("error_code", Kind.INT16),
+        Field("error_message", Kind.STRING),
+        Field("acquisition_lock_timeout_ms", Kind.INT32, since=1),
+        Field(
+            "responses",
+            Kind.ARRAY,
+            fields=(
+                Field("topic_id", Kind.UUID),
+                Field(
+                    "partitions",
+                    Kind.ARRAY,
+                    fields=(
+                        Field("partition_index", Kind.INT32),
+                        Field("error_code", Kind.INT16),
+                        Field("error_message", Kind.STRING),
+                        Field("acknowledge_error_code", Kind.INT16),
+                        Field("acknowledge_error_message", Kind.STRING),
+                        _CURRENT_LEADER,
+                        Field("records", Kind.RECORDS),
+                        Field(
+                            "acquired_records",
+                            Kind.ARRAY,
+                            fields=(
+                                Field("first_offset", Kind.INT64),
+                                Field("last_offset", Kind.INT64),
+                                Field("delivery_count", Kind.INT16),
+                            ),
+                        ),
+                    ),
+                ),
+            ),
+        ),
+        _NODE_ENDPOINTS,
+    ),
+    ApiKey.SHARE_ACKNOWLEDGE: (
+        Field("throttle_time_ms", Kind.INT32),
+        Field("error_code", Kind.INT16),
+        Field("error_message", Kind.STRING),
+        Field("acquisition_lock_timeout_ms", Kind.INT32, since=2),
+        Field(
+            "responses",
+            Kind.ARRAY,
+            fields=(
+                Field("topic_id", Kind.UUID),
+                Field(
+                    "partitions",
+                    Kind.ARRAY,
+                    fields=(
+                        Field("partition_index", Kind.INT32),
+                        Field("error_code", Kind.INT16),
+                        Field("error_message", Kind.STRING),
+                        _CURRENT_LEADER,
+                    ),
+                ),
+            ),
+        ),
+        _NODE_ENDPOINTS,
+    ),
+}
+
+NO_NODE: Final = -1
+"""Where there is no coordinator, an answer says (-1, "", -1): nothing to rewrite."""
+
+_SIZES: Final = {Kind.INT8: 1, Kind.INT16: 2, Kind.INT32: 4, Kind.INT64: 8, Kind.UUID: 16}
+
+
+def rewrite(api_key: int, version: int, body: bytes | memoryview, endpoint_of: MapEndpoint) -> bytes:
+    """`body` with each broker's host and port replaced by what `endpoint_of` says.
+
+    Raises DecodeError where the body does not fit its layout, and whatever `endpoint_of` raises.
+    """
+    walk = _Walk(body, version, APIS[api_key].is_flexible(version), endpoint_of)
+    walk.fields(LAYOUTS[api_key])
+    return walk.finish()
+
+
+class _Walk:
+    """One pass over one body: copies spans, replaces addresses."""
+
+    __slots__ = ("_copied", "_endpoint_of", "_flexible", "_out", "_reader", "_version")
+
+    def __init__(
+        self, body: bytes | memoryview, version: int, flexible: bool, endpoint_of: MapEndpoint
+    ) -> None:
+        self._reader = Reader(body)
+        self._version = version
+        self._flexible = flexible
+        self._endpoint_of = endpoint_of
+        self._out: list[bytes | memoryview] = []
+        self._copied = 0
+
+    def finish(self) -> bytes:
+        self._out.append(self._reader.data[self._copied :])
+        return b"".join(self._out)
+
+    def fields(self, fields: tuple[Field, ...]) -> None:
+        node_id = NO_NODE
+        for field in fields:
+            if not field.since <= self._version <= field.until:
+                continue
+            if field.kind is Kind.NODE_ID:
+                node_id = self._reader.int32()
+            elif field.kind is Kind.HOST:
+                self._address(node_id)
+            else:
+                self._plain(field)
+
+    def _plain(self, field: Field) -> None:
+        reader = self._reader
+        match field.kind:
+            case Kind.STRING:
+                reader.nullable_string(self._flexible)
+            case Kind.RECORDS:
+                reader.nullable_bytes(self._flexible)
+            case Kind.ARRAY:
+                for _ in range(reader.nullable_array(self._flexible) or 0):
+                    self._struct(field.fields)
+            case Kind.STRUCT:
+                self._struct(field.fields)
+            case Kind.PORT:
+                pass  # read together with its host
+            case kind:
+                reader.skip(_SIZES[kind])
+
+    def _struct(self, fields: tuple[Field, ...]) -> None:
+        self.fields(fields)
+        self._reader.tags(self._flexible)
+
+    def _address(self, node_id: int) -> None:
+        reader = self._reader
+        start = reader.pos
+        host, port = reader.string(self._flexible), reader.int32()
+        if node_id == NO_NODE:
+            if host:
+                raise DecodeError("an address without a node id")
+            return
+        endpoint = self._endpoint_of(node_id, host, port)
+        self._out += [
+            reader.data[self._copied : start],
+            put.string(endpoint.host, self._flexible),
+            put.int32(endpoint.port),
+        ]
+        self._copied = reader.pos

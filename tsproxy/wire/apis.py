@@ -1,0 +1,119 @@
+"""What is understood: for each API key the newest version whose layout we know.
+
+Source: `clients/src/main/resources/common/message/*.json` of Kafka 4.3.1 (and `ApiKeys.java` for
+which keys a broker listener serves). An API key or version that is not in this table is neither
+advertised nor forwarded: the day Kafka adds a Metadata version must not be the day addresses leak.
+
+Capped below what 4.3.1 speaks, each for one reason:
+
+* Produce 12: from 13 on topics are named by id alone, and limits are known by name.
+* Fetch 15: 16 adds NodeEndpoints behind records that stream first.
+* DescribeQuorum 1: 2 tells the controllers' listeners.
+* ApiVersions 4: 5 names cluster and node (KIP-1242), which no released broker speaks.
+* InitProducerId 5: 6 is unstable.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+NEVER: Final = 32767
+"""A `flexible_from` that no version reaches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One row: the key's name, the newest version known, the first version with tagged fields."""
+
+    name: str
+    max_version: int
+    flexible_from: int
+
+    def is_flexible(self, version: int) -> bool:
+        return version >= self.flexible_from
+
+
+APIS: Final[dict[int, Api]] = {
+    0: Api("Produce", 12, 9),
+    1: Api("Fetch", 15, 12),
+    2: Api("ListOffsets", 11, 6),
+    3: Api("Metadata", 13, 9),
+    8: Api("OffsetCommit", 10, 8),
+    9: Api("OffsetFetch", 10, 6),
+    10: Api("FindCoordinator", 6, 3),
+    11: Api("JoinGroup", 9, 6),
+    12: Api("Heartbeat", 4, 4),
+    13: Api("LeaveGroup", 5, 4),
+    14: Api("SyncGroup", 5, 4),
+    15: Api("DescribeGroups", 6, 5),
+    16: Api("ListGroups", 5, 3),
+    17: Api("SaslHandshake", 1, NEVER),
+    18: Api("ApiVersions", 4, 3),
+    19: Api("CreateTopics", 7, 5),
+    20: Api("DeleteTopics", 6, 4),
+    21: Api("DeleteRecords", 2, 2),
+    22: Api("InitProducerId", 5, 2),
+    23: Api("OffsetForLeaderEpoch", 4, 4),
+    24: Api("AddPartitionsToTxn", 5, 3),
+    25: Api("AddOffsetsToTxn", 4, 3),
+    26: Api("EndTxn", 5, 3),
+    27: Api("WriteTxnMarkers", 2, 1),
+    28: Api("TxnOffsetCommit", 5, 3),
+    29: Api("DescribeAcls", 3, 2),
+    30: Api("CreateAcls", 3, 2),
+    31: Api("DeleteAcls", 3, 2),
+    32: Api("DescribeConfigs", 4, 4),
+    33: Api("AlterConfigs", 2, 2),
+    34: Api("AlterReplicaLogDirs", 2, 2),
+    35: Api("DescribeLogDirs", 5, 2),
+    36: Api("SaslAuthenticate", 2, 2),
+    37: Api("CreatePartitions", 3, 2),
+    38: Api("CreateDelegationToken", 3, 2),
+    39: Api("RenewDelegationToken", 2, 2),
+    40: Api("ExpireDelegationToken", 2, 2),
+    41: Api("DescribeDelegationToken", 3, 2),
+    42: Api("DeleteGroups", 2, 2),
+    43: Api("ElectLeaders", 2, 2),
+    44: Api("IncrementalAlterConfigs", 1, 1),
+    45: Api("AlterPartitionReassignments", 1, 0),
+    46: Api("ListPartitionReassignments", 0, 0),
+    47: Api("OffsetDelete", 0, NEVER),
+    48: Api("DescribeClientQuotas", 1, 1),
+    49: Api("AlterClientQuotas", 1, 1),
+    50: Api("DescribeUserScramCredentials", 0, 0),
+    51: Api("AlterUserScramCredentials", 0, 0),
+    55: Api("DescribeQuorum", 1, 0),
+    57: Api("UpdateFeatures", 2, 0),
+    60: Api("DescribeCluster", 2, 0),
+    61: Api("DescribeProducers", 0, 0),
+    64: Api("UnregisterBroker", 0, 0),
+    65: Api("DescribeTransactions", 0, 0),
+    66: Api("ListTransactions", 2, 0),
+    68: Api("ConsumerGroupHeartbeat", 1, 0),
+    69: Api("ConsumerGroupDescribe", 1, 0),
+    71: Api("GetTelemetrySubscriptions", 0, 0),
+    72: Api("PushTelemetry", 0, 0),
+    74: Api("ListConfigResources", 1, 0),
+    75: Api("DescribeTopicPartitions", 0, 0),
+    76: Api("ShareGroupHeartbeat", 1, 0),
+    77: Api("ShareGroupDescribe", 1, 0),
+    78: Api("ShareFetch", 2, 0),
+    79: Api("ShareAcknowledge", 2, 0),
+    80: Api("AddRaftVoter", 1, 0),
+    81: Api("RemoveRaftVoter", 0, 0),
+    83: Api("InitializeShareGroupState", 0, 0),
+    84: Api("ReadShareGroupState", 0, 0),
+    85: Api("WriteShareGroupState", 1, 0),
+    86: Api("DeleteShareGroupState", 0, 0),
+    87: Api("ReadShareGroupStateSummary", 1, 0),
+    88: Api("StreamsGroupHeartbeat", 0, 0),
+    89: Api("StreamsGroupDescribe", 0, 0),
+    90: Api("DescribeShareGroupOffsets", 1, 0),
+    91: Api("AlterShareGroupOffsets", 0, 0),
+    92: Api("DeleteShareGroupOffsets", 0, 0),
+}
+
+
+def request_is_understood(api_key: int, version: int) -> bool:
+    """True where both the request and its answer have a layout that we know."""
+    api = APIS.get(api_key)
+    return api is not None and 0 <= version <= api.max_version

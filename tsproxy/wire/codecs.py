@@ -1,0 +1,230 @@
+"""Decompresses a batch's records as Kafka's own readers do, within a budget.
+
+Source: `org.apache.kafka.common.compress`, xerial's snappy framing, the LZ4 frame format. Each
+codec reads on, or stops, where Kafka's reader does:
+
+* gzip: concatenated members go on; what is no member header after one is ignored, as Java does.
+* snappy: xerial blocks, or one raw block where the stream does not begin with xerial's magic.
+* lz4: one frame, independent blocks; block checksums are verified, the content's is not; bytes
+  after the end mark are not read.
+* zstd: frames go on to the end of the data.
+
+Raises CodecError for data that the codec refuses, BudgetError above `budget` bytes of output,
+WindowError for a zstd window above the bound. The budget holds before memory is spent.
+"""
+
+import struct
+from collections.abc import Callable
+from typing import Final
+
+import cramjam
+import lz4.block
+import xxhash
+import zstandard
+from isal import isal_zlib
+
+from tsproxy.model.kafka import Codec
+
+
+class CodecError(ValueError):
+    """The data is not what its codec says; brokers answer UNKNOWN_SERVER_ERROR."""
+
+
+class BudgetError(ValueError):
+    """More output than `limits.decompressed_batch`."""
+
+
+class WindowError(ValueError):
+    """A zstd frame that wants a window above `limits.zstd_window`."""
+
+
+def decompress(codec_id: int, data: memoryview, budget: int, zstd_window: int) -> bytes:
+    """All of `data`'s output, at most `budget` bytes of it."""
+    if codec_id == Codec.ZSTD:
+        return _zstd(data, budget, zstd_window)
+    return _READERS[codec_id](data, budget)
+
+
+_GZIP_ERRORS: Final[tuple[type[Exception], ...]] = (isal_zlib.error,)
+_GZIP_SMALLEST: Final = 18
+"""A header and a trailer: Java does not look for another member in fewer bytes."""
+
+
+def _gzip(data: memoryview, budget: int) -> bytes:
+    parts: list[bytes] = []
+    rest: bytes | memoryview = data
+    left = budget
+    while True:
+        member = isal_zlib.decompressobj(wbits=31)
+        try:
+            out = member.decompress(rest, left + 1)
+        except _GZIP_ERRORS as error:
+            if parts:
+                break
+            raise CodecError(str(error)) from error
+        if len(out) > left:
+            raise BudgetError
+        if not member.eof:
+            raise CodecError("gzip data is cut short")
+        parts.append(out)
+        left -= len(out)
+        rest = member.unused_data
+        if len(rest) < _GZIP_SMALLEST:
+            break
+    return b"".join(parts)
+
+
+_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = 16
+
+
+def _snappy(data: memoryview, budget: int) -> bytes:
+    if len(data) < _XERIAL_HEADER or bytes(data[:8]) != _XERIAL_MAGIC:
+        return _snappy_block(data, budget)
+    parts: list[bytes] = []
+    pos, left = _XERIAL_HEADER, budget
+    while pos < len(data):
+        if len(data) - pos < 4:
+            raise CodecError("snappy block size is cut short")
+        size = int.from_bytes(data[pos : pos + 4], "big", signed=True)
+        pos += 4
+        if bytes(data[pos - 4 : pos]) == _XERIAL_MAGIC[:4]:  # another stream begins: step over its header
+            pos += _XERIAL_HEADER - 4
+            continue
+        if size < 0 or size > len(data) - pos:
+            raise CodecError(f"snappy block of {size} bytes, {len(data) - pos} left")
+        parts.append(_snappy_block(data[pos : pos + size], left))
+        left -= len(parts[-1])
+        pos += size
+    return b"".join(parts)
+
+
+def _snappy_block(block: memoryview, budget: int) -> bytes:
+    raw = bytes(block)
+    try:
+        if cramjam.snappy.decompress_raw_len(raw) > budget:
+            raise BudgetError
+        return bytes(cramjam.snappy.decompress_raw(raw))
+    except cramjam.DecompressionError as error:
+        raise CodecError(str(error)) from error
+
+
+_LZ4_MAGIC: Final = 0x184D2204
+_LZ4_BLOCK_SIZES: Final = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
+_LZ4_UNCOMPRESSED: Final = 0x80000000
+_UINT32_LE: Final = struct.Struct("<I")
+
+
+def _lz4(data: memoryview, budget: int, *, checksum_from_magic: bool = False) -> bytes:
+    try:
+        pos, block_size, has_block_checksums = _lz4_header(data, checksum_from_magic)
+        return _lz4_blocks(data, pos, block_size, has_block_checksums, budget)
+    except (struct.error, IndexError) as error:
+        raise CodecError("lz4 frame is cut short") from error
+
+
+def _lz4_header(data: memoryview, ignores_checksum: bool) -> tuple[int, int, bool]:
+    """(where the blocks begin, the largest block's size, whether blocks carry checksums)."""
+    if _UINT32_LE.unpack_from(data, 0)[0] != _LZ4_MAGIC:
+        raise CodecError("not an lz4 frame")
+    flags, descriptor = data[4], data[5]
+    if flags >> 6 != 1:
+        raise CodecError(f"lz4 frame version {flags >> 6}")
+    if not flags & 0x20:
+        raise CodecError("lz4 dependent blocks, which Kafka does not read")
+    if flags & 0x03 or descriptor & 0x8F:
+        raise CodecError("lz4 reserved bits are set")
+    block_size = _LZ4_BLOCK_SIZES.get(descriptor >> 4)
+    if block_size is None:
+        raise CodecError(f"lz4 block size code {descriptor >> 4}")
+    end = 14 if flags & 0x08 else 6
+    checksum = data[end]
+    if not ignores_checksum and (xxhash.xxh32_intdigest(bytes(data[4:end])) >> 8) & 0xFF != checksum:
+        raise CodecError("lz4 header checksum is wrong")
+    return end + 1, block_size, bool(flags & 0x10)
+
+
+def _lz4_blocks(data: memoryview, pos: int, block_size: int, has_checksums: bool, budget: int) -> bytes:
+    parts: list[bytes] = []
+    left = budget
+    while word := _UINT32_LE.unpack_from(data, pos)[0]:
+        size = word & ~_LZ4_UNCOMPRESSED
+        block = data[pos + 4 : pos + 4 + size]
+        pos += 4 + size
+        if len(block) < size or size > block_size:
+            raise CodecError(f"lz4 block of {size} bytes, {len(block)} there, {block_size} at most")
+        if has_checksums:
+            if _UINT32_LE.unpack_from(data, pos)[0] != xxhash.xxh32_intdigest(bytes(block)):
+                raise CodecError("lz4 block checksum is wrong")
+            pos += 4
+        if word & _LZ4_UNCOMPRESSED:
+            out = bytes(block)
+        else:
+            try:
+                out = lz4.block.decompress(block, uncompressed_size=block_size)
+            except lz4.block.LZ4BlockError as error:
+                raise CodecError(str(error)) from error
+        left -= len(out)
+        if left < 0:
+            raise BudgetError
+        parts.append(out)
+    return b"".join(parts)
+
+
+_CHUNK: Final = 1 << 16
+
+
+def _zstd(data: memoryview, budget: int, window: int) -> bytes:
+    reader = zstandard.ZstdDecompressor(max_window_size=window).stream_reader(data, read_across_frames=True)
+    parts: list[bytes] = []
+    left = budget
+    try:
+        while chunk := reader.read(_CHUNK):
+            left -= len(chunk)
+            if left < 0:
+                raise BudgetError
+            parts.append(chunk)
+    except zstandard.ZstdError as error:
+        if "too much memory" in str(error):
+            raise WindowError from error
+        raise CodecError(str(error)) from error
+    if not _zstd_ends_whole(data):  # the reader takes a cut frame for a finished one
+        raise CodecError("zstd frame is cut short")
+    return b"".join(parts)
+
+
+_ZSTD_SKIPPABLE: Final = 0x184D2A50
+_ZSTD_RLE: Final = 1
+
+
+def _zstd_ends_whole(data: memoryview) -> bool:
+    """True where the last frame's last block, and its checksum, are all there (RFC 8878, 3.1)."""
+    pos = 0
+    try:
+        while pos < len(data):
+            magic = _UINT32_LE.unpack_from(data, pos)[0]
+            if magic & 0xFFFFFFF0 == _ZSTD_SKIPPABLE:
+                pos += 8 + _UINT32_LE.unpack_from(data, pos + 4)[0]
+                continue
+            flags = data[pos + 4]
+            is_single_segment = bool(flags & 0x20)
+            content_size = (1 if is_single_segment else 0, 2, 4, 8)[flags >> 6]
+            pos += 5 + (not is_single_segment) + (0, 1, 2, 4)[flags & 3] + content_size
+            is_last = False
+            while not is_last:
+                block = (
+                    int.from_bytes(data[pos : pos + 3], "little") if pos + 3 <= len(data) else data[pos + 3]
+                )
+                is_last = bool(block & 1)
+                pos += 3 + (1 if block >> 1 & 3 == _ZSTD_RLE else block >> 3)
+            pos += 4 if flags & 0x04 else 0
+    except (struct.error, IndexError):
+        return False
+    return pos == len(data)
+
+
+_READERS: Final[dict[int, Callable[[memoryview, int], bytes]]] = {
+    Codec.GZIP: _gzip,
+    Codec.SNAPPY: _snappy,
+    Codec.LZ4: _lz4,
+}

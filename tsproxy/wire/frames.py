@@ -1,0 +1,97 @@
+"""Cuts the client's stream into whole requests, and refuses what cannot be one.
+
+A frame is an int32 size (itself not counted) and that many bytes. Nothing is handed out before its
+end has come: no broker ever sees the beginning of a frame that stalls. Memory grows with the bytes
+received, never with the size announced.
+"""
+
+from typing import Final
+
+from tsproxy.model.kafka import ApiKey
+from tsproxy.wire.primitives import DecodeError
+
+SIZE_BYTES: Final = 4
+_KEY_END: Final = SIZE_BYTES + 2
+
+_LOOKS_LIKE: Final = (
+    (b"\x16\x03", "a TLS handshake (this port is plain text: the client should not use TLS here)"),
+    (b"\x15\x03", "a TLS alert (this port is plain text: the client should not use TLS here)"),
+    (b"GET ", "an HTTP request"),
+    (b"POST", "an HTTP request"),
+    (b"PUT ", "an HTTP request"),
+    (b"HEAD", "an HTTP request"),
+    (b"OPTI", "an HTTP request"),
+    (b"CONN", "an HTTP request"),
+    (b"PRI ", "an HTTP/2 preface"),
+    (b"SSH-", "an SSH client"),
+    (b"PROX", "a PROXY protocol v1 header"),
+    (b"\r\n\r\n", "a PROXY protocol v2 header"),
+)
+
+
+class FrameTooLargeError(DecodeError):
+    """A size within reason for some peer, but above the limit for this API."""
+
+
+def looks_like(head: bytes) -> str | None:
+    """What other protocol these first bytes belong to, in words; None where nothing is known."""
+    return next((what for start, what in _LOOKS_LIKE if head.startswith(start)), None)
+
+
+class RequestFrames:
+    """Feed it bytes, take whole frames (size prefix included).
+
+    `produce_frame` and `other_frame` bound the announced size in bytes, for Produce and for all
+    other APIs. Raises DecodeError for a size that no request has, FrameTooLargeError above a limit.
+    """
+
+    __slots__ = ("_buffer", "_other_frame", "_pos", "_produce_frame")
+
+    def __init__(self, produce_frame: int, other_frame: int) -> None:
+        self._buffer = bytearray()
+        self._pos = 0
+        self._produce_frame = produce_frame
+        self._other_frame = other_frame
+
+    @property
+    def buffered(self) -> int:
+        """Bytes received and not yet handed out."""
+        return len(self._buffer) - self._pos
+
+    def feed(self, data: bytes) -> None:
+        if self._pos:
+            del self._buffer[: self._pos]
+            self._pos = 0
+        self._buffer += data
+
+    def next_frame(self, is_raw: bool = False) -> bytes | None:
+        """The next whole frame, or None until more has come. `is_raw`: a SASL token without header."""
+        start = self._pos
+        have = len(self._buffer) - start
+        if have < SIZE_BYTES:
+            return None
+        size = int.from_bytes(self._buffer[start : start + SIZE_BYTES], "big", signed=True)
+        self._check(size, start, have, is_raw)
+        end = start + SIZE_BYTES + size
+        if len(self._buffer) < end:
+            return None
+        self._pos = end
+        return bytes(memoryview(self._buffer)[start:end])
+
+    def _check(self, size: int, start: int, have: int, is_raw: bool) -> None:
+        smallest = 0 if is_raw else 8
+        if size < smallest or size > max(self._produce_frame, self._other_frame):
+            head = bytes(self._buffer[start : start + 8])
+            what = looks_like(head)
+            if what is None and size > 0 and size >= smallest:
+                raise FrameTooLargeError(
+                    f"a frame of {size} bytes was announced (first bytes: {head.hex(' ')})"
+                )
+            raise DecodeError(what or f"a frame of {size} bytes (first bytes: {head.hex(' ')})")
+        if have >= _KEY_END and size > self._other_frame:
+            key = int.from_bytes(self._buffer[start + SIZE_BYTES : start + _KEY_END], "big", signed=True)
+            if is_raw or key != ApiKey.PRODUCE:
+                raise FrameTooLargeError(
+                    f"a frame of {size} bytes for API key {key}, at most {self._other_frame} are allowed"
+                    " (limits.other_frame)"
+                )

@@ -1,0 +1,196 @@
+"""Produce (key 0), request and answer, versions 0 to 12.
+
+Source: `ProduceRequest.json`, `ProduceResponse.json` of Kafka 4.3.1, KIP-467, KIP-951.
+
+v1 throttle_time_ms in the answer · v2 log_append_time_ms · v3 transactional_id in the request ·
+v5 log_start_offset · v8 record_errors and error_message · v9 flexible · v10 CurrentLeader
+(partition tag 0) and NodeEndpoints (top-level tag 0) in the answer. v4, v6, v7, v11 and v12 have
+the bytes of the version before. v13 (topic ids) is not spoken.
+
+An encoded message is equal to the decoded one, byte for byte, unknown tags included. Record errors
+carry a tag section of their own from v9; brokers leave it empty, and so do we.
+"""
+
+from typing import Final
+
+from tsproxy.model.produce import (
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from tsproxy.model.verdict import RecordError
+from tsproxy.wire import primitives as put
+from tsproxy.wire.primitives import MAX_STRING, Reader
+
+FLEXIBLE_FROM: Final = 9
+NODE_ENDPOINTS_TAG: Final = 0
+
+
+def read_request(version: int, body: bytes | memoryview) -> ProduceRequest:
+    """The request whose body this is; bytes after its end are ignored, as brokers do."""
+    flexible = version >= FLEXIBLE_FROM
+    reader = Reader(body)
+    return ProduceRequest(
+        transactional_id=reader.nullable_string(flexible) if version >= 3 else None,
+        acks=reader.int16(),
+        timeout_ms=reader.int32(),
+        topics=tuple(_read_topic(reader, flexible) for _ in range(reader.array(flexible))),
+        tags=reader.tags(flexible),
+    )
+
+
+def _read_topic(reader: Reader, flexible: bool) -> TopicProduceData:
+    return TopicProduceData(
+        name=reader.string(flexible),
+        partitions=tuple(_read_partition(reader, flexible) for _ in range(reader.array(flexible))),
+        tags=reader.tags(flexible),
+    )
+
+
+def _read_partition(reader: Reader, flexible: bool) -> PartitionProduceData:
+    return PartitionProduceData(reader.int32(), reader.nullable_bytes(flexible), reader.tags(flexible))
+
+
+def write_request(version: int, request: ProduceRequest) -> bytes:
+    """The body of `request` at `version`."""
+    flexible = version >= FLEXIBLE_FROM
+    parts = [put.string(request.transactional_id, flexible)] if version >= 3 else []
+    parts += [
+        put.int16(request.acks),
+        put.int32(request.timeout_ms),
+        put.array(len(request.topics), flexible),
+    ]
+    for topic in request.topics:
+        parts += [put.string(topic.name, flexible), put.array(len(topic.partitions), flexible)]
+        for partition in topic.partitions:
+            parts += [
+                put.int32(partition.index),
+                put.nullable_bytes(partition.records, flexible),
+                put.tags(partition.tags, flexible),
+            ]
+        parts.append(put.tags(topic.tags, flexible))
+    parts.append(put.tags(request.tags, flexible))
+    return b"".join(parts)
+
+
+def read_response(version: int, body: bytes | memoryview) -> ProduceResponse:
+    """The answer whose body this is."""
+    flexible = version >= FLEXIBLE_FROM
+    reader = Reader(body)
+    topics = tuple(_read_topic_response(reader, version, flexible) for _ in range(reader.array(flexible)))
+    throttle_time_ms = reader.int32() if version >= 1 else 0
+    endpoints, tags = _read_body_tags(reader) if flexible else (None, ())
+    return ProduceResponse(topics, throttle_time_ms, endpoints, tags)
+
+
+def _read_topic_response(reader: Reader, version: int, flexible: bool) -> TopicProduceResponse:
+    return TopicProduceResponse(
+        name=reader.string(flexible),
+        partitions=tuple(
+            _read_partition_response(reader, version, flexible) for _ in range(reader.array(flexible))
+        ),
+        tags=reader.tags(flexible),
+    )
+
+
+def _read_partition_response(reader: Reader, version: int, flexible: bool) -> PartitionProduceResponse:
+    has_record_errors = version >= 8
+    return PartitionProduceResponse(
+        index=reader.int32(),
+        error_code=reader.int16(),
+        base_offset=reader.int64(),
+        log_append_time_ms=reader.int64() if version >= 2 else -1,
+        log_start_offset=reader.int64() if version >= 5 else -1,
+        record_errors=tuple(
+            _read_record_error(reader, flexible)
+            for _ in range(reader.array(flexible) if has_record_errors else 0)
+        ),
+        error_message=reader.nullable_string(flexible) if has_record_errors else None,
+        tags=reader.tags(flexible),
+    )
+
+
+def _read_record_error(reader: Reader, flexible: bool) -> RecordError:
+    error = RecordError(reader.int32(), reader.nullable_string(flexible))
+    reader.tags(flexible)
+    return error
+
+
+def _read_body_tags(reader: Reader) -> tuple[tuple[NodeEndpoint, ...] | None, tuple[tuple[int, bytes], ...]]:
+    endpoints = None
+    others = []
+    for _ in range(reader.unsigned_varint()):
+        tag = reader.unsigned_varint()
+        value = reader.take(reader.unsigned_varint())
+        if tag == NODE_ENDPOINTS_TAG:
+            inner = Reader(value)
+            endpoints = tuple(_read_endpoint(inner) for _ in range(inner.array(is_flexible=True)))
+        else:
+            others.append((tag, bytes(value)))
+    return endpoints, tuple(others)
+
+
+def _read_endpoint(reader: Reader) -> NodeEndpoint:
+    return NodeEndpoint(
+        node_id=reader.int32(),
+        host=reader.string(is_flexible=True),
+        port=reader.int32(),
+        rack=reader.nullable_string(is_flexible=True),
+        tags=reader.tags(is_flexible=True),
+    )
+
+
+def write_response(version: int, response: ProduceResponse) -> bytes:
+    """The body of `response` at `version`; texts are cut at the longest string Kafka reads."""
+    flexible = version >= FLEXIBLE_FROM
+    parts = [put.array(len(response.topics), flexible)]
+    for topic in response.topics:
+        parts += [put.string(topic.name, flexible), put.array(len(topic.partitions), flexible)]
+        for partition in topic.partitions:
+            parts += _partition_response(version, partition, flexible)
+        parts.append(put.tags(topic.tags, flexible))
+    if version >= 1:
+        parts.append(put.int32(response.throttle_time_ms))
+    if flexible:
+        parts.append(_body_tags(response))
+    return b"".join(parts)
+
+
+def _partition_response(version: int, partition: PartitionProduceResponse, flexible: bool) -> list[bytes]:
+    parts = [put.int32(partition.index), put.int16(partition.error_code), put.int64(partition.base_offset)]
+    if version >= 2:
+        parts.append(put.int64(partition.log_append_time_ms))
+    if version >= 5:
+        parts.append(put.int64(partition.log_start_offset))
+    if version >= 8:
+        parts.append(put.array(len(partition.record_errors), flexible))
+        for error in partition.record_errors:
+            parts += [put.int32(error.batch_index), _text(error.message, flexible), put.tags(b"", flexible)]
+        parts.append(_text(partition.error_message, flexible))
+    parts.append(put.tags(partition.tags, flexible))
+    return parts
+
+
+def _text(value: str | None, flexible: bool) -> bytes:
+    if value is not None and len(value.encode("utf-8", "surrogateescape")) > MAX_STRING:
+        value = value.encode("utf-8", "surrogateescape")[:MAX_STRING].decode("utf-8", "ignore")
+    return put.string(value, flexible)
+
+
+def _body_tags(response: ProduceResponse) -> bytes:
+    tagged = list(response.tags)
+    if response.node_endpoints is not None:
+        endpoints = [put.array(len(response.node_endpoints), is_flexible=True)]
+        for node in response.node_endpoints:
+            endpoints += [put.int32(node.node_id), put.string(node.host, is_flexible=True)]
+            endpoints += [put.int32(node.port), put.string(node.rack, is_flexible=True)]
+            endpoints.append(put.tags(node.tags, is_flexible=True))
+        tagged.insert(0, (NODE_ENDPOINTS_TAG, b"".join(endpoints)))
+    parts = [put.unsigned_varint(len(tagged))]
+    for tag, value in tagged:
+        parts += [put.unsigned_varint(tag), put.unsigned_varint(len(value)), value]
+    return b"".join(parts)

@@ -1,0 +1,59 @@
+"""ApiVersions (key 18), versions 0 to 4: what the client says of itself, what the broker offers.
+
+Source: `ApiVersionsRequest.json`, `ApiVersionsResponse.json`, KIP-511. v1 throttle_time_ms in the
+answer · v3 flexible; client software name and version in the request; feature tags in the answer ·
+v4 as v3. The answer's header is v0 at every version, and the answer to a version that the broker
+lacks is the v0 body with error 35.
+"""
+
+from typing import Final
+
+from tsproxy.model.kafka import ApiKey, ErrorCode
+from tsproxy.wire import primitives as put
+from tsproxy.wire.apis import APIS
+from tsproxy.wire.primitives import Reader
+
+FLEXIBLE_FROM: Final = 3
+
+
+def read_client_software(version: int, body: bytes | memoryview) -> str | None:
+    """`name/version` of the client library (KIP-511), None below v3."""
+    if version < FLEXIBLE_FROM:
+        return None
+    reader = Reader(body)
+    return f"{reader.string(is_flexible=True)}/{reader.string(is_flexible=True)}"
+
+
+def narrow_response(version: int, body: bytes | memoryview) -> bytes:
+    """The broker's answer with only what we understand in it; everything else byte for byte.
+
+    Each API keeps the broker's minimum (Produce's 0 too, which old librdkafka needs) and gets the
+    lower of both maxima; an API that we do not know, or know only below that minimum, is taken out.
+    """
+    reader = Reader(body)
+    if reader.int16() == ErrorCode.UNSUPPORTED_VERSION:
+        version = 0
+    flexible = version >= FLEXIBLE_FROM
+    count = reader.array(flexible)
+    offers = []
+    for _ in range(count):
+        api_key, lowest, highest = reader.int16(), reader.int16(), reader.int16()
+        tags = reader.tags(flexible)
+        api = APIS.get(api_key)
+        if api is not None and lowest <= api.max_version:
+            offers += [put.int16(api_key), put.int16(lowest), put.int16(min(highest, api.max_version)), tags]
+    kept = len(offers) // 4
+    return b"".join([bytes(body[:2]), put.array(kept, flexible), *offers, bytes(body[reader.pos :])])
+
+
+def unsupported_version_response() -> bytes:
+    """A broker's answer to an ApiVersions version it lacks: v0, error 35, the versions of key 18."""
+    return b"".join(
+        [
+            put.int16(ErrorCode.UNSUPPORTED_VERSION),
+            put.array(1, is_flexible=False),
+            put.int16(ApiKey.API_VERSIONS),
+            put.int16(0),
+            put.int16(APIS[ApiKey.API_VERSIONS].max_version),
+        ]
+    )

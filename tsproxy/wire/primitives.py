@@ -1,0 +1,176 @@
+"""Kafka's primitive types: one `Reader` over bytes that came, functions that make bytes to send.
+
+Source: `ByteUtils.java`, `MessageUtil.java`, the protocol guide. Big-endian. Strings are int16
+length + UTF-8, or from a flexible version on an unsigned varint of length + 1 (0 = null). Arrays
+alike with int32. Invalid UTF-8 survives a round trip (surrogateescape).
+"""
+
+import struct
+from typing import Final
+
+_INT16: Final = struct.Struct(">h")
+_INT32: Final = struct.Struct(">i")
+_INT64: Final = struct.Struct(">q")
+
+MAX_STRING: Final = 0x7FFF
+"""Kafka's generated code refuses longer strings, compact ones too (`MessageDataGenerator.java`)."""
+
+
+class DecodeError(ValueError):
+    """The peer sent bytes that are not what they claim to be."""
+
+
+class Reader:
+    """A cursor over `data[pos:end]`. Every method raises DecodeError past the end."""
+
+    __slots__ = ("data", "end", "pos")
+
+    def __init__(self, data: bytes | memoryview, pos: int = 0, end: int | None = None) -> None:
+        self.data = memoryview(data)
+        self.pos = pos
+        self.end = len(data) if end is None else end
+
+    @property
+    def remaining(self) -> int:
+        return self.end - self.pos
+
+    def skip(self, size: int) -> int:
+        """Step over `size` bytes and return where they began."""
+        start = self.pos
+        if size < 0 or size > self.end - start:
+            raise DecodeError(f"{size} bytes announced, {self.end - start} left")
+        self.pos = start + size
+        return start
+
+    def int8(self) -> int:
+        byte = self.data[self.skip(1)]
+        return byte - 256 if byte > 127 else byte
+
+    def int16(self) -> int:
+        return int(_INT16.unpack_from(self.data, self.skip(2))[0])
+
+    def int32(self) -> int:
+        return int(_INT32.unpack_from(self.data, self.skip(4))[0])
+
+    def int64(self) -> int:
+        return int(_INT64.unpack_from(self.data, self.skip(8))[0])
+
+    def unsigned_varint(self) -> int:
+        """Base-128, least group first, at most 5 bytes; bits above 31 of the fifth are dropped."""
+        value = 0
+        for shift in (0, 7, 14, 21, 28):
+            byte = self.data[self.skip(1)]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value & 0xFFFFFFFF
+        raise DecodeError("unsigned varint longer than 5 bytes")
+
+    def take(self, size: int) -> memoryview:
+        start = self.skip(size)
+        return self.data[start : self.pos]
+
+    def nullable_string(self, is_flexible: bool) -> str | None:
+        length = self.unsigned_varint() - 1 if is_flexible else self.int16()
+        if length < 0:
+            if length == -1:
+                return None
+            raise DecodeError(f"string of length {length}")
+        if length > MAX_STRING:
+            raise DecodeError(f"string of length {length}, at most {MAX_STRING} allowed")
+        return str(self.take(length), "utf-8", "surrogateescape")
+
+    def string(self, is_flexible: bool) -> str:
+        value = self.nullable_string(is_flexible)
+        if value is None:
+            raise DecodeError("null where a string must stand")
+        return value
+
+    def nullable_array(self, is_flexible: bool) -> int | None:
+        """The number of elements that follow; bounded by the bytes left, so it is safe to loop."""
+        count = self.unsigned_varint() - 1 if is_flexible else self.int32()
+        if count < 0:
+            if count == -1:
+                return None
+            raise DecodeError(f"array of {count} elements")
+        if count > self.remaining:
+            raise DecodeError(f"array of {count} elements in {self.remaining} bytes")
+        return count
+
+    def array(self, is_flexible: bool) -> int:
+        count = self.nullable_array(is_flexible)
+        if count is None:
+            raise DecodeError("null where an array must stand")
+        return count
+
+    def nullable_bytes(self, is_flexible: bool) -> memoryview | None:
+        length = self.unsigned_varint() - 1 if is_flexible else self.int32()
+        if length < 0:
+            if length == -1:
+                return None
+            raise DecodeError(f"bytes of length {length}")
+        return self.take(length)
+
+    def tags(self, is_flexible: bool) -> bytes:
+        """A whole tagged-field section as it came, its count included; empty before flexible versions."""
+        if not is_flexible:
+            return b""
+        start = self.pos
+        for _ in range(self.unsigned_varint()):
+            self.unsigned_varint()
+            self.skip(self.unsigned_varint())
+        return bytes(self.data[start : self.pos])
+
+
+def int8(value: int) -> bytes:
+    return value.to_bytes(1, "big", signed=True)
+
+
+def int16(value: int) -> bytes:
+    return _INT16.pack(value)
+
+
+def int32(value: int) -> bytes:
+    return _INT32.pack(value)
+
+
+def int64(value: int) -> bytes:
+    return _INT64.pack(value)
+
+
+def unsigned_varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def string(value: str | None, is_flexible: bool) -> bytes:
+    if value is None:
+        return b"\x00" if is_flexible else b"\xff\xff"
+    raw = value.encode("utf-8", "surrogateescape")
+    return (unsigned_varint(len(raw) + 1) if is_flexible else int16(len(raw))) + raw
+
+
+def array(count: int | None, is_flexible: bool) -> bytes:
+    """The head of an array: how many elements follow."""
+    if is_flexible:
+        return unsigned_varint(0 if count is None else count + 1)
+    return int32(-1 if count is None else count)
+
+
+def nullable_bytes(value: bytes | memoryview | None, is_flexible: bool) -> bytes:
+    if value is None:
+        return array(None, is_flexible)
+    return array(len(value), is_flexible) + bytes(value)
+
+
+EMPTY_TAGS: Final = b"\x00"
+
+
+def tags(raw: bytes, is_flexible: bool) -> bytes:
+    """A tagged-field section as it came; the empty one where there was none to keep."""
+    if not is_flexible:
+        return b""
+    return raw or EMPTY_TAGS
