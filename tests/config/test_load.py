@@ -1,0 +1,379 @@
+"""A configuration file is either understood whole, or every mistake in it is named with its place."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tsproxy.config import ConfigError, empty_document, load, put_setting, read_yaml
+from tsproxy.config.document import parse_yaml
+from tsproxy.config.reference import reference_table
+from tsproxy.config.settings import Address, BrokerPorts, ClientAuth, SaslMechanism, Secret
+from tsproxy.model.view import Mode, SessionLimits
+
+DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
+
+SMALLEST = """\
+upstream: { bootstrap_servers: [kafka-1:9092] }
+listeners:
+  - bind: 127.0.0.1:9192
+"""
+
+
+def config_of(text, environ=None):
+    return load(parse_yaml(text, "tsproxy.yaml"), environ or {})
+
+
+def problems_of(text, environ=None):
+    with pytest.raises(ConfigError) as caught:
+        config_of(text, environ)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_the_smallest_file_gets_every_default():
+    config = config_of(SMALLEST)
+
+    assert config.upstream.bootstrap_servers == (Address("kafka-1", 9092),)
+    assert config.upstream.tls is None
+    assert config.upstream.sasl is None
+    assert config.upstream.refresh_ms == 30_000
+    [listener] = config.listeners
+    assert (listener.name, listener.bind) == ("default", Address("127.0.0.1", 9192))
+    assert listener.advertised_host == "127.0.0.1"
+    assert listener.brokers == BrokerPorts(9193, 200)
+    assert config.mode is Mode.ENFORCE
+    assert config.decisions.directory == Path("tsproxy-decisions")
+    assert config.decisions.rotate_every_ms == 15 * 60 * 1000
+    assert config.decisions.rotate_size_bytes == 128 << 20
+    assert config.session_limits == SessionLimits()
+    assert config.drain_timeout_ms == 30_000
+    assert config.admin_bind == Address("127.0.0.1", 9464)
+
+
+def test_every_key_of_a_full_file_arrives():
+    config = config_of(
+        """\
+upstream:
+  bootstrap_servers: [kafka-1:9092, "[::1]:9093"]
+  tls: { ca: ca.pem, certificate: proxy.pem, key: proxy.key }
+  admin:
+    refresh: 250ms
+    sasl: { mechanism: SCRAM-SHA-512, username: tsproxy, password: "${PASSWORD}" }
+listeners:
+  - name: public
+    bind: 0.0.0.0:9192
+    advertised_host: kafka.example.com
+    brokers: { ports_from: 19000, count: 3 }
+    tls: { certificate: server.pem, key: server.key, client_ca: clients.pem, client_auth: requested }
+policy: { mode: off }
+decisions: { directory: /var/log/decisions, rotate: { every: 1h, size: 64MiB } }
+limits: { produce_frame: 1MiB, zstd_window: 512KiB, in_flight_requests: 7, drain_timeout: 5s }
+admin: { bind: off }
+""",
+        {"PASSWORD": "s3cret"},
+    )
+
+    upstream = config.upstream
+    assert upstream.bootstrap_servers[1] == Address("::1", 9093)
+    assert (upstream.tls.ca, upstream.tls.certificate, upstream.tls.key) == (
+        Path("ca.pem"),
+        Path("proxy.pem"),
+        Path("proxy.key"),
+    )
+    assert upstream.sasl.mechanism is SaslMechanism.SCRAM_SHA_512
+    assert upstream.sasl.password.reveal() == "s3cret"
+    assert upstream.refresh_ms == 250
+    [listener] = config.listeners
+    assert listener.brokers == BrokerPorts(19000, 3)
+    assert listener.tls.client_auth is ClientAuth.REQUESTED
+    assert config.mode is Mode.OFF
+    assert config.session_limits.produce_frame == 1 << 20
+    assert config.session_limits.zstd_window == 512 << 10
+    assert config.session_limits.in_flight_requests == 7
+    assert config.drain_timeout_ms == 5000
+    assert config.admin_bind is None
+
+
+WRONG = {
+    "an unknown key names its nearest neighbour": (
+        SMALLEST + "polcy: { mode: audit }\n",
+        r"tsproxy.yaml:4: polcy: unknown key; did you mean 'policy'\? Allowed here: upstream, listeners, ",
+    ),
+    "a key in the wrong section is pointed to its place": (
+        SMALLEST + "refresh: 30s\n",
+        r"tsproxy.yaml:4: refresh: unknown key; did you mean 'upstream.admin.refresh'\?",
+    ),
+    "a key that resembles nothing gets the list of what is allowed": (
+        SMALLEST + "admin: { zzz: 1 }\n",
+        r"tsproxy.yaml:4: admin.zzz: unknown key; Allowed here: bind$",
+    ),
+    "a key given twice names both lines": (
+        SMALLEST + "admin:\n  bind: off\n  bind: 127.0.0.1:1\n",
+        r"tsproxy.yaml:6: admin.bind: given twice; the first is at tsproxy.yaml:5",
+    ),
+    "an unset variable is named": (
+        SMALLEST + "decisions: { directory: '${NOWHERE}' }\n",
+        r"tsproxy.yaml:4: decisions.directory: the environment variable NOWHERE is not set",
+    ),
+    "a variable's name is checked": (
+        SMALLEST + "decisions: { directory: '${no-name}' }\n",
+        r"tsproxy.yaml:4: decisions.directory: \$\{NAME\} needs the name of an environment variable",
+    ),
+    "a duration needs a unit": (
+        SMALLEST + "decisions: { rotate: { every: 15 } }\n",
+        r"tsproxy.yaml:4: decisions.rotate.every: '15' is not allowed; must be a duration above zero,",
+    ),
+    "a duration of nothing is refused": (
+        SMALLEST + "decisions: { rotate: { every: 0s } }\n",
+        r"decisions.rotate.every: '0s' is not allowed",
+    ),
+    "a size needs a binary unit": (
+        SMALLEST + "limits: { produce_frame: 1MB }\n",
+        r"limits.produce_frame: '1MB' is not allowed; must be a size from 1B to 2047MiB",
+    ),
+    "a size beyond a frame's length is refused": (
+        SMALLEST + "limits: { produce_frame: 2GiB }\n",
+        r"limits.produce_frame: '2GiB' is not allowed",
+    ),
+    "a number outside its range is refused": (
+        SMALLEST + "limits: { in_flight_requests: 0 }\n",
+        r"limits.in_flight_requests: '0' is not allowed; must be a whole number from 1 to 1000000",
+    ),
+    "an address needs a port": (
+        "upstream: { bootstrap_servers: [kafka] }\nlisteners: [{ bind: '127.0.0.1:1' }]\n",
+        r"tsproxy.yaml:1: upstream.bootstrap_servers: 'kafka' is not allowed; must be host:port with a port",
+    ),
+    "an IPv6 address needs brackets": (
+        "upstream: { bootstrap_servers: ['::1:9092'] }\nlisteners: [{ bind: '127.0.0.1:1' }]\n",
+        r"upstream.bootstrap_servers: '::1:9092' is not allowed; must be host:port .* \[::1\]:9092",
+    ),
+    "a port ends at 65535": (
+        "upstream: { bootstrap_servers: ['kafka:65536'] }\nlisteners: [{ bind: '127.0.0.1:1' }]\n",
+        r"'kafka:65536' is not allowed",
+    ),
+    "a mode is one of three": (
+        SMALLEST + "policy: { mode: strict }\n",
+        r"policy.mode: 'strict' is not allowed; must be one of enforce, audit, off",
+    ),
+    "a missing upstream is missed": (
+        "listeners: [{ bind: '127.0.0.1:1' }]\n",
+        r"tsproxy.yaml:1: upstream.bootstrap_servers: is missing: host:port",
+    ),
+    "a file without listeners is refused": (
+        "upstream: { bootstrap_servers: [kafka:1] }\n",
+        r"listeners: is missing: a list of sections with name, bind",
+    ),
+    "an empty list of listeners is refused": (
+        "upstream: { bootstrap_servers: [kafka:1] }\nlisteners: []\n",
+        r"tsproxy.yaml:2: listeners: must be a list of sections",
+    ),
+    "an empty list of brokers is refused": (
+        "upstream: { bootstrap_servers: [] }\nlisteners: [{ bind: '127.0.0.1:1' }]\n",
+        r"tsproxy.yaml:1: upstream.bootstrap_servers: must name at least one host:port",
+    ),
+    "a section given as a value is refused": (
+        SMALLEST + "policy: enforce\n",
+        r"tsproxy.yaml:4: policy: must be a section with mode",
+    ),
+    "a value given as a section is refused": (
+        SMALLEST + "admin: { bind: { port: 1 } }\n",
+        r"tsproxy.yaml:4: admin.bind: must be one value: host:port or `off`",
+    ),
+    "a wildcard address cannot be advertised": (
+        "upstream: { bootstrap_servers: [kafka:1] }\nlisteners:\n  - bind: 0.0.0.0:9192\n",
+        r"tsproxy.yaml:3: listeners\[0\].advertised_host: is missing: bind is 0.0.0.0:9192",
+    ),
+    "broker ports must fit below 65536": (
+        "upstream: { bootstrap_servers: [kafka:1] }\nlisteners:\n  - { bind: '127.0.0.1:65500' }\n",
+        r"listeners\[0\].brokers: ports 65501 to 65700 go beyond 65535: count may be at most 35",
+    ),
+    "two listeners cannot share a name": (
+        SMALLEST + "  - bind: 127.0.0.1:19192\n",
+        r"tsproxy.yaml:4: listeners\[1\].name: the name 'default' is taken by tsproxy.yaml:3: listeners\[0\]",
+    ),
+    "two listeners cannot share ports": (
+        SMALLEST + "  - { name: other, bind: 127.0.0.1:9200 }\n",
+        r"listeners\[1\].bind: takes port\(s\) of tsproxy.yaml:3: listeners\[0\].brokers: 9193 to 9392",
+    ),
+    "the admin port cannot lie among the brokers' ports": (
+        SMALLEST + "admin: { bind: 127.0.0.1:9200 }\n",
+        r"admin.bind: takes port\(s\) of .*listeners\[0\].brokers: 9193 to 9392",
+    ),
+    "a certificate needs its key": (
+        "upstream: { bootstrap_servers: [kafka:1], tls: { certificate: a.pem } }\n"
+        "listeners: [{ bind: '127.0.0.1:1' }]\n",
+        r"tsproxy.yaml:1: upstream.tls: needs both certificate and key, or neither",
+    ),
+    "client certificates need an authority": (
+        SMALLEST.replace(
+            "- bind: 127.0.0.1:9192",
+            "- { bind: '127.0.0.1:1', tls: { certificate: a, key: b, client_auth: required } }",
+        ),
+        r"listeners\[0\].tls.client_ca: is missing: client_auth required needs the authorities",
+    ),
+    "half a SASL section is refused": (
+        SMALLEST.replace("}", ", admin: { sasl: { mechanism: PLAIN } } }"),
+        r"upstream.admin.sasl.password: is missing: secret",
+    ),
+    "what is not YAML is told with its line": ("upstream: [\n", r"tsproxy.yaml:2: not YAML: "),
+    "a list as a file is refused": ("- 1\n", r"tsproxy.yaml:1: the file must be a mapping"),
+    "a file without end is refused": (
+        SMALLEST + "policy: &again { mode: *again }\n",
+        r"nested too deeply",
+    ),
+    "a control character is refused": ("a: \x07\n", r"tsproxy.yaml: not YAML"),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), WRONG.values(), ids=WRONG)
+def test_wrong_files_name_the_mistake_and_its_place(text, expected):
+    problems = problems_of(text)
+
+    assert any(re.search(expected, problem) for problem in problems), problems
+
+
+def test_all_problems_are_told_at_once():
+    problems = problems_of(
+        SMALLEST.replace("9192", "none") + "polcy: {}\nadmin: { bind: 7 }\nlimits: { zstd_window: 1 }\n"
+    )
+
+    assert [problem.split(": ")[:2] for problem in problems] == [
+        ["tsproxy.yaml:4", "polcy"],
+        ["tsproxy.yaml:3", "listeners[0].bind"],
+        ["tsproxy.yaml:6", "limits.zstd_window"],
+        ["tsproxy.yaml:5", "admin.bind"],
+    ]
+
+
+def test_a_file_that_is_not_there_is_told_without_a_traceback(tmp_path):
+    with pytest.raises(ConfigError, match=r"absent.yaml: cannot be read: No such file"):
+        read_yaml(tmp_path / "absent.yaml")
+
+
+def test_a_file_that_is_not_text_is_told(tmp_path):
+    (tmp_path / "binary.yaml").write_bytes(b"a: \xff\n")
+
+    with pytest.raises(ConfigError, match=r"binary.yaml: is not UTF-8 text: byte 3"):
+        read_yaml(tmp_path / "binary.yaml")
+
+
+def test_a_secret_shows_itself_to_nobody():
+    secret = Secret("hunter2")
+
+    assert "hunter2" not in f"{secret} {secret!r} {[secret]}"
+
+
+def test_a_config_never_shows_its_password():
+    text = SMALLEST.replace(
+        "}", ", admin: { sasl: { mechanism: PLAIN, username: me, password: '${PASSWORD}' } } }"
+    )
+
+    config = config_of(text, {"PASSWORD": "hunter2"})
+
+    assert config.upstream.sasl.password.reveal() == "hunter2"
+    assert "hunter2" not in repr(config)
+
+
+@pytest.mark.parametrize("password", ["", "hunter2: ${NOPE}"])
+def test_a_wrong_password_is_not_repeated_in_the_problem(password):
+    text = SMALLEST.replace(
+        "}", f", admin: {{ sasl: {{ mechanism: PLAIN, username: me, password: '{password}' }} }} }}"
+    )
+
+    assert "hunter2" not in "".join(problems_of(text))
+
+
+def test_what_a_variable_held_is_not_repeated_in_the_problem():
+    problems = problems_of(SMALLEST + "admin: { bind: '${PASSWORD}' }\n", {"PASSWORD": "hunter2"})
+
+    assert "hunter2" not in "".join(problems)
+    assert "'${PASSWORD}' is not allowed" in problems[0]
+
+
+def test_a_doubled_dollar_stands_for_itself():
+    config = config_of(SMALLEST + "decisions: { directory: '$${HOME}/$x' }\n")
+
+    assert config.decisions.directory == Path("${HOME}/$x")
+
+
+def test_brokers_may_be_written_as_one_text_with_commas():
+    config = config_of("upstream: { bootstrap_servers: 'a:1, b:2' }\nlisteners: [{ bind: '127.0.0.1:1' }]\n")
+
+    assert config.upstream.bootstrap_servers == (Address("a", 1), Address("b", 2))
+
+
+def test_an_empty_tls_section_means_tls_with_the_systems_authorities():
+    config = config_of(SMALLEST.replace("}", ", tls: {} }"))
+
+    assert config.upstream.tls is not None
+    assert config.upstream.tls.ca is None
+
+
+def test_client_certificates_are_required_where_only_their_authority_is_named():
+    config = config_of(
+        SMALLEST.replace(
+            "- bind: 127.0.0.1:9192",
+            "- { bind: '127.0.0.1:9192', tls: { certificate: a, key: b, client_ca: c } }",
+        )
+    )
+
+    assert config.listeners[0].tls.client_auth is ClientAuth.REQUIRED
+
+
+def test_a_free_port_for_clients_means_free_ports_for_brokers():
+    config = config_of(SMALLEST.replace("9192", "0"))
+
+    assert config.listeners[0].brokers.port_of(17) == 0
+
+
+@pytest.mark.parametrize(("node_id", "port"), [(0, 9193), (199, 9392), (200, None), (-1, None)])
+def test_a_brokers_port_is_a_function_of_its_node_id_alone(node_id, port):
+    assert BrokerPorts(9193, 200).port_of(node_id) == port
+
+
+def test_settings_lie_over_the_file():
+    document = parse_yaml(SMALLEST + "policy: { mode: off }\n", "tsproxy.yaml")
+
+    put_setting(document, "policy.mode=audit")
+    put_setting(document, "upstream.bootstrap_servers=a:1,b:2")
+
+    config = load(document, {})
+    assert config.mode is Mode.AUDIT
+    assert config.upstream.bootstrap_servers == (Address("a", 1), Address("b", 2))
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("policy.mode", "--set: policy.mode: must be key=value"),
+        ("policy.moode=audit", "--set: policy.moode: unknown key; did you mean 'mode'?"),
+        ("policy=audit", "--set: policy: unknown key"),
+        ("listeners.bind=1", "--set: listeners.bind: lies in the list 'listeners'"),
+        ("a.b.c=1", "--set: a.b.c: unknown key"),
+    ],
+)
+def test_a_wrong_setting_is_told(setting, expected):
+    with pytest.raises(ConfigError) as caught:
+        put_setting(empty_document(), setting)
+
+    assert str(caught.value).startswith(expected)
+
+
+def test_a_wrong_value_of_a_setting_names_the_flag():
+    document = parse_yaml(SMALLEST, "tsproxy.yaml")
+    put_setting(document, "policy.mode=strict")
+
+    with pytest.raises(ConfigError, match=r"^--set: policy.mode: 'strict' is not allowed"):
+        load(document, {})
+
+
+def test_the_documentation_carries_the_table_of_keys():
+    assert DOCS.read_text(encoding="utf-8").endswith("-->\n" + reference_table())
+
+
+def test_the_example_in_the_documentation_is_a_right_configuration():
+    [example] = re.findall(r"```yaml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+
+    config = config_of(example, {"TSPROXY_PASSWORD": "x"})
+
+    assert config.listeners[0].name == "public"

@@ -1,0 +1,171 @@
+"""Turns parsed sections into settings, and finds what is wrong between keys.
+
+A section that already had a problem is not built, the others are: so a reader sees all mistakes in
+one go, and none that only follows from another.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+from tsproxy.config.parsed import Parsed
+from tsproxy.config.problems import Problem
+from tsproxy.config.settings import (
+    Address,
+    BrokerPorts,
+    ClientAuth,
+    Config,
+    Decisions,
+    Listener,
+    ListenerTls,
+    Sasl,
+    Upstream,
+    UpstreamTls,
+)
+from tsproxy.model.view import SessionLimits
+
+_ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104  # recognised here, bound to nowhere
+
+
+def build(root: Parsed, problems: list[Problem]) -> Config | None:
+    """The configuration, or None where `problems` is not (or no longer) empty."""
+    upstream = _upstream(root["upstream"], problems)
+    listeners = [built for parsed in root["listeners"] if (built := _listener(parsed, problems))]
+    admin_bind: Address | None = root["admin"]["bind"] if isinstance(root["admin"], Parsed) else None
+    _check_names(listeners, problems)
+    _check_ports(listeners, admin_bind, problems)
+    if problems or upstream is None:
+        return None
+    limits, decisions = root["limits"], root["decisions"]
+    return Config(
+        upstream=upstream,
+        listeners=tuple(listeners),
+        mode=root["policy"]["mode"],
+        decisions=Decisions(
+            directory=decisions["directory"],
+            rotate_every_ms=decisions["rotate"]["every"],
+            rotate_size_bytes=decisions["rotate"]["size"],
+        ),
+        session_limits=SessionLimits(**{name: limits[name] for name in SessionLimits.__dataclass_fields__}),
+        drain_timeout_ms=limits["drain_timeout"],
+        admin_bind=admin_bind,
+    )
+
+
+def _upstream(parsed: Parsed | None, problems: list[Problem]) -> Upstream | None:
+    if parsed is None:
+        return None
+    tls = _upstream_tls(parsed["tls"], problems) if parsed["tls"] else None
+    if not parsed.is_sound:
+        return None
+    sasl = parsed["admin"]["sasl"]
+    return Upstream(
+        bootstrap_servers=parsed["bootstrap_servers"],
+        tls=tls,
+        sasl=Sasl(sasl["mechanism"], sasl["username"], sasl["password"]) if sasl else None,
+        refresh_ms=parsed["admin"]["refresh"],
+    )
+
+
+def _upstream_tls(parsed: Parsed, problems: list[Problem]) -> UpstreamTls:
+    if parsed.is_sound and (parsed["certificate"] is None) != (parsed["key"] is None):
+        problems.append(Problem(parsed.place, parsed.path, "needs both certificate and key, or neither"))
+    return UpstreamTls(parsed["ca"], parsed["certificate"], parsed["key"], _place(parsed))
+
+
+def _listener(parsed: Parsed, problems: list[Problem]) -> Listener | None:
+    if not parsed.is_sound:
+        return None
+    bind: Address = parsed["bind"]
+    advertised_host = parsed["advertised_host"] or bind.host
+    if advertised_host in _ANY_ADDRESS:
+        problems.append(
+            Problem(
+                parsed.place,
+                f"{parsed.path}.advertised_host",
+                f"is missing: bind is {bind}, which no client can connect to; name the host that clients use",
+            )
+        )
+    return Listener(
+        name=parsed["name"],
+        bind=bind,
+        advertised_host=advertised_host,
+        brokers=_broker_ports(parsed["brokers"], bind, problems),
+        tls=_listener_tls(parsed["tls"], problems) if parsed["tls"] else None,
+        place=_place(parsed),
+    )
+
+
+def _broker_ports(parsed: Parsed, bind: Address, problems: list[Problem]) -> BrokerPorts:
+    given: int | None = parsed["ports_from"]
+    # A port chosen by the system has no "port after": then each broker's port is free as well.
+    ports_from = given if given is not None else bind.port + 1 if bind.port else 0
+    count: int = parsed["count"]
+    last = ports_from + count - 1
+    if ports_from and last > 65535:
+        fits = 65536 - ports_from
+        text = (
+            f"ports {ports_from} to {last} go beyond 65535: count may be at most {fits}, or ports_from lower"
+        )
+        problems.append(Problem(parsed.place, parsed.path, text))
+    return BrokerPorts(ports_from, count)
+
+
+def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:
+    client_ca = parsed["client_ca"]
+    client_auth = parsed["client_auth"] or (ClientAuth.REQUIRED if client_ca else ClientAuth.NONE)
+    if client_auth is not ClientAuth.NONE and client_ca is None:
+        text = f"is missing: client_auth {client_auth} needs the authorities to check clients against"
+        problems.append(Problem(parsed.place, f"{parsed.path}.client_ca", text))
+    return ListenerTls(parsed["certificate"], parsed["key"], client_ca, client_auth, _place(parsed))
+
+
+def _place(parsed: Parsed) -> str:
+    return f"{parsed.place}: {parsed.path}"
+
+
+def _check_names(listeners: Iterable[Listener], problems: list[Problem]) -> None:
+    seen: dict[str, str] = {}
+    for listener in listeners:
+        if listener.name in seen:
+            text = (
+                f"the name {listener.name!r} is taken by {seen[listener.name]}; each listener needs its own"
+            )
+            problems.append(Problem("", f"{listener.place}.name", text))
+        seen.setdefault(listener.name, listener.place)
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """Ports that one key takes on a host."""
+
+    host: str
+    ports: range
+    place: str
+
+    def meets(self, other: "_Claim") -> bool:
+        if self.host != other.host and not {self.host, other.host} & _ANY_ADDRESS:
+            return False
+        return max(self.ports.start, other.ports.start) < min(self.ports.stop, other.ports.stop)
+
+
+def _check_ports(listeners: Iterable[Listener], admin: Address | None, problems: list[Problem]) -> None:
+    claims = []
+    for listener in listeners:
+        bind, brokers = listener.bind, listener.brokers
+        if bind.port:
+            claims.append(_Claim(bind.host, range(bind.port, bind.port + 1), f"{listener.place}.bind"))
+        if brokers.ports_from:
+            ports = range(brokers.ports_from, brokers.ports_from + brokers.count)
+            claims.append(_Claim(bind.host, ports, f"{listener.place}.brokers"))
+    if admin and admin.port:
+        claims.append(_Claim(admin.host, range(admin.port, admin.port + 1), "admin.bind"))
+    for one, other in combinations(claims, 2):
+        if one.meets(other):
+            text = f"takes port(s) of {one.place}: {_ports(one.ports)}; give one of them other ports"
+            problems.append(Problem("", other.place, text))
+
+
+def _ports(ports: range) -> str:
+    return str(ports.start) if len(ports) == 1 else f"{ports.start} to {ports.stop - 1}"

@@ -1,0 +1,150 @@
+"""A configuration as written: nodes that know their place, whether from YAML or from a flag.
+
+Every scalar stays the text that was written (YAML's own idea of `off`, `1:30` and `010` is not
+asked for); what it means is decided by the key's parser. `${NAME}` is replaced from the environment
+when a value is read, never in the document, so that an error can show the text as written.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from tsproxy.config.problems import ConfigError, Problem
+
+_VARIABLE: Final = re.compile(r"(\$?)\$\{([^}]*)\}")
+_VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MAX_DEPTH: Final = 16  # the table of keys is 5 deep; an alias may make a document endless
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    text: str
+    place: str
+
+    def resolve(self, environ: Mapping[str, str]) -> str:
+        """The text with each `${NAME}` replaced; `$${` stands for a plain `${`.
+
+        Raises ValueError for a variable that is not set.
+        """
+
+        def replace(match: re.Match[str]) -> str:
+            escaped, variable = match.groups()
+            if escaped:
+                return match[0][1:]
+            if not _VARIABLE_NAME.fullmatch(variable):
+                raise ValueError(
+                    "${NAME} needs the name of an environment variable; $${ stands for a plain ${"
+                )
+            if variable not in environ:
+                raise ValueError(f"the environment variable {variable} is not set")
+            return environ[variable]
+
+        return _VARIABLE.sub(replace, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    nodes: tuple["Node", ...]
+    place: str
+
+
+@dataclass(slots=True)
+class Section:
+    """A mapping. Growing it is for flags, before anything is read from it."""
+
+    place: str
+    entries: dict[str, "Node"] = field(default_factory=dict)
+    key_places: dict[str, str] = field(default_factory=dict)
+
+    def put(self, key: str, node: "Node") -> None:
+        self.entries[key] = node
+        self.key_places[key] = node.place
+
+    def section(self, key: str, place: str) -> "Section":
+        """The section below `key`, made where there is none (or something else) yet."""
+        found = self.entries.get(key)
+        if not isinstance(found, Section):
+            found = Section(place)
+            self.put(key, found)
+        return found
+
+
+Node = Scalar | Items | Section
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A whole configuration as written. `problems` are those of its shape (a key given twice)."""
+
+    root: Section
+    problems: tuple[Problem, ...] = ()
+
+
+def empty_document() -> Document:
+    """A document to be filled from flags alone."""
+    return Document(Section("command line"))
+
+
+def read_yaml(file: Path) -> Document:
+    """The YAML file as a document. Raises ConfigError where it cannot be read or is not YAML."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(Problem(str(file), "", f"cannot be read: {error.strerror}")) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(Problem(str(file), "", f"is not UTF-8 text: byte {error.start}")) from None
+    return parse_yaml(text, str(file))
+
+
+def parse_yaml(text: str, source: str) -> Document:
+    """YAML text as a document; `source` names it in problems."""
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{source}:{mark.line + 1}" if mark else source
+        raise ConfigError(Problem(place, "", f"not YAML: {error.problem or error.context}")) from None
+    except yaml.YAMLError as error:
+        raise ConfigError(Problem(source, "", f"not YAML: {error}".replace("\n", " "))) from None
+    if root is None:
+        return Document(Section(source))
+    problems: list[Problem] = []
+    node = _convert(root, source, "", problems)
+    if not isinstance(node, Section):
+        raise ConfigError(Problem(node.place, "", "the file must be a mapping: one `key: value` a line"))
+    return Document(node, tuple(problems))
+
+
+def _convert(node: yaml.Node, source: str, key: str, problems: list[Problem], depth: int = 0) -> Node:
+    place = f"{source}:{node.start_mark.line + 1}"
+    if depth > _MAX_DEPTH:
+        problems.append(Problem(place, key, "nested too deeply"))
+    elif isinstance(node, yaml.MappingNode):
+        return _convert_mapping(node, source, key, problems, depth)
+    elif isinstance(node, yaml.SequenceNode):
+        return Items(tuple(_convert(n, source, key, problems, depth + 1) for n in node.value), place)
+    return Scalar(str(node.value) if isinstance(node, yaml.ScalarNode) else "", place)
+
+
+def _convert_mapping(
+    node: yaml.MappingNode, source: str, key: str, problems: list[Problem], depth: int
+) -> Section:
+    section = Section(f"{source}:{node.start_mark.line + 1}")
+    for key_node, value_node in node.value:
+        place = f"{source}:{key_node.start_mark.line + 1}"
+        if not isinstance(key_node, yaml.ScalarNode):
+            problems.append(Problem(place, key, "a key must be a plain word"))
+            continue
+        name = str(key_node.value)
+        full = f"{key}.{name}" if key else name
+        if name in section.entries:
+            first = section.key_places[name]
+            problems.append(Problem(place, full, f"given twice; the first is at {first}"))
+            continue
+        section.put(name, _convert(value_node, source, full, problems, depth + 1))
+        section.key_places[name] = place
+    return section

@@ -1,0 +1,160 @@
+"""Walks a document along the table of keys: a `Config`, or every problem at once."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final
+
+from tsproxy.config.build import build
+from tsproxy.config.document import Document, Items, Node, Scalar, Section
+from tsproxy.config.keys import KEYS, OPTIONAL_SECTIONS, SECRET, Branch, Key, ListOf, key_tree
+from tsproxy.config.parsed import Parsed
+from tsproxy.config.problems import ConfigError, Problem
+from tsproxy.config.settings import Config
+
+_TREE: Final = key_tree()
+
+
+def load(document: Document, environ: Mapping[str, str]) -> Config:
+    """The configuration that `document` describes, `${NAME}` taken from `environ`.
+
+    Raises ConfigError with all problems found.
+    """
+    reader = _Reader(environ, list(document.problems))
+    parsed = reader.section(document.root, _TREE, "", document.root.place)
+    config = build(parsed, reader.problems)
+    if config is None:
+        raise ConfigError(*reader.problems)
+    return config
+
+
+def put_setting(document: Document, setting: str) -> None:
+    """Lays `key=value` of a `--set` flag over the document. Raises ConfigError for a wrong key."""
+    path, equals, text = setting.partition("=")
+    place = "--set"
+    if not equals:
+        raise ConfigError(Problem(place, setting, "must be key=value, such as policy.mode=audit"))
+    *sections, leaf = path.split(".")
+    branch, section = _TREE, document.root
+    for name in sections:
+        below = branch.get(name)
+        if isinstance(below, ListOf):
+            raise ConfigError(
+                Problem(place, path, f"lies in the list {name!r}: write it in a file (--config)")
+            )
+        if not isinstance(below, dict):
+            raise ConfigError(Problem(place, path, _unknown(name, branch)))
+        branch, section = below, section.section(name, place)
+    if not isinstance(branch.get(leaf), Key):
+        raise ConfigError(Problem(place, path, _unknown(leaf, branch)))
+    section.put(leaf, Scalar(text, place))
+
+
+@dataclass(slots=True)
+class _Reader:
+    environ: Mapping[str, str]
+    problems: list[Problem]
+
+    def section(self, node: Section | None, branch: Branch, path: str, place: str) -> Parsed:
+        """All values of a section, defaults included; `place` is where missing ones are missed."""
+        before = len(self.problems)
+        entries = node.entries if node else {}
+        for name in entries:
+            if name not in branch and node is not None:
+                full = _join(path, name)
+                self.problems.append(Problem(node.key_places[name], full, _unknown(name, branch)))
+        parsed: dict[str, Any] = {}
+        for name, below in branch.items():
+            parsed[name] = self._below(entries.get(name), below, _join(path, name), place)
+        return Parsed(parsed, place, path, is_sound=len(self.problems) == before)
+
+    def _below(self, node: Node | None, below: Key | Branch | ListOf, path: str, place: str) -> Any:
+        if isinstance(below, Key):
+            return self._key(node, below, path, place)
+        if isinstance(below, ListOf):
+            return self._sections(node, below, path, place)
+        if node is None:
+            if _generic(path) in OPTIONAL_SECTIONS:
+                return None
+            return self.section(None, below, path, place)
+        if isinstance(node, Section):
+            return self.section(node, below, path, node.place)
+        return self._wrong(node, path, "must be a section with " + ", ".join(below))
+
+    def _sections(self, node: Node | None, below: ListOf, path: str, place: str) -> tuple[Parsed, ...]:
+        if node is None:
+            self.problems.append(
+                Problem(place, path, "is missing: a list of sections with " + ", ".join(below.branch))
+            )
+            return ()
+        if not isinstance(node, Items) or not node.nodes:
+            self._wrong(node, path, "must be a list of sections with " + ", ".join(below.branch))
+            return ()
+        parsed = []
+        for index, item in enumerate(node.nodes):
+            item_path = f"{path}[{index}]"
+            if isinstance(item, Section):
+                parsed.append(self.section(item, below.branch, item_path, item.place))
+            else:
+                self._wrong(item, item_path, "must be a section with " + ", ".join(below.branch))
+        return tuple(parsed)
+
+    def _key(self, node: Node | None, key: Key, path: str, place: str) -> Any:
+        if node is None and key.default is not None:
+            return key.kind.parse(key.default)
+        if node is None:
+            if key.is_required:
+                self.problems.append(Problem(place, path, f"is missing: {key.kind.word} ({key.meaning})"))
+            return () if key.is_list else None
+        if not key.is_list:
+            return self._scalar(node, key, path)
+        nodes: Iterable[Node] = node.nodes if isinstance(node, Items) else _split(node)
+        parsed = tuple(self._scalar(item, key, path) for item in nodes)
+        if not parsed:
+            self._wrong(node, path, f"must name at least one {key.kind.word}")
+        return parsed
+
+    def _scalar(self, node: Node, key: Key, path: str) -> Any:
+        if not isinstance(node, Scalar):
+            return self._wrong(node, path, f"must be one value: {key.kind.word}")
+        try:
+            text = node.resolve(self.environ)
+        except ValueError as error:
+            return self._wrong(node, path, str(error))
+        try:
+            return key.kind.parse(text)
+        except ValueError as error:
+            # The text as written: what a variable held may be a secret put in the wrong place.
+            shown = "***" if key.kind is SECRET else repr(_shorten(node.text))
+            return self._wrong(node, path, f"{shown} is not allowed; must be {error}")
+
+    def _wrong(self, node: Node, path: str, text: str) -> None:
+        self.problems.append(Problem(node.place, path, text))
+
+
+def _generic(path: str) -> str:
+    """`listeners[3].tls` as the table writes it: `listeners[].tls`."""
+    return ".".join(part.partition("[")[0] + "[]" if part.endswith("]") else part for part in path.split("."))
+
+
+def _unknown(name: str, branch: Branch) -> str:
+    """Says that a key is unknown, and which is nearest: here, or the same word elsewhere."""
+    elsewhere = [key.path for key in KEYS if key.path.split(".")[-1] == name]
+    near = get_close_matches(name, branch, n=1) or elsewhere
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"unknown key; {hint}Allowed here: {', '.join(branch)}"
+
+
+def _split(node: Node) -> list[Node]:
+    """A list may also be written as one text with commas, as on the command line."""
+    if not isinstance(node, Scalar):
+        return [node]
+    return [Scalar(part, node.place) for part in node.text.split(",") if part.strip()]
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."

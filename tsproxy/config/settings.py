@@ -1,0 +1,137 @@
+"""The configuration as the rest of the program sees it: frozen, typed, checked.
+
+Defaults live in the table of `keys`, not here, so that the documentation cannot disagree.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from tsproxy.model.view import Mode, SessionLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A host and port to connect to or to listen on; never one that a client is told."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+class Secret:
+    """A value that shows itself to nobody who does not ask by name."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret(***)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+
+class SaslMechanism(StrEnum):
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+class ClientAuth(StrEnum):
+    """Kafka's `ssl.client.auth`."""
+
+    REQUIRED = "required"
+    REQUESTED = "requested"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Sasl:
+    """How the proxy's own connection shows who it is."""
+
+    mechanism: SaslMechanism
+    username: str
+    password: Secret
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamTls:
+    """PEM files; `ca` None trusts what the system trusts. `place` is where the file says so."""
+
+    ca: Path | None
+    certificate: Path | None
+    key: Path | None
+    place: str = field(compare=False, default="")
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerTls:
+    certificate: Path
+    key: Path
+    client_ca: Path | None
+    client_auth: ClientAuth
+    place: str = field(compare=False, default="")
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    bootstrap_servers: tuple[Address, ...]
+    tls: UpstreamTls | None
+    sasl: Sasl | None
+    refresh_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPorts:
+    """Node n is served on `ports_from + n`, for n in 0..count-1; 0 takes any free port (tests)."""
+
+    ports_from: int
+    count: int
+
+    def port_of(self, node_id: int) -> int | None:
+        """The port of a node, or None where it lies outside the range. A pure function of n, so
+        that all workers and replicas agree without talking."""
+        if not 0 <= node_id < self.count:
+            return None
+        return self.ports_from + node_id if self.ports_from else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    name: str
+    bind: Address
+    advertised_host: str
+    brokers: BrokerPorts
+    tls: ListenerTls | None
+    place: str = field(compare=False, default="")
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    directory: Path
+    rotate_every_ms: int
+    rotate_size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    upstream: Upstream
+    listeners: tuple[Listener, ...]
+    mode: Mode
+    decisions: Decisions
+    session_limits: SessionLimits
+    drain_timeout_ms: int
+    admin_bind: Address | None
+    """None where the admin port is off."""

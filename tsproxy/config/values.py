@@ -1,0 +1,137 @@
+"""One parser per kind of value: text in, value out, or a ValueError that says what is allowed.
+
+A parser never shows the text it was given: the caller does, unless the key is secret.
+"""
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from tsproxy.config.settings import Address, Secret
+
+Parser = Callable[[str], object]
+
+_MS_OF_UNIT: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_BYTES_OF_UNIT: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_QUANTITY: Final = re.compile(r"([0-9]+)([A-Za-z]*)")
+# What DNS and addresses are made of; an underscore is common in container networks.
+_HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_PORT: Final = re.compile(r"[0-9]{1,5}")
+
+
+def duration_ms(text: str) -> int:
+    """Milliseconds, at least 1."""
+    return _quantity(text, _MS_OF_UNIT, "a duration above zero, such as 250ms, 30s, 15m, 1h or 7d")
+
+
+def size_bytes(text: str) -> int:
+    """Bytes, from 1 up to what Kafka's 32-bit frame length can say."""
+    allowed = "a size from 1B to 2047MiB, such as 512KiB or 64MiB"
+    size = _quantity(text, _BYTES_OF_UNIT, allowed)
+    if size >= 1 << 31:
+        raise ValueError(allowed)
+    return size
+
+
+def file_size_bytes(text: str) -> int:
+    """Bytes, at least 1 KiB: a file that holds less than a line would be turned at every line."""
+    allowed = "a size of at least 1KiB, such as 128MiB or 1GiB"
+    size = _quantity(text, _BYTES_OF_UNIT, allowed)
+    if size < 1 << 10:
+        raise ValueError(allowed)
+    return size
+
+
+def _quantity(text: str, units: dict[str, int], allowed: str) -> int:
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None or match[2] not in units or len(match[1]) > 15 or int(match[1]) == 0:
+        raise ValueError(allowed)
+    return int(match[1]) * units[match[2]]
+
+
+def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        stripped = text.strip().replace("_", "")
+        if not stripped.isascii() or not stripped.isdigit() or len(stripped) > 18:
+            raise ValueError(f"a whole number from {lowest} to {highest}")
+        number = int(stripped)
+        if not lowest <= number <= highest:
+            raise ValueError(f"a whole number from {lowest} to {highest}")
+        return number
+
+    return parse
+
+
+def one_of(choices: type[StrEnum]) -> Callable[[str], StrEnum]:
+    def parse(text: str) -> StrEnum:
+        try:
+            return choices(text.strip())
+        except ValueError:
+            raise ValueError("one of " + ", ".join(choices)) from None
+
+    return parse
+
+
+def host(text: str) -> str:
+    stripped = text.strip().removeprefix("[").removesuffix("]")
+    if len(stripped) > 255 or not _HOST.fullmatch(stripped):
+        raise ValueError("a host name or an address, without a port")
+    return stripped
+
+
+def upstream_address(text: str) -> Address:
+    return _address(text, lowest_port=1)
+
+
+def bind_address(text: str) -> Address:
+    return _address(text, lowest_port=0)
+
+
+def bind_address_or_off(text: str) -> Address | None:
+    if text.strip() == "off":
+        return None
+    try:
+        return bind_address(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, or off") from None
+
+
+def _address(text: str, lowest_port: int) -> Address:
+    allowed = f"host:port with a port from {lowest_port} to 65535, such as 127.0.0.1:9092 or [::1]:9092"
+    name, colon, port = text.strip().rpartition(":")
+    bracketed = name.startswith("[") and name.endswith("]")
+    if not colon or not _PORT.fullmatch(port) or (":" in name and not bracketed):
+        raise ValueError(allowed)
+    if not lowest_port <= int(port) <= 65535:
+        raise ValueError(allowed)
+    try:
+        return Address(host(name), int(port))
+    except ValueError:
+        raise ValueError(allowed) from None
+
+
+def path(text: str) -> Path:
+    if not text.strip() or "\0" in text:
+        raise ValueError("the path of a file or folder")
+    return Path(text)
+
+
+def name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError(
+            "1 to 63 letters, digits, dots, dashes or underscores, beginning with a letter or digit"
+        )
+    return text
+
+
+def not_empty(text: str) -> str:
+    if not text:
+        raise ValueError("a text that is not empty")
+    return text
+
+
+def secret(text: str) -> Secret:
+    return Secret(not_empty(text))
