@@ -63,6 +63,7 @@ class Violation:
     timestamp_ms: int
     reason: Reason
     message: str
+    error_code: ErrorCode = ErrorCode.INVALID_TIMESTAMP
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,9 @@ class Reject:
     error_message: str | None
     reason: Reason
     violations: tuple[Violation, ...] = ()
+    bad_records: int | None = None
+    """How many records broke a rule, listed or not; None where the whole batch is at fault."""
+    unit_guess: UnitGuess | None = None
     detail: str | None = None
     """Our own words for logs where the broker's answer carries no text."""
 

@@ -15,7 +15,7 @@ WindowError for a zstd window above the bound. The budget holds before memory is
 
 import struct
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 import cramjam
 import lz4.block
@@ -45,7 +45,7 @@ def decompress(codec_id: int, data: memoryview, budget: int, zstd_window: int) -
     return _READERS[codec_id](data, budget)
 
 
-_GZIP_ERRORS: Final[tuple[type[Exception], ...]] = (isal_zlib.error,)
+_GZIP_ERROR: Final = cast("type[Exception]", isal_zlib.error)  # its stub calls the class an instance
 _GZIP_SMALLEST: Final = 18
 """A header and a trailer: Java does not look for another member in fewer bytes."""
 
@@ -58,7 +58,7 @@ def _gzip(data: memoryview, budget: int) -> bytes:
         member = isal_zlib.decompressobj(wbits=31)
         try:
             out = member.decompress(rest, left + 1)
-        except _GZIP_ERRORS as error:
+        except _GZIP_ERROR as error:
             if parts:
                 break
             raise CodecError(str(error)) from error

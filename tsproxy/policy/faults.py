@@ -1,0 +1,54 @@
+"""What a batch that cannot be read is told: the broker's error code, and its words.
+
+The words go to our logs: on the wire a broker sends the code alone. Only a limit of our own is
+named to the client, together with its key.
+"""
+
+from typing import Final
+
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.records import Fault
+from tsproxy.model.verdict import Reason, Reject
+
+FAULTS: Final[dict[Fault, tuple[ErrorCode, str]]] = {
+    Fault.RECORD_SIZE_TOO_SMALL: (
+        ErrorCode.CORRUPT_MESSAGE,
+        "Record size is less than the minimum record overhead (14)",
+    ),
+    Fault.INVALID_MAGIC: (ErrorCode.CORRUPT_MESSAGE, "Invalid magic found in record"),
+    Fault.HEADER_CUT: (ErrorCode.CORRUPT_MESSAGE, "Record batch is shorter than its header"),
+    Fault.UNKNOWN_CODEC: (ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown compression type id"),
+    Fault.UNDECOMPRESSABLE: (ErrorCode.UNKNOWN_SERVER_ERROR, "Failed to decompress record stream"),
+    Fault.VARINT_TOO_LONG: (ErrorCode.UNKNOWN_SERVER_ERROR, "Varint is too long"),
+    Fault.PREMATURE_END: (
+        ErrorCode.INVALID_RECORD,
+        "Incorrect declared batch size, premature EOF reached",
+    ),
+    Fault.RECORDS_REMAINING: (
+        ErrorCode.INVALID_RECORD,
+        "Incorrect declared batch size, records still remaining in file",
+    ),
+    Fault.MALFORMED_RECORD: (ErrorCode.INVALID_RECORD, "Found invalid record structure"),
+}
+
+OUR_LIMITS: Final[dict[Fault, str]] = {
+    Fault.DECOMPRESSED_TOO_LARGE: (
+        "The batch decompresses to more than the proxy's limits.decompressed_batch allows"
+    ),
+    Fault.TOO_MANY_RECORDS: "The batch holds more records than the proxy's limits.records_per_batch allows",
+    Fault.ZSTD_WINDOW_TOO_LARGE: "The batch needs a zstd window above the proxy's limits.zstd_window",
+}
+
+
+def reject_fault(fault: Fault) -> Reject:
+    """The rejection of a batch that cannot be read."""
+    ours = OUR_LIMITS.get(fault)
+    if ours is not None:
+        return Reject(ErrorCode.INVALID_RECORD, ours, Reason.BAD_RECORD, detail=ours)
+    error_code, text = FAULTS[fault]
+    return reject_whole(error_code, text)
+
+
+def reject_whole(error_code: ErrorCode, detail: str) -> Reject:
+    """A rejection of the batch as a whole: brokers send its code without text or culprits."""
+    return Reject(error_code, None, Reason.BAD_RECORD, detail=detail)

@@ -1,0 +1,84 @@
+"""What a broker checks of each record, and how it tells of all culprits at once (KIP-467).
+
+Source: `LogValidator.java#validateRecord`, `#processRecordErrors`. Every record is looked at; keys
+come before times; one bad time makes the whole answer INVALID_TIMESTAMP.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from tsproxy.model.kafka import Codec, ErrorCode, TimestampType
+from tsproxy.model.records import RecordBatch, Records
+from tsproxy.model.verdict import Reason, Reject, Violation
+from tsproxy.policy import timestamps
+from tsproxy.policy.case import Case
+from tsproxy.policy.faults import reject_fault
+from tsproxy.policy.units import guess_unit
+
+_SHOWN: Final = 3
+"""How many record errors the text of INVALID_RECORD repeats."""
+
+
+def records_are_readable(case: Case) -> Reject | None:
+    if case.records is None or case.records.fault is None:
+        return None
+    return reject_fault(case.records.fault)
+
+
+def each_record_is_valid(case: Case) -> Reject | None:
+    """INVALID_TIMESTAMP or INVALID_RECORD with the culprits in ascending order."""
+    found = _violations(case)
+    listed = tuple(islice(found, case.culprits_listed))
+    if not listed:
+        return None
+    rest = list(found)
+    timely = next((v for v in (*listed, *rest) if v.error_code is ErrorCode.INVALID_TIMESTAMP), None)
+    bad_records = len(listed) + len(rest)
+    if timely is None:
+        text = _invalid_record_text(listed, bad_records)
+        return Reject(ErrorCode.INVALID_RECORD, text, Reason.BAD_RECORD, listed, bad_records)
+    is_of_value = timely.reason is not Reason.TYPE_MISMATCH
+    guess = guess_unit(timely.timestamp_ms, case.now_ms) if is_of_value else None
+    return Reject(ErrorCode.INVALID_TIMESTAMP, timestamps.REJECTED, timely.reason, listed, bad_records, guess)
+
+
+def _violations(case: Case) -> Iterator[Violation]:
+    batch, records, limits = case.batch, case.records, case.limits
+    if records is None:
+        return
+    sets_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    for index, timestamp_ms in enumerate(records.timestamps_ms):
+        if limits is not None and limits.is_compacted and records.key_sizes[index] < 0:
+            text = (
+                f"Compacted topic cannot accept message without key in topic partition {case.topic_partition}"
+            )
+            yield Violation(index, timestamp_ms, Reason.BAD_RECORD, text, ErrorCode.INVALID_RECORD)
+        elif limits is not None and timestamps.is_out_of_range(timestamp_ms, limits, case.now_ms):
+            offset = batch.base_offset + records.offset_deltas[index]
+            text = timestamps.out_of_range_text(timestamp_ms, offset, limits, case.now_ms)
+            reason = timestamps.reason_out_of_range(timestamp_ms, case.now_ms)
+            yield Violation(index, timestamp_ms, reason, text, ErrorCode.INVALID_TIMESTAMP)
+        elif sets_append_time:
+            text = timestamps.log_append_time_text(_record_text(batch, records, index))
+            yield Violation(index, timestamp_ms, Reason.TYPE_MISMATCH, text, ErrorCode.INVALID_TIMESTAMP)
+
+
+def _record_text(batch: RecordBatch, records: Records, index: int) -> str:
+    """How the broker prints a record; under bit 3 it shows the header's maxTimestamp."""
+    name = "DefaultRecord" if batch.codec_id == Codec.NONE else "PartialDefaultRecord"
+    return (
+        f"{name}(offset={batch.base_offset + records.offset_deltas[index]}, "
+        f"timestamp={batch.max_timestamp}, "
+        f"key={max(records.key_sizes[index], 0)} bytes, value={max(records.value_sizes[index], 0)} bytes)"
+    )
+
+
+def _invalid_record_text(listed: tuple[Violation, ...], bad_records: int) -> str:
+    shown = ", ".join(
+        f"RecordError(batchIndex={v.batch_index}, message='{v.message}')" for v in listed[:_SHOWN]
+    )
+    return (
+        f"One or more records have been rejected due to {bad_records} record errors in total, "
+        f"and only showing the first three errors at most: [{shown}]"
+    )

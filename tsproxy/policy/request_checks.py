@@ -1,0 +1,63 @@
+"""What a broker checks of a ProduceRequest before it comes to the log.
+
+Source: `KafkaApis.scala#handleProduceRequest`, `ProduceRequest.java#validateRecords`,
+`ReplicaManager.scala`. Authorization, unknown topics and leadership stay with the broker.
+"""
+
+from tsproxy.model.kafka import Codec, ErrorCode
+from tsproxy.model.verdict import Reject
+from tsproxy.policy.case import Case
+from tsproxy.policy.faults import reject_fault, reject_whole
+
+
+def records_are_there(case: Case) -> Reject | None:
+    """A broker that meets null records sends nothing and stays mute; 87 is the answer it has for none."""
+    if not case.record_set.is_null:
+        return None
+    return reject_whole(ErrorCode.INVALID_RECORD, "The records of the partition are null")
+
+
+def transactional_id_is_there(case: Case) -> Reject | None:
+    if case.record_set.batches and case.batch.is_transactional and not case.has_transactional_id:
+        return reject_whole(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            "A transactional batch in a request without transactional_id",
+        )
+    return None
+
+
+def one_batch_of_magic_2(case: Case) -> Reject | None:
+    """`ProduceRequest.validateRecords`, from v3 on."""
+    found, version = case.record_set, case.api_version
+    requests = f"Produce requests with version {version}"
+    if not found.batches:
+        if found.fault is not None:
+            return reject_fault(found.fault)
+        return reject_whole(
+            ErrorCode.INVALID_RECORD,
+            f"{requests} must have at least one record batch per partition",
+        )
+    if case.batch.magic != 2:
+        return reject_whole(
+            ErrorCode.INVALID_RECORD,
+            f"{requests} are only allowed to contain record batches with magic version 2",
+        )
+    if version < 7 and case.batch.codec_id == Codec.ZSTD:
+        return reject_whole(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"{requests} are not allowed to use ZStandard compression",
+        )
+    if found.fault is not None:
+        return reject_fault(found.fault)
+    if len(found.batches) > 1:
+        return reject_whole(
+            ErrorCode.INVALID_RECORD,
+            f"{requests} are only allowed to contain exactly one record batch per partition",
+        )
+    return None
+
+
+def acks_are_known(case: Case) -> Reject | None:
+    if case.acks in (-1, 0, 1):
+        return None
+    return reject_whole(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={case.acks}")

@@ -1,0 +1,85 @@
+"""The timestamp rule: KIP-32 (CreateTime, LogAppendTime, NO_TIMESTAMP) with KIP-937's two limits.
+
+Source: `LogValidator.java#validateTimestamp` of Kafka 3.6 to 4.3. Kafka computes in 64-bit longs
+that wrap, and so do we where a verdict or a text depends on it. Two departures, both on purpose:
+
+* A timestamp of exactly Long.MIN_VALUE + now slips through a broker's check by overflow, whatever
+  the limits. Here it is what it is: far too old, and refused unless that side is unlimited.
+* A producer that sets attribute bit 3 (LogAppendTime) makes brokers from 3.6 on skip the check of
+  each record. Here every record is judged by its own time, and the bit itself is refused.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, TimestampType, wrap64
+from tsproxy.model.verdict import Reason, TopicLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The lowest and the highest timestamp, in ms, that are certainly in range. -1 passes besides."""
+
+    lowest: int
+    highest: int
+
+
+def bounds(limits: TopicLimits, now_ms: int) -> Bounds | None:
+    """What is certainly in range at `now_ms`; None where this topic's times are not limited at all.
+
+    The lowest stays above Long.MIN_VALUE + now, where Kafka's arithmetic begins to wrap.
+    """
+    if not is_limited(limits):
+        return None
+    wrapping = LONG_MIN + now_ms + 1
+    lowest = wrapping if limits.before_max_ms is None else max(now_ms - limits.before_max_ms, wrapping)
+    highest = LONG_MAX if limits.after_max_ms is None else min(now_ms + limits.after_max_ms, LONG_MAX)
+    return Bounds(lowest, highest)
+
+
+def is_limited(limits: TopicLimits) -> bool:
+    """True where some timestamp would be refused for its value: CreateTime, and a limit is set."""
+    return limits.timestamp_type is TimestampType.CREATE_TIME and not (
+        limits.before_max_ms is None and limits.after_max_ms is None
+    )
+
+
+def is_out_of_range(timestamp_ms: int, limits: TopicLimits, now_ms: int) -> bool:
+    """KIP-937's validation of one record, as the broker's longs compute it."""
+    if limits.timestamp_type is TimestampType.LOG_APPEND_TIME or timestamp_ms == NO_TIMESTAMP:
+        return False
+    difference = wrap64(now_ms - timestamp_ms)
+    if difference == LONG_MIN:
+        return limits.before_max_ms is not None
+    return difference > _long(limits.before_max_ms) or -difference > _long(limits.after_max_ms)
+
+
+def reason_out_of_range(timestamp_ms: int, now_ms: int) -> Reason:
+    """Which side it really is on, whatever the wrapped arithmetic says."""
+    return Reason.TOO_FAR_AHEAD if timestamp_ms > now_ms else Reason.TOO_OLD
+
+
+REJECTED: Final = "One or more records have been rejected due to invalid timestamp"
+"""The partition's error_message when any record's time is at fault."""
+
+
+def out_of_range_text(timestamp_ms: int, offset: int, limits: TopicLimits, now_ms: int) -> str:
+    """The broker's text for one record; its bounds wrap as the broker's do."""
+    earliest = wrap64(now_ms - _long(limits.before_max_ms))
+    latest = wrap64(now_ms + _long(limits.after_max_ms))
+    return (
+        f"Timestamp {timestamp_ms} of message with offset {offset} is out of range. "
+        f"The timestamp should be within [{earliest}, {latest}]"
+    )
+
+
+def log_append_time_text(record: str) -> str:
+    """The broker's text for a record of a batch with bit 3 set by its producer."""
+    return (
+        f"Invalid timestamp type in message {record}. "
+        "Producer should not set timestamp type to LogAppendTime."
+    )
+
+
+def _long(limit_ms: int | None) -> int:
+    return LONG_MAX if limit_ms is None else limit_ms

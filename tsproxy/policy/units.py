@@ -1,0 +1,35 @@
+"""Guesses the unit mistake behind a refused timestamp: the one reading that lands near the clock.
+
+Evidence: producers that send seconds, microseconds or nanoseconds where Kafka wants milliseconds
+are the most frequent cause of bad timestamps. Nothing is guessed for a value inside the limits.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from tsproxy.model.verdict import UnitGuess
+
+NEAR_MS: Final = 365 * 24 * 3600 * 1000
+"""A guess counts where it lands within a year of the clock."""
+
+_TICKS_PER_MS: Final = 10_000
+_EPOCH_1601_MS: Final = 11_644_473_600_000
+"""From 1601-01-01, where FILETIME begins, to 1970-01-01."""
+_EPOCH_0001_MS: Final = 62_135_596_800_000
+"""From 0001-01-01, where .NET's ticks begin, to 1970-01-01."""
+
+READINGS: Final[tuple[tuple[UnitGuess, Callable[[int], int]], ...]] = (
+    (UnitGuess.SECONDS, lambda value: value * 1000),
+    (UnitGuess.MICROSECONDS, lambda value: value // 1000),
+    (UnitGuess.NANOSECONDS, lambda value: value // 1_000_000),
+    (UnitGuess.TICKS_100NS, lambda value: value // _TICKS_PER_MS - _EPOCH_1601_MS),
+    (UnitGuess.TICKS_100NS, lambda value: value // _TICKS_PER_MS - _EPOCH_0001_MS),
+)
+"""Each unit with how its value reads in milliseconds since 1970."""
+
+
+def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
+    """The unit that a refused value most likely is in; None where no reading fits."""
+    if timestamp_ms == 0:
+        return UnitGuess.ZERO
+    return next((unit for unit, read in READINGS if abs(read(timestamp_ms) - now_ms) <= NEAR_MS), None)
