@@ -1,0 +1,70 @@
+"""`drift-v1` is published: its edges may never change, and every bound people set is exact."""
+
+import itertools
+from hashlib import sha256
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket, bucket_bounds_ms, drift_ms
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN
+
+any_drift = st.one_of(
+    st.integers(LONG_MIN - 2**63, LONG_MAX + 2**63),
+    st.integers(-(10**6), 10**6),
+    st.sampled_from(EDGES).flatmap(lambda edge: st.sampled_from([edge - 1, edge, edge + 1, -edge, 1 - edge])),
+)
+
+
+def test_the_edges_are_the_published_ones():
+    assert len(EDGES) == 173
+    digest = sha256(",".join(map(str, EDGES)).encode()).hexdigest()
+    assert digest == "b330b3cb36cf06e9b9763a007694f33c39a55fc58f2a848180c944421e3a2c24"
+
+
+def test_edges_ascend_from_one_millisecond_to_the_largest_int64():
+    assert list(EDGES) == sorted(set(EDGES))
+    assert (EDGES[0], EDGES[-1]) == (1, LONG_MAX)
+
+
+def test_every_human_threshold_is_an_edge():
+    assert set(THRESHOLDS_MS) <= set(EDGES)
+
+
+def test_between_one_second_and_400_days_neighbours_are_at_most_a_quarter_octave_apart():
+    pairs = [(low, high) for low, high in itertools.pairwise(EDGES) if 1000 <= low < 400 * 86_400_000]
+    assert max(high / low for low, high in pairs) < 1.190
+
+
+@given(any_drift)
+@example(0)
+@example(LONG_MAX)
+@example(-LONG_MAX)
+def test_a_bucket_spans_the_drift_that_fell_into_it(drift):
+    low, high = bucket_bounds_ms(bucket(drift))
+    magnitude = min(abs(drift), LONG_MAX)
+    assert (low < magnitude <= high) or drift == low == high == 0
+
+
+@given(any_drift, st.sampled_from(EDGES))
+def test_at_an_edge_the_histogram_answers_exactly_what_a_broker_would(drift, edge):
+    """`after` refuses drift > T and `before` refuses -drift > T, bounds included on both sides."""
+    at_edge = bucket(edge)
+    assert (bucket(drift) > at_edge) == (drift > edge)
+    assert (bucket(drift) < -at_edge) == (-drift > edge) or edge == LONG_MAX
+
+
+@given(st.integers(LONG_MIN, LONG_MAX), st.integers(LONG_MIN, LONG_MAX))
+def test_drift_is_wide_and_saturated_where_java_would_wrap(timestamp_ms, now_ms):
+    drift = drift_ms(timestamp_ms, now_ms)
+    assert abs(drift) <= LONG_MAX
+    assert (drift > 0) == (timestamp_ms > now_ms)
+    if abs(timestamp_ms - now_ms) <= LONG_MAX:
+        assert drift == timestamp_ms - now_ms
+
+
+@pytest.mark.parametrize("index", [174, -174, 10**6])
+def test_a_bucket_outside_the_table_is_an_error(index):
+    with pytest.raises(ValueError, match="drift-v1 has no bucket"):
+        bucket_bounds_ms(index)

@@ -1,0 +1,138 @@
+"""The ledger's one promise: what is drained is what was booked, to the record."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.decisions.outcomes import HOUR_MS, NOON_MS, batch, named, outcome, outcomes, rejected
+from tsproxy.decisions.drift import bucket
+from tsproxy.decisions.events import collateral_records
+from tsproxy.decisions.ledger import ADDRESSES_LISTED, Ledger
+from tsproxy.model.outcome import VerdictName
+
+ADDED_UP = ("batches", "records", "bad_records", "collateral_records", "bytes")
+
+
+def drained(ledger):
+    return ledger.drain(NOON_MS, NOON_MS + 60_000)
+
+
+def truth(booked):
+    """Sums by how a batch ended, straight from the outcomes."""
+    sums = Counter()
+    for o in booked:
+        ending = (o.verdict, o.reason, o.error_code, o.is_final)
+        values = (1, o.batch.records, o.bad_records, collateral_records(o), o.batch.batch_bytes)
+        sums.update({(ending, name): value for name, value in zip(ADDED_UP, values, strict=True)})
+    return sums
+
+
+def told(events):
+    sums = Counter()
+    for e in events:
+        ending = (e["verdict"], e.get("reason"), e["error_code"], e["is_final"])
+        sums.update({(ending, name): e[name] for name in ADDED_UP})
+    return sums
+
+
+@given(st.lists(outcomes(), max_size=40), st.integers(1, 50), st.integers(1, 10))
+def test_the_sum_of_all_counters_is_the_sum_of_all_outcomes(booked, max_keys, drain_every):
+    """However few keys are kept and however often it is drained: nothing is lost or counted twice."""
+    ledger = Ledger(max_keys)
+    events = []
+    for number, o in enumerate(booked, 1):
+        ledger.book(o)
+        if number % drain_every == 0:
+            events += drained(ledger)
+    events += drained(ledger)
+    assert told(events) == truth(booked)
+    assert drained(ledger) == []
+
+
+@given(st.lists(outcomes(), max_size=40), st.integers(1, 50))
+def test_both_histograms_hold_every_batch_that_carries_a_time(booked, max_keys):
+    ledger = Ledger(max_keys)
+    for o in booked:
+        ledger.book(o)
+    timed = [o for o in booked if o.batch.min_timestamp_ms is not None]
+    events = drained(ledger)
+    for side in ("ahead", "behind"):
+        rows = [row for e in events for row in e[side]]
+        assert sum(row[1] for row in rows) == len(timed)
+        assert sum(row[2] for row in rows) == sum(o.batch.records for o in timed)
+
+
+def test_ahead_goes_by_a_batchs_largest_drift_and_behind_by_its_smallest():
+    """Kafka refuses whole batches, so the extremes decide."""
+    ledger = Ledger()
+    ledger.book(outcome(batch=batch(records=3, low=NOON_MS - HOUR_MS, high=NOON_MS + 2 * HOUR_MS)))
+    (event,) = drained(ledger)
+    assert event["ahead"] == [[bucket(2 * HOUR_MS), 1, 3]]
+    assert event["behind"] == [[bucket(-HOUR_MS), 1, 3]]
+
+
+def test_a_batch_without_times_is_counted_but_has_no_drift():
+    ledger = Ledger()
+    ledger.book(outcome(batch=batch(records=4, low=None, high=None)))
+    (event,) = drained(ledger)
+    assert (event["records"], event["ahead"], event["behind"]) == (4, [], [])
+    assert "drift_min_ms" not in event
+
+
+def test_drift_of_a_refused_batch_is_that_of_its_culprits():
+    ledger = Ledger()
+    ledger.book(rejected([NOON_MS + 2 * HOUR_MS, NOON_MS + 3 * HOUR_MS], records=50))
+    (event,) = drained(ledger)
+    assert (event["drift_min_ms"], event["drift_max_ms"]) == (2 * HOUR_MS, 3 * HOUR_MS)
+    assert (event["bad_records"], event["collateral_records"]) == (2, 48)
+
+
+def test_past_the_limit_names_are_folded_and_how_it_ended_is_kept():
+    ledger = Ledger(max_keys=2)
+    for n in range(10):
+        ledger.book(rejected(peer=named(f"hostile-{n}"), topic=f"topic-{n}"))
+    assert ledger.batches_folded == 8
+    events = drained(ledger)
+    assert [e.get("folded") for e in events] == [None, None, True]
+    assert (events[2]["topic"], events[2]["client_id"], events[2]["batches"]) == ("other", "other", 8)
+    assert events[2]["verdict"] == "rejected"
+    assert ledger.batches_folded == 0
+
+
+def test_a_client_really_called_other_is_not_taken_for_the_folded_ones():
+    ledger = Ledger(max_keys=1)
+    ledger.book(outcome(topic="other", peer=named("other")))
+    ledger.book(outcome(topic="other", peer=named("other-2")))
+    assert [e.get("folded") for e in drained(ledger)] == [None, True]
+
+
+def test_names_of_32_kilobytes_do_not_grow_a_line():
+    ledger = Ledger()
+    ledger.book(outcome(topic="t" * 32_000, peer=named("\udcff" * 32_000, principal="p" * 32_000)))
+    (event,) = drained(ledger)
+    assert len(str(event)) < 2_000
+
+
+def test_requests_are_counted_once_however_many_partitions_they_bring():
+    ledger = Ledger()
+    for correlation_id in (1, 1, 1, 2, 2):
+        ledger.book(outcome(correlation_id=correlation_id))
+    (event,) = drained(ledger)
+    assert (event["requests"], event["batches"]) == (2, 5)
+
+
+def test_addresses_are_listed_up_to_a_bound_and_the_rest_is_owned_up_to():
+    ledger = Ledger()
+    for n in range(ADDRESSES_LISTED + 3):
+        ledger.book(outcome(correlation_id=n, peer=named(client_address=f"10.0.0.{n}")))
+    (event,) = drained(ledger)
+    assert len(event["addresses"]) == ADDRESSES_LISTED
+    assert event["addresses_truncated"] is True
+
+
+def test_what_the_producer_sends_again_by_itself_is_counted_apart():
+    ledger = Ledger()
+    for is_final in (False, True, False):
+        ledger.book(outcome(VerdictName.BROKER_REJECTED, error_code=7, is_final=is_final))
+    assert {e["is_final"]: e["batches"] for e in drained(ledger)} == {False: 2, True: 1}

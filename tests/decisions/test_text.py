@@ -1,0 +1,59 @@
+"""What a client writes into the log is one line's worth of printable text, whatever it sent."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsproxy.decisions.text import NAME_CHARS, bounded, instant
+
+anything = st.one_of(
+    st.text(st.characters(codec=None, categories=None), max_size=400),
+    st.binary(max_size=400).map(lambda raw: raw.decode("utf-8", "surrogateescape")),
+)
+
+
+@given(anything)
+def test_any_text_becomes_printable_utf8_of_bounded_length(text):
+    result = bounded(text)
+    assert result.isprintable()
+    assert len(result) <= NAME_CHARS + 13
+    assert json.loads(json.dumps(result).encode("utf-8")) == result
+    result.encode("utf-8")
+
+
+@given(st.text(st.characters(categories=["L", "N", "P"]), max_size=NAME_CHARS))
+def test_an_ordinary_name_is_left_alone(text):
+    assert bounded(text) == text
+
+
+def test_two_long_names_that_differ_at_their_end_stay_two_names():
+    assert bounded("x" * 32_000 + "a") != bounded("x" * 32_000 + "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\nb", r"a\nb"),
+        ("\x1b[31m", r"\x1b[31m"),
+        ("\udcff", r"\udcff"),
+        ("abc\u202ecba", r"abc\u202ecba"),
+        ("\u0000", r"\x00"),
+    ],
+)
+def test_control_characters_show_as_what_they_are(text, shown):
+    assert bounded(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "text"),
+    [
+        (1_795_176_000_086, "2026-11-20T12:00:00.086Z"),
+        (0, "1970-01-01T00:00:00.000Z"),
+        (-5, "1970-01-01T00:00:00.000Z"),
+        (2**63 - 1, "9999-12-31T23:59:59.999Z"),
+    ],
+)
+def test_an_instant_has_one_width_and_sorts_as_text(time_ms, text):
+    assert instant(time_ms) == text
