@@ -1,0 +1,159 @@
+"""The few administrative requests that the kit makes, each answered by one broker of its choice.
+
+Built on aiokafka's connection and message structs, one request and one answer at a time. Its admin
+client (0.14) will not do: it sends AlterConfigs in a form that brokers cannot read, and logs an
+error for every connection that is refused while a broker starts. IncrementalAlterConfigs (KIP-339),
+which it lacks, is defined here at version 0: every broker from 2.3 to 4.x knows that.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiokafka.conn import AIOKafkaConnection, create_conn
+from aiokafka.errors import for_code
+from aiokafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest, DescribeConfigsRequest
+from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.metadata import MetadataRequest
+from aiokafka.protocol.offset import OffsetRequest
+from aiokafka.protocol.types import Array, Boolean, Int8, Int16, Int32, Schema, String
+
+_TIMEOUT_MS: Final = 30_000
+_TOPIC: Final = 2
+_SET: Final = 0
+_DELETE: Final = 1
+_LATEST: Final = -1
+_NO_REPLICA: Final = -1
+_READ_UNCOMMITTED: Final = 0
+_NONE: Final = 0
+_UNKNOWN_TOPIC_OR_PARTITION: Final = 3
+
+
+class _IncrementalAlterConfigsResponse(Response):  # type: ignore[misc] # aiokafka carries no types
+    API_KEY = 44
+    API_VERSION = 0
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        (
+            "resources",
+            Array(
+                ("error_code", Int16),
+                ("error_message", String("utf-8")),
+                ("resource_type", Int8),
+                ("resource_name", String("utf-8")),
+            ),
+        ),
+    )
+
+
+class _IncrementalAlterConfigsStruct(RequestStruct):  # type: ignore[misc] # the same
+    API_KEY = 44
+    API_VERSION = 0
+    RESPONSE_TYPE = _IncrementalAlterConfigsResponse
+    SCHEMA = Schema(
+        (
+            "resources",
+            Array(
+                ("resource_type", Int8),
+                ("resource_name", String("utf-8")),
+                (
+                    "configs",
+                    Array(("name", String("utf-8")), ("operation", Int8), ("value", String("utf-8"))),
+                ),
+            ),
+        ),
+        ("validate_only", Boolean),
+    )
+
+
+class _IncrementalAlterConfigsRequest(Request[_IncrementalAlterConfigsStruct]):  # type: ignore[misc] # the same
+    API_KEY = 44
+
+    def __init__(self, topic: str, config: Mapping[str, str | None]) -> None:
+        operations = [(name, _DELETE if value is None else _SET, value) for name, value in config.items()]
+        self._resources = [(_TOPIC, topic, operations)]
+
+    def build(self, request_struct_class: type[_IncrementalAlterConfigsStruct]) -> Any:
+        return request_struct_class(self._resources, False)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """What one broker knows of a topic: the leader's node id by partition, -1 where there is none."""
+
+    leaders: Mapping[int, int]
+
+
+class Admin:
+    """One plain connection to one broker; `connect` makes it.
+
+    Every method raises aiokafka's KafkaError where the broker answers with an error code, and
+    OSError or KafkaConnectionError where it does not answer.
+    """
+
+    def __init__(self, connection: AIOKafkaConnection) -> None:
+        self._connection = connection
+
+    async def node_ids(self) -> frozenset[int]:
+        """The brokers that this one tells its clients about."""
+        answer = await self._connection.send(MetadataRequest([]))
+        return frozenset(broker[0] for broker in answer.brokers)
+
+    async def topic(self, name: str) -> TopicView | None:
+        """What this broker knows of the topic; None where it knows no such topic."""
+        answer = await self._connection.send(MetadataRequest([name], allow_auto_topic_creation=False))
+        view = answer.to_object()["topics"][0]
+        if view["error_code"] == _UNKNOWN_TOPIC_OR_PARTITION:
+            return None
+        return TopicView({p["partition"]: p["leader"] for p in view["partitions"]})
+
+    async def create_topic(
+        self, name: str, *, partitions: int, replication: int, config: Mapping[str, str]
+    ) -> None:
+        topics: list[Any] = [(name, partitions, replication, [], list(config.items()))]
+        answer = await self._connection.send(CreateTopicsRequest(topics, _TIMEOUT_MS, validate_only=False))
+        for error in answer.to_object()["topic_errors"]:
+            _raise_if(error["error_code"], error["error_message"])
+
+    async def delete_topic(self, name: str) -> None:
+        answer = await self._connection.send(DeleteTopicsRequest([name], _TIMEOUT_MS))
+        for error in answer.to_object()["topic_error_codes"]:
+            _raise_if(error["error_code"], name)
+
+    async def alter_topic(self, name: str, config: Mapping[str, str | None]) -> None:
+        """Sets the named configs, and puts those that are None back to their defaults."""
+        answer = await self._connection.send(_IncrementalAlterConfigsRequest(name, config))
+        for error in answer.to_object()["resources"]:
+            _raise_if(error["error_code"], error["error_message"])
+
+    async def topic_config(self, name: str) -> dict[str, str]:
+        """All configs of the topic as this broker has them in force, defaults included."""
+        answer = await self._connection.send(DescribeConfigsRequest([(_TOPIC, name, None)]))
+        (resource,) = answer.to_object()["resources"]
+        _raise_if(resource["error_code"], resource["error_message"])
+        return {entry["config_names"]: entry["config_value"] for entry in resource["config_entries"]}
+
+    async def end_offsets(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+        """The next offset of each partition; raises unless this broker leads them all."""
+        asked = [(topic, [(partition, _LATEST) for partition in partitions])]
+        answer = await self._connection.send(OffsetRequest(_NO_REPLICA, _READ_UNCOMMITTED, asked))
+        (answered,) = answer.to_object()["topics"]
+        for partition in answered["partitions"]:
+            _raise_if(partition["error_code"], f"{topic}-{partition['partition']}")
+        return {p["partition"]: p["offset"] for p in answered["partitions"]}
+
+
+@asynccontextmanager
+async def connect(host: str, port: int) -> AsyncIterator[Admin]:
+    """A connection to the broker's plain listener. Raises OSError or KafkaError where none is had."""
+    connection = await create_conn(host, port, client_id="tsproxy-testing", request_timeout_ms=_TIMEOUT_MS)
+    try:
+        yield Admin(connection)
+    finally:
+        await connection.close()
+
+
+def _raise_if(error_code: int, text: str | None) -> None:
+    if error_code != _NONE:
+        raise for_code(error_code)(text)

@@ -1,0 +1,186 @@
+"""Fetches jars and what they depend on, once per machine, with the resolver that pyspark ships.
+
+A set of jars is pinned by a list of `Dependency` and lives in a folder of its own, named after the
+set and a digest of the list: `$XDG_CACHE_HOME/tsproxy/kafka-4.3.1-1a2b3c4d/`. A folder is complete
+from the moment it exists and never changes, so a broker of one checkout keeps its jars while
+another checkout moves on to a new list.
+
+TSPROXY_IVY_SETTINGS names an ivysettings.xml for machines that fetch through a mirror.
+`python -m tsproxy.testing.jars 4.3.1 3.9.1` fetches the brokers' jars ahead of time.
+"""
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from xml.sax.saxutils import quoteattr
+
+from tsproxy.testing.java import JavaError, find_java
+
+SETTINGS_VARIABLE: Final = "TSPROXY_IVY_SETTINGS"
+_LOG4J: Final = "2.25.4"
+_FETCH_TIMEOUT_S: Final = 900
+_TRIES: Final = 2
+"""Registries stumble; a second try continues from what the first has already cached."""
+
+
+class JarsError(RuntimeError):
+    """Jars could not be fetched; the text ends with the resolver's last lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """One pinned artifact; `transitive` brings along what it depends on."""
+
+    organisation: str
+    name: str
+    revision: str
+    transitive: bool = True
+
+
+def kafka_dependencies(version: str) -> tuple[Dependency, ...]:
+    """What a broker of `version` ("4.3.1") runs on, with Kafka's command line tools and a log.
+
+    The tools are named without what they depend on: Connect, Jetty and Jersey would double the
+    download. Kafka comes with the SLF4J 1.7 interface and nothing behind it; Log4j serves 3.9 and 4.x
+    alike, and the bridge stands in for the Log4j 1 classes that 3.9 still asks for.
+    """
+    kafka, log4j = "org.apache.kafka", "org.apache.logging.log4j"
+    return (
+        Dependency(kafka, "kafka_2.13", version),
+        Dependency(kafka, "kafka-tools", version, transitive=False),
+        Dependency(kafka, "kafka-tools-api", version, transitive=False),
+        Dependency("net.sourceforge.argparse4j", "argparse4j", "0.7.0", transitive=False),
+        Dependency(log4j, "log4j-slf4j-impl", _LOG4J, transitive=False),
+        Dependency(log4j, "log4j-core", _LOG4J, transitive=False),
+        Dependency(log4j, "log4j-api", _LOG4J, transitive=False),
+        Dependency(log4j, "log4j-1.2-api", _LOG4J, transitive=False),
+    )
+
+
+def fetch_kafka_jars(version: str) -> Path:
+    """The folder with all jars of a broker of `version`; fetched first where it is not there."""
+    return fetch_jars(f"kafka-{version}", kafka_dependencies(version))
+
+
+def fetch_jars(name: str, dependencies: Sequence[Dependency]) -> Path:
+    """The folder that holds the jars of `dependencies`, and nothing else that ends in .jar.
+
+    Blocks while they are fetched: about half a minute on a fast line, nothing the next time. Any
+    number of processes may ask at once; one of them fetches. Raises JarsError, or JavaError.
+    """
+    ivy_xml = _ivy_xml(name, dependencies)
+    digest = hashlib.sha256(ivy_xml.encode()).hexdigest()[:8]
+    cache = _cache_folder()
+    folder = cache / f"{name}-{digest}"
+    if folder.is_dir():
+        return folder
+    cache.mkdir(parents=True, exist_ok=True)
+    with _only_one_process(cache / "lock"):
+        if not folder.is_dir():
+            print(f"fetching the jars of {name} into {folder} (once)", file=sys.stderr, flush=True)
+            with tempfile.TemporaryDirectory(dir=cache, prefix=f"{name}-") as unfinished:
+                fetched = Path(unfinished, "jars")
+                fetched.mkdir()
+                (fetched / "ivy.xml").write_text(ivy_xml)
+                _run_ivy(name, fetched, cache / "ivy")
+                fetched.rename(folder)
+    return folder
+
+
+def pyspark_jars() -> Path:
+    """The folder of jars inside the installed pyspark, found without importing it."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise JarsError("pyspark is not installed, and its resolver fetches the jars: pip install pyspark")
+    return Path(spec.submodule_search_locations[0], "jars")
+
+
+def _cache_folder() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root, "tsproxy")
+
+
+def _ivy_xml(name: str, dependencies: Sequence[Dependency]) -> str:
+    lines = "".join(
+        f"    <dependency org={quoteattr(d.organisation)} name={quoteattr(d.name)} "
+        f'rev={quoteattr(d.revision)} transitive="{str(d.transitive).lower()}"/>\n'
+        for d in dependencies
+    )
+    return (
+        f'<ivy-module version="2.0">\n  <info organisation="tsproxy" module={quoteattr(name)}/>\n'
+        '  <configurations><conf name="default"/></configurations>\n'
+        '  <dependencies defaultconf="default->runtime(default),master(default)">\n'
+        f"{lines}  </dependencies>\n</ivy-module>\n"
+    )
+
+
+def _run_ivy(name: str, folder: Path, ivy_cache: Path) -> None:
+    """Fills `folder` with what its ivy.xml asks for, or raises JarsError."""
+    command: list[str | Path] = [
+        find_java().executable,
+        *("-jar", _ivy_jar(), "-ivy", folder / "ivy.xml", "-cache", ivy_cache),
+        # Artifacts of type `bundle` are jars as well; without naming them they would be left out.
+        *("-types", "jar", "bundle"),
+        *("-retrieve", folder / "[artifact]-[revision](-[classifier]).[ext]"),
+    ]
+    settings = os.environ.get(SETTINGS_VARIABLE)
+    if settings:
+        command += ["-settings", settings]
+    for _ in range(_TRIES):
+        try:
+            done = subprocess.run(  # noqa: S603 - our own command line
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=_FETCH_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise JarsError(f"fetching the jars of {name} took over {_FETCH_TIMEOUT_S} s") from error
+        if done.returncode == 0:
+            return
+    tail = "\n".join(done.stdout.splitlines()[-30:])
+    hint = f"{SETTINGS_VARIABLE} is {settings}" if settings else f"behind a mirror, set {SETTINGS_VARIABLE}"
+    raise JarsError(f"the jars of {name} could not be fetched ({hint}); the resolver's last lines:\n{tail}")
+
+
+def _ivy_jar() -> Path:
+    found = sorted(pyspark_jars().glob("ivy-*.jar"))
+    if not found:
+        raise JarsError(f"this pyspark ships no Ivy: no ivy-*.jar in {pyspark_jars()}")
+    return found[-1]
+
+
+@contextmanager
+def _only_one_process(lock: Path) -> Iterator[None]:
+    """Holds the file lock; the system lets go of it should this process die."""
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def main(versions: Sequence[str]) -> int:
+    """Fetches the brokers' jars of each version; prints their folders. 0, or 1 with the reason."""
+    try:
+        for version in versions:
+            print(fetch_kafka_jars(version))
+    except (JarsError, JavaError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

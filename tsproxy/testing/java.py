@@ -1,0 +1,82 @@
+"""Finds the Java that runs Kafka and Spark: JAVA_HOME's, else the one on PATH.
+
+`python -m tsproxy.testing.java` prints where it is, or one sentence about what to install and
+exits with 1. Standard library only: make asks this before it installs or downloads anything.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+OLDEST_MAJOR: Final = 17
+"""Kafka 4's brokers and Spark 4 both refuse anything older."""
+
+_VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
+_WHAT_TO_DO: Final = (
+    f"install Java {OLDEST_MAJOR} or newer (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; "
+    "Fedora: dnf install java-21-openjdk-headless; macOS: brew install openjdk@17) "
+    "and see that JAVA_HOME or PATH leads to it."
+)
+
+
+class JavaError(RuntimeError):
+    """No Java to work with; the text is one sentence for the person at the keyboard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that is new enough: its executable, and its major version."""
+
+    executable: Path
+    major: int
+
+
+def find_java() -> Java:
+    """The Java to use. Raises JavaError where there is none, or only one older than OLDEST_MAJOR.
+
+    A JAVA_HOME that leads nowhere is an error too: Spark obeys JAVA_HOME alone, so looking
+    further would only move the failure.
+    """
+    executable = _executable()
+    # A clean answer ends within a second; the stub that macOS installs fails with words of its own.
+    answer = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False)  # noqa: S603 - the user's own Java
+    version = _VERSION.search(answer.stderr + answer.stdout)
+    if answer.returncode != 0 or version is None:
+        raise JavaError(f"{executable} does not tell its version: {_WHAT_TO_DO}")
+    major = int(version[1])
+    if major < OLDEST_MAJOR:
+        raise JavaError(f"{executable} is Java {major}, which is too old: {_WHAT_TO_DO}")
+    return Java(executable, major)
+
+
+def _executable() -> Path:
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        executable = Path(home, "bin", "java")
+        if not os.access(executable, os.X_OK):
+            raise JavaError(f"JAVA_HOME is {home}, where there is no bin/java: {_WHAT_TO_DO}")
+        return executable
+    found = shutil.which("java")
+    if found is None:
+        raise JavaError(f"There is no Java on this machine: {_WHAT_TO_DO}")
+    return Path(found)
+
+
+def main() -> int:
+    """Prints the Java found; 0, or 1 where it will not do."""
+    try:
+        java = find_java()
+    except JavaError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{java.executable} (Java {java.major})")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,161 @@
+"""One broker of a cluster: its folder, its ports and, while it runs, its process.
+
+Processes are plain `Popen`s: nothing here belongs to one event loop, so a cluster may be started
+in one loop and used from another.
+"""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tsproxy.testing.java import find_java
+from tsproxy.testing.server_properties import HOST, NodePorts
+
+_LOG_CONFIGURATION: Final = Path(__file__).with_name("log4j2.xml")
+_QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_STOP_TIMEOUT_S: Final = 60
+_TAIL_LINES: Final = 40
+
+
+class KafkaStartError(RuntimeError):
+    """A broker did not come up; the text ends with the last lines of its log."""
+
+
+class PortTakenError(KafkaStartError):
+    """Somebody else bound one of the chosen ports first: choose again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What every Java process of a cluster shares: jars, heap, and the process group to join."""
+
+    jars: Path
+    heap: str
+    group: int
+
+    def command(self, main_class: str, *arguments: str | Path) -> Sequence[str | Path]:
+        """The command line that runs a class from the jars."""
+        logging = f"-Dlog4j2.configurationFile={_LOG_CONFIGURATION.as_uri()}"
+        java = find_java().executable
+        options = (f"-Xmx{self.heap}", *_QUICK_START, logging, "-cp", self.jars / "*")
+        return [java, *options, main_class, *arguments]
+
+
+class KafkaNode:
+    """A broker that can be formatted once, then started and ended as often as a test likes."""
+
+    def __init__(self, node_id: int, ports: NodePorts, folder: Path, runtime: Runtime) -> None:
+        self.node_id = node_id
+        self.host = HOST
+        self.port = ports.clients
+        self.internal_port = ports.internal
+        self.folder = folder
+        self._runtime = runtime
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def properties_path(self) -> Path:
+        return self.folder / "server.properties"
+
+    @property
+    def data(self) -> Path:
+        """Where the broker keeps its log segments."""
+        return self.folder / "data"
+
+    @property
+    def pid(self) -> int:
+        """The broker's process id; an error while it is not running."""
+        return self._running().pid
+
+    @property
+    def is_started(self) -> bool:
+        """True between `start` and the end of `stop` or `kill`, even if the broker died meanwhile."""
+        return self._process is not None
+
+    async def format(self, cluster_id: str, properties: str, arguments: Sequence[str]) -> None:
+        """Writes the configuration and makes the data folder what a broker of this version expects."""
+        self.folder.mkdir()
+        self.properties_path.write_text(properties)
+        command = self._runtime.command(
+            "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", self.properties_path, *arguments
+        )
+        process = self._spawn(command)
+        if await asyncio.to_thread(process.wait) != 0:
+            raise KafkaStartError(f"node {self.node_id} could not be formatted:\n{self._tail()}")
+
+    def start(self) -> None:
+        """Starts the process and returns at once; `raise_if_dead` tells whether it lives on."""
+        if self._process is not None:
+            raise RuntimeError(f"node {self.node_id} is running already")
+        self._process = self._spawn(self._runtime.command("kafka.Kafka", self.properties_path))
+
+    def raise_if_dead(self) -> None:
+        """Raises KafkaStartError where the process has ended by itself."""
+        exit_code = self._running().poll()
+        if exit_code is None:
+            return
+        tail = self._tail()
+        kind = PortTakenError if "Address already in use" in tail else KafkaStartError
+        raise kind(f"node {self.node_id} ended with exit code {exit_code}; its log ends:\n{tail}")
+
+    async def stop(self) -> None:
+        """Asks the broker to leave: leaders move, the log is flushed and closed."""
+        process = self._running()
+        process.terminate()
+        try:
+            await asyncio.to_thread(process.wait, _STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            await self.kill()
+            raise RuntimeError(f"node {self.node_id} did not stop; killed:\n{self._tail()}") from None
+        self._process = None
+
+    async def kill(self) -> None:
+        """Ends the broker as a power cut would; its folder stays."""
+        process = self._running()
+        process.kill()
+        await asyncio.to_thread(process.wait)
+        self._process = None
+
+    def reap(self) -> None:
+        """Waits for a process that the guard has killed, so that no zombie is left."""
+        if self._process is not None:
+            self._process.wait()
+            self._process = None
+
+    def log_text(self) -> str:
+        """All that the broker has logged, over all its starts."""
+        return self._log_path.read_text(errors="replace")
+
+    @property
+    def _log_path(self) -> Path:
+        return self.folder / "server.log"
+
+    def _spawn(self, command: Sequence[str | Path]) -> "subprocess.Popen[bytes]":
+        with self._log_path.open("ab") as log:
+            return subprocess.Popen(  # noqa: S603 - our own command line
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=_environment(os.environ),
+                process_group=self._runtime.group,
+            )
+
+    def _running(self) -> "subprocess.Popen[bytes]":
+        if self._process is None:
+            raise RuntimeError(f"node {self.node_id} is not running")
+        return self._process
+
+    def _tail(self) -> str:
+        return "\n".join(self.log_text().splitlines()[-_TAIL_LINES:])
+
+
+def _environment(inherited: Mapping[str, str]) -> dict[str, str]:
+    """The caller's environment without what the JVM would read options from behind our back."""
+    return {
+        k: v for k, v in inherited.items() if k not in {"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH"}
+    }

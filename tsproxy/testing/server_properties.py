@@ -1,0 +1,140 @@
+"""The `server.properties` of one broker of the kit, as a pure function of what the cluster is.
+
+Every broker is its own controller too, so that any one of three may be killed. Three listeners:
+CLIENTS, secured as the test wants it; INTERNAL, plain, between the brokers and for the kit's own
+administration; CONTROLLER. Security is therefore what a client meets and nothing else.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+CLIENTS: Final = "CLIENTS"
+INTERNAL: Final = "INTERNAL"
+CONTROLLER: Final = "CONTROLLER"
+HOST: Final = "127.0.0.1"
+
+SASL_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+"""All are on wherever there is SASL; each client chooses."""
+
+_AUTHORIZER: Final = "authorizer.class.name"
+_SUPER_USERS: Final = "super.users"
+_PLAIN_USER: Final = "User:ANONYMOUS"
+"""Who speaks on the INTERNAL and CONTROLLER listeners."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodePorts:
+    """Where one broker listens, on HOST."""
+
+    clients: int
+    internal: int
+    controller: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSecurity:
+    """How the CLIENTS listener is secured. Paths are of PEM files, with the key where one is needed.
+
+    `truststore` is what client certificates are checked against; None asks for none.
+    """
+
+    protocol: str = "PLAINTEXT"
+    keystore: Path | None = None
+    truststore: Path | None = None
+    users: Mapping[str, str] = field(default_factory=dict)
+    """Passwords by user name, for every SASL mechanism."""
+
+
+def server_properties(
+    node_id: int,
+    ports: Mapping[int, NodePorts],
+    security: ClientSecurity,
+    data: Path,
+    overrides: Mapping[str, str],
+) -> str:
+    """The text of one broker's file. `ports` names all brokers by node id; `overrides` wins."""
+    own = ports[node_id]
+    copies = min(3, len(ports))
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": str(node_id),
+        "controller.quorum.voters": ",".join(f"{n}@{HOST}:{p.controller}" for n, p in ports.items()),
+        "controller.listener.names": CONTROLLER,
+        "inter.broker.listener.name": INTERNAL,
+        "listeners": _listeners(
+            {CLIENTS: own.clients, INTERNAL: own.internal, CONTROLLER: own.controller},
+        ),
+        "advertised.listeners": _listeners({CLIENTS: own.clients, INTERNAL: own.internal}),
+        "listener.security.protocol.map": (
+            f"{CLIENTS}:{security.protocol},{INTERNAL}:PLAINTEXT,{CONTROLLER}:PLAINTEXT"
+        ),
+        "log.dirs": str(data),
+        "offsets.topic.num.partitions": "5",  # fifty, the default, only makes starts slower
+        "offsets.topic.replication.factor": str(copies),
+        "transaction.state.log.num.partitions": "5",
+        "transaction.state.log.replication.factor": str(copies),
+        "transaction.state.log.min.isr": str(min(2, copies)),
+        "share.coordinator.state.topic.replication.factor": str(copies),
+        "share.coordinator.state.topic.min.isr": str(min(2, copies)),
+        "group.initial.rebalance.delay.ms": "0",
+        # A killed broker is taken back only when its old session has ended: 9 s by default.
+        "broker.session.timeout.ms": "4000",
+        "broker.heartbeat.interval.ms": "500",
+        **_tls(security),
+        **_sasl(security),
+        **overrides,
+    }
+    if _AUTHORIZER in properties:
+        # Without this the brokers could not speak to each other, nor the kit to them.
+        named = properties.get(_SUPER_USERS)
+        properties[_SUPER_USERS] = f"{named};{_PLAIN_USER}" if named else _PLAIN_USER
+    return "".join(f"{name}={_escaped(value)}\n" for name, value in properties.items())
+
+
+def _listeners(ports: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://{HOST}:{port}" for name, port in ports.items())
+
+
+def _tls(security: ClientSecurity) -> dict[str, str]:
+    if security.keystore is None:
+        return {}
+    prefix = f"listener.name.{CLIENTS.lower()}.ssl"
+    properties = {f"{prefix}.keystore.type": "PEM", f"{prefix}.keystore.location": str(security.keystore)}
+    if security.truststore is not None:
+        properties |= {
+            f"{prefix}.truststore.type": "PEM",
+            f"{prefix}.truststore.location": str(security.truststore),
+            f"{prefix}.client.auth": "required",
+        }
+    return properties
+
+
+def _sasl(security: ClientSecurity) -> dict[str, str]:
+    if not security.users:
+        return {}
+    prefix = f"listener.name.{CLIENTS.lower()}"
+    common = "org.apache.kafka.common.security"
+    users = " ".join(f'user_{name}="{password}"' for name, password in security.users.items())
+    properties = {
+        f"{prefix}.sasl.enabled.mechanisms": ",".join(SASL_MECHANISMS),
+        f"{prefix}.plain.sasl.jaas.config": f"{common}.plain.PlainLoginModule required {users};",
+    }
+    for mechanism in SASL_MECHANISMS[1:]:
+        login = f"{common}.scram.ScramLoginModule required;"
+        properties[f"{prefix}.{mechanism.lower()}.sasl.jaas.config"] = login
+    return properties
+
+
+def scram_arguments(users: Mapping[str, str]) -> Sequence[str]:
+    """What tells the storage tool to write the users' SCRAM credentials when it formats a node."""
+    return [
+        f"--add-scram={mechanism}=[name={name},password={password}]"
+        for mechanism in SASL_MECHANISMS[1:]
+        for name, password in users.items()
+    ]
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n")
