@@ -65,11 +65,6 @@ class ErrorCode(IntEnum):
     UNSUPPORTED_COMPRESSION_TYPE = 76
     INVALID_RECORD = 87
 
-    @property
-    def is_retriable(self) -> bool:
-        """True where Kafka's Java producer sends the batch again (`RetriableException`)."""
-        return self in _RETRIABLE
-
 
 _RETRIABLE: Final = frozenset(
     {
@@ -84,6 +79,11 @@ _RETRIABLE: Final = frozenset(
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     }
 )
+
+
+def is_retriable(error_code: int) -> bool:
+    """True where Kafka's Java producer sends the batch again by itself."""
+    return error_code in _RETRIABLE
 
 
 class TimestampType(IntEnum):

@@ -13,10 +13,9 @@ from tsproxy.model.verdict import TopicLimits
 
 
 class Mode(StrEnum):
-    """What is done with a verdict: refuse, only tell, or not even look."""
+    """What is done about bad timestamps: refuse them, or do not even look."""
 
     ENFORCE = "enforce"
-    AUDIT = "audit"
     OFF = "off"
 
 

@@ -12,6 +12,8 @@ from tsproxy.wire.primitives import DecodeError
 
 SIZE_BYTES: Final = 4
 _KEY_END: Final = SIZE_BYTES + 2
+_SMALLEST: Final = 10
+"""API key, version, correlation id and a null client id: no request is shorter."""
 
 _LOOKS_LIKE: Final = (
     (b"\x16\x03", "a TLS handshake (this port is plain text: the client should not use TLS here)"),
@@ -29,8 +31,12 @@ _LOOKS_LIKE: Final = (
 )
 
 
+class NotKafkaError(DecodeError):
+    """The first bytes belong to another protocol; the text says which."""
+
+
 class FrameTooLargeError(DecodeError):
-    """A size within reason for some peer, but above the limit for this API."""
+    """A size above the limit for this API."""
 
 
 def looks_like(head: bytes) -> str | None:
@@ -42,7 +48,8 @@ class RequestFrames:
     """Feed it bytes, take whole frames (size prefix included).
 
     `produce_frame` and `other_frame` bound the announced size in bytes, for Produce and for all
-    other APIs. Raises DecodeError for a size that no request has, FrameTooLargeError above a limit.
+    other APIs. Raises NotKafkaError for another protocol's first bytes, DecodeError for a
+    size that no request has, FrameTooLargeError above a limit.
     """
 
     __slots__ = ("_buffer", "_other_frame", "_pos", "_produce_frame")
@@ -79,19 +86,22 @@ class RequestFrames:
         return bytes(memoryview(self._buffer)[start:end])
 
     def _check(self, size: int, start: int, have: int, is_raw: bool) -> None:
-        smallest = 0 if is_raw else 8
-        if size < smallest or size > max(self._produce_frame, self._other_frame):
-            head = bytes(self._buffer[start : start + 8])
+        head = bytes(self._buffer[start : start + 8])
+        if size < (0 if is_raw else _SMALLEST) or size > max(self._produce_frame, self._other_frame):
             what = looks_like(head)
-            if what is None and size > 0 and size >= smallest:
-                raise FrameTooLargeError(
-                    f"a frame of {size} bytes was announced (first bytes: {head.hex(' ')})"
-                )
-            raise DecodeError(what or f"a frame of {size} bytes (first bytes: {head.hex(' ')})")
-        if have >= _KEY_END and size > self._other_frame:
-            key = int.from_bytes(self._buffer[start + SIZE_BYTES : start + _KEY_END], "big", signed=True)
-            if is_raw or key != ApiKey.PRODUCE:
-                raise FrameTooLargeError(
-                    f"a frame of {size} bytes for API key {key}, at most {self._other_frame} are allowed"
-                    " (limits.other_frame)"
-                )
+            if what is not None:
+                raise NotKafkaError(what)
+            if size < _SMALLEST:
+                raise DecodeError(f"a frame of {size} bytes (first bytes: {head.hex(' ')})")
+            raise FrameTooLargeError(
+                f"a frame of {size} bytes, at most {self._produce_frame} are allowed "
+                f"(limits.produce_frame; first bytes: {head.hex(' ')})"
+            )
+        if have < _KEY_END or size <= self._other_frame:
+            return
+        api_key = int.from_bytes(head[SIZE_BYTES:_KEY_END], "big", signed=True)
+        if is_raw or api_key != ApiKey.PRODUCE:
+            raise FrameTooLargeError(
+                f"a frame of {size} bytes for API key {api_key}, at most {self._other_frame} are allowed "
+                "(limits.other_frame)"
+            )

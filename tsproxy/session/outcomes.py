@@ -1,0 +1,114 @@
+"""What became of each batch of one ProduceRequest: the facts that the decision log books.
+
+Our rejections are known at once; a forwarded batch is booked when the broker's answer passes
+(`accepted`, `broker_rejected`), or as `unconfirmed` when none will come.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from tsproxy.model.kafka import ErrorCode, is_retriable
+from tsproxy.model.outcome import Culprit, Outcome, VerdictName
+from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse
+from tsproxy.model.records import BatchFacts
+from tsproxy.model.verdict import Reason, Reject
+from tsproxy.policy.timestamps import reason_out_of_range
+from tsproxy.policy.units import guess_unit
+from tsproxy.session.produce import Judged, Ruling
+
+RULE: Final = "topic-limits"
+"""The name under which the topic's own configuration stands in the decision log."""
+
+
+def of_rejections(ruling: Ruling) -> Iterator[Outcome]:
+    """What we refused, known at once."""
+    for judged in ruling.rejected:
+        verdict = judged.verdict
+        assert isinstance(verdict, Reject)
+        yield replace(
+            _outcome(ruling, judged, VerdictName.REJECTED),
+            rule=RULE,
+            reason=verdict.reason,
+            unit_guess=verdict.unit_guess,
+            error_code=verdict.error_code,
+            error_message=verdict.error_message or verdict.detail,
+            culprits=tuple(Culprit(v.batch_index, v.timestamp_ms) for v in verdict.violations),
+            bad_records=judged.batch.records if verdict.bad_records is None else verdict.bad_records,
+        )
+
+
+def unconfirmed(ruling: Ruling) -> Iterator[Outcome]:
+    """What was forwarded and will not be answered: acks=0, or the connection ended first."""
+    for judged in ruling.forwarded:
+        yield _outcome(ruling, judged, VerdictName.UNCONFIRMED)
+
+
+def of_answer(ruling: Ruling, response: ProduceResponse) -> Iterator[Outcome]:
+    answers = {(t.name, p.index): p for t in response.topics for p in t.partitions}
+    for judged in ruling.forwarded:
+        partition = answers.get((judged.topic, judged.partition))
+        if partition is None:
+            yield _outcome(ruling, judged, VerdictName.UNCONFIRMED)
+        elif partition.error_code == ErrorCode.NONE:
+            yield _outcome(ruling, judged, VerdictName.ACCEPTED)
+        else:
+            yield _broker_rejected(ruling, judged, partition)
+
+
+_TIMESTAMP_TEXT: Final = re.compile(r"Timestamp (-?\d+) of message ")
+
+
+def _broker_rejected(ruling: Ruling, judged: Judged, answered: PartitionProduceResponse) -> Outcome:
+    """The broker's rejection as it told it: below v8 it names no culprits, and all records count."""
+    culprits = tuple(
+        Culprit(e.batch_index, int(m[1]) if (m := _TIMESTAMP_TEXT.match(e.message or "")) else None)
+        for e in answered.record_errors
+    )
+    refused_ms = next((c.timestamp_ms for c in culprits if c.timestamp_ms is not None), None)
+    if refused_ms is not None:
+        reason = reason_out_of_range(refused_ms, ruling.now_ms)
+    elif answered.error_code == ErrorCode.INVALID_TIMESTAMP:
+        reason = _reason_of_span(judged.batch, ruling.now_ms)
+    else:
+        reason = Reason.BAD_RECORD if answered.error_code in _ABOUT_RECORDS else Reason.OTHER
+    return replace(
+        _outcome(ruling, judged, VerdictName.BROKER_REJECTED),
+        reason=reason,
+        unit_guess=None if refused_ms is None else guess_unit(refused_ms, ruling.now_ms),
+        error_code=answered.error_code,
+        error_message=answered.error_message,
+        culprits=culprits,
+        bad_records=len(culprits) or judged.batch.records,
+        is_final=not is_retriable(answered.error_code),
+    )
+
+
+_ABOUT_RECORDS: Final = frozenset(
+    {ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_RECORD}
+)
+
+
+def _reason_of_span(batch: BatchFacts, now_ms: int) -> Reason:
+    """Without culprits named, the time furthest from the clock is the likeliest one."""
+    if batch.min_timestamp_ms is None or batch.max_timestamp_ms is None:
+        return Reason.OTHER
+    ahead, behind = batch.max_timestamp_ms - now_ms, now_ms - batch.min_timestamp_ms
+    return Reason.TOO_FAR_AHEAD if ahead > behind else Reason.TOO_OLD
+
+
+def _outcome(ruling: Ruling, judged: Judged, verdict: VerdictName) -> Outcome:
+    return Outcome(
+        now_ms=ruling.now_ms,
+        peer=ruling.peer,
+        api_version=ruling.header.api_version,
+        correlation_id=ruling.header.correlation_id,
+        acks=ruling.acks,
+        transactional_id=ruling.transactional_id,
+        topic=judged.topic,
+        partition=judged.partition,
+        batch=judged.batch,
+        verdict=verdict,
+        limits=judged.limits,
+    )

@@ -1,0 +1,78 @@
+"""The answer to one ProduceRequest: ours, the broker's, or both merged.
+
+`local` answers a request that no broker sees; `settle` reads the broker's answer to one that it saw,
+merges our rejections into it, and says what became of every batch.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tsproxy.model.kafka import ApiKey
+from tsproxy.model.outcome import Outcome
+from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from tsproxy.model.verdict import Reject
+from tsproxy.session import outcomes
+from tsproxy.session.produce import Judged, Ruling
+from tsproxy.wire import k00_produce
+from tsproxy.wire.addresses import MapEndpoint
+from tsproxy.wire.headers import frame, response_body_start, response_header
+
+
+def local(ruling: Ruling) -> bytes:
+    """The frame that answers a request of which nothing was forwarded."""
+    return _frame_of(ruling, ProduceResponse(topics=()))
+
+
+def settle(ruling: Ruling, payload: bytes, endpoint_of: MapEndpoint) -> tuple[bytes, list[Outcome]]:
+    """(the frame for the client, what became of each forwarded batch).
+
+    The broker's answer goes on as it came unless it names nodes or rejections must be merged in.
+    """
+    version = ruling.header.api_version
+    body_start = response_body_start(ApiKey.PRODUCE, version, payload)
+    response = k00_produce.read_response(version, memoryview(payload)[body_start:])
+    booked = list(outcomes.of_answer(ruling, response))
+    if response.node_endpoints is None and not ruling.rejected:
+        return frame(payload), booked
+    if response.node_endpoints is not None:
+        response = replace(
+            response,
+            node_endpoints=tuple(
+                replace(node, host=mapped.host, port=mapped.port)
+                for node in response.node_endpoints
+                for mapped in (endpoint_of(node.node_id, node.host, node.port),)
+            ),
+        )
+    return _frame_of(ruling, response), booked
+
+
+def _frame_of(ruling: Ruling, response: ProduceResponse) -> bytes:
+    header = ruling.header
+    merged = replace(response, topics=_merged(response.topics, ruling.rejected))
+    body = k00_produce.write_response(header.api_version, merged)
+    return frame(response_header(ApiKey.PRODUCE, header.api_version, header.correlation_id) + body)
+
+
+def _merged(
+    topics: tuple[TopicProduceResponse, ...], rejected: Iterable[Judged]
+) -> tuple[TopicProduceResponse, ...]:
+    """The broker's topics with our rejections added; a partition named twice is answered once."""
+    by_name = {topic.name: topic for topic in topics}
+    for judged in rejected:
+        topic = by_name.get(judged.topic) or TopicProduceResponse(judged.topic, ())
+        if any(p.index == judged.partition for p in topic.partitions):
+            continue
+        partition = _rejection(judged)
+        by_name[judged.topic] = replace(topic, partitions=(*topic.partitions, partition))
+    return tuple(by_name.values())
+
+
+def _rejection(judged: Judged) -> PartitionProduceResponse:
+    """-1 for offsets and times, as brokers answer; their log_start_offset is theirs alone to know."""
+    assert isinstance(judged.verdict, Reject)
+    return PartitionProduceResponse(
+        index=judged.partition,
+        error_code=judged.verdict.error_code,
+        record_errors=judged.verdict.record_errors,
+        error_message=judged.verdict.error_message,
+    )

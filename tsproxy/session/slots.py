@@ -1,0 +1,68 @@
+"""What is to be done with the answer to a request that was sent on: one slot a request, in order.
+
+Rules are synchronous, so a local answer is ready when its slot is made; the head of the queue is
+always the request that the broker is answering now. That is why a FIFO is enough.
+"""
+
+from dataclasses import dataclass
+
+from tsproxy.session.produce import Ruling
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """Let it stream through."""
+
+    correlation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """No broker is asked: this frame is the answer."""
+
+    answer: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteAddresses:
+    correlation_id: int
+    api_key: int
+    api_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class NarrowVersions:
+    """ApiVersions: offer only what is understood."""
+
+    correlation_id: int
+    api_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class WatchHandshake:
+    correlation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class WatchToken:
+    correlation_id: int
+    api_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRawToken:
+    """A SASL token without header: its answer has no correlation id either."""
+
+
+@dataclass(frozen=True, slots=True)
+class BookProduce:
+    """Read the broker's verdict, merge ours into it, book both."""
+
+    correlation_id: int
+    ruling: Ruling
+
+
+Held = RewriteAddresses | NarrowVersions | WatchHandshake | WatchToken | WatchRawToken | BookProduce
+"""Answers that are read whole before they go on."""
+
+Slot = Relay | Local | Held
