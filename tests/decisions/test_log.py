@@ -133,7 +133,12 @@ def test_a_storm_of_new_names_has_a_common_ceiling_and_loses_no_count():
     assert sum(line["bad_records"] for line in of("counters", lines)) == 100
 
 
-def test_a_clock_that_steps_back_and_forth_earns_no_examples():
+def test_a_clock_that_steps_back_earns_nothing():
+    examples = Examples(NOON_MS, per_key=Rate(burst=1, refill_ms=30_000))
+    assert [examples.admit("key", NOON_MS + step) for step in (0, -60_000, -60_000)] == [0, None, None]
+
+
+def test_batches_answered_late_earn_no_examples_by_their_older_clock():
     examples = Examples(NOON_MS, per_key=Rate(burst=1, refill_ms=30_000))
     log = new_log(examples=examples)
     steps = [NOON_MS + (30_000 if n % 2 else 0) for n in range(20)]
