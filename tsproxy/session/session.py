@@ -94,6 +94,11 @@ class Session:
         self._to_client: list[bytes] = []
         self._effects: list[Effect] = []
 
+    @property
+    def in_flight_requests(self) -> int:
+        """How many answers the client is still owed."""
+        return len(self._slots)
+
     # -- The four things that can happen ------------------------------------------------------------
 
     def client_bytes(self, data: bytes, now_ms: int) -> list[Effect]:
