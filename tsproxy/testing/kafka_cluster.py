@@ -14,25 +14,35 @@ import asyncio
 import base64
 import itertools
 import os
+import re
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from aiokafka.errors import KafkaError, LeaderNotAvailableError
 
 from tsproxy.testing.admin import Admin, connect
+from tsproxy.testing.client_options import ClientOptions, Login
 from tsproxy.testing.guard import start_guard
+from tsproxy.testing.identity import Identity
 from tsproxy.testing.jars import fetch_kafka_jars
 from tsproxy.testing.kafka_node import KafkaNode, PortTakenError, Runtime
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.server_properties import ClientSecurity, NodePorts, scram_arguments, server_properties
 
+if TYPE_CHECKING:  # needs `cryptography`, which plain listeners do without
+    from tsproxy.testing.certificates import CertificateAuthority
+
 DEFAULT_VERSION: Final = "4.3.1"
 
+_TLS: Final = frozenset({"SSL", "SASL_SSL"})
+_SASL: Final = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
+_PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9._-]+")
 _PORTS_PER_NODE: Final = 3
 _STARTS: Final = 3
 _PATIENCE_S: Final = 90
@@ -43,6 +53,9 @@ _MARKER: Final = "leader.replication.throttled.replicas"
 class KafkaCluster:
     """A cluster of `nodes` brokers (a number, or the node ids themselves) of one Kafka version.
 
+    `security` is what clients meet: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. With `mutual_tls`
+    they need a certificate as well. `users` (passwords by name; letters, digits, `.`, `_`, `-`) are
+    known to every SASL mechanism. TLS needs an `authority` to sign for it, which a proxy may share.
     `properties` are added to every broker's server.properties and win over the kit's own. Where
     they name an authorizer, the kit itself stays a super user.
     """
@@ -52,17 +65,26 @@ class KafkaCluster:
         version: str = DEFAULT_VERSION,
         nodes: int | Sequence[int] = 1,
         *,
+        security: str = "PLAINTEXT",
+        mutual_tls: bool = False,
+        users: Mapping[str, str] | None = None,
+        authority: "CertificateAuthority | None" = None,
         properties: Mapping[str, str] | None = None,
         heap: str = "256m",
     ) -> None:
         self.version = version
         self.node_ids = tuple(range(1, nodes + 1)) if isinstance(nodes, int) else tuple(nodes)
+        self._security = security
+        self._mutual_tls = mutual_tls
+        self._authority = authority
+        self._users = dict(users or {})
         self._properties = dict(properties or {})
         self._heap = heap
-        self._security = ClientSecurity()
         self._nodes: dict[int, KafkaNode] = {}
         self._closing = AsyncExitStack()
         self._marks = itertools.count()
+        self._identity: Identity | None = None
+        _check_security(security, mutual_tls, authority, self._users)
 
     async def __aenter__(self) -> Self:
         jars = await asyncio.to_thread(fetch_kafka_jars, self.version)
@@ -82,6 +104,18 @@ class KafkaCluster:
     def bootstrap_servers(self) -> str:
         """The clients' listeners of all nodes, running or not: `127.0.0.1:20001,127.0.0.1:20004`."""
         return ",".join(f"{node.host}:{node.port}" for node in self._nodes.values())
+
+    def client_options(self, user: str | None = None, mechanism: str = "PLAIN") -> ClientOptions:
+        """How a client connects: as `user`, or the first one, by `mechanism` where there is SASL.
+
+        Where certificates are asked for, it is given one with the common name `client`.
+        """
+        ca = self._authority.certificate if self._authority is not None else None
+        options = ClientOptions(self.bootstrap_servers, self._security, ca, self._identity)
+        if not self._users:
+            return options
+        name = user if user is not None else next(iter(self._users))
+        return replace(options, login=Login(name, self._users[name], mechanism))
 
     def node(self, node_id: int) -> KafkaNode:
         """One broker: its host, port, pid and folder."""
@@ -183,9 +217,10 @@ class KafkaCluster:
             ports = _choose_ports(self.node_ids)
             self._nodes = {n: KafkaNode(n, ports[n], folder / f"node-{n}", runtime) for n in self.node_ids}
             cluster_id = base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
-            scram = scram_arguments(self._security.users)
+            security = self._client_security()
+            scram = scram_arguments(security.users)
             texts = {
-                n: server_properties(n, ports, self._security, node.data, self._properties)
+                n: server_properties(n, ports, security, node.data, self._properties)
                 for n, node in self._nodes.items()
             }
             await asyncio.gather(
@@ -195,6 +230,16 @@ class KafkaCluster:
                 node.start()
             await self._until(self._is_formed, "the brokers serve")
             self._closing = stack.pop_all()
+
+    def _client_security(self) -> ClientSecurity:
+        """The CLIENTS listener's security, with the certificates it needs."""
+        if self._authority is None:
+            return ClientSecurity(self._security, users=self._users)
+        keystore = self._authority.issue("broker").keystore
+        if not self._mutual_tls:
+            return ClientSecurity(self._security, keystore, users=self._users)
+        self._identity = self._authority.issue("client")
+        return ClientSecurity(self._security, keystore, self._authority.certificate, self._users)
 
     async def _is_formed(self) -> bool:
         """True when every started broker listens and tells its clients about every started broker."""
@@ -260,3 +305,20 @@ async def _guarded_folder() -> AsyncIterator[tuple[Path, int]]:
 def _choose_ports(node_ids: Sequence[int]) -> dict[int, NodePorts]:
     ports = iter(free_ports(_PORTS_PER_NODE * len(node_ids)))
     return {node_id: NodePorts(next(ports), next(ports), next(ports)) for node_id in node_ids}
+
+
+def _check_security(
+    security: str, mutual_tls: bool, authority: object | None, users: Mapping[str, str]
+) -> None:
+    """Raises ValueError for what a broker would refuse late, or silently take for something else."""
+    if security not in {"PLAINTEXT"} | _TLS | _SASL:
+        raise ValueError(f"{security} is none of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL")
+    if (authority is not None) != (security in _TLS):
+        raise ValueError(f"{security}: an authority goes with SSL and SASL_SSL, and only with them")
+    if mutual_tls and security not in _TLS:
+        raise ValueError(f"mutual_tls needs SSL or SASL_SSL, not {security}")
+    if bool(users) != (security in _SASL):
+        raise ValueError(f"{security}: users go with SASL_PLAINTEXT and SASL_SSL, and only with them")
+    for word in (*users, *users.values()):
+        if not _PLAIN_WORD.fullmatch(word):
+            raise ValueError("users and passwords here are letters, digits, '.', '_' and '-'")

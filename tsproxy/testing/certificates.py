@@ -1,0 +1,90 @@
+"""A certificate authority made for the occasion, and the PEM files it signs.
+
+Keys are P-256: quick to make, known to Java, OpenSSL and librdkafka. Nothing is protected by a
+passphrase, so nothing signed here is for anything but a test. Needs the `cryptography` package.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from tsproxy.testing.identity import Identity
+
+LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1")
+
+_USES: Final = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
+_YESTERDAY: Final = timedelta(days=-1)
+_TWO_DAYS: Final = timedelta(days=2)
+
+
+class CertificateAuthority:
+    """Signs certificates into `folder`; `certificate` is what others have to trust."""
+
+    def __init__(self, folder: Path, name: str = "tsproxy test authority") -> None:
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        signed = (
+            self._builder(self._name, self._key.public_key(), _YESTERDAY, _TWO_DAYS)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .sign(self._key, SHA256())
+        )
+        self.certificate = folder / "ca.pem"
+        self.certificate.write_bytes(signed.public_bytes(Encoding.PEM))
+
+    def issue(
+        self,
+        name: str,
+        hosts: Sequence[str] = LOOPBACK_HOSTS,
+        *,
+        starts: timedelta = _YESTERDAY,
+        lasts: timedelta = _TWO_DAYS,
+    ) -> Identity:
+        """A new key and certificate with the common name `name`, good for servers and clients.
+
+        `hosts` are DNS names (`*.kafka.test` too) or addresses; `starts` counts from now, so that
+        `starts=timedelta(days=-3)` gives one that has expired. Files are named after `name`.
+        """
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        builder = self._builder(subject, key.public_key(), starts, lasts)
+        if hosts:
+            names = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
+            builder = builder.add_extension(names, critical=False)
+        signed = builder.add_extension(x509.ExtendedKeyUsage(_USES), critical=False).sign(self._key, SHA256())
+        certificate_pem = signed.public_bytes(Encoding.PEM)
+        key_pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        identity = Identity(*(self._folder / f"{name}{kind}" for kind in ("-cert.pem", "-key.pem", ".pem")))
+        identity.certificate.write_bytes(certificate_pem)
+        identity.key.write_bytes(key_pem)
+        identity.keystore.write_bytes(key_pem + certificate_pem)
+        return identity
+
+    def _builder(
+        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, starts: timedelta, lasts: timedelta
+    ) -> x509.CertificateBuilder:
+        start = datetime.now(UTC) + starts
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(start)
+            .not_valid_after(start + lasts)
+        )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
