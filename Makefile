@@ -1,0 +1,50 @@
+# One command a task. `make help` lists them. Everything is set up in .venv and the user's cache;
+# nothing but git, make, Python >= 3.11 and Java >= 17 need be there before.
+
+PYTHON ?= python3
+BIN := .venv/bin
+CODE := tsproxy spark_reports tests deploy benchmarks
+
+.DEFAULT_GOAL := help
+.PHONY: help setup java demo test test-full bench lint format clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: .venv/stamp ## make .venv and install everything, pinned
+
+# Java is asked for first: a machine without it should hear so before anything is downloaded.
+java:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tsproxy needs Python 3.11 or newer: install it, or name one: make PYTHON=python3.12 …")'
+	@$(PYTHON) -m tsproxy.testing.java
+
+.venv/stamp: requirements.lock pyproject.toml | java
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: java .venv/stamp ## real producers -> tsproxy -> Apache Kafka -> decision log -> Spark report, proving itself
+	$(BIN)/python -m deploy.demo
+
+test: java .venv/stamp lint ## lint, types, layers and all tests (sampled where the space is large)
+	$(BIN)/python -m pytest
+
+test-full: java .venv/stamp lint ## everything, unsampled
+	TSPROXY_TEST=full $(BIN)/python -m pytest
+
+lint: .venv/stamp ## ruff, mypy --strict, import layers
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/stamp ## let ruff write the code's form
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+bench: .venv/stamp ## the benchmarks, as ratios within one run
+	$(BIN)/python -m benchmarks
+
+clean: ## forget .venv and what was built (the cache of jars stays)
+	rm -rf .venv build dist *.egg-info demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
