@@ -5,18 +5,15 @@ in one loop and used from another.
 """
 
 import asyncio
-import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tsproxy.testing.java import find_java
+from tsproxy.testing.java_process import java_command
 from tsproxy.testing.server_properties import HOST, NodePorts
 
-_LOG_CONFIGURATION: Final = Path(__file__).with_name("log4j2.xml")
-_QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 _STOP_TIMEOUT_S: Final = 60
 _TAIL_LINES: Final = 40
 
@@ -39,10 +36,7 @@ class Runtime:
 
     def command(self, main_class: str, *arguments: str | Path) -> Sequence[str | Path]:
         """The command line that runs a class from the jars."""
-        logging = f"-Dlog4j2.configurationFile={_LOG_CONFIGURATION.as_uri()}"
-        java = find_java().executable
-        options = (f"-Xmx{self.heap}", *_QUICK_START, logging, "-cp", self.jars / "*")
-        return [java, *options, main_class, *arguments]
+        return java_command([self.jars / "*"], self.heap, main_class, *arguments)
 
 
 class KafkaNode:
@@ -141,7 +135,6 @@ class KafkaNode:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=_environment(os.environ),
                 process_group=self._runtime.group,
             )
 
@@ -152,10 +145,3 @@ class KafkaNode:
 
     def _tail(self) -> str:
         return "\n".join(self.log_text().splitlines()[-_TAIL_LINES:])
-
-
-def _environment(inherited: Mapping[str, str]) -> dict[str, str]:
-    """The caller's environment without what the JVM would read options from behind our back."""
-    return {
-        k: v for k, v in inherited.items() if k not in {"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH"}
-    }
