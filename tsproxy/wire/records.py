@@ -1,0 +1,104 @@
+"""Reads the plain records of a v2 batch: times, offset deltas, sizes of keys and values.
+
+Source: `DefaultRecord.java`, `ByteUtils.java`. A record is length varint, attributes int8,
+timestamp_delta varlong, offset_delta varint, key, value, headers; varints are zigzag, least group
+first, at most 5 bytes (varlong 10), longer ones an error.
+
+Uncompressed records must fill their declared length exactly. Compressed ones are read as brokers
+read them in place: keys, values and headers stepped over, the declared length not compared.
+"""
+
+from typing import Final
+
+from tsproxy.model.kafka import LONG_MAX
+from tsproxy.model.records import Fault
+
+Columns = tuple[list[int], list[int], list[int], list[int]]
+"""timestamps_ms, offset_deltas, key_sizes, value_sizes: what `model.records.Records` is made of."""
+
+_SIGN: Final = 1 << 63
+_MASK: Final = (1 << 64) - 1
+
+
+def walk(
+    columns: Columns, data: bytes, base_timestamp: int, count: int, lengths_must_fit: bool
+) -> Fault | None:
+    """Append `count` records to `columns`, up to the first fault, which is returned."""
+    timestamps, offset_deltas, key_sizes, value_sizes = columns
+    pos, end = 0, len(data)
+    for _ in range(count):
+        try:
+            length, pos = read_varint(data, pos)
+        except IndexError:
+            return Fault.PREMATURE_END
+        except ValueError:
+            return Fault.VARINT_TOO_LONG
+        start = pos
+        if lengths_must_fit and length > end - start:
+            return Fault.MALFORMED_RECORD
+        try:
+            delta, pos = read_varlong(data, pos + 1)
+            offset_delta, pos = read_varint(data, pos)
+            key_size, pos = read_varint(data, pos)
+            value_size, pos = read_varint(data, pos + max(key_size, 0))
+            headers, pos = read_varint(data, pos + max(value_size, 0))
+            pos = skip_headers(data, pos, headers)
+        except (IndexError, ValueError):
+            return Fault.MALFORMED_RECORD
+        if lengths_must_fit and pos - start != length:
+            return Fault.MALFORMED_RECORD
+        timestamp = base_timestamp + delta
+        if not -_SIGN <= timestamp <= LONG_MAX:
+            timestamp = ((timestamp + _SIGN) & _MASK) - _SIGN
+        timestamps.append(timestamp)
+        offset_deltas.append(offset_delta)
+        key_sizes.append(key_size if key_size >= 0 else -1)
+        value_sizes.append(value_size if value_size >= 0 else -1)
+    return Fault.RECORDS_REMAINING if pos < end else None
+
+
+def skip_headers(data: bytes, pos: int, count: int) -> int:
+    """Where the record ends; ValueError for counts and sizes that Kafka refuses."""
+    if count < 0 or count > len(data) - pos:
+        raise ValueError(f"{count} headers")
+    for _ in range(count):
+        key_size, pos = read_varint(data, pos)
+        if key_size < 0:
+            raise ValueError(f"header key of {key_size} bytes")
+        value_size, pos = read_varint(data, pos + key_size)
+        pos += max(value_size, 0)
+    if pos > len(data):
+        raise IndexError
+    return pos
+
+
+def read_varint(data: bytes, pos: int) -> tuple[int, int]:
+    """(value, position after it); bits above 31 of the fifth byte are dropped, as Java's int does."""
+    byte = data[pos]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), pos + 1
+    value = byte & 0x7F
+    for shift in (7, 14, 21, 28):
+        pos += 1
+        byte = data[pos]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            value &= 0xFFFFFFFF
+            return (value >> 1) ^ -(value & 1), pos + 1
+    raise ValueError("varint longer than 5 bytes")
+
+
+def read_varlong(data: bytes, pos: int) -> tuple[int, int]:
+    """(value, position after it); of the tenth byte only the lowest bit counts."""
+    byte = data[pos]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), pos + 1
+    value = byte & 0x7F
+    for shift in (7, 14, 21, 28, 35, 42, 49, 56, 63):
+        pos += 1
+        byte = data[pos]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            value &= _MASK
+            return (value >> 1) ^ -(value & 1), pos + 1
+    raise ValueError("varlong longer than 10 bytes")
