@@ -153,7 +153,7 @@ WRONG = {
     ),
     "a mode is one of three": (
         SMALLEST + "policy: { mode: strict }\n",
-        r"policy.mode: 'strict' is not allowed; must be one of enforce, audit, off",
+        r"policy.mode: 'strict' is not allowed; must be one of enforce, off",
     ),
     "a missing upstream is missed": (
         "listeners: [{ bind: '127.0.0.1:1' }]\n",
@@ -334,11 +334,11 @@ def test_a_brokers_port_is_a_function_of_its_node_id_alone(node_id, port):
 def test_settings_lie_over_the_file():
     document = parse_yaml(SMALLEST + "policy: { mode: off }\n", "tsproxy.yaml")
 
-    put_setting(document, "policy.mode=audit")
+    put_setting(document, "policy.mode=enforce")
     put_setting(document, "upstream.bootstrap_servers=a:1,b:2")
 
     config = load(document, {})
-    assert config.mode is Mode.AUDIT
+    assert config.mode is Mode.ENFORCE
     assert config.upstream.bootstrap_servers == (Address("a", 1), Address("b", 2))
 
 
@@ -346,8 +346,8 @@ def test_settings_lie_over_the_file():
     ("setting", "expected"),
     [
         ("policy.mode", "--set: policy.mode: must be key=value"),
-        ("policy.moode=audit", "--set: policy.moode: unknown key; did you mean 'mode'?"),
-        ("policy=audit", "--set: policy: unknown key"),
+        ("policy.moode=off", "--set: policy.moode: unknown key; did you mean 'mode'?"),
+        ("policy=off", "--set: policy: unknown key"),
         ("listeners.bind=1", "--set: listeners.bind: lies in the list 'listeners'"),
         ("a.b.c=1", "--set: a.b.c: unknown key"),
     ],

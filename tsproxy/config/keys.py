@@ -138,7 +138,7 @@ KEYS: Final = (
     Key(
         "policy.mode",
         MODE,
-        "`enforce` refuses bad batches, `audit` records what would have been refused, `off` judges nothing.",
+        "`enforce` refuses bad batches, `off` judges nothing.",
         default="enforce",
     ),
     Key(

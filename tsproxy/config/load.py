@@ -33,7 +33,7 @@ def put_setting(document: Document, setting: str) -> None:
     path, equals, text = setting.partition("=")
     place = "--set"
     if not equals:
-        raise ConfigError(Problem(place, setting, "must be key=value, such as policy.mode=audit"))
+        raise ConfigError(Problem(place, setting, "must be key=value, such as policy.mode=off"))
     *sections, leaf = path.split(".")
     branch, section = _TREE, document.root
     for name in sections:

@@ -1,0 +1,176 @@
+"""The command `tsproxy`: arguments in, wiring, exit codes; no logic.
+
+Exit codes: 0 ok, 1 failed, 2 usage or configuration. A user's mistake gets a sentence, never a
+traceback: which field, what it holds, what is allowed, what to do.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from tsproxy import __version__
+from tsproxy.config import Config, ConfigError, Document, empty_document, load, put_setting, read_yaml
+from tsproxy.config.document import Items, Scalar, Section
+
+OK: Final = 0
+FAILED: Final = 1
+MISTAKEN: Final = 2
+
+_EXAMPLES: Final = {
+    "tsproxy": """\
+examples:
+  tsproxy run --upstream 127.0.0.1:9092 --listen 127.0.0.1:9192
+  tsproxy run --config tsproxy.yaml --set policy.mode=off
+  tsproxy check tsproxy.yaml
+""",
+    "run": """\
+examples:
+  tsproxy run --upstream 127.0.0.1:9092 --listen 127.0.0.1:9192
+      clients bootstrap at port 9192; broker n is served on port 9193 + n
+  tsproxy run --upstream kafka-1:9092,kafka-2:9092 --listen 0.0.0.0:9192 --advertised-host kafka.example.com
+  tsproxy run --config tsproxy.yaml --admin off --log-format json
+
+SIGTERM lets running requests finish (limits.drain_timeout); a second one does not wait.
+""",
+    "check": """\
+example:
+  tsproxy check tsproxy.yaml
+      prints every problem with its line, and ends with status 2 if there is one
+""",
+    "decisions": """\
+example:
+  tsproxy decisions schema > decisions.schema.json
+""",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return MISTAKEN
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _run(options: argparse.Namespace) -> int:
+    config = load(_document(options), os.environ)
+    # Imported here: `--help`, `check` and `decisions` need neither a loop nor a Kafka client.
+    from tsproxy.runtime.logging import LogFormat, configure_logging
+    from tsproxy.runtime.loop import LoopName, run
+    from tsproxy.runtime.server import StartError, serve
+
+    configure_logging(LogFormat(options.log_format))
+    try:
+        run(LoopName(options.loop), lambda: serve(config))
+    except StartError as error:
+        print(f"tsproxy: {error}", file=sys.stderr)
+        return FAILED
+    except ImportError:
+        print(
+            "tsproxy: --loop uvloop: uvloop is not installed; pip install 'tsproxy[uvloop]'", file=sys.stderr
+        )
+        return MISTAKEN
+    return OK
+
+
+def _check(options: argparse.Namespace) -> int:
+    config = load(read_yaml(options.file), os.environ)
+    from tsproxy.runtime.tls import check_files  # OpenSSL, but no loop and no Kafka client
+
+    check_files(config)
+    print(f"{options.file}: ok, {_summary(config)}")
+    return OK
+
+
+def _decisions_schema(_: argparse.Namespace) -> int:
+    from tsproxy.decisions.schema import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
+    return OK
+
+
+def _summary(config: Config) -> str:
+    listeners = ", ".join(f"{each.name} at {each.bind}" for each in config.listeners)
+    upstream = ", ".join(str(each) for each in config.upstream.bootstrap_servers)
+    return f"mode {config.mode}, listeners: {listeners}, upstream: {upstream}"
+
+
+def _document(options: argparse.Namespace) -> Document:
+    """The file with the flags laid over it, or the flags alone."""
+    document = read_yaml(options.config) if options.config else empty_document()
+    root = document.root
+    if options.upstream:
+        root.section("upstream", "--upstream").put(
+            "bootstrap_servers", Scalar(options.upstream, "--upstream")
+        )
+    if options.listen:
+        listener = Section("--listen")
+        listener.put("bind", Scalar(options.listen, "--listen"))
+        if options.advertised_host:
+            listener.put("advertised_host", Scalar(options.advertised_host, "--advertised-host"))
+        root.put("listeners", Items((listener,), "--listen"))
+    if options.admin:
+        root.section("admin", "--admin").put("bind", Scalar(options.admin, "--admin"))
+    if options.decisions:
+        root.section("decisions", "--decisions").put("directory", Scalar(options.decisions, "--decisions"))
+    for setting in options.set:
+        put_setting(document, setting)
+    return document
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _with_example(
+        argparse.ArgumentParser,
+        "tsproxy",
+        description="A Kafka proxy that keeps bad record timestamps out of the log.",
+    )
+    parser.add_argument("--version", action="version", version=f"tsproxy {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_run(_with_example(commands.add_parser, "run", help="run the proxy"))
+    check = _with_example(commands.add_parser, "check", help="check a configuration file")
+    check.add_argument("file", metavar="FILE", type=Path)
+    check.set_defaults(command=_check)
+    decisions = _with_example(commands.add_parser, "decisions", help="the decision log")
+    topics = decisions.add_subparsers(required=True, metavar="WHAT")
+    schema = topics.add_parser("schema", help="print the JSON Schema of the decision log's lines")
+    schema.set_defaults(command=_decisions_schema)
+    return parser
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
+    run.add_argument("--config", metavar="FILE", type=Path, help="YAML; see docs/configuration.md; flags win")
+    run.add_argument("--upstream", metavar="H:P[,H:P]", help="brokers to begin with")
+    run.add_argument(
+        "--listen", metavar="H:P", help="where clients bootstrap; brokers follow from port P + 1"
+    )
+    run.add_argument("--advertised-host", metavar="H", help="the host that clients are told, with --listen")
+    run.add_argument("--admin", metavar="H:P|off", help="metrics and health (127.0.0.1:9464)")
+    run.add_argument("--decisions", metavar="DIR", help="folder of the decision log (tsproxy-decisions)")
+    run.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="any other key")
+    run.add_argument("--log-format", choices=("auto", "console", "json"), default="auto")
+    run.add_argument("--loop", choices=("auto", "asyncio", "uvloop"), default="auto", help="event loop")
+    run.set_defaults(command=lambda options: _run_checked(run, options))
+
+
+def _run_checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    if not options.config and not (options.upstream and options.listen):
+        parser.error("needs --upstream and --listen, or --config")
+    if options.advertised_host and not options.listen:
+        parser.error("--advertised-host goes with --listen; a file has listeners[].advertised_host")
+    return _run(options)
+
+
+def _with_example(
+    make: Callable[..., argparse.ArgumentParser], name: str, **words: str
+) -> argparse.ArgumentParser:
+    return make(name, epilog=_EXAMPLES[name], formatter_class=argparse.RawDescriptionHelpFormatter, **words)

@@ -1,0 +1,148 @@
+"""The proxy's own connection to a broker: which brokers there are, how topics are configured.
+
+Made of aiokafka's connection, not of its admin client: that one keeps the metadata of all topics of
+a cluster fresh, which nobody here needs. aiokafka speaks Metadata up to v5 and DescribeConfigs up to
+v2; brokers from 3.6 to 4.x take both.
+"""
+
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from aiokafka.conn import AIOKafkaConnection, create_conn
+from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.protocol.admin import DescribeConfigsRequest
+from aiokafka.protocol.metadata import MetadataRequest
+
+from tsproxy.config.settings import Address, Sasl
+from tsproxy.runtime.topic_limits import CONFIG_NAMES
+from tsproxy.runtime.upstream import connect_text
+
+CLIENT_ID: Final = "tsproxy"
+REQUEST_TIMEOUT_MS: Final = 10_000
+TOPICS_A_REQUEST: Final = 200
+_TOPIC_RESOURCE: Final = 2  # ConfigResource.Type.TOPIC
+
+
+class ConversationError(Exception):
+    """A broker cannot be reached, or does not answer as one does; the text is for operators."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAnswer:
+    """`topics` only where they were asked for, without Kafka's internal ones."""
+
+    cluster_id: str | None
+    brokers: Mapping[int, Address]
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAnswer:
+    """`settings` by configuration name; empty where `error_code` is not 0."""
+
+    topic: str
+    error_code: int
+    settings: Mapping[str, str | None]
+
+
+class AdminConnection:
+    """One open connection. Every method raises ConversationError when it breaks."""
+
+    def __init__(self, connection: AIOKafkaConnection, address: Address, *, speaks_sasl: bool) -> None:
+        self._address = address
+        self._connection = connection
+        self._has_been_answered = False
+        self._speaks_sasl = speaks_sasl
+
+    async def cluster(self, *, with_topics: bool = False) -> ClusterAnswer:
+        # Metadata v1 and later: null asks for all topics, an empty list for none.
+        answer = await self._ask(MetadataRequest(None if with_topics else []))
+        brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
+        # (error_code, topic, is_internal, partitions)
+        topics = tuple(topic[1] for topic in answer.topics if topic[0] == 0 and not topic[2])
+        return ClusterAnswer(getattr(answer, "cluster_id", None), brokers, topics)
+
+    async def describe(self, topics: Sequence[str]) -> list[TopicAnswer]:
+        """How topics are configured, as far as limits depend on it."""
+        answers: list[TopicAnswer] = []
+        remaining = iter(topics)
+        while chunk := list(islice(remaining, TOPICS_A_REQUEST)):
+            resources = [(_TOPIC_RESOURCE, topic, list(CONFIG_NAMES)) for topic in chunk]
+            answer = await self._ask(DescribeConfigsRequest(resources))
+            for error_code, _, _, name, entries in answer.resources:
+                settings = {entry[0]: entry[1] for entry in entries}
+                answers.append(TopicAnswer(name, error_code, settings if error_code == 0 else {}))
+        return answers
+
+    async def _ask(self, request: Any) -> Any:  # aiokafka carries no types
+        try:
+            answer = await self._connection.send(request)
+        except KafkaConnectionError as error:
+            raise ConversationError(f"{self._address}: {self._why_closed()}") from error
+        except TimeoutError as error:
+            raise ConversationError(f"{self._address}: no answer within {REQUEST_TIMEOUT_MS} ms") from error
+        except KafkaError as error:
+            raise ConversationError(f"{self._address}: {_error_text(error)}") from error
+        self._has_been_answered = True
+        return answer
+
+    def _why_closed(self) -> str:
+        if self._has_been_answered or self._speaks_sasl:
+            return "the broker closed the connection"
+        return (
+            "the broker closed the connection at the first request; a listener that requires SASL does that: "
+            "if this one does, set upstream.admin.sasl"
+        )
+
+
+@asynccontextmanager
+async def connected(
+    address: Address, tls: ssl.SSLContext | None, sasl: Sasl | None
+) -> AsyncIterator[AdminConnection]:
+    """An open connection to one broker, closed at the end. Raises ConversationError."""
+    connection = await _connect(address, tls, sasl)
+    try:
+        yield AdminConnection(connection, address, speaks_sasl=sasl is not None)
+    finally:
+        closed = connection.close()
+        if closed is not None:
+            await closed
+
+
+async def _connect(address: Address, tls: ssl.SSLContext | None, sasl: Sasl | None) -> AIOKafkaConnection:
+    credentials = (
+        {
+            "sasl_mechanism": sasl.mechanism.value,
+            "sasl_plain_username": sasl.username,
+            "sasl_plain_password": sasl.password.reveal(),
+        }
+        if sasl
+        else {}
+    )
+    try:
+        return await create_conn(
+            address.host,
+            address.port,
+            client_id=CLIENT_ID,
+            request_timeout_ms=REQUEST_TIMEOUT_MS,
+            ssl_context=tls,
+            security_protocol=("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT"),
+            **credentials,
+        )
+    except KafkaConnectionError as error:
+        hint = "the broker closed the connection at once" + ("" if tls else "; does this port speak TLS?")
+        raise ConversationError(f"{address}: {hint}") from error
+    except (OSError, TimeoutError) as error:
+        raise ConversationError(f"{address}: {connect_text(error)}") from error
+    except KafkaError as error:
+        raise ConversationError(f"{address}: {_error_text(error)}") from error
+
+
+def _error_text(error: KafkaError) -> str:
+    """aiokafka's errors by Kafka's names; the broker's own words where it sent some."""
+    name = getattr(error, "message", "") or type(error).__name__
+    return f"{name}: {error.args[0]}" if error.args and isinstance(error.args[0], str) else name

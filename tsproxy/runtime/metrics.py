@@ -1,0 +1,127 @@
+"""What Prometheus is told, under the names of the documentation.
+
+No label is one that a client can make grow without bound: listeners, verdicts, reasons and the like
+are closed lists. What is counted for each chunk is a plain number, read when somebody scrapes.
+"""
+
+import platform
+from collections.abc import Iterable
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tsproxy import __version__
+from tsproxy.model.outcome import Outcome, VerdictName
+from tsproxy.model.verdict import Reason
+from tsproxy.session.effects import CloseReason
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+_OUTCOME_LABELS: Final = ("listener", "verdict", "reason")
+
+
+class Metrics:
+    """All metrics of one process; attributes in plain int are added to directly."""
+
+    def __init__(self) -> None:
+        # A `_created` series beside each counter would double every scrape.
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library left this one untyped
+        self.bytes_from_clients = 0
+        self.bytes_from_brokers = 0
+        self.decisions_written = 0
+        self.decisions_dropped = 0
+        self._registry = registry = CollectorRegistry(auto_describe=False)
+        self._batches = Counter(
+            "tsproxy_batches", "Record batches by how they ended", _OUTCOME_LABELS, registry=registry
+        )
+        self._records = Counter(
+            "tsproxy_records", "Records by how their batch ended", _OUTCOME_LABELS, registry=registry
+        )
+        self._by_outcome: dict[tuple[str, VerdictName, Reason | None], tuple[Counter, Counter]] = {}
+        self._bad_records = Counter(
+            "tsproxy_bad_records",
+            "Records that were themselves at fault, by reason and by the unit they seem to be in",
+            ("reason", "unit"),
+            registry=registry,
+        )
+        self._connections = Gauge(
+            "tsproxy_connections", "Client connections that are open", ("listener",), registry=registry
+        )
+        self._closed = Counter(
+            "tsproxy_sessions_closed", "Sessions by why they ended", ("listener", "reason"), registry=registry
+        )
+        self._handshakes = Counter(
+            "tsproxy_tls_handshakes_failed",
+            "TLS handshakes with clients that came to nothing",
+            ("listener",),
+            registry=registry,
+        )
+        self._address_unmapped = Counter(
+            "tsproxy_address_unmapped", "Answers that named a broker the proxy cannot map", registry=registry
+        )
+        self.brokers = Gauge("tsproxy_brokers", "Brokers that the proxy serves", registry=registry)
+        self.upstream_up = Gauge(
+            "tsproxy_upstream_up", "1 while the proxy's own connection works", registry=registry
+        )
+        registry.register(_Plain(self))
+
+    def booked(self, outcome: Outcome) -> None:
+        """Count one batch that has ended."""
+        key = (outcome.peer.listener, outcome.verdict, outcome.reason)
+        counters = self._by_outcome.get(key)
+        if counters is None:
+            labels = [value or "" for value in key]
+            counters = (self._batches.labels(*labels), self._records.labels(*labels))
+            self._by_outcome[key] = counters  # a closed list of keys; looking labels up costs 1 us each
+        batches, records = counters
+        batches.inc()
+        records.inc(outcome.batch.records)
+        if outcome.bad_records:
+            self._bad_records.labels(outcome.reason or "", outcome.unit_guess or "").inc(outcome.bad_records)
+
+    def connection_opened(self, listener: str) -> None:
+        self._connections.labels(listener).inc()
+
+    def connection_ended(self, listener: str) -> None:
+        self._connections.labels(listener).dec()
+
+    def session_closed(self, listener: str, reason: str) -> None:
+        self._closed.labels(listener, reason).inc()
+        if reason == CloseReason.ADDRESS_UNMAPPED:
+            self._address_unmapped.inc()
+
+    def handshake_failed(self, listener: str) -> None:
+        self._handshakes.labels(listener).inc()
+
+    def render(self) -> bytes:
+        """The text that a scrape gets (Prometheus text format)."""
+        return generate_latest(self._registry)
+
+
+class _Plain(Collector):
+    """The numbers that are kept as plain ints."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        metrics = self._metrics
+        traffic = CounterMetricFamily(
+            "tsproxy_bytes", "Bytes received, by who sent them", labels=["direction"]
+        )
+        traffic.add_metric(["from_client"], metrics.bytes_from_clients)
+        traffic.add_metric(["from_broker"], metrics.bytes_from_brokers)
+        yield traffic
+        yield CounterMetricFamily(
+            "tsproxy_decisions", "Lines written to the decision log", value=metrics.decisions_written
+        )
+        yield CounterMetricFamily(
+            "tsproxy_decisions_dropped",
+            "Lines that did not reach the decision log: the queue was full or the disk refused",
+            value=metrics.decisions_dropped,
+        )
+        build = GaugeMetricFamily("tsproxy_build_info", "Always 1", labels=["version", "python"])
+        build.add_metric([__version__, platform.python_version()], 1)
+        yield build

@@ -1,0 +1,273 @@
+"""One client connection, its broker connection, and the session between them.
+
+A relay reads a chunk, reads the clock once, gives both to the session and performs the effects:
+what one call wants sent leaves in one write an end. It is closed when the session says so, when
+either end is lost, or when the proxy drains; what was sent before is flushed first, on both ends.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, assert_never
+
+from tsproxy.model.outcome import Outcome, Peer
+from tsproxy.model.view import View
+from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.flow import Hold
+from tsproxy.runtime.leg import Leg
+from tsproxy.runtime.metrics import Metrics
+from tsproxy.runtime.notes import Notes, frames_of
+from tsproxy.session.effects import (
+    CloseReason,
+    CloseSession,
+    Effect,
+    Emit,
+    NodeWanted,
+    Note,
+    PauseClient,
+    ResumeClient,
+    SendToBroker,
+    SendToClient,
+    TopicWanted,
+)
+from tsproxy.session.session import Session
+
+UPSTREAM_UNAVAILABLE: Final = "upstream_unavailable"
+"""Beside `CloseReason`: no broker could be connected. The session is not asked."""
+
+HALF_CLOSED_S: Final = 30.0
+"""How long a client that sends no more may wait for the answers it is still owed."""
+
+
+class Stage(Enum):
+    CONNECTING = "the client is here, the broker is not yet: early bytes are kept, reading is held"
+    RELAYING = "bytes pass through the session"
+    FINISHING = "no more from the client (it said so, or the proxy drains): answers still pass"
+    CLOSING = "flushing and parting: the session is not asked any more, what comes is dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a relay needs of the rest of the process; one for all relays."""
+
+    clock: Clock
+    metrics: Metrics
+    notes: Notes
+    book: Callable[[Outcome], None]
+    want_topic: Callable[[str], None]
+    want_node: Callable[[int], None]
+
+
+class Relay:
+    """`client` and `broker` are the protocols to connect. Whoever connects the broker then calls
+    `upstream_connected` or `upstream_unavailable`. `on_end` is called once, after everything."""
+
+    __slots__ = (
+        "_around",
+        "_early",
+        "_is_connecting",
+        "_on_end",
+        "_peer",
+        "_session",
+        "_stage",
+        "_timer",
+        "broker",
+        "client",
+    )
+
+    def __init__(
+        self, peer: Peer, view: View, around: Surroundings, on_end: Callable[["Relay"], None]
+    ) -> None:
+        self.client = Leg(self, Hold.CONNECTING)
+        self.broker = Leg(self)
+        self._around = around
+        self._early: list[bytes] = []
+        self._is_connecting = True
+        self._on_end: Callable[[Relay], None] | None = on_end
+        self._peer = peer
+        self._session = Session(peer, view)
+        self._stage = Stage.CONNECTING
+        self._timer: asyncio.TimerHandle | None = None
+
+    def see(self, view: View) -> None:
+        """From the next bytes on, the session judges by this."""
+        self._session.view = view
+
+    @property
+    def is_settled(self) -> bool:
+        """Nothing is owed and everything is sent; only goodbyes may be missing."""
+        return self._stage is Stage.CLOSING and self.client.is_flushed and self.broker.is_flushed
+
+    # The broker's end is made.
+
+    def upstream_connected(self) -> None:
+        """What the client sent meanwhile goes first, even if the client has gone since: a kernel
+        would have delivered it as well."""
+        self._is_connecting = False
+        if self._stage is Stage.CLOSING:
+            self.broker.abort()
+            self._end_if_over()
+            return
+        self._stage = Stage.RELAYING
+        early, self._early = self._early, []
+        for data in early:
+            self.bytes_came(self.client, data)
+        if self.client.was_lost:
+            self.lost(self.client)
+        elif self.client.end_was_seen:
+            if not self.end_came(self.client):
+                self.client.finish()
+        else:
+            self.client.gate.release(Hold.CONNECTING)
+
+    def upstream_unavailable(self, text: str) -> None:
+        """The client sees what a down broker looks like: accepted, then closed."""
+        self._is_connecting = False
+        self._close(UPSTREAM_UNAVAILABLE, text)
+        self._end_if_over()
+
+    # What the legs tell.
+
+    def bytes_came(self, leg: Leg, data: bytes) -> None:
+        if leg is self.broker:
+            self._bytes_came_from_broker(data)
+        elif self._stage is Stage.RELAYING:
+            self._around.metrics.bytes_from_clients += len(data)
+            self._step(self._session.client_bytes, data, self._around.clock.now_ms())
+        elif self._stage is Stage.CONNECTING:
+            self._early.append(data)
+
+    def end_came(self, leg: Leg) -> bool:
+        """True keeps the leg open. A client that sends no more still gets the answers it is owed, as
+        it does from a broker, which reads all that was pipelined before it sees the end."""
+        if leg is self.client and self._stage is Stage.CONNECTING:
+            return True
+        if leg is self.client and self._is_owed_answers():
+            self._finish(HALF_CLOSED_S)
+            return True
+        self._part(leg)
+        return False
+
+    def lost(self, leg: Leg) -> None:
+        if leg is self.client and self._stage is Stage.CONNECTING and self._early:
+            return  # see `upstream_connected`
+        self._part(leg)
+        self._end_if_over()
+
+    def is_full(self, leg: Leg, full: bool) -> None:
+        reason = Hold.BROKER_FULL if leg is self.broker else Hold.CLIENT_FULL
+        gates = (self.client.gate,) if leg is self.broker else (self.client.gate, self.broker.gate)
+        for gate in gates:
+            if full:
+                gate.hold(reason)
+            else:
+                gate.release(reason)
+
+    # Endings.
+
+    def drain(self) -> None:
+        """Take nothing more from the client, and part when it is owed nothing more."""
+        if self._is_owed_answers():
+            self._finish(None)
+        else:
+            self._part(self.client)
+
+    def cut(self) -> None:
+        """The time for an orderly end is over."""
+        self._part(self.client)
+        self.client.abort()
+        self.broker.abort()
+
+    def _bytes_came_from_broker(self, data: bytes) -> None:
+        if self._stage is Stage.RELAYING or self._stage is Stage.FINISHING:
+            self._around.metrics.bytes_from_brokers += len(data)
+            self._step(self._session.broker_bytes, data, self._around.clock.now_ms())
+            if self._stage is Stage.FINISHING and not self._is_owed_answers():
+                self._part(self.client)
+
+    def _is_owed_answers(self) -> bool:
+        is_open = self._stage is Stage.RELAYING or self._stage is Stage.FINISHING
+        return is_open and self._session.in_flight_requests > 0
+
+    def _finish(self, limit_s: float | None) -> None:
+        self._stage = Stage.FINISHING
+        self.client.gate.hold(Hold.FINISHING)
+        if limit_s is not None and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(limit_s, self._part, self.client)
+
+    def _part(self, leg: Leg) -> None:
+        """That end is over: the session settles what it has open, and the other end follows."""
+        if self._stage is not Stage.CLOSING:
+            session = self._session
+            self._step(session.broker_closed if leg is self.broker else session.client_closed)
+            self._close(CloseReason.PEER_CLOSED, "")  # should the session not have closed by itself
+
+    def _close(self, reason: str, text: str, *, is_told: bool = False) -> None:
+        if self._stage is Stage.CLOSING:
+            return
+        self._stage = Stage.CLOSING
+        self._early.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._around.metrics.session_closed(self._peer.listener, reason)
+        if reason != CloseReason.PEER_CLOSED and not is_told:
+            self._note("session_closed", {"reason": reason, "text": text})
+        self.client.finish()
+        self.broker.finish()
+
+    def _end_if_over(self) -> None:
+        if self._is_connecting or self.client.is_open or self.broker.is_open:
+            return
+        if (on_end := self._on_end) is not None:
+            self._on_end = None
+            on_end(self)
+
+    # The session's wishes.
+
+    def _step(self, call: Callable[..., list[Effect]], *arguments: bytes | int) -> None:
+        try:
+            self._perform(call(*arguments))
+        except Exception as error:
+            # Whatever it is, it is a mistake of ours: it ends this session, not the process. The
+            # error's own text stays out of the log, since it may quote what a client sent.
+            self._note("session_crashed", {"error": type(error).__name__, "frames": frames_of(error)})
+            self._close(CloseReason.INTERNAL_ERROR, "a mistake in tsproxy; please report the frames")
+
+    def _perform(self, effects: list[Effect]) -> None:
+        to_broker: list[bytes] = []
+        to_client: list[bytes] = []
+        close: CloseSession | None = None
+        was_noted = False
+        for effect in effects:
+            match effect:
+                case SendToBroker():
+                    to_broker.append(effect.data)
+                case SendToClient():
+                    to_client.append(effect.data)
+                case Emit():
+                    self._around.book(effect.outcome)
+                case PauseClient():
+                    self.client.gate.hold(Hold.SESSION_ASKED)
+                case ResumeClient():
+                    self.client.gate.release(Hold.SESSION_ASKED)
+                case TopicWanted():
+                    self._around.want_topic(effect.topic)
+                case NodeWanted():
+                    self._around.want_node(effect.node_id)
+                case Note():
+                    was_noted = True
+                    self._note(effect.event, effect.facts)
+                case CloseSession():
+                    close = effect
+                case _:
+                    assert_never(effect)
+        self.broker.write(to_broker)
+        self.client.write(to_client)
+        if close is not None:  # one line is enough
+            self._close(close.reason, close.text, is_told=was_noted)
+
+    def _note(self, event: str, facts: Mapping[str, object]) -> None:
+        peer = self._peer
+        who = {"listener": peer.listener, "client": peer.client_address, "client_port": peer.client_port}
+        self._around.notes.warn(peer.client_address, event, {**who, **facts})

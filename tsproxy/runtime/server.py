@@ -1,0 +1,226 @@
+"""One process of the proxy, from its configuration to its last line.
+
+Start: certificates are read, the decision log is opened, ports are reserved; then the proxy's own
+connection finds the brokers, each gets its port, and clients are let in. Stop (SIGTERM, SIGINT): no
+new connections and no new requests; answers that brokers still owe are passed on until the drain
+timeout (a second signal does not wait); then the last lines of the decision log.
+"""
+
+import asyncio
+import platform
+import secrets
+import signal
+import socket
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+
+from tsproxy import __version__
+from tsproxy.config.settings import Address, Config
+from tsproxy.decisions import DecisionLog
+from tsproxy.model.view import Mode
+from tsproxy.runtime.admin_http import AdminHttp, Answer
+from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError
+from tsproxy.runtime.decision_files import DecisionFiles
+from tsproxy.runtime.draining import drain
+from tsproxy.runtime.journal import Journal
+from tsproxy.runtime.listeners import Front
+from tsproxy.runtime.metrics import CONTENT_TYPE, Metrics
+from tsproxy.runtime.notes import Notes, frames_of
+from tsproxy.runtime.ports import ListenError
+from tsproxy.runtime.relay import Surroundings
+from tsproxy.runtime.tls import listener_context, upstream_context
+from tsproxy.runtime.upstream import Upstream
+
+log = structlog.get_logger()
+
+
+class StartError(Exception):
+    """The proxy cannot run as it is configured; the text says why and what to do."""
+
+
+async def serve(config: Config) -> None:
+    """Run the proxy until it is told to stop, and stop it in order.
+
+    Raises ConfigError for certificates that cannot be used, and StartError.
+    """
+    try:
+        await Proxy(config, Clock()).run()
+    except (ListenError, PermissionDeniedError) as error:
+        raise StartError(str(error)) from error
+
+
+class Proxy:
+    """All rooms of the runtime, wired. Its constructor reserves the ports (ListenError)."""
+
+    def __init__(self, config: Config, clock: Clock) -> None:
+        self._config = config
+        self._hurry = asyncio.Event()
+        self._is_open = False
+        self._is_reachable = False
+        self._members: tuple[str | None, tuple[int, ...]] | None = None
+        self._metrics = Metrics()
+        self._journal = _journal(config, self._metrics, clock)
+        self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        tls = upstream_context(config.upstream.tls) if config.upstream.tls else None
+        self._cluster = Cluster(
+            config.upstream,
+            tls,
+            clock,
+            self._see,
+            self._see_reachable,
+            reads_limits=config.mode is not Mode.OFF,
+        )
+        around = Surroundings(
+            clock,
+            self._metrics,
+            Notes(log, clock),
+            self._journal.book,
+            self._cluster.want_topic,
+            self._cluster.want_node,
+        )
+        contexts = [listener_context(each.tls) if each.tls else None for each in config.listeners]
+        self._fronts = [
+            Front(listener, config, context, Upstream(tls), around)
+            for listener, context in zip(config.listeners, contexts, strict=True)
+        ]
+        self._admin = AdminHttp({"/metrics": self._metrics_page, "/livez": _livez, "/readyz": self._readyz})
+        self._admin_address: Address | None = None
+
+    async def run(self) -> None:
+        """Returns after SIGTERM or SIGINT. Raises PermissionDeniedError, ListenError, StartError."""
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(_complain)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._told_to_stop)
+        await self._begin()
+        tasks = [loop.create_task(self._cluster.run()), loop.create_task(self._journal.tick())]
+        try:
+            await asyncio.wait([self._stopping, *tasks], return_when=asyncio.FIRST_COMPLETED)
+            for ended in (self._stopping, *tasks):
+                if ended.done():
+                    ended.result()
+        finally:
+            await self._end(tasks)
+
+    async def _begin(self) -> None:
+        config = self._config
+        if config.admin_bind is not None:
+            self._admin_address = await self._admin.start(config.admin_bind)
+        try:
+            self._journal.start(
+                {
+                    "version": __version__,
+                    "python": platform.python_version(),
+                    "mode": config.mode.value,
+                    "listeners": [listener.name for listener in config.listeners],
+                }
+            )
+        except OSError as error:
+            directory = config.decisions.directory
+            raise StartError(
+                f"decisions.directory: {directory} cannot be written: {error.strerror}; "
+                "name a folder that this user may write to (--decisions)"
+            ) from None
+        log.info(
+            "proxy_starting",
+            upstream=[str(each) for each in config.upstream.bootstrap_servers],
+            **self._where(),
+        )
+
+    async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
+        """Leave nothing behind, whatever ended the run."""
+        clients = sum(len(front.relays) for front in self._fronts)
+        log.info("drain_started", clients=clients, timeout_ms=self._config.drain_timeout_ms)
+        cut = await drain(self._fronts, self._config.drain_timeout_ms / 1000, self._hurry)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._admin.stop()
+        if not await self._journal.stop():
+            log.error("decision_log_not_finished", directory=str(self._config.decisions.directory))
+        log.info("proxy_stopped", clients_cut=cut)
+
+    def _told_to_stop(self) -> None:
+        if self._stopping.done():
+            self._hurry.set()
+        else:
+            self._stopping.set_result(None)
+
+    def _see(self, facts: ClusterFacts) -> None:
+        """Serve the brokers that there are now; let clients in once there are some."""
+        for front in self._fronts:
+            front.see(facts)
+        members = (facts.cluster_id, tuple(sorted(facts.brokers)))
+        if members != self._members:
+            self._members = members
+            self._metrics.brokers.set(len(facts.brokers))
+            self._journal.see_cluster(*members)
+        if not self._is_open:
+            self._is_open = True
+            self._let_clients_in()
+
+    def _let_clients_in(self) -> None:
+        try:
+            for front in self._fronts:
+                front.open()
+        except ListenError as error:
+            if not self._stopping.done():
+                self._stopping.set_exception(error)
+            return
+        brokers = {front.name: _ports(front) for front in self._fronts}
+        log.info("proxy_started", brokers=brokers, **self._where())
+
+    def _see_reachable(self, is_reachable: bool) -> None:
+        self._is_reachable = is_reachable
+        self._metrics.upstream_up.set(is_reachable)
+
+    def _where(self) -> dict[str, Any]:
+        """All addresses, with their real ports."""
+        return {
+            "listeners": {front.name: str(front.address) for front in self._fronts},
+            "admin": str(self._admin_address) if self._admin_address else "off",
+            "decisions": str(self._config.decisions.directory),
+            "mode": self._config.mode.value,
+        }
+
+    def _metrics_page(self) -> Answer:
+        self._journal.measure()
+        return Answer(HTTPStatus.OK, self._metrics.render(), CONTENT_TYPE)
+
+    def _readyz(self) -> Answer:
+        """Ready while clients are let in and the cluster answers; else what is amiss, a line each."""
+        amiss = []
+        if not self._is_open:
+            amiss.append("brokers are not known yet: clients are not let in")
+        if not self._is_reachable:
+            amiss.append("the cluster does not answer the proxy's own connection")
+        if self._stopping.done():
+            amiss.append("the proxy stops")
+        if amiss:
+            return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "".join(f"{each}\n" for each in amiss).encode())
+        return Answer(HTTPStatus.OK, b"ready\n")
+
+
+def _livez() -> Answer:
+    return Answer(HTTPStatus.OK, b"alive\n")
+
+
+def _ports(front: Front) -> dict[str, int]:
+    return {str(node_id): endpoint.port for node_id, endpoint in front.endpoints.items()}
+
+
+def _journal(config: Config, metrics: Metrics, clock: Clock) -> Journal:
+    """The decision log of this boot. The proxy is named after its machine; a boot's name is new."""
+    proxy, boot, now_ms = socket.gethostname(), f"{clock.now_ms():x}{secrets.token_hex(4)}", clock.now_ms()
+    files = DecisionFiles(config.decisions, proxy, boot, clock)
+    return Journal(DecisionLog(proxy, boot, now_ms), files, metrics, clock)
+
+
+def _complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What nobody else caught on the loop: told, never fatal."""
+    error = context.get("exception")
+    facts = {"error": type(error).__name__, "frames": frames_of(error)} if error else {}
+    log.error("loop_complained", text=context.get("message", ""), **facts)

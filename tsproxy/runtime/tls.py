@@ -1,0 +1,130 @@
+"""TLS contexts from PEM files, and what went wrong with a handshake in words that help.
+
+TLS 1.2 and newer. Toward brokers the host name is checked, as Kafka's own clients do. A problem with
+a file is the operator's, so it is a `ConfigError` that names the section.
+"""
+
+import ssl
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from tsproxy.config.problems import ConfigError, Problem
+from tsproxy.config.settings import ClientAuth, Config, ListenerTls, UpstreamTls
+
+HANDSHAKE_S: Final = 10.0
+"""How long a handshake may take before the connection is closed."""
+
+_VERIFY: Final = {
+    ClientAuth.REQUIRED: ssl.CERT_REQUIRED,
+    ClientAuth.REQUESTED: ssl.CERT_OPTIONAL,
+    ClientAuth.NONE: ssl.CERT_NONE,
+}
+
+# OpenSSL's names for what a peer did wrong, and what usually is behind them.
+_HINTS: Final = {
+    "HTTP_REQUEST": "an HTTP request came to a port that speaks Kafka over TLS",
+    "WRONG_VERSION_NUMBER": "the other side does not speak TLS here: plain on a TLS port, or the reverse",
+    "RECORD_LAYER_FAILURE": "the other side does not speak TLS here: plain on a TLS port, or the reverse",
+    "PACKET_LENGTH_TOO_LONG": "the other side does not speak TLS here: plain on a TLS port, or the reverse",
+    "UNSUPPORTED_PROTOCOL": "the other side offers TLS below 1.2 only",
+    "NO_PROTOCOLS_AVAILABLE": "the other side offers TLS below 1.2 only",
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client showed no certificate, and this listener requires one",
+    "TLSV1_ALERT_UNKNOWN_CA": "the other side does not trust the authority of our certificate",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the other side does not accept our certificate",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the other side does not accept our certificate (its name, often)",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the other side requires a certificate of ours",
+}
+
+
+def listener_context(tls: ListenerTls) -> ssl.SSLContext:
+    """For connections from clients. Raises ConfigError for a file that cannot be used."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    _load_chain(context, tls.certificate, tls.key, tls.place)
+    if tls.client_ca is not None:
+        _load_authorities(context, tls.client_ca, f"{tls.place}.client_ca")
+    context.verify_mode = _VERIFY[tls.client_auth]
+    return context
+
+
+def upstream_context(tls: UpstreamTls) -> ssl.SSLContext:
+    """For connections to brokers, host names checked. Raises ConfigError for an unusable file."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if tls.ca is not None:
+        _load_authorities(context, tls.ca, f"{tls.place}.ca")
+    else:
+        context.load_default_certs()
+    if tls.certificate is not None and tls.key is not None:
+        _load_chain(context, tls.certificate, tls.key, tls.place)
+    return context
+
+
+def check_files(config: Config) -> None:
+    """Read every certificate and key that the configuration names. Raises ConfigError with all problems."""
+    problems: list[Problem] = []
+    contexts = [partial(listener_context, each.tls) for each in config.listeners if each.tls]
+    if config.upstream.tls:
+        contexts.append(partial(upstream_context, config.upstream.tls))
+    for context in contexts:
+        try:
+            context()
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(*problems)
+
+
+def handshake_text(error: BaseException) -> str:
+    """Why a handshake failed, in one line, with a hint where the cause is a usual one."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the other side's certificate was refused: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        hint = _HINTS.get(error.reason or "")
+        said = (error.reason or "TLS error").lower().replace("_", " ")
+        return f"{hint} ({said})" if hint else said
+    if isinstance(error, TimeoutError):
+        return f"no TLS handshake within {HANDSHAKE_S:g} s: does the other side speak TLS?"
+    return "the other side closed the connection during the TLS handshake: does it speak TLS?"
+
+
+def _load_chain(context: ssl.SSLContext, certificate: Path, key: Path, place: str) -> None:
+    _check_readable(certificate, f"{place}.certificate")
+    _check_readable(key, f"{place}.key")
+    try:
+        context.load_cert_chain(certificate, key, password=_refuse_password)
+    except _EncryptedKeyError:
+        text = f"{key} is encrypted: give a key without a passphrase, readable by this user alone"
+        raise ConfigError(Problem("", f"{place}.key", text)) from None
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            text = f"{key} is not the private key of the first certificate in {certificate}"
+        else:
+            text = f"{certificate} and {key} must be PEM files: a certificate with its chain, and its key"
+        raise ConfigError(Problem("", place, text)) from None
+
+
+def _load_authorities(context: ssl.SSLContext, ca: Path, place: str) -> None:
+    _check_readable(ca, place)
+    try:
+        context.load_verify_locations(ca)
+    except ssl.SSLError:
+        text = f"{ca} must be a PEM file with at least one certificate of an authority"
+        raise ConfigError(Problem("", place, text)) from None
+
+
+def _check_readable(file: Path, place: str) -> None:
+    try:
+        with file.open("rb"):
+            pass
+    except OSError as error:
+        raise ConfigError(Problem("", place, f"{file} cannot be read: {error.strerror}")) from None
+
+
+class _EncryptedKeyError(Exception):
+    """The key asks for a passphrase; without this, OpenSSL would ask on the terminal."""
+
+
+def _refuse_password() -> str:
+    raise _EncryptedKeyError

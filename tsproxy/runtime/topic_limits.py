@@ -1,0 +1,56 @@
+"""A topic's limits from its configuration as a broker describes it. Pure.
+
+Brokers up to 3.5 know `message.timestamp.difference.max.ms` alone; 3.6 to 3.9 know it beside
+`before` and `after`, each of which falls back to it where it is unlimited itself (KIP-937,
+`LogConfig.getMessageTimestampBeforeMaxMs`); 4.0 and later know `before` and `after` alone
+(KAFKA-17997). A topic's description already holds the broker's own settings where the topic has
+none, so the same rule serves all three.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tsproxy.model.kafka import LONG_MAX, TimestampType
+from tsproxy.model.verdict import TopicLimits
+
+TIMESTAMP_TYPE: Final = "message.timestamp.type"
+BEFORE: Final = "message.timestamp.before.max.ms"
+AFTER: Final = "message.timestamp.after.max.ms"
+DIFFERENCE: Final = "message.timestamp.difference.max.ms"
+MAX_MESSAGE_BYTES: Final = "max.message.bytes"
+CLEANUP_POLICY: Final = "cleanup.policy"
+
+CONFIG_NAMES: Final = (TIMESTAMP_TYPE, BEFORE, AFTER, DIFFERENCE, MAX_MESSAGE_BYTES, CLEANUP_POLICY)
+"""What to ask for; a broker leaves out what it does not know."""
+
+_TIMESTAMP_TYPES: Final = {
+    "CreateTime": TimestampType.CREATE_TIME,
+    "LogAppendTime": TimestampType.LOG_APPEND_TIME,
+}
+
+
+def topic_limits(described: Mapping[str, str | None]) -> TopicLimits:
+    """The limits that `described` (configuration name -> value) amounts to.
+
+    Raises ValueError where a value is not what Kafka documents.
+    """
+    defaults = TopicLimits()
+    timestamp_type = described.get(TIMESTAMP_TYPE) or "CreateTime"
+    if timestamp_type not in _TIMESTAMP_TYPES:
+        raise ValueError(f"{TIMESTAMP_TYPE} is {timestamp_type!r}")
+    difference = _bound(described, DIFFERENCE)
+    before, after = _bound(described, BEFORE), _bound(described, AFTER)
+    return TopicLimits(
+        timestamp_type=_TIMESTAMP_TYPES[timestamp_type],
+        before_max_ms=difference if before is None else before,
+        after_max_ms=difference if after is None else after,
+        max_message_bytes=int(described.get(MAX_MESSAGE_BYTES) or defaults.max_message_bytes),
+        is_compacted="compact" in (described.get(CLEANUP_POLICY) or "").replace(" ", "").split(","),
+    )
+
+
+def _bound(described: Mapping[str, str | None], name: str) -> int | None:
+    """Milliseconds; None where the broker does not know the setting or it is Long.MAX, "unlimited"."""
+    value = described.get(name)
+    bound = LONG_MAX if value is None else int(value)
+    return None if bound == LONG_MAX else bound

@@ -1,0 +1,61 @@
+"""Connects to brokers: one connection for one client, the given addresses in turn."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from tsproxy.config.settings import Address
+from tsproxy.runtime.tls import HANDSHAKE_S, handshake_text
+
+CONNECT_S: Final = 10.0
+"""How long one address may take, name look-up and TLS handshake included."""
+
+
+class UpstreamError(Exception):
+    """No address could be connected; the text names each with its reason."""
+
+
+class Upstream:
+    """How brokers are connected; `tls` None for plain connections."""
+
+    __slots__ = ("_tls",)
+
+    def __init__(self, tls: ssl.SSLContext | None) -> None:
+        self._tls = tls
+
+    async def connect(self, addresses: Sequence[Address], protocol: asyncio.Protocol) -> None:
+        """Connect `protocol` to the first address that answers. Raises UpstreamError if none does."""
+        reasons = []
+        for address in addresses:
+            try:
+                async with asyncio.timeout(CONNECT_S):
+                    await self._connect(address, lambda: protocol)
+            except (OSError, TimeoutError) as error:
+                reasons.append(f"{address}: {connect_text(error)}")
+            else:
+                return
+        raise UpstreamError("; ".join(reasons) or "no broker is known")
+
+    async def _connect(self, address: Address, factory: Callable[[], asyncio.Protocol]) -> None:
+        loop = asyncio.get_running_loop()
+        if self._tls is None:
+            await loop.create_connection(factory, address.host, address.port)
+            return
+        await loop.create_connection(
+            factory,
+            address.host,
+            address.port,
+            ssl=self._tls,
+            server_hostname=address.host,
+            ssl_handshake_timeout=HANDSHAKE_S,
+        )
+
+
+def connect_text(error: OSError | TimeoutError) -> str:
+    """Why a connection could not be made, in a few words."""
+    if isinstance(error, ssl.SSLError):
+        return handshake_text(error)
+    if isinstance(error, TimeoutError):
+        return f"no answer within {CONNECT_S:g} s"
+    return error.strerror or str(error) or type(error).__name__
