@@ -1,0 +1,184 @@
+"""The real `tsproxy run` as a process of its own, for as long as an `async with` lasts.
+
+    async with RunningProxy(kafka.bootstrap_servers) as proxy:
+        ... clients connect to proxy.bootstrap_servers ...
+    lines = proxy.decisions()
+
+It listens on any free ports, writes its decision log to a folder, and is told to stop (SIGTERM)
+when the block ends, so that the log is whole afterwards.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+_PATIENCE_S: Final = 60
+_LINE_BYTES: Final = 1 << 20
+
+
+class ProxyError(Exception):
+    """The proxy did not start, or did not end well; the text holds the last lines of its log."""
+
+
+class RunningProxy:
+    """`tsproxy run --upstream UPSTREAM`, with `arguments` added and `settings` given by `--set`.
+
+    `config` is a file to use instead of the flags for upstream and listener. Brokers are served on
+    free ports unless the settings say otherwise.
+    """
+
+    def __init__(
+        self,
+        upstream: str | None = None,
+        *,
+        config: Path | None = None,
+        decisions: Path | None = None,
+        arguments: Sequence[str] = (),
+        settings: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._upstream = upstream
+        self._config = config
+        self._decisions = decisions
+        self._arguments = list(arguments)
+        self._settings = dict(settings or {})
+        self._environment = dict(environment or {})
+        self._stack = AsyncExitStack()
+        self._process: Process | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._started: asyncio.Future[Mapping[str, Any]] | None = None
+        self.log: list[Mapping[str, Any]] = []
+        """Every line of the operators' log so far, as it was parsed."""
+
+    async def __aenter__(self) -> Self:
+        if self._decisions is None:
+            folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="tsproxy-decisions-"))
+            self._decisions = Path(folder)
+        try:
+            await self._start()
+        except BaseException:
+            await self.kill()
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            status = await self.stop()
+        finally:
+            self._lines = self._read_decisions()
+            await self._stack.aclose()
+        if status != 0 and kind is None:
+            raise ProxyError(f"tsproxy ended with status {status}:\n{self._tail()}")
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What `proxy_started` said: the real addresses of listeners, brokers and admin port."""
+        assert self._started is not None
+        return self._started.result()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients begin (the first listener)."""
+        address: str = next(iter(self.facts["listeners"].values()))
+        return address
+
+    @property
+    def admin_address(self) -> str:
+        address: str = self.facts["admin"]
+        return address
+
+    def decisions(self) -> list[dict[str, Any]]:
+        """All lines of the decision log: so far while it runs, complete once the block has ended."""
+        if self._process is not None and self._process.returncode is None:
+            return self._read_decisions()
+        return self._lines
+
+    async def stop(self) -> int:
+        """Ask it to stop in order, and return its exit status."""
+        process = self._process
+        assert process is not None
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                status = await process.wait()
+        except TimeoutError:
+            await self.kill()
+            raise ProxyError(f"tsproxy did not stop within {_PATIENCE_S} s:\n{self._tail()}") from None
+        if self._reader is not None:
+            await self._reader
+        return status
+
+    async def kill(self) -> None:
+        """End it at once (SIGKILL)."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+    async def _start(self) -> None:
+        self._started = asyncio.get_running_loop().create_future()
+        self._process = await asyncio.create_subprocess_exec(
+            *self._command(),
+            stdin=DEVNULL,
+            stdout=DEVNULL,
+            stderr=PIPE,
+            limit=_LINE_BYTES,
+            env={**os.environ, **self._environment},
+        )
+        self._reader = asyncio.create_task(self._read_log(self._process))
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                await asyncio.shield(self._started)
+        except TimeoutError:
+            raise ProxyError(f"tsproxy did not start within {_PATIENCE_S} s:\n{self._tail()}") from None
+
+    def _command(self) -> list[str]:
+        command = [sys.executable, "-m", "tsproxy", "run", "--log-format", "json", "--admin", "127.0.0.1:0"]
+        command += ["--decisions", str(self._decisions)]
+        if self._config is not None:
+            command += ["--config", str(self._config)]
+        else:
+            command += ["--upstream", str(self._upstream), "--listen", "127.0.0.1:0"]
+        for key, value in self._settings.items():
+            command += ["--set", f"{key}={value}"]
+        return command + self._arguments
+
+    async def _read_log(self, process: Process) -> None:
+        assert process.stderr is not None
+        assert self._started is not None
+        async for raw in process.stderr:
+            text = raw.decode("utf-8", "replace").rstrip()
+            try:
+                line: Mapping[str, Any] = json.loads(text)
+            except ValueError:
+                line = {"event": "not_json", "text": text}
+            self.log.append(line)
+            if line.get("event") == "proxy_started" and not self._started.done():
+                self._started.set_result(line)
+        if not self._started.done():
+            self._started.set_exception(ProxyError(f"tsproxy did not start:\n{self._tail()}"))
+
+    def _read_decisions(self) -> list[dict[str, Any]]:
+        assert self._decisions is not None
+        files = sorted(self._decisions.glob("decisions-*.jsonl*"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    def _tail(self) -> str:
+        return "\n".join(str(line) for line in self.log[-20:])
