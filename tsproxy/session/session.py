@@ -46,7 +46,7 @@ from tsproxy.session.slots import (
 )
 from tsproxy.wire import addresses, k17_k36_sasl, k18_api_versions
 from tsproxy.wire.answers import AnswerStream
-from tsproxy.wire.apis import APIS, request_is_understood
+from tsproxy.wire.apis import request_is_understood
 from tsproxy.wire.frames import SIZE_BYTES, FrameTooLargeError, NotKafkaError, RequestFrames
 from tsproxy.wire.headers import (
     RequestHeader,
@@ -90,6 +90,7 @@ class Session:
         self._sasl = SaslWatch(view.broker_needs_sasl)
         self._is_paused = False
         self._is_closed = False
+        self._ending: CloseSession | None = None
         self._to_broker: list[bytes] = []
         self._to_client: list[bytes] = []
         self._effects: list[Effect] = []
@@ -149,29 +150,31 @@ class Session:
         self._pause_or_resume()
 
     def _must_wait(self) -> bool:
-        """A SASL step goes in lockstep; and no connection has more in flight than it may."""
-        if len(self._slots) >= self.view.limits.in_flight_requests:
+        """A SASL step goes in lockstep; no connection has more in flight than it may; no request
+        is taken after one that ends the session."""
+        if self._ending is not None or len(self._slots) >= self.view.limits.in_flight_requests:
             return True
         return bool(self._slots) and isinstance(self._slots[-1], WatchHandshake | WatchToken | WatchRawToken)
 
     def _pause_or_resume(self) -> None:
-        must_wait = self._must_wait() and not self._is_closed
-        if must_wait != self._is_paused:
+        must_wait = self._must_wait()
+        if must_wait != self._is_paused and not self._is_closed:
             self._is_paused = must_wait
             self._effects.append(PauseClient() if must_wait else ResumeClient())
 
     def _request(self, request: _Request) -> None:
         header = request.header
+        is_understood = request_is_understood(header.api_key, header.api_version)
         if not self._sasl.is_accepted and header.api_key not in _BEFORE_SASL:
             self._refuse(CloseReason.UNSUPPORTED_REQUEST, f"API key {header.api_key} before authentication")
-        elif header.api_key == ApiKey.API_VERSIONS and header.api_version > _API_VERSIONS_MAX:
+        elif header.api_key == ApiKey.API_VERSIONS and not is_understood:
             self._answer_locally(
                 frame(
                     response_header(ApiKey.API_VERSIONS, 0, header.correlation_id)
                     + k18_api_versions.unsupported_version_response()
                 )
             )
-        elif not request_is_understood(header.api_key, header.api_version):
+        elif not is_understood:
             self._refuse(
                 CloseReason.UNSUPPORTED_REQUEST,
                 f"API key {header.api_key} version {header.api_version} was never offered",
@@ -204,7 +207,7 @@ class Session:
             self._to_broker.append(ruling.to_broker)
         self._emit(outcomes.unconfirmed(ruling))
         if ruling.rejected:
-            self._close(CloseReason.ACKS_ZERO_REJECTED, "a batch sent with acks=0 was rejected")
+            self._end(CloseReason.ACKS_ZERO_REJECTED, "a batch sent with acks=0 was rejected")
 
     def _api_versions(self, request: _Request) -> None:
         header = request.header
@@ -288,6 +291,7 @@ class Session:
         while self._slots and isinstance(self._slots[0], Local):
             self._to_client.append(self._slots[0].answer)
             self._slots.popleft()
+        self._close_if_ended()
 
     def _held(self, slot: Held, payload: bytes) -> bytes:
         """The frame for the client, made of the broker's whole answer."""
@@ -330,9 +334,20 @@ class Session:
         self._effects += [Emit(outcome) for outcome in booked]
 
     def _refuse(self, reason: CloseReason, text: str) -> None:
-        """The client's fault: one line for the operator, then close without an answer, as brokers do."""
+        """The client's fault: one line for the operator, and no answer, as brokers do."""
         self._effects.append(Note("client_refused", {"reason": reason.value, "detail": text}))
-        self._close(reason, text)
+        self._end(reason, text)
+
+    def _end(self, reason: CloseReason, text: str) -> None:
+        """Take no further request; close when the earlier ones are answered. A broker, which reads
+        one request at a time, has answered them by then: who closed at once would lose answers to
+        batches that are in the log."""
+        self._ending = CloseSession(reason, text)
+        self._close_if_ended()
+
+    def _close_if_ended(self) -> None:
+        if self._ending is not None and not self._slots:
+            self._close(self._ending.reason, self._ending.text)
 
     def _close(self, reason: CloseReason, text: str) -> None:
         if self._is_closed:
@@ -355,8 +370,6 @@ class Session:
         self._to_broker, self._to_client, self._effects = [], [], []
         return done
 
-
-_API_VERSIONS_MAX: Final = APIS[ApiKey.API_VERSIONS].max_version
 
 _BEFORE_SASL: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 """What a broker takes from a peer that it has not accepted yet."""

@@ -1,0 +1,167 @@
+"""A session's conversation, to be read from top to bottom.
+
+    assert (
+        Conversation()
+        >> client(request)
+        << to_broker(request)
+        >> broker(answer)
+        << to_client(answer)
+        << booked("accepted")
+    )
+
+`>>` is what happens to the session, `<<` what it wants done about it: all of it, in order.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from tsproxy.model.outcome import Peer
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.view import Endpoint, SessionLimits, View
+from tsproxy.session.effects import (
+    CloseReason,
+    CloseSession,
+    Emit,
+    NodeWanted,
+    Note,
+    PauseClient,
+    ResumeClient,
+    SendToBroker,
+    SendToClient,
+    TopicWanted,
+)
+from tsproxy.session.session import Session
+
+NOW_MS = 1_767_225_600_000
+"""2026-01-01T00:00:00Z"""
+
+SECOND_MS = 1_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+PEER = Peer(listener="public", client_address="192.0.2.1", client_port=50000)
+
+LIMITS = TopicLimits(before_max_ms=DAY_MS, after_max_ms=HOUR_MS)
+
+
+def view_of(topics=("t", "u"), nodes=(1, 2), broker_needs_sasl=False, limits=LIMITS, **session_limits):
+    """A proxy that knows `topics`, each with `limits`, and listens for `nodes`: node n on port 9192 + n."""
+    return View(
+        endpoints={node: Endpoint("proxy.example", 9192 + node) for node in nodes},
+        topics=dict.fromkeys(topics, limits),
+        limits=SessionLimits(**session_limits),
+        broker_needs_sasl=broker_needs_sasl,
+    )
+
+
+class Conversation:
+    """One session, its clock standing still at NOW_MS unless `at` moves it."""
+
+    def __init__(self, view=None, peer=PEER):
+        self.session = Session(peer, view or view_of())
+        self.now_ms = NOW_MS
+        self._effects = deque()
+        self._said = []
+
+    def __rshift__(self, event):
+        self._nothing_is_left()
+        self._effects = deque(event(self))
+        return self
+
+    def __lshift__(self, expected):
+        assert self._effects, f"nothing where {expected} is due, after: {self._said}"
+        effect = self._effects.popleft()
+        assert expected.fits(effect), f"{effect}\n where {expected} is due, after: {self._said}"
+        self._said.append(expected)
+        return self
+
+    def __bool__(self):
+        self._nothing_is_left()
+        return True
+
+    def _nothing_is_left(self):
+        assert not self._effects, f"left unsaid: {list(self._effects)}, after: {self._said}"
+
+
+# -- What happens -----------------------------------------------------------------------------------
+
+
+def client(*frames):
+    return lambda conversation: conversation.session.client_bytes(b"".join(frames), conversation.now_ms)
+
+
+def broker(*frames):
+    return lambda conversation: conversation.session.broker_bytes(b"".join(frames), conversation.now_ms)
+
+
+def client_closes(conversation):
+    return conversation.session.client_closed()
+
+
+def broker_closes(conversation):
+    return conversation.session.broker_closed()
+
+
+def at(now_ms):
+    def happens(conversation):
+        conversation.now_ms = now_ms
+        return ()
+
+    return happens
+
+
+def view_becomes(view):
+    def happens(conversation):
+        conversation.session.view = view
+        return ()
+
+    return happens
+
+
+# -- What the session does about it -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An effect of this kind with these fields; `outcome` looks inside an Emit."""
+
+    kind: type
+    fields: dict = field(default_factory=dict)
+
+    def fits(self, effect):
+        if type(effect) is not self.kind:
+            return False
+        value = effect.outcome if isinstance(effect, Emit) else effect
+        return all(getattr(value, name) == wanted for name, wanted in self.fields.items())
+
+
+def to_broker(*frames):
+    return Expected(SendToBroker, {"data": b"".join(frames)})
+
+
+def to_client(*frames):
+    return Expected(SendToClient, {"data": b"".join(frames)})
+
+
+def booked(verdict, **facts):
+    return Expected(Emit, {"verdict": verdict, **facts})
+
+
+def closed(reason: CloseReason, **fields):
+    return Expected(CloseSession, {"reason": reason, **fields})
+
+
+def noted(event, **fields):
+    return Expected(Note, {"event": event, **fields})
+
+
+def topic_wanted(topic):
+    return Expected(TopicWanted, {"topic": topic})
+
+
+def node_wanted(node_id):
+    return Expected(NodeWanted, {"node_id": node_id})
+
+
+paused = Expected(PauseClient)
+resumed = Expected(ResumeClient)

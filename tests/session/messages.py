@@ -1,0 +1,80 @@
+"""Whole frames for conversations: requests as clients send them, answers as brokers give them."""
+
+import struct
+
+from tsproxy.model.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from tsproxy.model.verdict import RecordError
+from tsproxy.wire import k00_produce
+from tsproxy.wire.apis import APIS
+
+PRODUCE, FETCH, METADATA, FIND_COORDINATOR, HEARTBEAT = 0, 1, 3, 10, 12
+SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE, DESCRIBE_CLUSTER = 17, 18, 36, 60
+
+REJECTED_TEXT = "One or more records have been rejected due to invalid timestamp"
+
+
+def frame(payload):
+    return struct.pack(">i", len(payload)) + payload
+
+
+def request(api_key, version=0, body=b"", correlation_id=1, client_id="app"):
+    name = b"\xff\xff" if client_id is None else struct.pack(">h", len(client_id)) + client_id.encode()
+    tags = b"\x00" if _is_flexible(api_key, version) else b""
+    return frame(struct.pack(">hhi", api_key, version, correlation_id) + name + tags + body)
+
+
+def answer(api_key, version=0, body=b"", correlation_id=1):
+    tags = b"\x00" if api_key != API_VERSIONS and _is_flexible(api_key, version) else b""
+    return frame(struct.pack(">i", correlation_id) + tags + body)
+
+
+def _is_flexible(api_key, version):
+    return api_key in APIS and APIS[api_key].is_flexible(version)
+
+
+def produce(topics, version=9, acks=-1, correlation_id=1, client_id="app", transactional_id=None):
+    """`topics`: {name: {partition: record batch, or None}}."""
+    asked = ProduceRequest(
+        transactional_id=transactional_id,
+        acks=acks,
+        timeout_ms=30_000,
+        topics=tuple(
+            TopicProduceData(name, tuple(PartitionProduceData(i, data) for i, data in partitions.items()))
+            for name, partitions in topics.items()
+        ),
+    )
+    return request(PRODUCE, version, k00_produce.write_request(version, asked), correlation_id, client_id)
+
+
+def produced(topics, version=9, correlation_id=1, **more):
+    """`topics`: {name: {partition: what the answer says of it, as a dict}}."""
+    said = ProduceResponse(
+        topics=tuple(
+            TopicProduceResponse(
+                name, tuple(PartitionProduceResponse(i, **facts) for i, facts in partitions.items())
+            )
+            for name, partitions in topics.items()
+        ),
+        **more,
+    )
+    return answer(PRODUCE, version, k00_produce.write_response(version, said), correlation_id)
+
+
+def accepted(base_offset=0):
+    return {"base_offset": base_offset, "log_start_offset": 0}
+
+
+def refused(*errors):
+    """INVALID_TIMESTAMP for the records of `errors`: (batch_index, text)."""
+    return {
+        "error_code": 32,
+        "record_errors": tuple(RecordError(*error) for error in errors),
+        "error_message": REJECTED_TEXT,
+    }

@@ -1,0 +1,350 @@
+"""Answers leave in the order of their requests; what may stream streams; no more is in flight than may be."""
+
+import struct
+
+import pytest
+
+from tests.session.conversation import (
+    HOUR_MS,
+    NOW_MS,
+    PEER,
+    Conversation,
+    booked,
+    broker,
+    client,
+    closed,
+    paused,
+    resumed,
+    to_broker,
+    to_client,
+    view_becomes,
+    view_of,
+)
+from tests.session.messages import (
+    API_VERSIONS,
+    FETCH,
+    HEARTBEAT,
+    METADATA,
+    accepted,
+    answer,
+    produce,
+    produced,
+    refused,
+    request,
+)
+from tests.wire.batches import batch
+from tsproxy.session.effects import CloseReason, SendToClient
+from tsproxy.session.session import Session
+
+GOOD = batch([NOW_MS])
+BAD = batch([NOW_MS + 2 * HOUR_MS])
+REJECTED = refused(
+    (
+        0,
+        f"Timestamp {NOW_MS + 2 * HOUR_MS} of message with offset 0 is out of range. "
+        f"The timestamp should be within [{NOW_MS - 24 * HOUR_MS}, {NOW_MS + HOUR_MS}]",
+    )
+)
+
+
+# -- Order ------------------------------------------------------------------------------------------
+
+
+def test_a_local_answer_waits_for_the_answers_to_earlier_requests():
+    first = request(HEARTBEAT, correlation_id=1)
+    second = produce({"t": {0: BAD}}, correlation_id=2)
+    third = request(HEARTBEAT, correlation_id=3)
+    beat_1, beat_3 = answer(HEARTBEAT, correlation_id=1), answer(HEARTBEAT, correlation_id=3)
+    assert (
+        Conversation()
+        >> client(first, second, third)
+        << to_broker(first, third)
+        << booked("rejected")
+        >> broker(beat_1)
+        << to_client(beat_1, produced({"t": {0: REJECTED}}, correlation_id=2))
+        >> broker(beat_3)
+        << to_client(beat_3)
+    )
+
+
+def test_local_answers_in_a_row_leave_together_when_their_turn_comes():
+    first = produce({"t": {0: GOOD}}, correlation_id=1)
+    rejected = [produce({"t": {0: BAD}}, correlation_id=i) for i in (2, 3)]
+    own = produced({"t": {0: accepted()}}, correlation_id=1)
+    ours = [produced({"t": {0: REJECTED}}, correlation_id=i) for i in (2, 3)]
+    assert (
+        Conversation()
+        >> client(first, *rejected)
+        << to_broker(first)
+        << booked("rejected")
+        << booked("rejected")
+        >> broker(own)
+        << to_client(own, *ours)
+        << booked("accepted")
+    )
+
+
+def test_a_local_answer_leaves_at_once_where_nothing_else_is_owed():
+    assert (
+        Conversation()
+        >> client(produce({"t": {0: BAD}}))
+        << to_client(produced({"t": {0: REJECTED}}))
+        << booked("rejected")
+    )
+
+
+def test_a_local_answer_never_cuts_into_an_answer_that_streams():
+    first, second = request(FETCH, 4), produce({"t": {0: BAD}}, correlation_id=2)
+    fetched = answer(FETCH, 4, bytes(100))
+    assert (
+        Conversation()
+        >> client(first)
+        << to_broker(first)
+        >> broker(fetched[:50])
+        << to_client(fetched[:50])
+        >> client(second)
+        << booked("rejected")
+        >> broker(fetched[50:])
+        << to_client(fetched[50:], produced({"t": {0: REJECTED}}, correlation_id=2))
+    )
+
+
+# -- Streaming and holding --------------------------------------------------------------------------
+
+
+def test_a_relayed_answer_streams_through_however_large_it_is():
+    """A gigabyte is announced; what has come of it is passed on, and nothing is kept."""
+    asked = request(FETCH, 4)
+    head = struct.pack(">ii", 1 << 30, 1)
+    session = Session(PEER, view_of(share_answer=1000))
+    session.client_bytes(asked, NOW_MS)
+    assert session.broker_bytes(head, NOW_MS) == [SendToClient(head)]
+    for _ in range(64):
+        assert session.broker_bytes(b"x" * 65536, NOW_MS) == [SendToClient(b"x" * 65536)]
+
+
+def test_a_streamed_answer_begins_only_when_it_is_known_to_be_the_right_one():
+    asked, said = request(FETCH, 4), answer(FETCH, 4, bytes(9))
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(said[:7])
+        >> broker(said[7:8])
+        << to_client(said[:8])
+        >> broker(said[8:])
+        << to_client(said[8:])
+    )
+
+
+def test_a_held_answer_leaves_when_it_is_whole():
+    asked, said = produce({"t": {0: GOOD}}), produced({"t": {0: accepted()}})
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(said[:-1])
+        >> broker(said[-1:])
+        << to_client(said)
+        << booked("accepted")
+    )
+
+
+def test_answers_that_arrive_together_leave_together():
+    asked = [request(HEARTBEAT, correlation_id=1), produce({"t": {0: GOOD}}, correlation_id=2)]
+    said = [answer(HEARTBEAT, correlation_id=1), produced({"t": {0: accepted()}}, correlation_id=2)]
+    assert (
+        Conversation()
+        >> client(*asked)
+        << to_broker(*asked)
+        >> broker(*said)
+        << to_client(*said)
+        << booked("accepted")
+    )
+
+
+# -- In flight --------------------------------------------------------------------------------------
+
+
+def test_no_request_is_taken_above_the_limit_in_flight():
+    asked = [request(HEARTBEAT, correlation_id=i) for i in range(4)]
+    said = [answer(HEARTBEAT, correlation_id=i) for i in range(4)]
+    assert (
+        Conversation(view_of(in_flight_requests=2))
+        >> client(*asked)
+        << to_broker(asked[0], asked[1])
+        << paused
+        >> broker(said[0])
+        << to_broker(asked[2])
+        << to_client(said[0])
+        >> broker(said[1], said[2])
+        << to_broker(asked[3])
+        << to_client(said[1], said[2])
+        << resumed
+        >> broker(said[3])
+        << to_client(said[3])
+    )
+
+
+def test_bytes_that_come_in_spite_of_the_pause_wait_their_turn():
+    asked = [request(HEARTBEAT, correlation_id=i) for i in range(3)]
+    said = [answer(HEARTBEAT, correlation_id=i) for i in range(3)]
+    assert (
+        Conversation(view_of(in_flight_requests=1))
+        >> client(asked[0])
+        << to_broker(asked[0])
+        << paused
+        >> client(asked[1], asked[2])
+        >> broker(said[0])
+        << to_broker(asked[1])
+        << to_client(said[0])
+        >> broker(said[1])
+        << to_broker(asked[2])
+        << to_client(said[1])
+        >> broker(said[2])
+        << to_client(said[2])
+        << resumed
+    )
+
+
+def test_a_local_answer_counts_as_in_flight_while_it_waits():
+    first, second = request(HEARTBEAT), produce({"t": {0: BAD}}, correlation_id=2)
+    assert (
+        Conversation(view_of(in_flight_requests=2))
+        >> client(first, second)
+        << to_broker(first)
+        << booked("rejected")
+        << paused
+    )
+
+
+def test_a_request_without_answer_is_not_in_flight():
+    asked = [produce({"t": {0: GOOD}}, acks=0, correlation_id=i) for i in range(3)]
+    conversation = Conversation(view_of(in_flight_requests=1)) >> client(*asked) << to_broker(*asked)
+    for i in range(3):
+        conversation = conversation << booked("unconfirmed", correlation_id=i)
+    assert conversation
+
+
+def test_a_session_knows_how_many_answers_it_owes():
+    session = Session(PEER, view_of())
+    assert session.in_flight_requests == 0
+    session.client_bytes(request(HEARTBEAT) + produce({"t": {0: BAD}}, correlation_id=2), NOW_MS)
+    assert session.in_flight_requests == 2
+    session.broker_bytes(answer(HEARTBEAT), NOW_MS)
+    assert session.in_flight_requests == 0
+
+
+def test_a_paused_session_that_closes_does_not_resume():
+    asked = request(HEARTBEAT)
+    assert (
+        Conversation(view_of(in_flight_requests=1))
+        >> client(asked, request(9999, correlation_id=2))
+        << to_broker(asked)
+        << paused
+        >> broker(answer(HEARTBEAT, correlation_id=99))
+        << closed(CloseReason.BAD_ANSWER)
+    )
+
+
+def test_a_larger_limit_holds_as_soon_as_the_view_says_so():
+    asked = [request(HEARTBEAT, correlation_id=i) for i in range(3)]
+    said = answer(HEARTBEAT, correlation_id=0)
+    assert (
+        Conversation(view_of(in_flight_requests=1))
+        >> client(*asked)
+        << to_broker(asked[0])
+        << paused
+        >> view_becomes(view_of(in_flight_requests=10))
+        >> broker(said)
+        << to_broker(*asked[1:])
+        << to_client(said)
+        << resumed
+    )
+
+
+# -- ApiVersions ------------------------------------------------------------------------------------
+
+VERSIONS_ASKED = b"\x05libx\x041.2\x00"
+"""Client software name and version, and no tags."""
+
+UNSUPPORTED = b"\x00\x23" + b"\x00\x00\x00\x01" + b"\x00\x12\x00\x00\x00\x04"
+"""Error 35 and the versions of key 18, as Kafka 4.3.1's own classes write it."""
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_old_api_versions_offers_only_what_is_understood(version):
+    asked = request(API_VERSIONS, version)
+    throttle = b"\x00\x00\x00\x07" if version else b""
+    told = b"\x00\x00\x00\x03" + struct.pack(">9h", 0, 0, 13, 18, 0, 4, 9999, 0, 1)
+    kept = b"\x00\x00\x00\x02" + struct.pack(">6h", 0, 0, 12, 18, 0, 4)
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(answer(API_VERSIONS, version, b"\x00\x00" + told + throttle))
+        << to_client(answer(API_VERSIONS, version, b"\x00\x00" + kept + throttle))
+    )
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_flexible_api_versions_keeps_tags_and_features(version):
+    asked = request(API_VERSIONS, version, VERSIONS_ASKED)
+    tag = b"\x01\x09\x01x"
+    features = b"\x00\x00\x00\x07" + b"\x01\x01\x08" + struct.pack(">q", 11)
+    told = b"\x04" + b"".join(
+        struct.pack(">3h", *offer) + tag for offer in [(0, 0, 13), (1, 4, 18), (9999, 0, 1)]
+    )
+    kept = b"\x03" + b"".join(struct.pack(">3h", *offer) + tag for offer in [(0, 0, 12), (1, 4, 15)])
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(answer(API_VERSIONS, version, b"\x00\x00" + told + features))
+        << to_client(answer(API_VERSIONS, version, b"\x00\x00" + kept + features))
+    )
+
+
+@pytest.mark.parametrize("version", [5, 6, 99, 32767, -1])
+def test_an_api_versions_that_we_do_not_speak_is_answered_here(version):
+    """A broker reads no further than the header, and answers v0 with error 35: the client asks again."""
+    header = struct.pack(">hhih", API_VERSIONS, version, 1, 3) + b"app"
+    payload = header + (b"\x00" if version >= 3 else b"") + b"whatever"
+    again = request(API_VERSIONS, 4, VERSIONS_ASKED, correlation_id=2)
+    assert (
+        Conversation()
+        >> client(struct.pack(">i", len(payload)) + payload)
+        << to_client(answer(API_VERSIONS, 0, UNSUPPORTED))
+        >> client(again)
+        << to_broker(again)
+    )
+
+
+def test_an_older_broker_may_refuse_a_version_in_the_oldest_form():
+    """Error 35 comes as v0 whatever was asked, and passes as it came."""
+    asked = request(API_VERSIONS, 4, VERSIONS_ASKED)
+    said = answer(API_VERSIONS, 0, UNSUPPORTED)
+    assert Conversation() >> client(asked) << to_broker(asked) >> broker(said) << to_client(said)
+
+
+def test_the_client_software_is_remembered_with_each_batch():
+    """KIP-511: what the client says of itself in ApiVersions v3 and later."""
+    versions = request(API_VERSIONS, 3, VERSIONS_ASKED)
+    asked = produce({"t": {0: BAD}}, correlation_id=2, client_id="orders")
+    *_, rejected = Session(PEER, view_of()).client_bytes(versions + asked, NOW_MS)
+    peer = rejected.outcome.peer
+    assert (peer.client_software, peer.client_id) == ("libx/1.2", "orders")
+
+
+def test_metadata_is_rewritten_between_relayed_answers():
+    asked = [request(HEARTBEAT), request(METADATA, 0, correlation_id=2), request(HEARTBEAT, correlation_id=3)]
+    broker_1 = struct.pack(">iih", 1, 1, 2) + b"b1" + struct.pack(">i", 9092)
+    proxy_1 = struct.pack(">iih", 1, 1, 13) + b"proxy.example" + struct.pack(">i", 9193)
+    beats = [answer(HEARTBEAT), answer(HEARTBEAT, correlation_id=3)]
+    assert (
+        Conversation()
+        >> client(*asked)
+        << to_broker(*asked)
+        >> broker(beats[0], answer(METADATA, 0, broker_1 + bytes(4), 2), beats[1])
+        << to_client(beats[0], answer(METADATA, 0, proxy_1 + bytes(4), 2), beats[1])
+    )

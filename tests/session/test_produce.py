@@ -1,0 +1,454 @@
+"""A ProduceRequest is forwarded, refused, or split; its answer is the broker's, ours, or both merged."""
+
+import pytest
+
+from tests.session.conversation import (
+    DAY_MS,
+    HOUR_MS,
+    LIMITS,
+    NOW_MS,
+    SECOND_MS,
+    Conversation,
+    booked,
+    broker,
+    broker_closes,
+    client,
+    client_closes,
+    closed,
+    to_broker,
+    to_client,
+    topic_wanted,
+    view_becomes,
+    view_of,
+)
+from tests.session.messages import (
+    HEARTBEAT,
+    REJECTED_TEXT,
+    accepted,
+    answer,
+    produce,
+    produced,
+    refused,
+    request,
+)
+from tests.wire.batches import CODECS, batch, unsigned
+from tsproxy.model.kafka import TimestampType
+from tsproxy.model.outcome import Culprit
+from tsproxy.model.records import BatchFacts
+from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
+from tsproxy.model.view import Mode, View
+from tsproxy.session.effects import CloseReason
+
+ALL_VERSIONS = range(3, 13)
+
+GOOD = batch([NOW_MS, NOW_MS - SECOND_MS])
+AHEAD_MS = NOW_MS + 2 * HOUR_MS
+BAD = batch([NOW_MS, AHEAD_MS])
+
+
+def too_far(timestamp_ms=AHEAD_MS, index=1):
+    """The broker's text for record `index` of a batch."""
+    return (
+        index,
+        f"Timestamp {timestamp_ms} of message with offset {index} is out of range. "
+        f"The timestamp should be within [{NOW_MS - DAY_MS}, {NOW_MS + HOUR_MS}]",
+    )
+
+
+# -- Forward all ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+@pytest.mark.parametrize("acks", [1, -1])
+def test_an_accepted_request_and_its_answer_pass_as_they_came(version, acks):
+    asked = produce({"t": {0: GOOD, 1: GOOD}, "u": {0: GOOD}}, version, acks)
+    said = produced({"u": {0: accepted(9)}, "t": {1: accepted(8), 0: accepted(7)}}, version)
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(said)
+        << to_client(said)
+        << booked("accepted", topic="t", partition=0, acks=acks, api_version=version)
+        << booked("accepted", topic="t", partition=1)
+        << booked("accepted", topic="u", partition=0)
+    )
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
+def test_compressed_batches_are_judged_like_plain_ones(codec):
+    asked = produce({"t": {0: batch([NOW_MS, NOW_MS], codec), 1: batch([NOW_MS, AHEAD_MS], codec)}})
+    own = produced({"t": {0: accepted()}})
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(produce({"t": {0: batch([NOW_MS, NOW_MS], codec)}}))
+        << booked("rejected", partition=1, error_code=32)
+        >> broker(own)
+        << to_client(produced({"t": {0: accepted(), 1: refused(too_far())}}))
+        << booked("accepted", partition=0)
+    )
+
+
+def test_what_is_odd_but_not_ours_to_judge_passes_as_it_came():
+    """Unknown tags, a trailing byte after the body, null client id: the frame is the broker's to read."""
+    body = produce({"t": {0: GOOD}}, client_id=None)
+    tagged = body[4:-1] + b"\x01\x07\x02hi" + b"trailing"
+    asked = len(tagged).to_bytes(4, "big") + tagged
+    assert Conversation() >> client(asked) << to_broker(asked)
+
+
+def test_a_request_without_topics_is_the_brokers_to_answer():
+    asked, said = produce({}), produced({})
+    assert Conversation() >> client(asked) << to_broker(asked) >> broker(said) << to_client(said)
+
+
+def test_the_facts_of_an_accepted_batch_are_booked():
+    asked = produce({"t": {3: GOOD}}, transactional_id="tx", client_id="orders")
+    facts = BatchFacts(
+        magic=2,
+        codec="none",
+        batch_bytes=len(GOOD),
+        records=2,
+        producer_id=-1,
+        producer_epoch=-1,
+        min_timestamp_ms=NOW_MS - SECOND_MS,
+        max_timestamp_ms=NOW_MS,
+    )
+    said = produced({"t": {3: accepted()}})
+    conversation = Conversation()
+    assert (
+        conversation
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(said)
+        << to_client(said)
+        << booked(
+            "accepted",
+            batch=facts,
+            limits=LIMITS,
+            now_ms=NOW_MS,
+            transactional_id="tx",
+            correlation_id=1,
+            culprits=(),
+            bad_records=0,
+            reason=None,
+            error_code=0,
+        )
+    )
+
+
+# -- Reject all -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+@pytest.mark.parametrize("acks", [1, -1])
+def test_a_rejected_request_never_reaches_the_broker(version, acks):
+    """KIP-467's fields are on the wire from v8; below it the code stands alone."""
+    conversation = (
+        Conversation()
+        >> client(produce({"t": {0: BAD}}, version, acks, correlation_id=77))
+        << to_client(produced({"t": {0: refused(too_far())}}, version, correlation_id=77))
+    )
+    assert conversation << booked(
+        "rejected",
+        topic="t",
+        partition=0,
+        error_code=32,
+        error_message=REJECTED_TEXT,
+        reason=Reason.TOO_FAR_AHEAD,
+        culprits=(Culprit(1, AHEAD_MS),),
+        bad_records=1,
+        rule="topic-limits",
+        is_final=True,
+    )
+
+
+def test_every_culprit_is_named_in_the_order_of_thecompact():
+    times = [AHEAD_MS, NOW_MS, AHEAD_MS + 5, -1, NOW_MS - 2 * DAY_MS]
+    errors = [too_far(times[i], i) for i in (0, 2, 4)]
+    assert (
+        Conversation()
+        >> client(produce({"t": {0: batch(times)}}))
+        << to_client(produced({"t": {0: refused(*errors)}}))
+        << booked("rejected", bad_records=3, culprits=tuple(Culprit(i, times[i]) for i in (0, 2, 4)))
+    )
+
+
+def test_culprits_above_the_limit_are_counted_but_not_listed():
+    times = [AHEAD_MS] * 5
+    assert (
+        Conversation(view_of(culprits_listed=2))
+        >> client(produce({"t": {0: batch(times)}}))
+        << to_client(produced({"t": {0: refused(too_far(index=0), too_far(index=1))}}))
+        << booked("rejected", bad_records=5, culprits=(Culprit(0, AHEAD_MS), Culprit(1, AHEAD_MS)))
+    )
+
+
+def test_a_rejection_guesses_the_unit_mistake():
+    assert (
+        Conversation()
+        >> client(produce({"t": {0: batch([NOW_MS * 1000])}}))
+        << to_client(produced({"t": {0: refused(too_far(NOW_MS * 1000, 0))}}))
+        << booked("rejected", unit_guess=UnitGuess.MICROSECONDS)
+    )
+
+
+def test_a_record_without_a_timestamp_passes_any_limits():
+    asked = produce({"t": {0: batch([-1, -1])}})
+    strictest = view_of(limits=TopicLimits(before_max_ms=0, after_max_ms=0))
+    assert Conversation(strictest) >> client(asked) << to_broker(asked)
+
+
+def test_a_topic_with_log_append_time_takes_any_timestamp():
+    asked = produce({"t": {0: batch([0, AHEAD_MS])}})
+    sets_its_own = TopicLimits(TimestampType.LOG_APPEND_TIME, before_max_ms=0, after_max_ms=0)
+    assert Conversation(view_of(limits=sets_its_own)) >> client(asked) << to_broker(asked)
+
+
+def test_mode_off_looks_at_nothing():
+    asked = produce({"t": {0: BAD}})
+    known = view_of()
+    looks_away = View(known.endpoints, known.topics, known.limits, Mode.OFF)
+    assert Conversation(looks_away) >> client(asked) << to_broker(asked)
+
+
+# -- Limits that are not known yet ------------------------------------------------------------------
+
+
+def test_a_topic_whose_limits_are_unknown_is_left_to_the_broker_and_wanted():
+    asked = produce({"new": {0: BAD}, "t": {0: GOOD}})
+    said = produced({"t": {0: accepted()}, "new": {0: refused(too_far())}})
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        << topic_wanted("new")
+        >> broker(said)
+        << to_client(said)
+        << booked("broker_rejected", topic="new", limits=None, culprits=(Culprit(1, AHEAD_MS),))
+        << booked("accepted", topic="t")
+    )
+
+
+def test_limits_that_become_known_hold_from_the_next_request_on():
+    asked = produce({"new": {0: BAD}})
+    said = produced({"new": {0: refused(too_far())}}, correlation_id=2)
+    conversation = Conversation() >> client(asked) << to_broker(asked) << topic_wanted("new")
+    conversation = conversation >> view_becomes(view_of(topics=["new"]))
+    conversation = conversation >> client(produce({"new": {0: BAD}}, correlation_id=2)) << booked("rejected")
+    own = produced({"new": {0: accepted()}})
+    assert conversation >> broker(own) << to_client(own, said) << booked("accepted")
+
+
+# -- Split and merge --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+def test_a_split_request_carries_the_good_partitions_and_its_answer_both(version):
+    asked = produce({"t": {0: BAD, 1: GOOD}, "u": {0: BAD}}, version, transactional_id="tx")
+    carried = produce({"t": {1: GOOD}}, version, transactional_id="tx")
+    own = produced({"t": {1: accepted(42)}}, version, throttle_time_ms=17)
+    both = produced(
+        {"t": {1: accepted(42), 0: refused(too_far())}, "u": {0: refused(too_far())}},
+        version,
+        throttle_time_ms=17,
+    )
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(carried)
+        << booked("rejected", topic="t", partition=0)
+        << booked("rejected", topic="u", partition=0)
+        >> broker(own)
+        << to_client(both)
+        << booked("accepted", topic="t", partition=1)
+    )
+
+
+def test_a_split_keeps_what_the_request_carries_besides():
+    """Acks, timeout, transactional id, client id and unknown tags of request, topic and partition."""
+    partitions = [b"\x00\x00\x00\x00" + compact(BAD) + b"\x00", b"\x00\x00\x00\x01" + compact(GOOD)]
+    partitions[1] += b"\x01\x63\x01p"
+    head = b"\x03tx" + b"\x00\x01" + b"\x00\x00\x00\x2a" + b"\x02" + b"\x02t"
+    tail = b"\x01\x61\x01t" + b"\x01\x62\x01r"
+    asked = request(0, 9, head + b"\x03" + b"".join(partitions) + tail, client_id="orders")
+    carried = request(0, 9, head + b"\x02" + partitions[1] + tail, client_id="orders")
+    assert Conversation() >> client(asked) << to_broker(carried) << booked("rejected", partition=0)
+
+
+def test_a_merged_answer_keeps_what_the_broker_said_besides():
+    """CurrentLeader, unknown tags of partition, topic, body and header; our partition comes behind."""
+    asked = produce({"t": {0: BAD, 1: GOOD}}, version=10)
+    current_leader = b"\x02" + b"\x00\x09" + b"\x00\x00\x00\x02\x00\x00\x00\x05\x00" + b"\x63\x01p"
+    told = b"\x00\x00\x00\x01" + b"\x00\x06" + b"\xff" * 24 + b"\x01" + b"\x00" + current_leader
+    code, text = too_far()
+    ours = (
+        b"\x00\x00\x00\x00" + b"\x00\x20" + b"\xff" * 24
+        + b"\x02" + code.to_bytes(4, "big") + compact(text.encode()) + b"\x00"
+        + compact(REJECTED_TEXT.encode()) + b"\x00"
+    )  # fmt: skip
+    tail = b"\x01\x61\x01t" + b"\x00\x00\x00\x07" + b"\x01\x62\x01r"
+    header = b"\x00\x00\x00\x01" + b"\x01\x64\x01h"
+
+    def said(partitions):
+        payload = header + b"\x02" + b"\x02t" + partitions + tail
+        return len(payload).to_bytes(4, "big") + payload
+
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(produce({"t": {1: GOOD}}, version=10))
+        << booked("rejected", partition=0)
+        >> broker(said(b"\x02" + told))
+        << to_client(said(b"\x03" + told + ours))
+        << booked("broker_rejected", partition=1, error_code=6, is_final=False)
+    )
+
+
+def compact(data):
+    return unsigned(len(data) + 1) + data
+
+
+# -- acks=0 -----------------------------------------------------------------------------------------
+
+
+def test_with_acks_0_a_good_request_passes_and_no_answer_is_due():
+    asked = produce({"t": {0: GOOD}}, acks=0)
+    heartbeat = request(HEARTBEAT, correlation_id=2)
+    beat = answer(HEARTBEAT, correlation_id=2)
+    assert (
+        Conversation()
+        >> client(asked, heartbeat)
+        << to_broker(asked, heartbeat)
+        << booked("unconfirmed", acks=0)
+        >> broker(beat)
+        << to_client(beat)
+    )
+
+
+def test_with_acks_0_the_good_partitions_go_on_and_the_connection_closes():
+    assert (
+        Conversation()
+        >> client(produce({"t": {0: BAD, 1: GOOD}}, acks=0))
+        << to_broker(produce({"t": {1: GOOD}}, acks=0))
+        << booked("rejected", partition=0)
+        << booked("unconfirmed", partition=1)
+        << closed(CloseReason.ACKS_ZERO_REJECTED)
+    )
+
+
+def test_with_acks_0_and_nothing_good_the_connection_closes_without_a_word():
+    assert (
+        Conversation()
+        >> client(produce({"t": {0: BAD}}, acks=0))
+        << booked("rejected")
+        << closed(CloseReason.ACKS_ZERO_REJECTED)
+    )
+
+
+# -- The broker's own verdict -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "is_final"),
+    [
+        (2, Reason.BAD_RECORD, False),
+        (6, Reason.OTHER, False),
+        (10, Reason.BAD_RECORD, True),
+        (29, Reason.OTHER, True),
+        (45, Reason.OTHER, False),
+        (87, Reason.BAD_RECORD, True),
+    ],
+)
+def test_the_brokers_rejection_is_booked_as_its_own(code, reason, is_final):
+    asked = produce({"t": {0: GOOD}})
+    said = produced({"t": {0: {"error_code": code, "error_message": "no"}}})
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(said)
+        << to_client(said)
+        << booked(
+            "broker_rejected",
+            error_code=code,
+            error_message="no",
+            reason=reason,
+            is_final=is_final,
+            bad_records=2,
+            culprits=(),
+            rule=None,
+        )
+    )
+
+
+def test_the_brokers_culprits_are_booked_with_the_times_its_texts_name():
+    """Its clock may run ahead of ours: what passes here may be refused there."""
+    asked = produce({"t": {0: GOOD}})
+    said = produced({"t": {0: refused((0, too_far(NOW_MS + 1, 0)[1]), (1, None))}})
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(said)
+        << to_client(said)
+        << booked(
+            "broker_rejected",
+            reason=Reason.TOO_FAR_AHEAD,
+            culprits=(Culprit(0, NOW_MS + 1), Culprit(1, None)),
+            bad_records=2,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("times", "reason"),
+    [
+        ([NOW_MS + HOUR_MS], Reason.TOO_FAR_AHEAD),
+        ([NOW_MS - HOUR_MS, NOW_MS + SECOND_MS], Reason.TOO_OLD),
+        ([-1], Reason.OTHER),
+    ],
+)
+def test_below_v8_the_reason_of_a_refused_time_is_read_from_the_batch(times, reason):
+    """An answer below v8 names no culprits: the time furthest from the clock is the likeliest one."""
+    asked = produce({"t": {0: batch(times)}}, version=7)
+    said = produced({"t": {0: {"error_code": 32}}}, version=7)
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(said)
+        << to_client(said)
+        << booked("broker_rejected", reason=reason, bad_records=len(times))
+    )
+
+
+def test_a_partition_that_the_broker_forgot_is_unconfirmed():
+    asked = produce({"t": {0: GOOD}})
+    said = produced({})
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(said)
+        << to_client(said)
+        << booked("unconfirmed")
+    )
+
+
+@pytest.mark.parametrize("end", [client_closes, broker_closes])
+def test_what_was_forwarded_and_not_answered_when_the_connection_ends_is_unconfirmed(end):
+    first = produce({"t": {0: GOOD, 1: BAD}})
+    second = produce({"t": {2: GOOD}}, correlation_id=2)
+    assert (
+        Conversation()
+        >> client(first, second)
+        << to_broker(produce({"t": {0: GOOD}}), second)
+        << booked("rejected", partition=1)
+        >> end
+        << booked("unconfirmed", partition=0, correlation_id=1)
+        << booked("unconfirmed", partition=2, correlation_id=2)
+        << closed(CloseReason.PEER_CLOSED)
+        >> end
+    )

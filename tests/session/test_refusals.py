@@ -1,0 +1,218 @@
+"""What is not Kafka, too large or never offered: no answer, one note, a close. As brokers do."""
+
+import struct
+
+import pytest
+
+from tests.session.conversation import (
+    NOW_MS,
+    PEER,
+    Conversation,
+    at,
+    booked,
+    broker,
+    broker_closes,
+    client,
+    client_closes,
+    closed,
+    noted,
+    paused,
+    to_broker,
+    to_client,
+    view_of,
+)
+from tests.session.messages import (
+    API_VERSIONS,
+    FETCH,
+    HEARTBEAT,
+    METADATA,
+    PRODUCE,
+    accepted,
+    answer,
+    frame,
+    produce,
+    produced,
+    request,
+)
+from tests.wire.batches import batch
+from tsproxy.session.effects import CloseReason, Note
+from tsproxy.session.session import Session
+
+GOOD = batch([NOW_MS])
+
+MIB = 1024 * 1024
+
+TLS_HELLO = bytes.fromhex("16030102000100 01fc0303") + bytes(32)
+HTTP = b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n"
+
+BAD_INPUT = {
+    "TLS hello": (TLS_HELLO, CloseReason.NOT_KAFKA, "TLS"),
+    "HTTP request": (HTTP, CloseReason.NOT_KAFKA, "HTTP"),
+    "HTTP post": (b"POST /topics HTTP/1.1\r\n", CloseReason.NOT_KAFKA, "HTTP"),
+    "HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", CloseReason.NOT_KAFKA, "HTTP/2"),
+    "SSH": (b"SSH-2.0-OpenSSH_9.2\r\n", CloseReason.NOT_KAFKA, "SSH"),
+    "PROXY v1": (b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", CloseReason.NOT_KAFKA, "PROXY"),
+    "PROXY v2": (b"\r\n\r\n\x00\r\nQUIT\n", CloseReason.NOT_KAFKA, "PROXY"),
+    "absurd size": (b"\x7f\xff\xff\xff", CloseReason.FRAME_TOO_LARGE, "2147483647"),
+    "produce above its limit": (struct.pack(">ih", 100 * MIB + 1, 0), CloseReason.FRAME_TOO_LARGE, "produce"),
+    "other API above its limit": (
+        struct.pack(">ih", 8 * MIB + 1, METADATA),
+        CloseReason.FRAME_TOO_LARGE,
+        "limits.other_frame",
+    ),
+    "negative size": (b"\xff\xff\xff\xff", CloseReason.BAD_FRAME, "-1"),
+    "size 0": (bytes(4), CloseReason.BAD_FRAME, "0 bytes"),
+    "no room for a header": (frame(b"123456789"), CloseReason.BAD_FRAME, "9 bytes"),
+    "client id cut short": (
+        frame(struct.pack(">hhih", HEARTBEAT, 0, 1, 99)),
+        CloseReason.BAD_FRAME,
+        "99 bytes announced",
+    ),
+    "unknown API": (request(9999), CloseReason.UNSUPPORTED_REQUEST, "9999"),
+    "API between brokers": (request(58), CloseReason.UNSUPPORTED_REQUEST, "58"),
+    "negative API key": (request(-1), CloseReason.UNSUPPORTED_REQUEST, "-1"),
+    "produce v13": (request(PRODUCE, 13), CloseReason.UNSUPPORTED_REQUEST, "version 13"),
+    "fetch v16": (request(FETCH, 16), CloseReason.UNSUPPORTED_REQUEST, "version 16"),
+    "negative version": (request(METADATA, -1), CloseReason.UNSUPPORTED_REQUEST, "version -1"),
+    "produce cut short": (request(PRODUCE, 9, b"\x00\xff"), CloseReason.BAD_FRAME, "announced"),
+    "produce with null topics": (
+        request(PRODUCE, 3, struct.pack(">hhii", -1, 1, 0, -1)),
+        CloseReason.BAD_FRAME,
+        "null",
+    ),
+    "ApiVersions v3 without a body": (request(API_VERSIONS, 3), CloseReason.BAD_FRAME, "announced"),
+}
+
+
+@pytest.mark.parametrize(("data", "reason", "says"), BAD_INPUT.values(), ids=BAD_INPUT)
+def test_bad_input_is_noted_and_closed_without_an_answer(data, reason, says):
+    session = Session(PEER, view_of())
+    note, close = session.client_bytes(data, NOW_MS)
+    assert note == Note("client_refused", {"reason": reason, "detail": close.text})
+    assert close.reason is reason
+    assert says in close.text
+
+
+@pytest.mark.parametrize(("data", "reason", "says"), BAD_INPUT.values(), ids=BAD_INPUT)
+def test_bad_input_is_refused_byte_by_byte_just_the_same(data, reason, says):
+    session = Session(PEER, view_of())
+    effects = [effect for i in range(len(data)) for effect in session.client_bytes(data[i : i + 1], NOW_MS)]
+    assert [type(effect).__name__ for effect in effects] == ["Note", "CloseSession"]
+    assert effects[-1].reason is reason
+
+
+@pytest.mark.parametrize(
+    "head",
+    [struct.pack(">ih", 100 * MIB, PRODUCE), struct.pack(">ih", 8 * MIB, METADATA)],
+    ids=["produce", "other"],
+)
+def test_a_frame_of_exactly_the_limit_is_waited_for(head):
+    assert Conversation() >> client(head)
+
+
+def test_a_request_reaches_the_broker_only_when_it_is_whole():
+    """A broker that saw half a frame would be stuck behind a client that stalls."""
+    asked = request(HEARTBEAT)
+    assert Conversation() >> client(asked[:-1]) >> client(asked[-1:]) << to_broker(asked)
+
+
+def test_answers_to_earlier_requests_leave_before_a_refused_client_is_closed():
+    """A broker reads one request at a time: it has answered the first before it meets the second."""
+    asked, said = produce({"t": {0: GOOD}}), produced({"t": {0: accepted()}})
+    assert (
+        Conversation()
+        >> client(asked, request(9999))
+        << to_broker(asked)
+        << noted("client_refused")
+        << paused
+        >> client(produce({"t": {0: GOOD}}))
+        >> broker(said)
+        << to_client(said)
+        << booked("accepted")
+        << closed(CloseReason.UNSUPPORTED_REQUEST)
+    )
+
+
+def test_answers_to_earlier_requests_leave_before_acks_0_closes_the_connection():
+    """Who closed at once would have the client send again what is in the log already."""
+    asked, said = produce({"t": {0: GOOD}}), produced({"t": {0: accepted()}})
+    rejected = produce({"t": {0: batch([0])}}, acks=0)
+    assert (
+        Conversation()
+        >> client(asked, rejected)
+        << to_broker(asked)
+        << booked("rejected", acks=0)
+        << paused
+        >> broker(said)
+        << to_client(said)
+        << booked("accepted")
+        << closed(CloseReason.ACKS_ZERO_REJECTED)
+    )
+
+
+@pytest.mark.parametrize("end", [client_closes, broker_closes])
+def test_a_connection_that_ends_while_a_refusal_waits_for_answers_is_closed_once(end):
+    asked = request(HEARTBEAT)
+    assert (
+        Conversation()
+        >> client(asked, request(9999))
+        << to_broker(asked)
+        << noted("client_refused")
+        << paused
+        >> end
+        << closed(CloseReason.PEER_CLOSED)
+    )
+
+
+@pytest.mark.parametrize(
+    "say",
+    [client(HTTP), client(request(HEARTBEAT)), broker(answer(HEARTBEAT)), client_closes, broker_closes],
+)
+def test_a_closed_session_says_nothing_more(say):
+    conversation = Conversation() >> client_closes << closed(CloseReason.PEER_CLOSED)
+    assert conversation >> at(NOW_MS + 1) >> say
+
+
+# -- The broker's side ------------------------------------------------------------------------------
+
+BAD_ANSWERS = {
+    "the wrong correlation id": answer(HEARTBEAT, correlation_id=2),
+    "no room for a correlation id": frame(b"123"),
+    "a negative size": b"\xff\xff\xff\xff",
+    "nothing": frame(b""),
+}
+
+
+@pytest.mark.parametrize("data", BAD_ANSWERS.values(), ids=BAD_ANSWERS)
+@pytest.mark.parametrize("asked", [request(HEARTBEAT), request(METADATA, 1)], ids=["relayed", "held"])
+def test_an_answer_that_is_none_closes_the_session(asked, data):
+    assert (
+        Conversation() >> client(asked) << to_broker(asked) >> broker(data) << closed(CloseReason.BAD_ANSWER)
+    )
+
+
+def test_an_answer_that_nobody_asked_for_closes_the_session():
+    assert Conversation() >> broker(answer(HEARTBEAT)) << closed(CloseReason.BAD_ANSWER)
+
+
+def test_an_answer_that_does_not_fit_its_layout_closes_the_session():
+    asked = request(METADATA, 1)
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(answer(METADATA, 1, b"\x00\x00\x00\x07"))
+        << closed(CloseReason.BAD_ANSWER)
+    )
+
+
+def test_a_held_answer_above_its_limit_closes_the_session():
+    """What must be read whole is bounded; what streams through is not."""
+    asked = request(METADATA, 1)
+    assert (
+        Conversation(view_of(share_answer=1000))
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(struct.pack(">ii", 1001, 1))
+        << closed(CloseReason.BAD_ANSWER)
+    )
