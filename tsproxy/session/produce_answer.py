@@ -20,7 +20,9 @@ from tsproxy.wire.headers import frame, response_body_start, response_header
 
 def local(ruling: Ruling) -> bytes:
     """The frame that answers a request of which nothing was forwarded."""
-    return _frame_of(ruling, ProduceResponse(topics=()))
+    header = ruling.header
+    head = response_header(ApiKey.PRODUCE, header.api_version, header.correlation_id)
+    return _frame_of(ruling, head, ProduceResponse(topics=()))
 
 
 def settle(ruling: Ruling, payload: bytes, endpoint_of: MapEndpoint) -> tuple[bytes, list[Outcome]]:
@@ -43,28 +45,26 @@ def settle(ruling: Ruling, payload: bytes, endpoint_of: MapEndpoint) -> tuple[by
                 for mapped in (endpoint_of(node.node_id, node.host, node.port),)
             ),
         )
-    return _frame_of(ruling, response), booked
+    return _frame_of(ruling, payload[:body_start], response), booked
 
 
-def _frame_of(ruling: Ruling, response: ProduceResponse) -> bytes:
-    header = ruling.header
+def _frame_of(ruling: Ruling, head: bytes, response: ProduceResponse) -> bytes:
     merged = replace(response, topics=_merged(response.topics, ruling.rejected))
-    body = k00_produce.write_response(header.api_version, merged)
-    return frame(response_header(ApiKey.PRODUCE, header.api_version, header.correlation_id) + body)
+    return frame(head + k00_produce.write_response(ruling.header.api_version, merged))
 
 
 def _merged(
     topics: tuple[TopicProduceResponse, ...], rejected: Iterable[Judged]
 ) -> tuple[TopicProduceResponse, ...]:
     """The broker's topics with our rejections added; a partition named twice is answered once."""
-    by_name = {topic.name: topic for topic in topics}
+    answered = {(topic.name, p.index) for topic in topics for p in topic.partitions}
+    ours: dict[str, list[PartitionProduceResponse]] = {}
     for judged in rejected:
-        topic = by_name.get(judged.topic) or TopicProduceResponse(judged.topic, ())
-        if any(p.index == judged.partition for p in topic.partitions):
-            continue
-        partition = _rejection(judged)
-        by_name[judged.topic] = replace(topic, partitions=(*topic.partitions, partition))
-    return tuple(by_name.values())
+        if (judged.topic, judged.partition) not in answered:
+            answered.add((judged.topic, judged.partition))
+            ours.setdefault(judged.topic, []).append(_rejection(judged))
+    merged = [replace(t, partitions=(*t.partitions, *ours.pop(t.name, ()))) for t in topics]
+    return (*merged, *(TopicProduceResponse(name, tuple(partitions)) for name, partitions in ours.items()))
 
 
 def _rejection(judged: Judged) -> PartitionProduceResponse:
