@@ -78,16 +78,28 @@ class RequestFrames:
         if have < SIZE_BYTES:
             return None
         size = int.from_bytes(self._buffer[start : start + SIZE_BYTES], "big", signed=True)
-        self._check(size, start, have, is_raw)
+        if is_raw:
+            self._check_token(size)
+        else:
+            self._check_request(size, start, have)
         end = start + SIZE_BYTES + size
         if len(self._buffer) < end:
             return None
         self._pos = end
         return bytes(memoryview(self._buffer)[start:end])
 
-    def _check(self, size: int, start: int, have: int, is_raw: bool) -> None:
+    def _check_token(self, size: int) -> None:
+        """Shows none of the bytes, and no number made of them: they may be part of a secret."""
+        if size < 0:
+            raise DecodeError("a SASL token of negative size")
+        if size > self._other_frame:
+            raise FrameTooLargeError(
+                f"a SASL token above the {self._other_frame} bytes that are allowed (limits.other_frame)"
+            )
+
+    def _check_request(self, size: int, start: int, have: int) -> None:
         head = bytes(self._buffer[start : start + 8])
-        if size < (0 if is_raw else _SMALLEST) or size > max(self._produce_frame, self._other_frame):
+        if size < _SMALLEST or size > max(self._produce_frame, self._other_frame):
             what = looks_like(head)
             if what is not None:
                 raise NotKafkaError(what)
@@ -100,7 +112,7 @@ class RequestFrames:
         if have < _KEY_END or size <= self._other_frame:
             return
         api_key = int.from_bytes(head[SIZE_BYTES:_KEY_END], "big", signed=True)
-        if is_raw or api_key != ApiKey.PRODUCE:
+        if api_key != ApiKey.PRODUCE:
             raise FrameTooLargeError(
                 f"a frame of {size} bytes for API key {api_key}, at most {self._other_frame} are allowed "
                 "(limits.other_frame)"
