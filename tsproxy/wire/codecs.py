@@ -47,31 +47,42 @@ def decompress(codec_id: int, data: memoryview, budget: int, zstd_window: int) -
 
 _GZIP_ERROR: Final = cast("type[Exception]", isal_zlib.error)  # its stub calls the class an instance
 _GZIP_SMALLEST: Final = 18
-"""A header and a trailer: Java does not look for another member in fewer bytes."""
+"""A header and a trailer: Java does not look for another member in as few bytes or fewer."""
+_GZIP_CHUNK: Final = 1 << 12
+"""Each member copies what was fed and is not its own: fed whole, many small ones would cost a square."""
 
 
 def _gzip(data: memoryview, budget: int) -> bytes:
     parts: list[bytes] = []
-    rest: bytes | memoryview = data
-    left = budget
+    pos = 0
     while True:
-        member = isal_zlib.decompressobj(wbits=31)
         try:
-            out = member.decompress(rest, left + 1)
+            member, pos = _gzip_member(data, pos, budget)
         except _GZIP_ERROR as error:
             if parts:
                 break
             raise CodecError(str(error)) from error
-        if len(out) > left:
-            raise BudgetError
-        if not member.eof:
-            raise CodecError("gzip data is cut short")
-        parts.append(out)
-        left -= len(out)
-        rest = member.unused_data
-        if len(rest) < _GZIP_SMALLEST:
+        parts.append(member)
+        budget -= len(member)
+        if len(data) - pos <= _GZIP_SMALLEST:
             break
     return b"".join(parts)
+
+
+def _gzip_member(data: memoryview, pos: int, budget: int) -> tuple[bytes, int]:
+    """(output of the member that begins at `pos`, where it ends)."""
+    member = isal_zlib.decompressobj(wbits=31)
+    parts: list[bytes] = []
+    while not member.eof:
+        if pos == len(data):
+            raise CodecError("gzip data is cut short")
+        chunk = data[pos : pos + _GZIP_CHUNK]
+        parts.append(member.decompress(chunk, budget + 1))
+        budget -= len(parts[-1])
+        if budget < 0:
+            raise BudgetError
+        pos += len(chunk) - len(member.unused_data)
+    return b"".join(parts), pos
 
 
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
