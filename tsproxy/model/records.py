@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from tsproxy.model.kafka import NO_TIMESTAMP, Codec, TimestampType
+from tsproxy.model.kafka import Codec, TimestampType
 
 
 class Fault(Enum):
@@ -115,15 +115,20 @@ class Records:
     value_sizes: Sequence[int]
     fault: Fault | None = None
 
-    def span_ms(self) -> tuple[int, int] | None:
-        """Lowest and highest timestamp, NO_TIMESTAMP left out; None where nothing else is there."""
-        if not self.timestamps_ms:
-            return None
-        lowest, highest = min(self.timestamps_ms), max(self.timestamps_ms)
-        if lowest > NO_TIMESTAMP:
-            return lowest, highest
-        times = [ts for ts in self.timestamps_ms if ts != NO_TIMESTAMP]
-        return (min(times), max(times)) if times else None
+
+@dataclass(frozen=True, slots=True)
+class RecordFacts:
+    """What the records of one batch come to: all that proves them innocent.
+
+    `records` were read, up to `fault` where there is one; `missing` of them carry NO_TIMESTAMP.
+    `lowest_ms` and `highest_ms` span the others, and are None where there are none.
+    """
+
+    records: int
+    lowest_ms: int | None
+    highest_ms: int | None
+    missing: int
+    fault: Fault | None = None
 
 
 @dataclass(frozen=True, slots=True)

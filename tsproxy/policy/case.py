@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tsproxy.model.records import RecordBatch, Records, RecordSet
+from tsproxy.model.records import RecordBatch, RecordFacts, Records, RecordSet
 from tsproxy.model.verdict import Reject, TopicLimits
 
 
@@ -11,8 +11,9 @@ from tsproxy.model.verdict import Reject, TopicLimits
 class Case:
     """One partition's records as read, and what to judge them by.
 
-    `records` is None where the set has no batch to read. `limits` is None where they are not known:
-    then times are left to the broker. `crc_is_valid` is asked only on the way to a rejection.
+    `facts` is None where the set has no batch to read. `limits` is None where they are not known:
+    then times are left to the broker. `crc_is_valid` and `read_records`, which reads the first batch
+    as columns, are asked only on the way to a rejection.
     `culprits_listed` bounds how many violations a rejection names; all are counted.
     """
 
@@ -21,10 +22,11 @@ class Case:
     has_transactional_id: bool
     topic_partition: str
     record_set: RecordSet
-    records: Records | None
+    facts: RecordFacts | None
     limits: TopicLimits | None
     now_ms: int
     crc_is_valid: Callable[[], bool]
+    read_records: Callable[[], Records]
     culprits_listed: int = 10_000
 
     @property

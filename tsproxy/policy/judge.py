@@ -52,8 +52,9 @@ def is_innocent(case: Case) -> bool:
     bounds = None if case.limits is None else timestamps.bounds(case.limits, case.now_ms)
     if bounds is None:
         return True
-    records = case.records
-    if records is None or records.fault or found.fault or len(found.batches) != 1:
+    facts = case.facts
+    if facts is None or facts.fault or found.fault or len(found.batches) != 1:
         return False
-    span = records.span_ms()
-    return span is None or (bounds.lowest <= span[0] and span[1] <= bounds.highest)
+    if facts.lowest_ms is None or facts.highest_ms is None:
+        return True
+    return bounds.lowest <= facts.lowest_ms and facts.highest_ms <= bounds.highest

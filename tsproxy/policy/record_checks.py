@@ -21,9 +21,9 @@ _SHOWN: Final = 3
 
 
 def records_are_readable(case: Case) -> Reject | None:
-    if case.records is None or case.records.fault is None:
+    if case.facts is None or case.facts.fault is None:
         return None
-    return reject_fault(case.records.fault)
+    return reject_fault(case.facts.fault)
 
 
 def each_record_is_valid(case: Case) -> Reject | None:
@@ -44,9 +44,9 @@ def each_record_is_valid(case: Case) -> Reject | None:
 
 
 def _violations(case: Case) -> Iterator[Violation]:
-    batch, records, limits = case.batch, case.records, case.limits
-    if records is None:
+    if case.facts is None:
         return
+    batch, records, limits = case.batch, case.read_records(), case.limits
     sets_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     for index, timestamp_ms in enumerate(records.timestamps_ms):
         if limits is not None and limits.is_compacted and records.key_sizes[index] < 0:

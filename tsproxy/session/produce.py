@@ -14,7 +14,7 @@ from tsproxy.model.produce import (
     PartitionProduceData,
     ProduceRequest,
 )
-from tsproxy.model.records import BatchFacts, Records, RecordSet
+from tsproxy.model.records import BatchFacts, RecordFacts, RecordSet
 from tsproxy.model.verdict import Accept, Reject, TopicLimits, Verdict
 from tsproxy.model.view import Mode, View
 from tsproxy.policy.case import Case
@@ -99,38 +99,38 @@ def _judge(
 ) -> Judged:
     found = record_set.scan(partition.records, _SCANNED)
     readable = bool(found.batches) and found.batches[0].magic == 2
-    records = record_batch.read_records(found.batches[0], view.limits) if readable else None
+    facts = record_batch.read_facts(found.batches[0], view.limits) if readable else None
     case = Case(
         api_version=header.api_version,
         acks=request.acks,
         has_transactional_id=request.transactional_id is not None,
         topic_partition=f"{topic}-{partition.index}",
         record_set=found,
-        records=records,
+        facts=facts,
         limits=limits,
         now_ms=now_ms,
         crc_is_valid=lambda: record_batch.crc_is_valid(found.batches[0]),
+        read_records=lambda: record_batch.read_records(found.batches[0], view.limits),
         culprits_listed=view.limits.culprits_listed,
     )
     verdict = judge(case) if view.mode is Mode.ENFORCE else Accept()
-    return Judged(topic, partition.index, _facts(partition.records, found, records), limits, verdict)
+    return Judged(topic, partition.index, _facts(partition.records, found, facts), limits, verdict)
 
 
-def _facts(data: memoryview | None, found: RecordSet, records: Records | None) -> BatchFacts:
+def _facts(data: memoryview | None, found: RecordSet, facts: RecordFacts | None) -> BatchFacts:
     size = 0 if data is None else len(data)
     if not found.batches:
         return BatchFacts(2, Codec.NONE.name.lower(), size, 0, -1, -1, None, None)
     batch = found.batches[0]
-    span = None if records is None else records.span_ms()
     return BatchFacts(
         magic=batch.magic,
         codec=batch.codec_name,
         batch_bytes=size,
-        records=0 if records is None else len(records.timestamps_ms),
+        records=0 if facts is None else facts.records,
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
-        min_timestamp_ms=None if span is None else span[0],
-        max_timestamp_ms=None if span is None else span[1],
+        min_timestamp_ms=None if facts is None else facts.lowest_ms,
+        max_timestamp_ms=None if facts is None else facts.highest_ms,
     )
 
 

@@ -1,0 +1,1 @@
+"""The kernel's two variants against each other and against the records as columns."""

@@ -1,0 +1,65 @@
+"""Hypothesis strategies for the plain records of a batch: right, nearly right, and garbage."""
+
+from hypothesis import strategies as st
+
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN
+
+
+def varint(value: int, width: int = 0) -> bytes:
+    """A zigzag varint; `width` pads it to that many bytes, as no encoder would."""
+    raw = ((value << 1) ^ (value >> 63)) & 0xFFFF_FFFF_FFFF_FFFF
+    out = bytearray()
+    while raw > 0x7F or len(out) + 1 < width:
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    out.append(raw)
+    return bytes(out)
+
+
+def sized(data: bytes | None) -> bytes:
+    return varint(-1) if data is None else varint(len(data)) + data
+
+
+def record(
+    timestamp_delta: int = 0,
+    offset_delta: int = 0,
+    key: bytes | None = None,
+    value: bytes | None = b"value",
+    headers: tuple[tuple[bytes, bytes | None], ...] = (),
+    width: int = 0,
+) -> bytes:
+    """One record as a producer writes it, its varints padded to `width` bytes."""
+    body = b"\x00" + varint(timestamp_delta, width) + varint(offset_delta, width) + sized(key) + sized(value)
+    body += varint(len(headers)) + b"".join(sized(name) + sized(text) for name, text in headers)
+    return varint(len(body), width) + body
+
+
+_edge_longs = st.sampled_from([LONG_MIN, LONG_MIN + 1, -2, -1, 0, 1, 63, 64, 8191, 8192, LONG_MAX])
+longs = _edge_longs | st.integers(-10_000, 10_000) | st.integers(LONG_MIN, LONG_MAX)
+_payloads = (
+    st.none() | st.binary(max_size=20) | st.integers(50, 70).map(bytes) | st.integers(8180, 8200).map(bytes)
+)
+
+good_records = st.builds(
+    record,
+    timestamp_delta=longs,
+    offset_delta=st.integers(0, 300) | st.integers(-(2**31), 2**31 - 1),
+    key=_payloads,
+    value=_payloads,
+    headers=st.lists(st.tuples(st.binary(max_size=70), _payloads), max_size=3).map(tuple),
+    width=st.sampled_from([0, 0, 0, 2, 5]),
+)
+
+_ends_of_varints = st.sampled_from([b"\x00", b"\x01", b"\x7f", b"\x80", b"\xff", b"\xff" * 5, b"\xff" * 10])
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """Good records with one place overwritten, cut out or doubled."""
+    data = b"".join(draw(st.lists(good_records, min_size=1, max_size=4)))
+    start = draw(st.integers(0, len(data)))
+    end = min(len(data), start + draw(st.integers(0, 3)))
+    return data[:start] + draw(_ends_of_varints | st.just(b"") | st.binary(max_size=4)) + data[end:]
+
+
+plain_records = st.lists(good_records, max_size=6).map(b"".join) | damaged() | st.binary(max_size=60)

@@ -1,0 +1,88 @@
+"""The walk: the same facts natively, in Python, and from the records read as columns."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.kernel.byte_strings import longs, plain_records, record, varint
+from tests.kernel.variants import VARIANTS, name_of
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP
+from tsproxy.model.records import Fault, RecordFacts
+from tsproxy.wire import records
+
+NOW_MS = 1_790_000_000_000
+
+pytestmark = pytest.mark.parametrize("kernel", VARIANTS, ids=name_of)
+
+
+def from_columns(data: bytes, base_timestamp: int, count: int, lengths_must_fit: bool) -> RecordFacts:
+    """The facts as whoever decides guilt would find them."""
+    columns: records.Columns = ([], [], [], [])
+    fault = records.walk(columns, data, base_timestamp, count, lengths_must_fit)
+    times = [timestamp for timestamp in columns[0] if timestamp != NO_TIMESTAMP]
+    missing = len(columns[0]) - len(times)
+    return RecordFacts(len(columns[0]), min(times, default=None), max(times, default=None), missing, fault)
+
+
+@given(
+    data=plain_records,
+    base_timestamp=longs,
+    count=st.integers(-1, 8) | st.sampled_from([-(2**31), 2**31 - 1]),
+    lengths_must_fit=st.booleans(),
+)
+@example(data=b"", base_timestamp=0, count=0, lengths_must_fit=True)
+@example(data=varint(2**31 - 1) + bytes(30), base_timestamp=0, count=1, lengths_must_fit=True)
+def test_the_facts_are_those_of_the_columns_whatever_the_bytes(
+    kernel, data, base_timestamp, count, lengths_must_fit
+):
+    expected = from_columns(data, base_timestamp, count, lengths_must_fit)
+    assert kernel.walk(data, base_timestamp, count, lengths_must_fit) == expected
+    assert kernel.walk(memoryview(data), base_timestamp, count, lengths_must_fit) == expected
+
+
+def test_a_batch_cut_anywhere_is_a_fault(kernel):
+    whole = b"".join(record(i, i, b"key", b"value" * i, ((b"name", None),)) for i in range(30))
+    assert kernel.walk(whole, NOW_MS, 30, True).fault is None
+    for end in range(len(whole)):
+        facts = kernel.walk(whole[:end], NOW_MS, 30, True)
+        assert facts == from_columns(whole[:end], NOW_MS, 30, True)
+        assert facts.fault in (Fault.PREMATURE_END, Fault.MALFORMED_RECORD)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5])
+def test_a_varint_may_be_padded_to_five_bytes(kernel, width):
+    data = record(7, width=width) * 3
+    assert kernel.walk(data, NOW_MS, 3, True) == RecordFacts(3, NOW_MS + 7, NOW_MS + 7, 0)
+
+
+def test_a_length_of_six_bytes_is_too_long(kernel):
+    assert kernel.walk(record(7, width=6), NOW_MS, 1, True).fault is Fault.VARINT_TOO_LONG
+
+
+def test_no_timestamp_is_counted_apart(kernel):
+    data = record(0) + record(NO_TIMESTAMP - NOW_MS) + record(5)
+    assert kernel.walk(data, NOW_MS, 3, True) == RecordFacts(3, NOW_MS, NOW_MS + 5, 1)
+
+
+def test_records_that_all_lack_a_time_have_no_span(kernel):
+    assert kernel.walk(record() * 2, NO_TIMESTAMP, 2, True) == RecordFacts(2, None, None, 2)
+
+
+def test_times_wrap_at_64_bits_as_a_brokers_longs_do(kernel):
+    assert kernel.walk(record(1), LONG_MAX, 1, True) == RecordFacts(1, LONG_MIN, LONG_MIN, 0)
+
+
+def test_the_edges_of_a_long_are_times_like_others(kernel):
+    data = record(LONG_MIN) + record(LONG_MAX)
+    assert kernel.walk(data, 0, 2, True) == RecordFacts(2, LONG_MIN, LONG_MAX, 0)
+
+
+def test_bytes_after_the_last_record_are_a_fault(kernel):
+    assert kernel.walk(record() + b"\x00", NOW_MS, 1, True).fault is Fault.RECORDS_REMAINING
+
+
+def test_a_declared_length_counts_only_where_it_must_fit(kernel):
+    """Brokers read compressed records in place and never compare their lengths."""
+    data = b"\x7e" + record()[1:]
+    assert kernel.walk(data, NOW_MS, 1, lengths_must_fit=True).fault is Fault.MALFORMED_RECORD
+    assert kernel.walk(data, NOW_MS, 1, lengths_must_fit=False).fault is None

@@ -1,0 +1,9 @@
+from typing import Final
+
+from tsproxy.model.records import RecordFacts
+
+NAME: Final[str]
+
+def walk(
+    data: bytes | memoryview, base_timestamp: int, count: int, lengths_must_fit: bool
+) -> RecordFacts: ...
