@@ -8,7 +8,6 @@ which it lacks, is defined here at version 0: every broker from 2.3 to 4.x knows
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 from aiokafka.conn import AIOKafkaConnection, create_conn
@@ -78,13 +77,6 @@ class _IncrementalAlterConfigsRequest(Request[_IncrementalAlterConfigsStruct]): 
         return request_struct_class(self._resources, False)
 
 
-@dataclass(frozen=True, slots=True)
-class TopicView:
-    """What one broker knows of a topic: the leader's node id by partition, -1 where there is none."""
-
-    leaders: Mapping[int, int]
-
-
 class Admin:
     """One plain connection to one broker; `connect` makes it.
 
@@ -100,13 +92,19 @@ class Admin:
         answer = await self._connection.send(MetadataRequest([]))
         return frozenset(broker[0] for broker in answer.brokers)
 
-    async def topic(self, name: str) -> TopicView | None:
-        """What this broker knows of the topic; None where it knows no such topic."""
-        answer = await self._connection.send(MetadataRequest([name], allow_auto_topic_creation=False))
-        view = answer.to_object()["topics"][0]
-        if view["error_code"] == _UNKNOWN_TOPIC_OR_PARTITION:
+    async def leaders(self, topic: str) -> dict[int, int] | None:
+        """The leader's node id by partition, -1 where there is none; None where there is no such topic."""
+        answer = await self._connection.send(MetadataRequest([topic], allow_auto_topic_creation=False))
+        (known,) = answer.to_object()["topics"]
+        if known["error_code"] == _UNKNOWN_TOPIC_OR_PARTITION:
             return None
-        return TopicView({p["partition"]: p["leader"] for p in view["partitions"]})
+        return {partition["partition"]: partition["leader"] for partition in known["partitions"]}
+
+    async def lagging(self) -> frozenset[int]:
+        """The nodes that are not in sync with every partition they have a replica of."""
+        answer = await self._connection.send(MetadataRequest(None))
+        partitions = [p for topic in answer.to_object()["topics"] for p in topic["partitions"]]
+        return frozenset().union(*(set(p["replicas"]) - set(p["isr"]) for p in partitions))
 
     async def create_topic(
         self, name: str, *, partitions: int, replication: int, config: Mapping[str, str]

@@ -112,6 +112,11 @@ class JavaProducer:
             if error is None:
                 await self._do("close")
 
+    @property
+    def pid(self) -> int:
+        """The process id of the Java that sends."""
+        return self._process.pid
+
     async def send_all(self, records: Iterable[JavaRecord]) -> list[SendResult]:
         """What became of each record, in their order, once all are settled; flushes at the end."""
         results: dict[int, SendResult] = {}

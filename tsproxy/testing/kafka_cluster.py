@@ -15,7 +15,6 @@ import base64
 import itertools
 import os
 import re
-import socket
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -24,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from aiokafka.errors import KafkaError, LeaderNotAvailableError
+from aiokafka.errors import KafkaError
 
 from tsproxy.testing.admin import Admin, connect
 from tsproxy.testing.client_options import ClientOptions, Login
@@ -126,9 +125,19 @@ class KafkaCluster:
         return self.node(node_id).log_text()
 
     async def start_node(self, node_id: int) -> None:
-        """Starts a stopped or killed broker again, on its old ports and data; returns when it serves."""
+        """Starts a stopped or killed broker again, on its old ports and data.
+
+        Returns when it serves and has caught up, so that another one may be stopped next.
+        """
+
+        async def is_back() -> bool:
+            if not await self._is_formed():
+                return False
+            async with self._admin(node_id) as admin:
+                return node_id not in await admin.lagging()
+
         self.node(node_id).start()
-        await self._until(self._is_formed, f"node {node_id} is back")
+        await self._until(is_back, f"node {node_id} is back")
 
     async def stop_node(self, node_id: int) -> None:
         """Stops a broker in good order; returns when its process has ended."""
@@ -148,10 +157,9 @@ class KafkaCluster:
             )
 
         async def is_served() -> bool:
-            known = [await admin.topic(name) async for admin in self._every_admin()]
-            led = [view is not None and len(view.leaders) == partitions for view in known]
+            known = [await admin.leaders(name) async for admin in self._every_admin()]
             # A broker tells of a topic a moment before it opens the log; offsets come from the log.
-            return all(led) and len(await self.end_offsets(name)) == partitions
+            return all(known) and len(await self.end_offsets(name)) == partitions
 
         await self._until(is_served, f"topic {name} is served")
 
@@ -180,7 +188,7 @@ class KafkaCluster:
             await admin.delete_topic(name)
 
         async def is_gone() -> bool:
-            known = [await admin.topic(name) async for admin in self._every_admin()]
+            known = [await admin.leaders(name) async for admin in self._every_admin()]
             return not any(known)
 
         await self._until(is_gone, f"topic {name} is gone")
@@ -191,21 +199,30 @@ class KafkaCluster:
             return await admin.topic_config(name)
 
     async def end_offsets(self, topic: str) -> dict[int, int]:
-        """The next offset of each partition (the number of records, in a log without transactions).
+        """The offset that the next record of each partition will get, as far as consumers may see.
 
-        Asked of the leaders themselves; raises KafkaError where a partition has none.
+        That is the number of its records, where there are no transactions; with replicas, a record
+        sent with acks=1 may be seen a moment later. Asked of the leaders themselves; while a
+        partition has none that runs, the answer waits for one. Raises LookupError where there is no
+        such topic.
         """
-        async with self._admin() as admin:
-            view = await admin.topic(topic)
-        if view is None:
-            raise LookupError(f"there is no topic {topic}")
         offsets: dict[int, int] = {}
-        for leader in sorted(set(view.leaders.values())):
-            if leader not in self._nodes:
-                raise LeaderNotAvailableError(f"a partition of {topic} has no leader")
-            led = [partition for partition, node_id in view.leaders.items() if node_id == leader]
-            async with self._admin(leader) as admin:
-                offsets |= await admin.end_offsets(topic, led)
+
+        async def is_known() -> bool:
+            async with self._admin() as admin:
+                leaders = await admin.leaders(topic)
+            if leaders is None:
+                raise LookupError(f"there is no topic {topic}")
+            running = {node.node_id for node in self._started()}
+            if not running.issuperset(leaders.values()):
+                return False
+            for node_id in set(leaders.values()):
+                led = [partition for partition, leader in leaders.items() if leader == node_id]
+                async with self._admin(node_id) as admin:
+                    offsets.update(await admin.end_offsets(topic, led))
+            return True
+
+        await self._until(is_known, f"every partition of {topic} has a leader")
         return dict(sorted(offsets.items()))
 
     async def _start(self, jars: Path) -> None:
@@ -242,17 +259,14 @@ class KafkaCluster:
         return ClientSecurity(self._security, keystore, self._authority.certificate, self._users)
 
     async def _is_formed(self) -> bool:
-        """True when every started broker listens and tells its clients about every started broker."""
+        """True when every started broker is up and tells its clients about every started broker."""
         started = self._started()
-        for node in started:
-            node.raise_if_dead()
+        # Every one is asked: whichever has died is to be heard at once.
+        if False in [node.is_up() for node in started]:
+            return False
         expected = {node.node_id for node in started}
-        async for admin in self._every_admin():
-            if not expected <= await admin.node_ids():
-                return False
-        for node in started:
-            socket.create_connection((node.host, node.port)).close()
-        return True
+        known = [await admin.node_ids() async for admin in self._every_admin()]
+        return all(expected <= nodes for nodes in known)
 
     async def _until(self, is_so: Callable[[], Awaitable[bool]], what: str) -> None:
         """Waits for a fact; brokers that do not answer yet, or not that, are asked again."""
@@ -272,7 +286,10 @@ class KafkaCluster:
     @asynccontextmanager
     async def _admin(self, node_id: int | None = None) -> AsyncIterator[Admin]:
         """A connection to the given broker, or to any that runs."""
-        node = self._started()[0] if node_id is None else self._nodes[node_id]
+        started = self._started()
+        if not started:
+            raise RuntimeError("no broker of this cluster is running")
+        node = started[0] if node_id is None else self._nodes[node_id]
         async with connect(node.host, node.internal_port) as admin:
             yield admin
 

@@ -16,6 +16,7 @@ from tsproxy.testing.server_properties import HOST, NodePorts
 
 _STOP_TIMEOUT_S: Final = 60
 _TAIL_LINES: Final = 40
+_STARTED: Final = b"Kafka Server started"
 
 
 class KafkaStartError(RuntimeError):
@@ -50,6 +51,7 @@ class KafkaNode:
         self.folder = folder
         self._runtime = runtime
         self._process: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
 
     @property
     def properties_path(self) -> Path:
@@ -74,27 +76,35 @@ class KafkaNode:
         """Writes the configuration and makes the data folder what a broker of this version expects."""
         self.folder.mkdir()
         self.properties_path.write_text(properties)
-        command = self._runtime.command(
-            "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", self.properties_path, *arguments
-        )
+        # With the equals sign, since an id may begin with a dash.
+        chosen = (f"--cluster-id={cluster_id}", f"--config={self.properties_path}", *arguments)
+        command = self._runtime.command("kafka.tools.StorageTool", "format", *chosen)
         process = self._spawn(command)
         if await asyncio.to_thread(process.wait) != 0:
             raise KafkaStartError(f"node {self.node_id} could not be formatted:\n{self._tail()}")
 
     def start(self) -> None:
-        """Starts the process and returns at once; `raise_if_dead` tells whether it lives on."""
+        """Starts the process and returns at once; `is_up` tells when it is ready."""
         if self._process is not None:
             raise RuntimeError(f"node {self.node_id} is running already")
+        self._log_start = self._log_path.stat().st_size
         self._process = self._spawn(self._runtime.command("kafka.Kafka", self.properties_path))
 
-    def raise_if_dead(self) -> None:
-        """Raises KafkaStartError where the process has ended by itself."""
+    def is_up(self) -> bool:
+        """True once the broker has said, since its last start, that it has started.
+
+        Only it can tell: it answers on one listener while it still fails to bind the next, where
+        somebody else may be the one who accepts connections. Raises KafkaStartError where the
+        process has ended by itself.
+        """
         exit_code = self._running().poll()
-        if exit_code is None:
-            return
-        tail = self._tail()
-        kind = PortTakenError if "Address already in use" in tail else KafkaStartError
-        raise kind(f"node {self.node_id} ended with exit code {exit_code}; its log ends:\n{tail}")
+        if exit_code is not None:
+            tail = self._tail()
+            kind = PortTakenError if "Address already in use" in tail else KafkaStartError
+            raise kind(f"node {self.node_id} ended with exit code {exit_code}; its log ends:\n{tail}")
+        with self._log_path.open("rb") as log:
+            log.seek(self._log_start)
+            return _STARTED in log.read()
 
     async def stop(self) -> None:
         """Asks the broker to leave: leaders move, the log is flushed and closed."""

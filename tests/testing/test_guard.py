@@ -1,0 +1,87 @@
+"""However the owner of a cluster goes, its brokers and its data go too."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+
+import pytest
+
+from tsproxy.testing.kafka_cluster import KafkaCluster
+
+OWNER = """
+import asyncio, json, sys
+from tsproxy.testing.kafka_cluster import KafkaCluster
+
+async def own():
+    async with KafkaCluster() as kafka:
+        node = kafka.node(1)
+        print(json.dumps({"pid": node.pid, "folder": str(node.folder.parent)}), flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(own())
+"""
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A zombie still has a number; it waits for init, and holds nothing.
+    state = Path(f"/proc/{pid}/stat")
+    return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+async def until(fact: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not fact():  # noqa: ASYNC110 - no event of this loop tells what other processes do
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_brokers_end_with_a_process_that_is_killed(how):
+    with subprocess.Popen([sys.executable, "-c", OWNER], stdout=PIPE, stderr=DEVNULL) as owner:
+        left = json.loads(owner.stdout.readline())
+        assert is_alive(left["pid"])
+        owner.send_signal(how)
+    asyncio.run(until(lambda: not is_alive(left["pid"]) and not Path(left["folder"]).exists()))
+
+
+@pytest.mark.broker
+async def test_brokers_end_with_a_block_that_raises():
+    async def fail() -> None:
+        async with kafka:
+            seen.append(kafka.node(1).pid)
+            raise ZeroDivisionError
+
+    kafka, seen = KafkaCluster(), []
+    with pytest.raises(ZeroDivisionError):
+        await fail()
+    assert not is_alive(*seen)
+    assert not kafka.node(1).folder.parent.exists()
+
+
+@pytest.mark.broker
+async def test_brokers_end_with_a_start_that_is_cancelled():
+    def is_started() -> bool:
+        with suppress(KeyError):
+            return kafka.node(1).is_started
+        return False
+
+    kafka = KafkaCluster()
+    starting = asyncio.create_task(kafka.__aenter__())
+    await until(is_started)
+    pid = kafka.node(1).pid
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert not is_alive(pid)
+    assert not kafka.node(1).folder.parent.exists()

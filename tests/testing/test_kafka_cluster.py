@@ -1,0 +1,142 @@
+"""Real brokers: what the other rooms' tests rely on when they ask for one."""
+
+import socket
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from tsproxy.testing import kafka_cluster
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.kafka_node import KafkaStartError
+from tsproxy.testing.ports import free_ports
+
+AFTER_MAX = "message.timestamp.after.max.ms"
+SHORT_SESSIONS = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "200"}
+"""A killed broker's leaders move, and it is taken back, when its session has ended."""
+
+
+async def send(kafka: KafkaCluster, topic: str, values: list[bytes], **record) -> None:
+    async with AIOKafkaProducer(**kafka.client_options().aiokafka(), acks="all") as producer:
+        for value in values:
+            await producer.send_and_wait(topic, value, partition=0, **record)
+
+
+async def read(kafka: KafkaCluster, topic: str) -> list[bytes]:
+    """All that partition 0 holds."""
+    end = (await kafka.end_offsets(topic))[0]
+    partition = TopicPartition(topic, 0)
+    async with AIOKafkaConsumer(**kafka.client_options().aiokafka()) as consumer:
+        consumer.assign([partition])
+        await consumer.seek_to_beginning(partition)
+        return [(await consumer.getone()).value for _ in range(end)]
+
+
+async def test_what_is_produced_can_be_consumed(kafka, topic):
+    await kafka.create_topic(topic)
+    await send(kafka, topic, [b"one", b"two"])
+    assert await read(kafka, topic) == [b"one", b"two"]
+
+
+async def test_end_offsets_count_the_records_of_every_partition(kafka, topic):
+    await kafka.create_topic(topic, partitions=3)
+    await send(kafka, topic, [b"one", b"two"])
+    assert await kafka.end_offsets(topic) == {0: 2, 1: 0, 2: 0}
+
+
+async def test_each_version_has_its_own_default_bound_for_the_future(kafka_431, kafka_391, topic):
+    """KIP-937: an hour from Kafka 4 on, none before."""
+    for kafka in (kafka_431, kafka_391):
+        await kafka.create_topic(topic)
+    assert (await kafka_431.topic_config(topic))[AFTER_MAX] == "3600000"
+    assert (await kafka_391.topic_config(topic))[AFTER_MAX] == str(2**63 - 1)
+
+
+async def test_a_topics_own_limits_hold_from_its_first_record(kafka, topic):
+    await kafka.create_topic(topic, config={"message.timestamp.before.max.ms": "1000"})
+    with pytest.raises(KafkaError, match="InvalidTimestamp"):
+        await send(kafka, topic, [b"old"], timestamp_ms=1)
+
+
+async def test_a_changed_limit_holds_for_the_next_record(kafka, topic):
+    await kafka.create_topic(topic)
+    await send(kafka, topic, [b"old"], timestamp_ms=1)
+    await kafka.alter_topic(topic, {"message.timestamp.before.max.ms": "1000"})
+    with pytest.raises(KafkaError, match="InvalidTimestamp"):
+        await send(kafka, topic, [b"old"], timestamp_ms=1)
+    await kafka.alter_topic(topic, {"message.timestamp.before.max.ms": None})
+    await send(kafka, topic, [b"old"], timestamp_ms=1)
+
+
+async def test_a_deleted_topic_is_gone_for_every_client(kafka, topic):
+    await kafka.create_topic(topic)
+    await kafka.delete_topic(topic)
+    with pytest.raises(LookupError):
+        await kafka.end_offsets(topic)
+
+
+async def test_a_topic_that_brokers_refuse_raises_with_their_words(kafka, topic):
+    with pytest.raises(KafkaError, match=r"no\.such\.config"):
+        await kafka.create_topic(topic, config={"no.such.config": "1"})
+
+
+async def test_a_broker_logs_what_it_does(kafka):
+    assert "Kafka Server started" in kafka.log_text(1)
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("version", ["4.3.1", "3.9.1"])
+async def test_a_broker_comes_back_with_its_port_and_its_records(version):
+    """After a stop in good order, and after a kill. Its node id is what the test chose."""
+    async with KafkaCluster(version, nodes=(7,), properties=SHORT_SESSIONS) as kafka:
+        port, pid = kafka.node(7).port, kafka.node(7).pid
+        await kafka.create_topic("orders")
+        await send(kafka, "orders", [b"one"])
+        await kafka.stop_node(7)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port))
+        await kafka.start_node(7)
+        await send(kafka, "orders", [b"two"])
+        await kafka.kill_node(7)
+        await kafka.start_node(7)
+        assert await read(kafka, "orders") == [b"one", b"two"]
+        assert kafka.node(7).port == port
+        assert kafka.node(7).pid != pid
+
+
+@pytest.mark.broker
+async def test_two_of_three_brokers_carry_on_without_the_third():
+    """Stopped or killed, leader of the quorum or not."""
+    in_sync = {"min.insync.replicas": "2"}
+    async with KafkaCluster(nodes=3, properties=SHORT_SESSIONS) as kafka:
+        await kafka.create_topic("orders", partitions=3, replication=3, config=in_sync)
+        await kafka.stop_node(1)
+        await send(kafka, "orders", [b"without 1"])
+        await kafka.start_node(1)
+        await kafka.kill_node(2)
+        await send(kafka, "orders", [b"without 2"])
+        assert await read(kafka, "orders") == [b"without 1", b"without 2"]
+
+
+@pytest.mark.broker
+async def test_a_port_that_somebody_took_first_is_replaced(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as somebody:
+        taken = somebody.getsockname()[1]
+        choices = iter([range(taken, taken + 3)])
+        monkeypatch.setattr(
+            kafka_cluster, "free_ports", lambda count: next(choices, None) or free_ports(count)
+        )
+        async with KafkaCluster() as kafka:
+            assert kafka.node(1).port != taken
+        assert next(choices, None) is None
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize(
+    "properties",
+    [{"log.retention.ms": "nonsense"}, {"authorizer.class.name": "no.such.nonsense"}],
+    ids=["when it is formatted", "when it starts"],
+)
+async def test_a_broker_that_does_not_come_up_shows_the_end_of_its_log(properties):
+    with pytest.raises(KafkaStartError, match="nonsense"):
+        await KafkaCluster(properties=properties).__aenter__()

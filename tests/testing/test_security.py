@@ -1,0 +1,141 @@
+"""Secured listeners, met by three families of clients."""
+
+import ssl
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import AuthenticationFailedError, KafkaConnectionError, TopicAuthorizationFailedError
+from confluent_kafka import Producer
+
+from tsproxy.testing.client_options import ClientOptions
+from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
+from tsproxy.testing.kafka_cluster import KafkaCluster
+
+USERS = {"alice": "wonder-land", "bob": "builder"}
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+async def send_by_aiokafka(options: ClientOptions, topic: str = "orders") -> None:
+    async with AIOKafkaProducer(**options.aiokafka()) as producer:
+        await producer.send_and_wait(topic, b"aiokafka")
+
+
+def send_by_librdkafka(options: ClientOptions) -> None:
+    errors = []
+    producer = Producer(options.librdkafka())
+    producer.produce("orders", b"librdkafka", on_delivery=lambda error, _: errors.append(error))
+    assert producer.flush(30) == 0
+    assert errors == [None]
+
+
+async def send_by_java(options: ClientOptions, version: str) -> None:
+    async with JavaProducer(options.java(), version) as producer:
+        (result,) = await producer.send_all([JavaRecord("orders", b"java")])
+    assert isinstance(result, Acknowledged)
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("version", ["4.3.1", "3.9.1"])
+async def test_every_client_family_gets_in_with_certificate_and_password_and_none_without(
+    version, certificates
+):
+    """SASL_SSL with client certificates: everything at once."""
+    async with KafkaCluster(
+        version, security="SASL_SSL", mutual_tls=True, users=USERS, authority=certificates
+    ) as kafka:
+        await kafka.create_topic("orders")
+        for mechanism in MECHANISMS:
+            options = kafka.client_options("bob", mechanism)
+            await send_by_aiokafka(options)
+            send_by_librdkafka(options)
+        await send_by_java(kafka.client_options("alice", "SCRAM-SHA-512"), version)
+        assert await kafka.end_offsets("orders") == {0: 2 * len(MECHANISMS) + 1}
+        with pytest.raises(KafkaConnectionError):
+            await send_by_aiokafka(replace(options, identity=None))
+
+
+@pytest.mark.broker
+async def test_a_tls_listener_serves_who_trusts_it(certificates):
+    async with KafkaCluster(security="SSL", authority=certificates) as kafka:
+        await kafka.create_topic("orders")
+        options = kafka.client_options()
+        assert options.identity is None
+        await send_by_aiokafka(options)
+        send_by_librdkafka(options)
+        await send_by_java(options, "4.3.1")
+        with pytest.raises(KafkaConnectionError):
+            await send_by_aiokafka(replace(options, protocol="PLAINTEXT"))
+
+
+@pytest.mark.broker
+async def test_passwords_are_checked_and_an_authorizer_is_obeyed():
+    """The kit's own administration goes on: its listener is a super user's."""
+    properties = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:alice",
+    }
+    async with KafkaCluster(security="SASL_PLAINTEXT", users=USERS, properties=properties) as kafka:
+        await kafka.create_topic("orders")
+        await send_by_aiokafka(kafka.client_options("alice"))
+        with pytest.raises(TopicAuthorizationFailedError):
+            await send_by_aiokafka(kafka.client_options("bob"))
+        options = kafka.client_options("alice")
+        for mechanism in MECHANISMS:
+            wrong = replace(options.login, password="guessed", mechanism=mechanism)
+            with pytest.raises((AuthenticationFailedError, KafkaConnectionError)):
+                await send_by_aiokafka(replace(options, login=wrong))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"security": "TLS"}, "none of PLAINTEXT"),
+        ({"security": "SSL"}, "an authority goes with SSL"),
+        ({"mutual_tls": True}, "mutual_tls needs SSL"),
+        ({"security": "SASL_PLAINTEXT"}, "users go with"),
+        ({"users": USERS}, "users go with"),
+        ({"security": "SASL_PLAINTEXT", "users": {"eve": 'x"y'}}, "letters, digits"),
+    ],
+)
+def test_security_that_makes_no_sense_is_refused_before_anything_starts(arguments, says):
+    with pytest.raises(ValueError, match=says):
+        KafkaCluster(**arguments)
+
+
+def handshake(server: ssl.SSLContext, client: ssl.SSLContext, host: str) -> None:
+    """A whole TLS handshake in memory; raises what the client would."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    sides = [
+        client.wrap_bio(to_client, to_server, server_hostname=host),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    ]
+    while sides:
+        for side in list(sides):
+            with suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+                sides.remove(side)
+
+
+@pytest.mark.parametrize(
+    ("issue", "host", "trouble"),
+    [
+        ({}, "localhost", None),
+        ({}, "127.0.0.1", None),
+        ({}, "kafka.test", "Hostname mismatch"),
+        ({"hosts": ["*.kafka.test"]}, "b1.kafka.test", None),
+        ({"starts": timedelta(days=-3)}, "localhost", "certificate has expired"),
+    ],
+)
+def test_certificates_are_good_for_their_hosts_and_their_days(certificates, issue, host, trouble):
+    identity = certificates.issue("handshake", **issue)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(identity.certificate, identity.key)
+    client = ssl.create_default_context(cafile=certificates.certificate)
+    if trouble is None:
+        handshake(server, client, host)
+    else:
+        with pytest.raises(ssl.SSLCertVerificationError, match=trouble):
+            handshake(server, client, host)
