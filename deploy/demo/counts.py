@@ -1,0 +1,115 @@
+"""What became of the records, as four places tell it, by topic and client id.
+
+Four readers that share nothing: the clients' receipts, a consumer that does not pass through the
+proxy, the lines of the decision log, and the report's own report.json.
+"""
+
+import asyncio
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from deploy.demo.producers import Receipt
+from deploy.demo.proof import Booked, Place, Told
+
+_PATIENCE_S: Final = 120
+_POLL_MS: Final = 500
+
+
+class IncompleteLogError(Exception):
+    """The proxy has stopped, and its decision log is not whole."""
+
+
+def told_to_clients(receipts: Iterable[Receipt]) -> dict[Place, Told]:
+    """What each client was told of each topic; culprits by the data and the producer's mistake alone."""
+    told: dict[Place, Told] = {}
+    for receipt in receipts:
+        share = receipt.share
+        for topic in dict.fromkeys(message.topic for message in share.messages):
+            own = [message for message in share.messages if message.topic == topic]
+            told[topic.name, share.producer.client_id] = Told(
+                sent=len(own),
+                acknowledged=frozenset(share.key(m) for m in own if m.number in receipt.acknowledged),
+                refused=frozenset(share.key(m) for m in own if m.number in receipt.refused),
+                culprits=frozenset(share.key(m) for m in own if share.is_culprit(m)),
+            )
+    return told
+
+
+async def keys_in_log(
+    bootstrap_servers: str, topics: Sequence[str], partitions: int
+) -> dict[Place, Counter[bytes]]:
+    """How often each key stands in the topics; every record is read, from the first to the last.
+
+    Raises TimeoutError where the broker does not serve them all.
+    """
+    wanted = [TopicPartition(topic, partition) for topic in topics for partition in range(partitions)]
+    keys: defaultdict[Place, Counter[bytes]] = defaultdict(Counter)
+    async with (
+        asyncio.timeout(_PATIENCE_S),
+        AIOKafkaConsumer(
+            bootstrap_servers=bootstrap_servers, enable_auto_commit=False, auto_offset_reset="earliest"
+        ) as consumer,
+    ):
+        consumer.assign(wanted)
+        ends = await consumer.end_offsets(wanted)
+        while any([await consumer.position(partition) < end for partition, end in ends.items()]):
+            for partition, records in (await consumer.getmany(timeout_ms=_POLL_MS)).items():
+                for record in records:
+                    client_id = record.key.partition(b"/")[0].decode()
+                    keys[partition.topic, client_id][record.key] += 1
+    return dict(keys)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionLog:
+    """What a decision log says: the UTC days it has lines of, and what its counters add up to."""
+
+    days: Sequence[str]
+    booked: Mapping[Place, Booked]
+
+
+def read_decision_log(folder: Path) -> DecisionLog:
+    """All files of a log that is closed. Raises IncompleteLogError where one is not."""
+    still_open = [path.name for path in folder.glob("*.open")]
+    if still_open:
+        raise IncompleteLogError(f"the decision log was not closed: {', '.join(still_open)}")
+    days = set()
+    booked: defaultdict[Place, Booked] = defaultdict(Booked)
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            event = json.loads(line)
+            days.add(event["ts"][:10])
+            if event["event"] == "counters":
+                booked[event["topic"], event.get("client_id", "")] += _booked(event)
+    return DecisionLog(sorted(days), dict(booked))
+
+
+def _booked(counters: Mapping[str, Any]) -> Booked:
+    """One line of counters. A repetition counts for nothing but itself."""
+    if not counters["is_final"]:
+        return Booked(resent=counters["records"])
+    ended = Booked(**{counters["verdict"]: counters["records"]})
+    return ended + Booked(culprits=counters["bad_records"], collateral=counters["collateral_records"])
+
+
+def booked_in_reports(reports: Iterable[Path]) -> dict[str, Booked]:
+    """By topic, what the report.json of each day says, added up."""
+    sums: defaultdict[str, Booked] = defaultdict(Booked)
+    for path in reports:
+        for topic in json.loads(path.read_text())["topics"]:
+            sums[topic["topic"]] += Booked(
+                accepted=topic["records_accepted"],
+                rejected=topic["records_rejected"],
+                broker_rejected=topic["records_broker_rejected"],
+                unconfirmed=topic["records_unconfirmed"],
+                resent=sum(count for name, count in topic.items() if name.endswith("_retried")),
+                culprits=topic["bad_records"],
+                collateral=topic["collateral_records"],
+            )
+    return dict(sums)

@@ -1,0 +1,183 @@
+"""Topics and their limits, producers, and who sends what: the demo as tables.
+
+Three real clients share the events evenly over three topics that forgive different lateness. The
+smaller a client's batches, the fewer good records fall with a late one: a broker, and so tsproxy,
+refuses whole batches. The synthetic producers each make one mistake that is frequent in the field.
+
+What is late is late by the data alone, not by how long this run takes: no event lies within 11
+minutes below one of the limits (a test holds that), and a record ages on its way by seconds.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from deploy.demo.data import Event
+from tsproxy.model.kafka import NO_TIMESTAMP
+
+HOUR_MS: Final = 3_600_000
+DAY_MS: Final = 24 * HOUR_MS
+SOME_DAY_MS: Final = 1_780_000_000_000
+"""A moment of 2026, for reckoning."""
+PARTITIONS: Final = 3
+SYNTHETIC_RECORDS: Final = 300
+"""What each synthetic producer sends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic, and how far from the broker's clock its records may be."""
+
+    name: str
+    before_max_ms: int
+    after_max_ms: int = HOUR_MS
+    """Kafka 4's default, set here by name so that the reader sees it."""
+
+    @property
+    def config(self) -> dict[str, str]:
+        """Its configuration, as a broker takes it.
+
+        The last two keep what was taken until it is counted: times of last year would otherwise
+        roll a segment with every other batch, and expire at the next check.
+        """
+        return {
+            "message.timestamp.before.max.ms": str(self.before_max_ms),
+            "message.timestamp.after.max.ms": str(self.after_max_ms),
+            "segment.ms": str(3650 * DAY_MS),
+            "retention.ms": "-1",
+        }
+
+    def refuses(self, timestamp_ms: int, now_ms: int) -> bool:
+        """KIP-937 in plain numbers, far from where Kafka's would wrap."""
+        late_ms = now_ms - timestamp_ms
+        return timestamp_ms != NO_TIMESTAMP and not -self.after_max_ms <= late_ms <= self.before_max_ms
+
+
+EVENT_TOPICS: Final = (
+    Topic("commits.week", before_max_ms=7 * DAY_MS),
+    Topic("commits.quarter", before_max_ms=90 * DAY_MS),
+    Topic("commits.year", before_max_ms=365 * DAY_MS),
+)
+SYNTHETIC_TOPIC: Final = Topic("synthetic.mistakes", before_max_ms=365 * DAY_MS)
+TOPICS: Final = (*EVENT_TOPICS, SYNTHETIC_TOPIC)
+
+
+class Family(StrEnum):
+    """Whose code speaks the protocol."""
+
+    JAVA = "Kafka's Java producer"
+    LIBRDKAFKA = "confluent-kafka"
+    AIOKAFKA = "aiokafka"
+
+
+def _as_it_is(time_ms: int) -> int:
+    return time_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """One client. `writes` is what it takes for the timestamp of a time in ms: mistakes live here."""
+
+    client_id: str
+    family: Family
+    options: Mapping[str, Any]
+    """In the family's own words; `batching` says them in ours."""
+    batching: str = "default batches"
+    writes: Callable[[int], int] = _as_it_is
+
+
+_JAVA: Final[dict[str, Any]] = {"acks": "all", "enable.idempotence": "true"}
+_LIBRDKAFKA: Final[dict[str, Any]] = {"acks": "all", "enable.idempotence": True}
+_AIOKAFKA: Final[dict[str, Any]] = {"acks": "all"}
+
+EVENT_PRODUCERS: Final = (
+    Producer(
+        "commits-java",
+        Family.JAVA,
+        _JAVA | {"batch.size": "2048", "linger.ms": "50"},
+        "idempotent, batches of 2 KiB",
+    ),
+    Producer(
+        "commits-librdkafka",
+        Family.LIBRDKAFKA,
+        _LIBRDKAFKA | {"batch.num.messages": 10, "linger.ms": 50, "compression.type": "lz4"},
+        "idempotent, lz4, batches of 10 records",
+    ),
+    Producer(
+        "commits-aiokafka",
+        Family.AIOKAFKA,
+        _AIOKAFKA | {"max_batch_size": 512, "linger_ms": 5, "compression_type": "gzip"},
+        "gzip, batches of 512 bytes",
+    ),
+)
+
+SYNTHETIC_PRODUCERS: Final = (
+    Producer("synthetic-seconds", Family.JAVA, _JAVA, writes=lambda ms: ms // 1000),
+    Producer("synthetic-microseconds", Family.LIBRDKAFKA, _LIBRDKAFKA, writes=lambda ms: ms * 1000),
+    Producer("synthetic-nanoseconds", Family.AIOKAFKA, _AIOKAFKA, writes=lambda ms: ms * 1_000_000),
+    # Java's own client refuses what is below zero, so these come from elsewhere.
+    Producer("synthetic-missing", Family.AIOKAFKA, _AIOKAFKA, writes=lambda _: NO_TIMESTAMP),
+    Producer("synthetic-negative", Family.LIBRDKAFKA, _LIBRDKAFKA, writes=lambda ms: -ms),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One record to be sent. `number` counts a producer's messages from 0."""
+
+    number: int
+    topic: Topic
+    partition: int
+    value: bytes
+    lateness_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A producer and what it has to send."""
+
+    producer: Producer
+    messages: Sequence[Message]
+
+    def key(self, message: Message) -> bytes:
+        """The record's key, which names it in the whole cluster: `commits-java/17`."""
+        return f"{self.producer.client_id}/{message.number}".encode()
+
+    def timestamp_ms(self, message: Message, now_ms: int) -> int:
+        """What the producer writes into the record when it sends it at `now_ms`."""
+        return self.producer.writes(now_ms - message.lateness_ms)
+
+    def is_culprit(self, message: Message, now_ms: int = SOME_DAY_MS) -> bool:
+        """True where the record's own time breaks its topic's limits, whatever it shares a batch with.
+
+        At which moment it is sent makes no difference.
+        """
+        return message.topic.refuses(self.timestamp_ms(message, now_ms), now_ms)
+
+
+def shares(events: Sequence[Event]) -> list[Share]:
+    """Who sends what: the events dealt out evenly to clients, topics and partitions, then the mistakes."""
+    return [
+        *(Share(producer, _dealt(events, place)) for place, producer in enumerate(EVENT_PRODUCERS)),
+        *(Share(producer, _SYNTHETIC) for producer in SYNTHETIC_PRODUCERS),
+    ]
+
+
+def _dealt(events: Sequence[Event], place: int) -> list[Message]:
+    return [
+        Message(
+            number=number,
+            topic=EVENT_TOPICS[number % len(EVENT_TOPICS)],
+            partition=number // len(EVENT_TOPICS) % PARTITIONS,
+            value=event.row.encode(),
+            lateness_ms=event.lateness_ms,
+        )
+        for number, event in enumerate(events[place :: len(EVENT_PRODUCERS)])
+    ]
+
+
+_SYNTHETIC: Final = [
+    Message(number, SYNTHETIC_TOPIC, number % PARTITIONS, b"synthetic", lateness_ms=0)
+    for number in range(SYNTHETIC_RECORDS)
+]

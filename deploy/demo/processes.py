@@ -1,0 +1,134 @@
+"""The commands that a user would type, run as processes: `tsproxy run` and `spark_reports daily`.
+
+They join the process group of a guard (the kit's `guard.py`), so that they end with the demo however
+it ends: in good order, by Ctrl-C, or killed. Ctrl-C reaches the demo alone, which then stops them.
+The kit's `RunningProxy` is for tests, which ask more of a proxy than a user does.
+"""
+
+import asyncio
+import shlex
+import socket
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL, STDOUT, Process
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import IO, Final
+
+from tsproxy.testing.guard import start_guard
+from tsproxy.testing.ports import free_ports
+
+HOST: Final = "127.0.0.1"
+_PORTS: Final = 3
+"""One to bootstrap at, then one for each node id from 0: the only broker here is node 1."""
+_POLL_S: Final = 0.05
+_STOP_S: Final = 60
+_TAIL_LINES: Final = 20
+
+
+class CommandError(Exception):
+    """A command ended, or did not, as it should not have; the text ends with its last words."""
+
+
+class Commands:
+    """Starts the commands installed beside this Python. `commands` makes one."""
+
+    def __init__(self, group: int) -> None:
+        self._group = group
+
+    async def start(self, command: Sequence[str], output: IO[bytes] | None = None) -> Process:
+        """A process whose output, errors included, goes to `output`, or to this one's own."""
+        return await asyncio.create_subprocess_exec(
+            str(Path(sys.executable).with_name(command[0])),
+            *command[1:],
+            stdin=DEVNULL,
+            stdout=output,
+            stderr=None if output is None else STDOUT,
+            process_group=self._group,
+        )
+
+    @asynccontextmanager
+    async def proxy(self, upstream: str, decisions: Path, log: Path) -> AsyncIterator[str]:
+        """`tsproxy run` in front of `upstream`: where clients bootstrap, once they can.
+
+        Drained with SIGTERM at the end, so that the decision log is whole. Raises CommandError.
+        """
+        listen = f"{HOST}:{free_ports(_PORTS)[0]}"
+        command = proxy_command(upstream, listen, decisions)
+        with log.open("wb") as output:
+            process = await self.start(command, output)
+            try:
+                await _until_listening(process, listen, log)
+                yield listen
+                await _stop(process, log)
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                await process.wait()
+
+    async def daily_report(self, day: str, decisions: Path, output: Path) -> None:
+        """`spark_reports daily` for a UTC day; its summary goes to the terminal. Raises CommandError."""
+        process = await self.start(report_command(day, decisions, output))
+        try:
+            if await process.wait() != 0:
+                raise CommandError(f"spark_reports daily ended with {process.returncode}")
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+def proxy_command(upstream: str, listen: str, decisions: Path) -> list[str]:
+    """How a user would start the proxy."""
+    options = ("--admin", "off", "--decisions", str(decisions))
+    return ["tsproxy", "run", "--upstream", upstream, "--listen", listen, *options]
+
+
+def report_command(day: str, decisions: Path, output: Path) -> list[str]:
+    """How a user would ask for the report."""
+    options = ("--input", str(decisions), "--output", str(output))
+    return ["spark_reports", "daily", "--date", day, *options]
+
+
+@asynccontextmanager
+async def commands() -> AsyncIterator[Commands]:
+    """Commands whose processes all end with the block, or with this process."""
+    scratch = Path(tempfile.mkdtemp(prefix="tsproxy-demo-"))
+    guard = start_guard(scratch)
+    try:
+        yield Commands(guard.pid)
+    finally:
+        ending = asyncio.get_running_loop().run_in_executor(None, guard.communicate)
+        await asyncio.shield(ending)
+
+
+async def _until_listening(process: Process, address: str, log: Path) -> None:
+    """The proxy opens its port when it has found the brokers; until then, connections are refused."""
+    host, _, port = address.rpartition(":")
+    while process.returncode is None:
+        with suppress(OSError), socket.create_connection((host, int(port))):
+            return
+        await asyncio.sleep(_POLL_S)
+    raise CommandError(f"tsproxy run ended with {process.returncode}:\n{_tail(log)}")
+
+
+async def _stop(process: Process, log: Path) -> None:
+    if process.returncode is not None:
+        raise CommandError(f"tsproxy run ended by itself, with {process.returncode}:\n{_tail(log)}")
+    process.terminate()
+    try:
+        exit_code = await asyncio.wait_for(process.wait(), _STOP_S)
+    except TimeoutError:
+        raise CommandError(f"tsproxy run did not stop within {_STOP_S} s:\n{_tail(log)}") from None
+    if exit_code != 0:
+        raise CommandError(f"tsproxy run ended with {exit_code}:\n{_tail(log)}")
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
+
+
+def shown(command: Sequence[str]) -> str:
+    """The command as one would type it."""
+    return "$ " + shlex.join(command)

@@ -1,0 +1,231 @@
+"""The proof: what four places say of the same records, side by side, and every pair that differs.
+
+Pure. The clients say what they were told, Kafka's log what it holds, the decision log what
+tsproxy says to have done, the report what Spark made of that. Each record is followed by its key, so
+that one lost and one doubled do not cancel out.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Final, Self
+
+Place = tuple[str, str]
+"""Topic and client id."""
+
+_NAMED: Final = 3
+"""How many keys a difference names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Booked:
+    """Records as the decision log counts them, or the report; `resent` are repetitions."""
+
+    accepted: int = 0
+    rejected: int = 0
+    broker_rejected: int = 0
+    unconfirmed: int = 0
+    resent: int = 0
+    culprits: int = 0
+    collateral: int = 0
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @property
+    def refused(self) -> int:
+        """What was refused for good, by tsproxy or by the broker."""
+        return self.rejected + self.broker_rejected
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a client's callbacks said about one topic: keys, and which of them the data makes culprits."""
+
+    sent: int = 0
+    acknowledged: frozenset[bytes] = frozenset()
+    refused: frozenset[bytes] = frozenset()
+    culprits: frozenset[bytes] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One client's records for one topic. `stored`: how often each key stands in Kafka's log."""
+
+    topic: str
+    client_id: str
+    told: Told
+    stored: Mapping[bytes, int]
+    booked: Booked
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two counts of one line that must be the same."""
+
+    left: str
+    of_left: Callable[[Line], int]
+    right: str
+    of_right: Callable[[Line], int]
+
+
+_PAIRS: Final = (
+    _Pair(
+        "sent",
+        lambda line: line.told.sent,
+        "acknowledged + refused",
+        lambda line: len(line.told.acknowledged) + len(line.told.refused),
+    ),
+    _Pair(
+        "acknowledged",
+        lambda line: len(line.told.acknowledged),
+        "in Kafka's log",
+        lambda line: sum(line.stored.values()),
+    ),
+    _Pair(
+        "acknowledged",
+        lambda line: len(line.told.acknowledged),
+        "accepted in the decision log",
+        lambda line: line.booked.accepted,
+    ),
+    _Pair(
+        "refused",
+        lambda line: len(line.told.refused),
+        "rejected + broker_rejected in the decision log",
+        lambda line: line.booked.refused,
+    ),
+    _Pair(
+        "culprits in the data",
+        lambda line: len(line.told.culprits),
+        "culprits refused at the client",
+        lambda line: len(line.told.culprits & line.told.refused),
+    ),
+    _Pair(
+        "culprits in the data",
+        lambda line: len(line.told.culprits),
+        "culprits in the decision log",
+        lambda line: line.booked.culprits,
+    ),
+    _Pair(
+        "culprits + collateral in the decision log",
+        lambda line: line.booked.culprits + line.booked.collateral,
+        "refused",
+        lambda line: len(line.told.refused),
+    ),
+    _Pair("unconfirmed in the decision log", lambda line: line.booked.unconfirmed, "none", lambda _: 0),
+)
+
+
+def lines(
+    told: Mapping[Place, Told],
+    stored: Mapping[Place, Mapping[bytes, int]],
+    booked: Mapping[Place, Booked],
+) -> list[Line]:
+    """A line for every place that any of the three knows of, those of the clients first."""
+    places = dict.fromkeys((*told, *stored, *booked))
+    return [
+        Line(*place, told.get(place, Told()), stored.get(place, {}), booked.get(place, Booked()))
+        for place in places
+    ]
+
+
+def differences(lines: Sequence[Line], reported: Mapping[str, Booked]) -> list[str]:
+    """A sentence for every pair that differs, and for every record that is not where it should be.
+
+    `reported`: what the report says of each topic.
+    """
+    found = [difference for line in lines for difference in _of_line(line)]
+    for topic in sorted({line.topic for line in lines} | reported.keys()):
+        booked, told = of_topic(lines, topic), reported.get(topic, Booked())
+        found += [
+            f"{topic}: {f.name} {getattr(booked, f.name):,} in the decision log, "
+            f"{getattr(told, f.name):,} in the report"
+            for f in fields(Booked)
+            if getattr(booked, f.name) != getattr(told, f.name)
+        ]
+    return found
+
+
+def of_topic(lines: Iterable[Line], topic: str) -> Booked:
+    """What the decision log says of all clients of a topic."""
+    return sum((line.booked for line in lines if line.topic == topic), Booked())
+
+
+def _of_line(line: Line) -> list[str]:
+    where = f"{line.topic}, {line.client_id}"
+    found = [
+        f"{where}: {pair.left} {left:,}, {pair.right} {right:,}"
+        for pair in _PAIRS
+        if (left := pair.of_left(line)) != (right := pair.of_right(line))
+    ]
+    astray = {
+        "acknowledged and not in Kafka's log": line.told.acknowledged - line.stored.keys(),
+        "in Kafka's log and not acknowledged": line.stored.keys() - line.told.acknowledged,
+        "in Kafka's log more than once": {key for key, times in line.stored.items() if times > 1},
+    }
+    for what, keys in astray.items():
+        if keys:
+            named = ", ".join(key.decode(errors="replace") for key in sorted(keys)[:_NAMED])
+            found.append(f"{where}: {len(keys):,} {what}: {named}{' …' if len(keys) > _NAMED else ''}")
+    return found
+
+
+def conclusion(lines: Iterable[Line], found: Sequence[str]) -> str:
+    """The last word: that all agrees, or what does not."""
+    if found:
+        return "\n".join(f"DIFFERENT: {difference}" for difference in found)
+    acknowledged = sum(len(line.told.acknowledged) for line in lines)
+    refused = sum(len(line.told.refused) for line in lines)
+    return (
+        f"All counts agree: {acknowledged + refused:,} records sent; {acknowledged:,} acknowledged and in "
+        f"Kafka's log, each once; {refused:,} refused and not in it."
+    )
+
+
+_HEADINGS: Final = (
+    ("at the client", ("sent", "acknowledged", "refused")),
+    ("in Kafka's log", ("records",)),
+    ("in the decision log", ("accepted", "rejected", "by broker", "culprits", "collateral", "resent")),
+)
+_NAME_WIDTH: Final = 26
+
+
+def table(lines: Sequence[Line], reported: Mapping[str, Booked]) -> str:
+    """All counts for the terminal: each topic's clients, their sum, and the report's line beneath."""
+    rows = [_heading(), _row("", [list(names) for _, names in _HEADINGS])]
+    for topic in dict.fromkeys(line.topic for line in lines):
+        own = [line for line in lines if line.topic == topic]
+        rows += [topic, *(_row(f"  {line.client_id}", _cells(line)) for line in own)]
+        if topic in reported:
+            rows.append(_row("  = the report", [[""] * 3, [""], _booked_cells(reported[topic])]))
+    return "\n".join(rows)
+
+
+def _cells(line: Line) -> list[list[str]]:
+    told = line.told
+    client = [told.sent, len(told.acknowledged), len(told.refused)]
+    return [[f"{n:,}" for n in client], [f"{sum(line.stored.values()):,}"], _booked_cells(line.booked)]
+
+
+def _booked_cells(booked: Booked) -> list[str]:
+    counts = (booked.accepted, booked.rejected, booked.broker_rejected)
+    return [f"{n:,}" for n in (*counts, booked.culprits, booked.collateral, booked.resent)]
+
+
+def _widths(names: Iterable[str]) -> list[int]:
+    return [max(len(name), 7) for name in names]
+
+
+def _row(name: str, groups: Sequence[Sequence[str]]) -> str:
+    parts = [
+        " ".join(f"{cell:>{width}}" for cell, width in zip(cells, _widths(names), strict=True))
+        for cells, (_, names) in zip(groups, _HEADINGS, strict=True)
+    ]
+    return f"{name:<{_NAME_WIDTH}}" + " | ".join(parts)
+
+
+def _heading() -> str:
+    parts = []
+    for title, names in _HEADINGS:
+        widths = _widths(names)
+        parts.append(f"{title:^{sum(widths) + len(widths) - 1}}")
+    return " " * _NAME_WIDTH + " | ".join(parts).rstrip()
