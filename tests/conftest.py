@@ -5,16 +5,23 @@ after itself (`topic`) and changes nothing that others see. A test that stops br
 `KafkaCluster`. A cluster belongs to no event loop: tests use it from theirs.
 """
 
+import os
 import re
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from hypothesis import settings
 
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 KAFKA_FIXTURES = ("kafka_431", "kafka_391")
+
+# TSPROXY_TEST=full looks twenty times as long. No deadline: cores are shared.
+settings.register_profile("fast", max_examples=100, deadline=None, print_blob=True)
+settings.register_profile("full", max_examples=2_000, deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("TSPROXY_TEST") or "fast")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,0 +1,192 @@
+"""Every broker address in an answer becomes the proxy's; nothing else in it changes.
+
+The oracles are kio, generated from Kafka's own schemas, and kafka-python.
+"""
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from kafka.protocol.admin import DescribeClusterResponse
+from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
+
+from tests.wire.entities import (
+    addresses_in,
+    encode,
+    entities,
+    read,
+    understood_responses,
+    with_addresses,
+    written,
+)
+from tsproxy.model.kafka import ApiKey
+from tsproxy.model.view import Endpoint
+from tsproxy.wire.addresses import LAYOUTS, NO_NODE, rewrite
+from tsproxy.wire.primitives import DecodeError
+
+MESSAGES = {
+    f"{cls.__name__} v{version}": (api_key, version, cls)
+    for api_key, version, cls in understood_responses()
+    if api_key in LAYOUTS
+}
+
+a_few = settings(max_examples=max(10, settings.default.max_examples // 10))
+"""Each of these properties holds for every message at every version: a few examples of each are many."""
+
+each_message = pytest.mark.parametrize(("api_key", "version", "cls"), MESSAGES.values(), ids=MESSAGES)
+
+
+def proxy_of(node_id, host, port):
+    """Where the proxy listens for a node: told from all it is asked, so that a mix-up shows."""
+    return Endpoint(f"proxy-{node_id}.example", (port ^ node_id) & 0x7FFFFFFF)
+
+
+def expected(entity):
+    """`entity` as a client must see it: (-1, "", -1) stands for no node and is nobody's address."""
+
+    def address_of(node_id, host, port):
+        if node_id == NO_NODE:
+            return host, port
+        endpoint = proxy_of(node_id, host, port)
+        return endpoint.host, endpoint.port
+
+    return with_addresses(entity, address_of)
+
+
+def without_nowhere(entity):
+    """No broker tells a host for node -1; a body that does is refused."""
+    return with_addresses(entity, lambda node, host, port: ("", port) if node == -1 else (host, port))
+
+
+@each_message
+@a_few
+@given(data=st.data())
+def test_hosts_and_ports_become_the_proxys_and_all_else_stays(api_key, version, cls, data):
+    entity = without_nowhere(data.draw(entities(cls)))
+    body = written(entity)
+    assert encode(entity) == body
+    rewritten = rewrite(api_key, version, body, proxy_of)
+    assert read(cls, rewritten) == expected(entity)
+    assert rewritten == encode(expected(entity))
+
+
+TAGS = b"\x02" + b"\x00\x03abc" + b"\xff\xff\xff\xff\x0f\x00"
+"""Tag 0 with three bytes, and the highest tag there is with none."""
+
+
+@each_message
+@a_few
+@given(data=st.data())
+def test_tagged_fields_that_nobody_knows_are_kept_in_every_struct(api_key, version, cls, data):
+    entity = without_nowhere(data.draw(entities(cls)))
+    assert rewrite(api_key, version, encode(entity, TAGS), proxy_of) == encode(expected(entity), TAGS)
+
+
+@each_message
+@a_few
+@given(data=st.data())
+def test_a_body_cut_short_is_a_decode_error_or_ends_behind_its_last_address(api_key, version, cls, data):
+    """A layout ends with the last address: what is cut off behind it, nobody looked at."""
+    entity = without_nowhere(data.draw(entities(cls)))
+    body, whole = written(entity), encode(expected(entity))
+    cut = data.draw(st.integers(0, max(len(body) - 1, 0)))
+    try:
+        rewritten = rewrite(api_key, version, body[:cut], proxy_of)
+    except DecodeError:
+        return
+    assert whole.startswith(rewritten)
+
+
+@each_message
+@a_few
+@given(body=st.binary(max_size=300))
+def test_whatever_comes_is_rewritten_or_a_decode_error(api_key, version, cls, body):
+    try:
+        rewrite(api_key, version, body, proxy_of)
+    except DecodeError:
+        return
+
+
+@each_message
+@a_few
+@given(data=st.data())
+def test_every_address_goes_through_the_map(api_key, version, cls, data):
+    """One call for each node told, with what the broker said of it: there is no way around it."""
+    entity = without_nowhere(data.draw(entities(cls)))
+    asked = []
+
+    def ask(node_id, host, port):
+        asked.append((node_id, host, port))
+        return Endpoint(host, port)
+
+    assert rewrite(api_key, version, written(entity), ask) == written(entity)
+    assert asked == [address for address in addresses_in(entity) if address[0] != NO_NODE]
+
+
+# -- Nowhere, and unknown nodes ---------------------------------------------------------------------
+
+NOWHERE = {
+    "v0": (0, "000f ffffffff 0000 ffffffff"),
+    "v3": (3, "00000000 000f 0468 6579 ffffffff 01 ffffffff 00"),
+    "v4": (4, "00000000 02 0267 ffffffff 01 ffffffff 000f 00 00 00"),
+}
+"""FindCoordinator's COORDINATOR_NOT_AVAILABLE: no node, no host, no port."""
+
+
+@pytest.mark.parametrize(("version", "body"), NOWHERE.values(), ids=NOWHERE)
+def test_no_coordinator_stays_no_coordinator(version, body):
+    body = bytes.fromhex(body)
+    assert rewrite(ApiKey.FIND_COORDINATOR, version, body, proxy_of) == body
+
+
+def test_an_address_without_a_node_is_refused():
+    """Nothing says whose it is, and no address leaves unmapped."""
+    body = bytes.fromhex("000f ffffffff 0002 6231 00002384")
+    with pytest.raises(DecodeError, match="without a node id"):
+        rewrite(ApiKey.FIND_COORDINATOR, 0, body, proxy_of)
+
+
+class UnknownNodeError(Exception):
+    pass
+
+
+@each_message
+@a_few
+@given(data=st.data())
+def test_a_node_that_the_map_refuses_ends_the_walk(api_key, version, cls, data):
+    """No body comes out with some addresses mapped and one not."""
+    entity = without_nowhere(data.draw(entities(cls)))
+    nodes = [node_id for node_id, _, _ in addresses_in(entity) if node_id != NO_NODE]
+    assume(nodes)
+    refused = data.draw(st.sampled_from(nodes))
+
+    def map_all_but_one(node_id, host, port):
+        if node_id == refused:
+            raise UnknownNodeError
+        return proxy_of(node_id, host, port)
+
+    with pytest.raises(UnknownNodeError):
+        rewrite(api_key, version, written(entity), map_all_but_one)
+
+
+# -- A second oracle --------------------------------------------------------------------------------
+
+SECOND = {
+    f"{message.name} v{version}": (api_key, version, cls, message)
+    for api_key, version, cls in MESSAGES.values()
+    for message in (MetadataResponse, FindCoordinatorResponse, DescribeClusterResponse)
+    if api_key == message.API_KEY and version <= message.max_version
+}
+
+
+@pytest.mark.parametrize(("api_key", "version", "cls", "message"), SECOND.values(), ids=SECOND)
+@a_few
+@given(data=st.data())
+def test_kafka_python_reads_the_proxys_addresses(api_key, version, cls, message, data):
+    entity = without_nowhere(data.draw(entities(cls)))
+    rewritten = message.decode(rewrite(api_key, version, written(entity), proxy_of), version=version)
+    told = [(host, port) for _, host, port in addresses_in(expected(entity))]
+    nodes = getattr(rewritten, "brokers", None) or getattr(rewritten, "coordinators", None)
+    read_back = [(node.host, node.port) for node in nodes or ()]
+    if api_key == ApiKey.FIND_COORDINATOR and version < 4:
+        read_back = [(rewritten.host, rewritten.port)]
+    assert read_back == told
