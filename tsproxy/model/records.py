@@ -17,8 +17,6 @@ class Fault(Enum):
     RECORD_SIZE_TOO_SMALL = auto()
     """A batch whose length field is below 14."""
     INVALID_MAGIC = auto()
-    HEADER_CUT = auto()
-    """A v2 batch shorter than its own header of 61 bytes."""
     UNKNOWN_CODEC = auto()
     UNDECOMPRESSABLE = auto()
     VARINT_TOO_LONG = auto()
@@ -26,6 +24,18 @@ class Fault(Enum):
     PREMATURE_END = auto()
     RECORDS_REMAINING = auto()
     MALFORMED_RECORD = auto()
+    MALFORMED_MESSAGE = auto()
+    """A message of magic 0 or 1 whose key or value does not fit into it."""
+    INNER_SIZE_TOO_SMALL = auto()
+    """The same as RECORD_SIZE_TOO_SMALL, inside a compressed message."""
+    INNER_CRC = auto()
+    NOTHING_INSIDE = auto()
+    """A compressed message (magic 0 or 1) with a null value, or with no message in it."""
+    WRAPPER_CODEC = auto()
+    """zstd, which messages of magic 0 and 1 do not know."""
+    WRAPPER_OFFSET = auto()
+    """A wrapper of magic 1 whose offset is below its last message's, and not 0."""
+    NESTED_COMPRESSION = auto()
     DECOMPRESSED_TOO_LARGE = auto()
     """Our own limit: `limits.decompressed_batch`."""
     TOO_MANY_RECORDS = auto()
@@ -38,7 +48,9 @@ class Fault(Enum):
 class RecordBatch:
     """A batch's header fields as they came. `attributes` keeps all 16 bits, `data` the whole batch.
 
-    `size_in_bytes` is 12 + the length field.
+    `size_in_bytes` is 12 + the length field. A message of magic 0 or 1 stands here as Kafka sees it: a
+    batch of its own, its offset as base_offset, its timestamp as both of a batch's. Of a v2 batch cut
+    short within its header, fields that are not there are 0.
     """
 
     base_offset: int
@@ -87,18 +99,23 @@ class RecordBatch:
     def last_offset(self) -> int:
         return self.base_offset + self.last_offset_delta
 
+    @property
+    def has_producer_id(self) -> bool:
+        return self.producer_id > -1
+
 
 @dataclass(frozen=True, slots=True)
 class RecordSet:
-    """The batches that stand whole in a `records` field, in order; `is_null` where it was null.
+    """The first batches that stand whole in a `records` field, in order; `is_null` where it was null.
 
-    `fault` says why the scan ended early, None where it came to the end (a tail too short to be a
-    batch is no fault: brokers trim it).
+    `fault` says why the scan ended early, `fault_value` which size or magic it met; None where it came
+    to the end (a tail too short to be a batch is no fault: brokers trim it).
     """
 
     is_null: bool
     batches: tuple[RecordBatch, ...]
     fault: Fault | None = None
+    fault_value: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +123,8 @@ class Records:
     """The records of one batch as columns, one entry a record, up to `fault` where there is one.
 
     `timestamps_ms` are absolute (base + delta, wrapped at 64 bits), whatever bit 3 says.
-    `key_sizes` and `value_sizes` are -1 for null.
+    `key_sizes` and `value_sizes` are -1 for null. `foreign` are the positions of messages whose magic
+    is not their wrapper's. The offset deltas of messages inside a wrapper count from the wrapper's own.
     """
 
     timestamps_ms: Sequence[int]
@@ -114,6 +132,7 @@ class Records:
     key_sizes: Sequence[int]
     value_sizes: Sequence[int]
     fault: Fault | None = None
+    foreign: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Sources: KIP-32, KIP-467 (record errors), KIP-937 (limits before and after).
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tsproxy.model.kafka import ErrorCode, TimestampType
+from tsproxy.model.kafka import Codec, ErrorCode, TimestampType
 
 
 class Reason(StrEnum):
@@ -37,7 +37,8 @@ class UnitGuess(StrEnum):
 class TopicLimits:
     """A topic's own configuration, as far as it decides about timestamps and sizes.
 
-    `before_max_ms` and `after_max_ms` are None where they are unlimited (Long.MAX_VALUE).
+    `before_max_ms` and `after_max_ms` are None where they are unlimited (Long.MAX_VALUE); `codec` is
+    None where the topic keeps the producer's (`compression.type=producer`).
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -45,6 +46,7 @@ class TopicLimits:
     after_max_ms: int | None = None
     max_message_bytes: int = 1_048_588
     is_compacted: bool = False
+    codec: Codec | None = None
 
 
 @dataclass(frozen=True, slots=True)

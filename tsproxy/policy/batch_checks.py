@@ -12,7 +12,7 @@ from tsproxy.policy.faults import reject_fault, reject_whole
 
 
 def base_offset_is_zero(case: Case) -> Reject | None:
-    if case.batch.base_offset == 0:
+    if case.batch.base_offset == 0 or case.batch.magic < 2:
         return None
     return reject_whole(
         ErrorCode.INVALID_RECORD,
@@ -45,10 +45,16 @@ def codec_is_known(case: Case) -> Reject | None:
 
 
 def batch_is_valid(case: Case) -> Reject | None:
-    """`LogValidator.validateBatch`, row by row."""
+    """`LogValidator.validateBatch`, row by row. Messages of magic 0 and 1 pass all but the first."""
     batch, where = case.batch, case.topic_partition
+    first = case.record_set.batches[0].magic
     span = f"[{batch.base_offset}, {batch.last_offset}]"
-    if batch.last_offset_delta + 1 <= 0:
+    if batch.magic != first:
+        text = (
+            f"Batch magic {batch.magic} is not the same as the first batch's magic byte {first} "
+            f"in topic partition {where}"
+        )
+    elif batch.last_offset_delta + 1 <= 0:
         text = f"Batch has an invalid offset range: {span} in topic partition {where}"
     elif batch.records_count <= 0:
         text = f"Invalid reported count for record batch: {batch.records_count} in topic partition {where}"
@@ -59,7 +65,7 @@ def batch_is_valid(case: Case) -> Reject | None:
         )
     elif batch.is_control:
         text = f"Clients are not allowed to write control records in topic partition {where}"
-    elif batch.producer_id > -1 and batch.base_sequence < 0:
+    elif batch.has_producer_id and batch.base_sequence < 0:
         text = (
             f"Invalid sequence number {batch.base_sequence} in record batch with producerId "
             f"{batch.producer_id} in topic partition {where}"
@@ -67,6 +73,16 @@ def batch_is_valid(case: Case) -> Reject | None:
     else:
         return None
     return reject_whole(ErrorCode.INVALID_RECORD, text)
+
+
+def one_batch_where_one_is_right(case: Case) -> Reject | None:
+    """Only messages of magic 0 and 1 may come as many, and only uncompressed."""
+    following = next(case.following(), None)
+    if following is None:
+        return None
+    if case.batch.magic < 2 and all(one.batch.codec_id == Codec.NONE for one in case.each_batch()):
+        return None
+    return reject_whole(ErrorCode.INVALID_RECORD, "Compressed outer record has more than one batch")
 
 
 def delete_horizon_is_unset(case: Case) -> Reject | None:

@@ -1,10 +1,14 @@
 """All that a verdict depends on, in one frozen value."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tsproxy.model.records import RecordBatch, RecordFacts, Records, RecordSet
 from tsproxy.model.verdict import Reject, TopicLimits
+
+
+def _none_follow() -> Iterator["Case"]:
+    return iter(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,9 +16,12 @@ class Case:
     """One partition's records as read, and what to judge them by.
 
     `facts` is None where the set has no batch to read. `limits` is None where they are not known:
-    then times are left to the broker. `crc_is_valid` and `read_records`, which reads the first batch
-    as columns, are asked only on the way to a rejection.
+    then times are left to the broker. `crc_is_valid` and `read_records`, which reads the batch as
+    columns, are asked only on the way to a rejection.
     `culprits_listed` bounds how many violations a rejection names; all are counted.
+
+    Below v3 a partition may hold any number of batches: this case is about the first, and
+    `following` gives one case for each of the others, `later_batch` being the batch it is about.
     """
 
     api_version: int
@@ -28,10 +35,28 @@ class Case:
     crc_is_valid: Callable[[], bool]
     read_records: Callable[[], Records]
     culprits_listed: int = 10_000
+    later_batch: RecordBatch | None = None
+    following: Callable[[], Iterator["Case"]] = _none_follow
 
     @property
     def batch(self) -> RecordBatch:
-        return self.record_set.batches[0]
+        return self.record_set.batches[0] if self.later_batch is None else self.later_batch
+
+    def each_batch(self) -> Iterator["Case"]:
+        """This case and the following ones; none where the set has no batch."""
+        if self.record_set.batches:
+            yield self
+            yield from self.following()
+
+    @property
+    def is_rebuilt(self) -> bool:
+        """True where the topic's `compression.type` makes the broker write the batch anew."""
+        return is_rebuilt(self.batch, self.limits)
+
+
+def is_rebuilt(batch: RecordBatch, limits: TopicLimits | None) -> bool:
+    """True where the broker writes the batch anew, in the codec that the topic asks for."""
+    return limits is not None and limits.codec is not None and limits.codec != batch.codec_id
 
 
 Check = Callable[[Case], Reject | None]

@@ -13,10 +13,9 @@ from tsproxy.model.verdict import Reason, Reject
 FAULTS: Final[dict[Fault, tuple[ErrorCode, str]]] = {
     Fault.RECORD_SIZE_TOO_SMALL: (
         ErrorCode.CORRUPT_MESSAGE,
-        "Record size is less than the minimum record overhead (14)",
+        "Record size {} is less than the minimum record overhead (14)",
     ),
-    Fault.INVALID_MAGIC: (ErrorCode.CORRUPT_MESSAGE, "Invalid magic found in record"),
-    Fault.HEADER_CUT: (ErrorCode.CORRUPT_MESSAGE, "Record batch is shorter than its header"),
+    Fault.INVALID_MAGIC: (ErrorCode.CORRUPT_MESSAGE, "Invalid magic found in record: {}"),
     Fault.UNKNOWN_CODEC: (ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown compression type id"),
     Fault.UNDECOMPRESSABLE: (ErrorCode.UNKNOWN_SERVER_ERROR, "Failed to decompress record stream"),
     Fault.VARINT_TOO_LONG: (ErrorCode.UNKNOWN_SERVER_ERROR, "Varint is too long"),
@@ -29,6 +28,25 @@ FAULTS: Final[dict[Fault, tuple[ErrorCode, str]]] = {
         "Incorrect declared batch size, records still remaining in file",
     ),
     Fault.MALFORMED_RECORD: (ErrorCode.INVALID_RECORD, "Found invalid record structure"),
+    Fault.MALFORMED_MESSAGE: (ErrorCode.UNKNOWN_SERVER_ERROR, "Found invalid message structure"),
+    Fault.INNER_SIZE_TOO_SMALL: (
+        ErrorCode.CORRUPT_MESSAGE,
+        "Record size is less than the minimum record overhead (14)",
+    ),
+    Fault.INNER_CRC: (ErrorCode.CORRUPT_MESSAGE, "Record is corrupt"),
+    Fault.NOTHING_INSIDE: (
+        ErrorCode.INVALID_RECORD,
+        "Found invalid compressed record set with null value or no inner records",
+    ),
+    Fault.WRAPPER_CODEC: (
+        ErrorCode.INVALID_RECORD,
+        "Invalid wrapper compressionType found in legacy deep record iterator",
+    ),
+    Fault.WRAPPER_OFFSET: (
+        ErrorCode.INVALID_RECORD,
+        "Found invalid wrapper offset in compressed v1 message set",
+    ),
+    Fault.NESTED_COMPRESSION: (ErrorCode.INVALID_RECORD, "Inner messages must not be compressed"),
 }
 
 OUR_LIMITS: Final[dict[Fault, str]] = {
@@ -40,13 +58,17 @@ OUR_LIMITS: Final[dict[Fault, str]] = {
 }
 
 
-def reject_fault(fault: Fault) -> Reject:
-    """The rejection of a batch that cannot be read."""
+def reject_fault(fault: Fault, value: int | None = None) -> Reject:
+    """The rejection of a batch that cannot be read; `value` is the size or magic that was met."""
     ours = OUR_LIMITS.get(fault)
     if ours is not None:
         return Reject(ErrorCode.INVALID_RECORD, ours, Reason.BAD_RECORD, detail=ours)
-    error_code, text = FAULTS[fault]
-    return reject_whole(error_code, text)
+    return reject_whole(FAULTS[fault][0], fault_text(fault, value))
+
+
+def fault_text(fault: Fault, value: int | None) -> str:
+    """The broker's words for what cannot be read."""
+    return FAULTS[fault][1].format(value)
 
 
 def reject_whole(error_code: ErrorCode, detail: str) -> Reject:

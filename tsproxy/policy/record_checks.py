@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from tsproxy.model.kafka import Codec, ErrorCode, TimestampType
-from tsproxy.model.records import RecordBatch, Records
+from tsproxy.model.kafka import NO_TIMESTAMP, Codec, ErrorCode, TimestampType, wrap64
+from tsproxy.model.records import Records
 from tsproxy.model.verdict import Reason, Reject, Violation
 from tsproxy.policy import timestamps
 from tsproxy.policy.case import Case
-from tsproxy.policy.faults import reject_fault
+from tsproxy.policy.faults import reject_fault, reject_whole
 from tsproxy.policy.units import guess_unit
 
 _SHOWN: Final = 3
@@ -46,27 +46,46 @@ def each_record_is_valid(case: Case) -> Reject | None:
 def _violations(case: Case) -> Iterator[Violation]:
     if case.facts is None:
         return
-    batch, records, limits = case.batch, case.read_records(), case.limits
+    batch, records, limits, where = case.batch, case.read_records(), case.limits, case.topic_partition
     sets_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     for index, timestamp_ms in enumerate(records.timestamps_ms):
-        if limits is not None and limits.is_compacted and records.key_sizes[index] < 0:
-            text = (
-                f"Compacted topic cannot accept message without key in topic partition {case.topic_partition}"
-            )
+        if index in records.foreign:
+            text = f"Record's magic does not match outer magic {batch.magic} in topic partition {where}"
+            yield Violation(index, timestamp_ms, Reason.BAD_RECORD, text, ErrorCode.INVALID_RECORD)
+        elif limits is not None and limits.is_compacted and records.key_sizes[index] < 0:
+            text = f"Compacted topic cannot accept message without key in topic partition {where}"
             yield Violation(index, timestamp_ms, Reason.BAD_RECORD, text, ErrorCode.INVALID_RECORD)
         elif limits is not None and timestamps.is_out_of_range(timestamp_ms, limits, case.now_ms):
-            offset = batch.base_offset + records.offset_deltas[index]
+            offset = wrap64(batch.base_offset + records.offset_deltas[index])
             text = timestamps.out_of_range_text(timestamp_ms, offset, limits, case.now_ms)
             reason = timestamps.reason_out_of_range(timestamp_ms, case.now_ms)
             yield Violation(index, timestamp_ms, reason, text, ErrorCode.INVALID_TIMESTAMP)
         elif sets_append_time:
-            text = timestamps.log_append_time_text(_record_text(batch, records, index))
+            text = timestamps.log_append_time_text(_record_text(case, records, index))
             yield Violation(index, timestamp_ms, Reason.TYPE_MISMATCH, text, ErrorCode.INVALID_TIMESTAMP)
 
 
-def _record_text(batch: RecordBatch, records: Records, index: int) -> str:
+def time_can_be_kept(case: Case) -> Reject | None:
+    """A bare message of magic 0 or 1 is written anew as it is read, and no writer takes a negative time.
+
+    So it is refused before the next message is looked at. Compressed ones are all read first: then it
+    is the broker's business.
+    """
+    limits = case.limits
+    is_at_once = limits is None or limits.codec in (None, Codec.NONE)
+    if case.batch.magic == 2 or case.batch.codec_id != Codec.NONE or not is_at_once:
+        return None
+    time = case.batch.base_timestamp
+    if time >= NO_TIMESTAMP:
+        return None
+    return reject_whole(ErrorCode.UNKNOWN_SERVER_ERROR, f"Invalid negative timestamp {time}")
+
+
+def _record_text(case: Case, records: Records, index: int) -> str:
     """How the broker prints a record; under bit 3 it shows the header's maxTimestamp."""
-    name = "DefaultRecord" if batch.codec_id == Codec.NONE else "PartialDefaultRecord"
+    batch = case.batch
+    is_whole = case.is_rebuilt or batch.codec_id == Codec.NONE
+    name = "DefaultRecord" if is_whole else "PartialDefaultRecord"
     return (
         f"{name}(offset={batch.base_offset + records.offset_deltas[index]}, "
         f"timestamp={batch.max_timestamp}, "

@@ -1,13 +1,21 @@
-"""What a broker checks of a ProduceRequest before it comes to the log.
+"""What a broker checks of a partition's records before they come to the log.
 
 Source: `KafkaApis.scala#handleProduceRequest`, `ProduceRequest.java#validateRecords`,
 `ReplicaManager.scala`. Authorization, unknown topics and leadership stay with the broker.
 """
 
+from typing import Final
+
 from tsproxy.model.kafka import Codec, ErrorCode
 from tsproxy.model.verdict import Reject
 from tsproxy.policy.case import Case
 from tsproxy.policy.faults import reject_fault, reject_whole
+
+ONE_BATCH_FROM: Final = 3
+"""The first version whose requests hold exactly one batch of magic 2 for each partition."""
+
+CODEC_READ_BELOW: Final = 7
+"""Up to this version validation looks at the codec, since zstd is not allowed there."""
 
 
 def records_are_there(case: Case) -> Reject | None:
@@ -17,22 +25,15 @@ def records_are_there(case: Case) -> Reject | None:
     return reject_whole(ErrorCode.INVALID_RECORD, "The records of the partition are null")
 
 
-def transactional_id_is_there(case: Case) -> Reject | None:
-    if case.record_set.batches and case.batch.is_transactional and not case.has_transactional_id:
-        return reject_whole(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-            "A transactional batch in a request without transactional_id",
-        )
-    return None
-
-
 def one_batch_of_magic_2(case: Case) -> Reject | None:
     """`ProduceRequest.validateRecords`, from v3 on."""
     found, version = case.record_set, case.api_version
+    if version < ONE_BATCH_FROM:
+        return None
     requests = f"Produce requests with version {version}"
     if not found.batches:
         if found.fault is not None:
-            return reject_fault(found.fault)
+            return reject_fault(found.fault, found.fault_value)
         return reject_whole(
             ErrorCode.INVALID_RECORD,
             f"{requests} must have at least one record batch per partition",
@@ -42,13 +43,13 @@ def one_batch_of_magic_2(case: Case) -> Reject | None:
             ErrorCode.INVALID_RECORD,
             f"{requests} are only allowed to contain record batches with magic version 2",
         )
-    if version < 7 and case.batch.codec_id == Codec.ZSTD:
+    if version < CODEC_READ_BELOW and case.batch.codec_id == Codec.ZSTD:
         return reject_whole(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"{requests} are not allowed to use ZStandard compression",
         )
     if found.fault is not None:
-        return reject_fault(found.fault)
+        return reject_fault(found.fault, found.fault_value)
     if len(found.batches) > 1:
         return reject_whole(
             ErrorCode.INVALID_RECORD,

@@ -10,7 +10,7 @@ none, so the same rule serves all three.
 from collections.abc import Mapping
 from typing import Final
 
-from tsproxy.model.kafka import LONG_MAX, TimestampType
+from tsproxy.model.kafka import LONG_MAX, Codec, TimestampType
 from tsproxy.model.verdict import TopicLimits
 
 TIMESTAMP_TYPE: Final = "message.timestamp.type"
@@ -19,13 +19,31 @@ AFTER: Final = "message.timestamp.after.max.ms"
 DIFFERENCE: Final = "message.timestamp.difference.max.ms"
 MAX_MESSAGE_BYTES: Final = "max.message.bytes"
 CLEANUP_POLICY: Final = "cleanup.policy"
+COMPRESSION_TYPE: Final = "compression.type"
 
-CONFIG_NAMES: Final = (TIMESTAMP_TYPE, BEFORE, AFTER, DIFFERENCE, MAX_MESSAGE_BYTES, CLEANUP_POLICY)
+CONFIG_NAMES: Final = (
+    TIMESTAMP_TYPE,
+    BEFORE,
+    AFTER,
+    DIFFERENCE,
+    MAX_MESSAGE_BYTES,
+    CLEANUP_POLICY,
+    COMPRESSION_TYPE,
+)
 """What to ask for; a broker leaves out what it does not know."""
 
 _TIMESTAMP_TYPES: Final = {
     "CreateTime": TimestampType.CREATE_TIME,
     "LogAppendTime": TimestampType.LOG_APPEND_TIME,
+}
+
+_CODECS: Final = {
+    "producer": None,
+    "uncompressed": Codec.NONE,
+    "gzip": Codec.GZIP,
+    "snappy": Codec.SNAPPY,
+    "lz4": Codec.LZ4,
+    "zstd": Codec.ZSTD,
 }
 
 
@@ -38,6 +56,9 @@ def topic_limits(described: Mapping[str, str | None]) -> TopicLimits:
     timestamp_type = described.get(TIMESTAMP_TYPE) or "CreateTime"
     if timestamp_type not in _TIMESTAMP_TYPES:
         raise ValueError(f"{TIMESTAMP_TYPE} is {timestamp_type!r}")
+    compression_type = described.get(COMPRESSION_TYPE) or "producer"
+    if compression_type not in _CODECS:
+        raise ValueError(f"{COMPRESSION_TYPE} is {compression_type!r}")
     difference = _bound(described, DIFFERENCE)
     before, after = _bound(described, BEFORE), _bound(described, AFTER)
     return TopicLimits(
@@ -46,6 +67,7 @@ def topic_limits(described: Mapping[str, str | None]) -> TopicLimits:
         after_max_ms=difference if after is None else after,
         max_message_bytes=int(described.get(MAX_MESSAGE_BYTES) or defaults.max_message_bytes),
         is_compacted="compact" in (described.get(CLEANUP_POLICY) or "").replace(" ", "").split(","),
+        codec=_CODECS[compression_type],
     )
 
 

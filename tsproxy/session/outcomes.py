@@ -16,7 +16,8 @@ from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reason, Reject
 from tsproxy.policy.timestamps import reason_out_of_range
 from tsproxy.policy.units import guess_unit
-from tsproxy.session.produce import Judged, Ruling
+from tsproxy.session.judging import Judged
+from tsproxy.session.produce import Ruling
 
 RULE: Final = "topic-limits"
 """The name under which the topic's own configuration stands in the decision log."""

@@ -12,7 +12,8 @@ from tsproxy.model.outcome import Outcome
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from tsproxy.model.verdict import Reject
 from tsproxy.session import outcomes
-from tsproxy.session.produce import Judged, Ruling
+from tsproxy.session.judging import Judged
+from tsproxy.session.produce import Ruling
 from tsproxy.wire import k00_produce
 from tsproxy.wire.addresses import MapEndpoint
 from tsproxy.wire.headers import frame, response_body_start, response_header

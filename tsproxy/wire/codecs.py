@@ -38,10 +38,18 @@ class WindowError(ValueError):
     """A zstd frame that wants a window above `limits.zstd_window`."""
 
 
-def decompress(codec_id: int, data: memoryview, budget: int, zstd_window: int) -> bytes:
-    """All of `data`'s output, at most `budget` bytes of it."""
+def decompress(
+    codec_id: int, data: memoryview, budget: int, zstd_window: int, *, ignores_lz4_checksum: bool = False
+) -> bytes:
+    """All of `data`'s output, at most `budget` bytes of it.
+
+    `ignores_lz4_checksum`: old producers computed an lz4 header's checksum over the wrong bytes, so
+    readers do not look at it in messages of magic 0 (KAFKA-3160).
+    """
     if codec_id == Codec.ZSTD:
         return _zstd(data, budget, zstd_window)
+    if codec_id == Codec.LZ4:
+        return _lz4(data, budget, ignores_lz4_checksum)
     return _READERS[codec_id](data, budget)
 
 
@@ -126,9 +134,9 @@ _LZ4_UNCOMPRESSED: Final = 0x80000000
 _UINT32_LE: Final = struct.Struct("<I")
 
 
-def _lz4(data: memoryview, budget: int, *, checksum_from_magic: bool = False) -> bytes:
+def _lz4(data: memoryview, budget: int, ignores_checksum: bool) -> bytes:
     try:
-        pos, block_size, has_block_checksums = _lz4_header(data, checksum_from_magic)
+        pos, block_size, has_block_checksums = _lz4_header(data, ignores_checksum)
         return _lz4_blocks(data, pos, block_size, has_block_checksums, budget)
     except (struct.error, IndexError) as error:
         raise CodecError("lz4 frame is cut short") from error
@@ -237,5 +245,4 @@ def _zstd_ends_whole(data: memoryview) -> bool:
 _READERS: Final[dict[int, Callable[[memoryview, int], bytes]]] = {
     Codec.GZIP: _gzip,
     Codec.SNAPPY: _snappy,
-    Codec.LZ4: _lz4,
 }

@@ -13,26 +13,32 @@ from tsproxy.wire.record_set import ATTRIBUTES_OFFSET, HEADER_SIZE
 
 
 def crc_is_valid(batch: RecordBatch) -> bool:
-    """True where the CRC-32C over attributes to the end is the one in the header."""
+    """True where the header is whole, and the CRC-32C over attributes to the end is the one in it."""
+    if batch.size_in_bytes < HEADER_SIZE:
+        return False
     return bool(google_crc32c.value(bytes(batch.data[ATTRIBUTES_OFFSET:])) == batch.crc)
 
 
-def read_facts(batch: RecordBatch, limits: SessionLimits) -> RecordFacts:
-    """What the records of a v2 batch come to, up to the first fault. Never raises."""
+def read_facts(batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False) -> RecordFacts:
+    """What the records of a v2 batch come to, up to the first fault. Never raises.
+
+    `is_rebuilt`: the topic's own codec makes the broker write the batch anew. To do that it reads
+    compressed records whole, where it otherwise steps over their keys and values.
+    """
     plain = _plain(batch, limits)
     if isinstance(plain, Fault):
         return RecordFacts(0, None, None, 0, plain)
-    lengths_must_fit = batch.codec_id == Codec.NONE
+    lengths_must_fit = is_rebuilt or batch.codec_id == Codec.NONE
     return kernel.walk(plain, batch.base_timestamp, batch.records_count, lengths_must_fit)
 
 
-def read_records(batch: RecordBatch, limits: SessionLimits) -> Records:
+def read_records(batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False) -> Records:
     """The same records as columns: dear, and needed only to say which of them are guilty."""
     columns: records.Columns = ([], [], [], [])
     plain = _plain(batch, limits)
     if isinstance(plain, Fault):
         return Records(*columns, fault=plain)
-    lengths_must_fit = batch.codec_id == Codec.NONE
+    lengths_must_fit = is_rebuilt or batch.codec_id == Codec.NONE
     fault = records.walk(columns, bytes(plain), batch.base_timestamp, batch.records_count, lengths_must_fit)
     return Records(*columns, fault=fault)
 

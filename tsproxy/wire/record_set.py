@@ -1,13 +1,16 @@
-"""Finds the batches in a `records` field: `scan`.
+"""Finds the batches in a `records` field: `scan` the first ones, `each_batch` all of them.
 
-Source: `ByteBufferLogInputStream.java`. A batch begins with base_offset int64 and length int32
-(bytes after it, at least 14); its magic is the byte at 16. A tail that is too short to be a batch
-is no fault.
+Source: `ByteBufferLogInputStream.java`, `LegacyRecord.java`. A batch begins with base_offset int64
+and length int32 (bytes after it, at least 14); its magic is the byte at 16. A tail that is too short
+to be a batch is no fault. A message of magic 0 or 1 is a batch of its own: offset, size, crc int32,
+magic, attributes int8, timestamp int64 (magic 1), then key and value.
 """
 
 import struct
+from collections.abc import Generator, Iterator
 from typing import Final
 
+from tsproxy.model.kafka import NO_TIMESTAMP
 from tsproxy.model.records import Fault, RecordBatch, RecordSet
 
 LOG_OVERHEAD: Final = 12
@@ -21,40 +24,64 @@ _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 """base_offset, length, partition_leader_epoch, magic, crc, attributes, last_offset_delta,
 base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, records_count"""
 
+_MESSAGE: Final = struct.Struct(">qiIbB")
+"""offset, size, crc, magic, attributes"""
+_TIMESTAMP: Final = struct.Struct(">q")
+_MEANING_AT_0: Final = 0x07
+_MEANING_AT_1: Final = 0x0F
+"""The attribute bits that mean something: the codec, and from magic 1 on the timestamp type."""
 
-def scan(records: memoryview | None, most: int) -> RecordSet:
-    """The first `most` whole v2 batches of a `records` field, and why the scan ended early if it did.
 
-    A batch of magic 0 or 1 stands in the set by its magic and size alone.
+def scan(records: memoryview | None, most: int, *, to_the_end: bool = False) -> RecordSet:
+    """The first `most` whole batches of a `records` field, and why the scan ended early if it did.
+
+    `to_the_end`: look for a fault behind them, too, as brokers do where more than one batch is right.
     """
     if records is None:
         return RecordSet(is_null=True, batches=())
     batches: list[RecordBatch] = []
-    pos = 0
-    while len(batches) < most and len(records) - pos >= LOG_OVERHEAD:
-        length = _LENGTH.unpack_from(records, pos + 8)[0]
-        if length < SMALLEST_RECORD:
-            return RecordSet(False, tuple(batches), Fault.RECORD_SIZE_TOO_SMALL)
-        if len(records) - pos <= MAGIC_OFFSET:
+    for found in _walk(records):
+        if isinstance(found, tuple):
+            return RecordSet(False, tuple(batches), *found)
+        if len(batches) < most:
+            batches.append(found)
+        if len(batches) == most and not to_the_end:
             break
-        magic = records[pos + MAGIC_OFFSET]
-        if magic > 2:
-            return RecordSet(False, tuple(batches), Fault.INVALID_MAGIC)
-        size = LOG_OVERHEAD + length
-        if len(records) - pos < size:
-            break
-        if magic == 2 and size < HEADER_SIZE:
-            return RecordSet(False, tuple(batches), Fault.HEADER_CUT)
-        batches.append(_header(records[pos : pos + size], magic))
-        pos += size
     return RecordSet(False, tuple(batches))
 
 
-def _header(data: memoryview, magic: int) -> RecordBatch:
-    if magic < 2:
-        return RecordBatch(0, len(data), magic, 0, 0, 0, -1, -1, -1, -1, -1, 1, data)
-    base_offset, _, _, _, crc, attributes, last_delta, base_ts, max_ts, pid, epoch, sequence, count = (
-        _HEADER.unpack_from(data)
+def each_batch(records: memoryview) -> Iterator[RecordBatch]:
+    """All whole batches up to a fault or the end, one at a time: a set may hold millions."""
+    for found in _walk(records):
+        if isinstance(found, tuple):
+            return
+        yield found
+
+
+def _walk(records: memoryview) -> Generator[RecordBatch | tuple[Fault, int], None, None]:
+    pos = 0
+    while len(records) - pos >= LOG_OVERHEAD:
+        length = _LENGTH.unpack_from(records, pos + 8)[0]
+        if length < SMALLEST_RECORD:
+            yield Fault.RECORD_SIZE_TOO_SMALL, length
+            return
+        if len(records) - pos <= MAGIC_OFFSET:
+            return
+        magic = records[pos + MAGIC_OFFSET]
+        if magic > 2:
+            yield Fault.INVALID_MAGIC, magic - 256 if magic > 127 else magic
+            return
+        end = pos + LOG_OVERHEAD + length
+        if end > len(records):
+            return
+        yield _batch(records[pos:end]) if magic == 2 else as_batch(records[pos:end])
+        pos = end
+
+
+def _batch(data: memoryview) -> RecordBatch:
+    header = data if len(data) >= HEADER_SIZE else bytes(data).ljust(HEADER_SIZE, b"\x00")
+    base_offset, _, _, magic, crc, attributes, last_delta, base_ts, max_ts, pid, epoch, sequence, count = (
+        _HEADER.unpack_from(header)
     )
     return RecordBatch(
         base_offset,
@@ -70,4 +97,26 @@ def _header(data: memoryview, magic: int) -> RecordBatch:
         sequence,
         count,
         data,
+    )
+
+
+def as_batch(data: memoryview) -> RecordBatch:
+    """The message of magic 0 or 1 (or what claims to be one) in `data`, its header included."""
+    offset, _, crc, magic, attributes = _MESSAGE.unpack_from(data)
+    has_timestamp = magic > 0 and len(data) >= _MESSAGE.size + _TIMESTAMP.size
+    timestamp = _TIMESTAMP.unpack_from(data, _MESSAGE.size)[0] if has_timestamp else NO_TIMESTAMP
+    return RecordBatch(
+        base_offset=offset,
+        size_in_bytes=len(data),
+        magic=magic,
+        crc=crc,
+        attributes=attributes & (_MEANING_AT_1 if magic > 0 else _MEANING_AT_0),
+        last_offset_delta=0,
+        base_timestamp=timestamp,
+        max_timestamp=timestamp,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        records_count=1,
+        data=data,
     )

@@ -1,0 +1,70 @@
+"""Request frames for the broker, and its answers read back."""
+
+import struct
+from collections.abc import Sequence
+
+from tsproxy.model.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    TopicProduceData,
+)
+from tsproxy.wire import k00_produce
+from tsproxy.wire.headers import frame, response_body_start
+
+Sent = tuple[str, int, bytes | None]
+"""Topic, partition, records."""
+
+
+def request_frame(api_key: int, version: int, body: bytes, correlation_id: int = 0) -> bytes:
+    """A request of a version with header v1 (2 where `body` begins with the header's empty tags)."""
+    head = struct.pack(">hhi", api_key, version, correlation_id)
+    return frame(head + struct.pack(">h", 4) + b"test" + body)
+
+
+def produce_frame(
+    version: int, acks: int, sent: Sequence[Sent], transactional_id: str | None = None, number: int = 0
+) -> bytes:
+    """One ProduceRequest. Entries of one topic stand together, in their order."""
+    topics: dict[str, list[PartitionProduceData]] = {}
+    for topic, partition, records in sent:
+        data = None if records is None else memoryview(records)
+        topics.setdefault(topic, []).append(PartitionProduceData(partition, data))
+    request = ProduceRequest(
+        transactional_id,
+        acks,
+        30_000,
+        tuple(TopicProduceData(name, tuple(partitions)) for name, partitions in topics.items()),
+    )
+    header_tags = b"\x00" if version >= k00_produce.FLEXIBLE_FROM else b""
+    body = k00_produce.write_request(version, request)
+    return request_frame(0, version, header_tags + body, number & 0x7FFFFFFF)
+
+
+Answers = dict[tuple[str, int], PartitionProduceResponse]
+
+
+def read_answers(version: int, payload: bytes) -> Answers:
+    """The answer's partitions by (topic, index)."""
+    response = k00_produce.read_response(version, payload[response_body_start(0, version, payload) :])
+    found = {(t.name, p.index): p for t in response.topics for p in t.partitions}
+    assert len(found) == sum(len(t.partitions) for t in response.topics), "a partition answered twice"
+    return found
+
+
+def fetch_frame(topic: str, partition: int, offset: int, max_bytes: int = 8 << 20) -> bytes:
+    """Fetch v4 of one partition, which every broker from 0.11 to 4.x answers."""
+    name = topic.encode()
+    body = struct.pack(">iiiib", -1, 0, 0, max_bytes, 0) + struct.pack(">ih", 1, len(name)) + name
+    return request_frame(1, 4, body + struct.pack(">iiqi", 1, partition, offset, max_bytes))
+
+
+def read_fetched(payload: bytes) -> bytes:
+    """The records of a Fetch v4 answer with one partition."""
+    (name_bytes,) = struct.unpack_from(">h", payload, 12)
+    at = 14 + name_bytes + 4
+    _, error_code, _, _, aborted = struct.unpack_from(">ihqqi", payload, at)
+    assert error_code == 0, f"Fetch answered {error_code}"
+    at += struct.calcsize(">ihqqi") + 16 * max(aborted, 0)
+    (size,) = struct.unpack_from(">i", payload, at)
+    return payload[at + 4 : at + 4 + max(size, 0)]

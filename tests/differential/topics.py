@@ -1,0 +1,77 @@
+"""The topics that generated batches go to: one for each configuration that decides something.
+
+Every topic exists twice, with names of one length: the batch goes to one directly and to its twin
+through the proxy, so that offsets, producers' states and stored bytes can be compared.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tsproxy.model.kafka import LONG_MAX
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.runtime.topic_limits import topic_limits
+from tsproxy.testing.kafka_cluster import KafkaCluster
+
+PARTITIONS: Final = 3
+SMALL_BATCH_BYTES: Final = 700
+
+TYPE: Final = "message.timestamp.type"
+BEFORE: Final = "message.timestamp.before.max.ms"
+AFTER: Final = "message.timestamp.after.max.ms"
+DIFFERENCE: Final = "message.timestamp.difference.max.ms"
+CODEC: Final = "compression.type"
+COMPACT: Final = {"cleanup.policy": "compact"}
+
+HOUR: Final = str(3_600_000)
+DAY: Final = str(86_400_000)
+UNLIMITED: Final = str(LONG_MAX)
+
+CONFIGS: Final[dict[str, Mapping[str, str]]] = {
+    "unlimited": {BEFORE: UNLIMITED, AFTER: UNLIMITED},
+    "an-hour-ahead": {AFTER: HOUR},
+    "a-day-back": {BEFORE: DAY, AFTER: UNLIMITED},
+    "both": {BEFORE: DAY, AFTER: HOUR},
+    "nothing": {BEFORE: "0", AFTER: "0"},
+    "huge": {BEFORE: str(LONG_MAX - 1), AFTER: str(LONG_MAX - 1)},
+    "append-time": {TYPE: "LogAppendTime", BEFORE: HOUR, AFTER: HOUR},
+    "compacted": {BEFORE: DAY, AFTER: HOUR, **COMPACT},
+    "compacted-gzip": {BEFORE: DAY, AFTER: HOUR, CODEC: "gzip", **COMPACT},
+    "small": {BEFORE: DAY, AFTER: HOUR, "max.message.bytes": str(SMALL_BATCH_BYTES)},
+    "plain": {BEFORE: DAY, AFTER: HOUR, CODEC: "uncompressed"},
+    "lz4": {BEFORE: UNLIMITED, AFTER: HOUR, CODEC: "lz4"},
+    "append-time-zstd": {TYPE: "LogAppendTime", CODEC: "zstd"},
+}
+"""What each topic sets; the rest is the broker's default."""
+
+OLD_CONFIGS: Final[dict[str, Mapping[str, str]]] = {
+    "difference": {DIFFERENCE: HOUR},
+    "difference-and-after": {DIFFERENCE: HOUR, AFTER: DAY},
+}
+"""KIP-32's limit, which brokers from 4.0 on do not know."""
+
+KEEP: Final = {"retention.ms": "-1", "segment.ms": str(LONG_MAX)}
+"""Times of all centuries must neither be retired nor roll a segment each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One configuration with its two topics."""
+
+    config: str
+    direct: str
+    proxied: str
+    limits: TopicLimits
+
+
+async def create_topics(kafka: KafkaCluster, run: str) -> tuple[Topic, ...]:
+    """All topics, named after `run`; limits as the proxy reads them from the broker."""
+    configs = CONFIGS if kafka.version.startswith("4") else CONFIGS | OLD_CONFIGS
+    topics = []
+    for config, settings in configs.items():
+        direct, proxied = f"{run}.{config}.d", f"{run}.{config}.p"
+        for name in (direct, proxied):
+            await kafka.create_topic(name, PARTITIONS, config=KEEP | settings)
+        limits = topic_limits(await kafka.topic_config(direct))
+        topics.append(Topic(config, direct, proxied, limits))
+    return tuple(topics)

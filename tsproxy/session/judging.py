@@ -1,0 +1,160 @@
+"""The verdict on each partition of one ProduceRequest: `judge_all`.
+
+Here bytes meet rules: `wire` opens what `policy` judges, lazily, since what proves a batch innocent is
+far cheaper to read than what tells its culprits.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from tsproxy.model.kafka import Codec
+from tsproxy.model.produce import PartitionProduceData, ProduceRequest
+from tsproxy.model.records import BatchFacts, RecordBatch, RecordFacts, Records, RecordSet
+from tsproxy.model.verdict import Accept, Reject, TopicLimits, Verdict
+from tsproxy.model.view import Mode, SessionLimits, View
+from tsproxy.policy.case import Case, is_rebuilt
+from tsproxy.policy.judge import judge
+from tsproxy.policy.request_checks import ONE_BATCH_FROM
+from tsproxy.policy.whole_request import refuse_whole_request
+from tsproxy.wire import message_set, record_batch, record_set
+from tsproxy.wire.headers import RequestHeader
+
+_SCANNED: Final = 2
+"""From v3 on one batch is right; a second one is wrong, and more need not be found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One partition's records with their verdict, and what it was judged by."""
+
+    topic: str
+    partition: int
+    batch: BatchFacts
+    limits: TopicLimits | None
+    verdict: Verdict
+
+
+def judge_all(header: RequestHeader, request: ProduceRequest, view: View, now_ms: int) -> list[Judged]:
+    """The verdict on each partition, in the request's order.
+
+    A partition named twice has one verdict, the first rejection of its two: a broker answers it once,
+    and which of the two it then stored it does not tell.
+    """
+    entries = [
+        _Entry(header, request, topic.name, partition, view, now_ms)
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+    cases = [entry.case() for entry in entries]
+    verdicts: list[Verdict] = [judge(case) if view.mode is Mode.ENFORCE else Accept() for case in cases]
+    guilty: dict[tuple[str, int], Reject] = {}
+    for entry, verdict in zip(entries, verdicts, strict=True):
+        if isinstance(verdict, Reject):
+            guilty.setdefault((entry.topic, entry.partition.index), verdict)
+    whole = refuse_whole_request(cases) if guilty else None
+    return [
+        Judged(
+            entry.topic,
+            entry.partition.index,
+            _facts(entry.partition.records, case),
+            case.limits,
+            whole or guilty.get((entry.topic, entry.partition.index)) or verdict,
+        )
+        for entry, case, verdict in zip(entries, cases, verdicts, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One partition's entry in a request, and all that it is judged by."""
+
+    header: RequestHeader
+    request: ProduceRequest
+    topic: str
+    partition: PartitionProduceData
+    view: View
+    now_ms: int
+
+    def case(self) -> Case:
+        records = self.partition.records
+        found = record_set.scan(records, _SCANNED, to_the_end=self._may_be_many)
+        return self._case_of(found)
+
+    @property
+    def _may_be_many(self) -> bool:
+        return self.header.api_version < ONE_BATCH_FROM
+
+    def _case_of(self, found: RecordSet, later_batch: RecordBatch | None = None) -> Case:
+        batch = later_batch or (found.batches[0] if found.batches else None)
+        opened = _Opened(batch, self.view.topics.get(self.topic), self.view.limits)
+
+        def following() -> Iterator[Case]:
+            if self._may_be_many and self.partition.records is not None:
+                for later in islice(record_set.each_batch(self.partition.records), 1, None):
+                    yield self._case_of(found, later)
+
+        return Case(
+            api_version=self.header.api_version,
+            acks=self.request.acks,
+            has_transactional_id=self.request.transactional_id is not None,
+            topic_partition=f"{self.topic}-{self.partition.index}",
+            record_set=found,
+            facts=opened.facts(),
+            limits=opened.limits,
+            now_ms=self.now_ms,
+            crc_is_valid=opened.crc_is_valid,
+            read_records=opened.records,
+            culprits_listed=self.view.limits.culprits_listed,
+            later_batch=later_batch,
+            following=following,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """One batch with the readers for its magic."""
+
+    batch: RecordBatch | None
+    limits: TopicLimits | None
+    bounds: SessionLimits
+
+    def facts(self) -> RecordFacts | None:
+        batch = self.batch
+        if batch is None:
+            return None
+        if batch.magic == 2:
+            return record_batch.read_facts(batch, self.bounds, is_rebuilt(batch, self.limits))
+        return message_set.read_facts(batch, self.bounds)
+
+    def records(self) -> Records:
+        assert self.batch is not None, "asked only for what was found"
+        if self.batch.magic == 2:
+            return record_batch.read_records(self.batch, self.bounds, is_rebuilt(self.batch, self.limits))
+        return message_set.read_messages(self.batch, self.bounds)
+
+    def crc_is_valid(self) -> bool:
+        assert self.batch is not None, "asked only for what was found"
+        if self.batch.magic == 2:
+            return record_batch.crc_is_valid(self.batch)
+        return message_set.crc_is_valid(self.batch)
+
+
+def _facts(data: memoryview | None, case: Case) -> BatchFacts:
+    """The facts of the partition's first batch, its records and times those of all batches."""
+    size = 0 if data is None else len(data)
+    if not case.record_set.batches:
+        return BatchFacts(2, Codec.NONE.name.lower(), size, 0, -1, -1, None, None)
+    batch = case.batch
+    facts = [one.facts for one in case.each_batch() if one.facts is not None]
+    return BatchFacts(
+        magic=batch.magic,
+        codec=batch.codec_name,
+        batch_bytes=size,
+        records=sum(one.records for one in facts),
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        min_timestamp_ms=min((one.lowest_ms for one in facts if one.lowest_ms is not None), default=None),
+        max_timestamp_ms=max((one.highest_ms for one in facts if one.highest_ms is not None), default=None),
+    )
