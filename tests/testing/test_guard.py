@@ -13,6 +13,7 @@ from subprocess import DEVNULL, PIPE
 
 import pytest
 
+from tsproxy.testing.guard import start_guard
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 OWNER = """
@@ -43,6 +44,20 @@ async def until(fact: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not fact():  # noqa: ASYNC110 - no event of this loop tells what other processes do
             await asyncio.sleep(0.02)
+
+
+def test_the_end_of_a_guard_is_the_end_of_its_group_and_its_folder(tmp_path):
+    """Even of a process that asks to be spared, and would not miss the folder."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    guard = start_guard(folder)
+    stubborn = "trap '' TERM INT HUP; echo here; sleep 600"
+    member = subprocess.Popen(["sh", "-c", stubborn], stdout=PIPE, process_group=guard.pid)
+    assert member.stdout.readline() == b"here\n"
+    guard.communicate()
+    member.communicate()
+    assert member.returncode == -signal.SIGKILL
+    assert not folder.exists()
 
 
 @pytest.mark.broker

@@ -27,6 +27,7 @@ if [ -e "{broken}" ]; then
   {repair}
   echo ':: org.example#thing;1.0: not found'; exit 1
 fi
+sleep {takes_s}
 cp "$folder/ivy.xml" "$folder/thing-1.0.jar"
 """
 
@@ -40,16 +41,21 @@ class Machine:
         self._broken = folder / "broken"
         self._java = folder / "home" / "bin" / "java"
         self._java.parent.mkdir(parents=True)
-        self._install(repair=":")
+        self._install()
 
-    def _install(self, repair: str) -> None:
-        self._java.write_text(STAND_IN.format(log=self._log, broken=self._broken, repair=repair))
+    def _install(self, repair: str = ":", takes_s: float = 0) -> None:
+        text = STAND_IN.format(log=self._log, broken=self._broken, repair=repair, takes_s=takes_s)
+        self._java.write_text(text)
         self._java.chmod(0o755)
 
     def break_down(self, *, times: int | None = None) -> None:
         """The resolver fails: always, or once."""
         self._broken.touch()
         self._install(repair=f'rm "{self._broken}"' if times == 1 else ":")
+
+    def slow_down(self) -> None:
+        """Long enough for everybody to ask before the first has an answer."""
+        self._install(takes_s=0.5)
 
     @property
     def runs(self) -> list[str]:
@@ -89,6 +95,7 @@ def test_another_pinned_list_gets_a_folder_of_its_own_and_leaves_the_old_one_alo
 
 
 def test_two_processes_that_ask_at_once_fetch_once(machine):
+    machine.slow_down()
     ask = (
         "from tsproxy.testing.jars import Dependency, fetch_jars\n"
         "print(fetch_jars('things-1', [Dependency('org.example', 'thing', '1.0')]))"

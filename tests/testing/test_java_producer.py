@@ -66,10 +66,10 @@ async def test_a_record_out_of_bounds_is_refused_in_the_brokers_words_and_takes_
     assert f"Timestamp {now * 1000} of message with offset 1 is out of range." in bad.message
 
 
-async def test_java_refuses_a_negative_timestamp_by_itself_and_goes_on(kafka, topic):
+async def test_java_refuses_a_negative_timestamp_by_itself_and_sends_the_rest(kafka, topic):
     await kafka.create_topic(topic)
     async with producer(kafka) as java:
-        refused, sent = await java.send_all([JavaRecord(topic, timestamp_ms=-1), JavaRecord(topic, b"")])
+        sent, refused = await java.send_all([JavaRecord(topic, b""), JavaRecord(topic, timestamp_ms=-1)])
     assert refused == Refused(
         "IllegalArgumentException",
         "Invalid timestamp: -1. Timestamp should always be non-negative or null.",

@@ -95,6 +95,9 @@ async def test_a_broker_comes_back_with_its_port_and_its_records(version):
         await kafka.stop_node(7)
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port))
+        kafka.node(7).start()
+        assert not kafka.node(7).is_up(), "its log still says that it started, the time before"
+        await kafka.kill_node(7)
         await kafka.start_node(7)
         await send(kafka, "orders", [b"two"])
         await kafka.kill_node(7)
