@@ -124,7 +124,8 @@ async def test_a_refused_record_keeps_its_transaction_from_committing(kafka, top
         assert refused.exception == "InvalidTimestampException"
         with pytest.raises(JavaProducerError) as failure:
             await java.commit()
-        assert failure.value.exception == "KafkaException"
+        # The cause itself, or that there is one: it depends on which of Java's threads comes first.
+        assert failure.value.exception in {"InvalidTimestampException", "KafkaException"}
         await java.abort()
 
 

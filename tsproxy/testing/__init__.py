@@ -10,8 +10,10 @@ jars); TLS also needs `cryptography`.
     java             finds Java, or says in one sentence what to install
     jars             fetches jars once, into the user's cache
     kafka_cluster    one to three real brokers, any listener security, always stopped
+    client_options   how aiokafka, librdkafka and Java clients reach it, or a proxy before it
     java_producer    Kafka's own Java producer, record by record, with its answers
-    certificates     PEM files made for the occasion
+    certificates     an authority and PEM files made for the occasion
+    ports            free ports
 
 This module imports nothing, so that `python -m tsproxy.testing.java` runs on a bare machine.
 
