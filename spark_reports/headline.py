@@ -1,0 +1,82 @@
+"""The report in a sentence, and the few that follow it: made from the numbers, nothing else."""
+
+from collections.abc import Sequence
+
+from spark_reports import words
+from spark_reports.shape import Producer, ReasonRow, Totals
+from tsproxy.model.verdict import UnitGuess
+
+_DOMINANT = 0.5
+"""From half of all refusals on, one producer is news by itself."""
+
+
+def headline(totals: Totals, producers: Sequence[Producer]) -> str:
+    """One sentence: what matters most today."""
+    judged, refused = totals["records_judged"], refused_records(totals)
+    if judged == 0:
+        return "No records came through the proxy."
+    if refused == 0:
+        return f"All {words.many(judged, 'record')} were let through."
+    worst = producers[0] if producers else None
+    mistaken = totals["producers_with_unit_mistakes"]
+    if mistaken:
+        sends = (
+            f"{words.many(mistaken, 'producer')} {'sends' if mistaken == 1 else 'send'} the wrong time unit"
+        )
+        return f"{sends}; {words.share(refused, judged)} of {words.many(judged, 'record')} were refused."
+    if worst is not None and worst["refused_records"] >= _DOMINANT * refused:
+        return (
+            f"{words.client(worst['client_id'])} causes {words.share(worst['refused_records'], refused)} "
+            f"of {words.many(refused, 'refused record')}."
+        )
+    affected = words.many(totals["producers_affected"], "producer")
+    return f"{words.share(refused, judged)} of {words.many(judged, 'record')} were refused, from {affected}."
+
+
+def details(totals: Totals, producers: Sequence[Producer], reasons: Sequence[ReasonRow]) -> list[str]:
+    """Up to three sentences: the worst producer, the collateral, what was sent again."""
+    sentences = [
+        _worst_producer(totals, producers),
+        _collateral(totals),
+        _sent_again(totals),
+        _broker_only(reasons),
+    ]
+    return [sentence for sentence in sentences if sentence][:3]
+
+
+def refused_records(totals: Totals) -> int:
+    """Records refused for good, whoever refused them."""
+    return totals["records_rejected"] + totals["records_broker_rejected"]
+
+
+def _worst_producer(totals: Totals, producers: Sequence[Producer]) -> str:
+    if not producers or not producers[0]["reasons"]:
+        return ""
+    worst, reason = producers[0], producers[0]["reasons"][0]
+    part = words.share(worst["refused_records"], refused_records(totals))
+    name = words.client(worst["client_id"])
+    said = f"{name} accounts for {part} of the refused records"
+    is_unit = reason["unit_guess"] is not None and reason["unit_guess"] != UnitGuess.ZERO
+    return f"{said}: its {reason['cause']} ({reason['fix']})." if is_unit else f"{said}: {reason['cause']}."
+
+
+def _collateral(totals: Totals) -> str:
+    innocent, bad = totals["collateral_records"], totals["bad_records"]
+    if innocent <= bad:
+        return ""
+    return (
+        f"{words.many(innocent, 'good record')} fell with {words.count(bad)} bad ones, "
+        "because Kafka refuses whole batches: smaller batches would save most of them."
+    )
+
+
+def _sent_again(totals: Totals) -> str:
+    again = totals["records_broker_rejected_retried"]
+    if not again:
+        return ""
+    return f"{words.many(again, 'record')} met a temporary error and were sent again by their producers."
+
+
+def _broker_only(reasons: Sequence[ReasonRow]) -> str:
+    missed = sum(r["records"] for r in reasons if r["verdict"] == "broker_rejected" and r["is_final"])
+    return f"The broker itself refused {words.many(missed, 'record')}." if missed else ""

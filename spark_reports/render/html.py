@@ -1,0 +1,106 @@
+"""report.html: one file that opens anywhere, with no network, no script and at most 300 KB.
+
+Tables are as long as the file allows; what was left out is counted beneath them and stands in report.json.
+"""
+
+from datetime import date
+from importlib import resources
+from typing import Final
+
+from spark_reports.render import lists, overview, plots, producers
+from spark_reports.render.markup import Markup, element, join, raw
+from spark_reports.shape import Report
+
+MAX_BYTES: Final = 300_000
+_ROWS: Final = (10_000, 1_000, 200, 100, 50, 25, 10, 3, 1)
+
+_GLOSSARY: Final = (
+    ("accepted", "the broker took the batch and said so"),
+    ("rejected by tsproxy", "the batch broke its topic's limits and reached no broker"),
+    ("rejected by the broker", "the batch was forwarded, and the broker refused it for good"),
+    ("unconfirmed", "forwarded, but no answer will tell: acks=0, or the connection ended first"),
+    ("collateral", "good records refused because Kafka refuses whole batches"),
+    ("drift", "a record's timestamp minus the clock it was judged by; a record without a timestamp has none"),
+)
+
+
+def render(report: Report) -> str:
+    """The page. Where it would be too large, its tables are shortened until it is not."""
+    pages = (_page(report, rows) for rows in _ROWS)
+    page = next((page for page in pages if len(page.encode("utf-8")) <= MAX_BYTES), None)
+    return page if page is not None else _page(report, 0)
+
+
+def _page(report: Report, rows: int) -> str:
+    body = join(
+        _head(report),
+        element(
+            "main",
+            overview.balance(report),
+            overview.six_numbers(report),
+            _section("producers", "Producers to talk to", producers.producers(report, rows)),
+            _section("drift", "How far timestamps were off", plots.drift(report)),
+            _section("hours", "Topics by hour", plots.hours(report)),
+            _section("reasons", "Why records were refused", lists.reasons(report)),
+            _section("topics", "Topics and their limits", lists.topics(report, rows)),
+            _section("log", "The log behind this report", lists.log_quality(report)),
+        ),
+        _foot(report),
+    )
+    title = f"tsproxy {_days(report)}: {report['headline']}"
+    style = resources.files("spark_reports.render").joinpath("report.css").read_text(encoding="utf-8")
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        element("style", raw(style)),
+    )
+    return f"<!doctype html>\n{element('html', head, element('body', body), lang='en')}\n"
+
+
+def _section(name: str, title: str, content: Markup) -> Markup:
+    return element("section", element("h2", title, id=name), content, aria_labelledby=name)
+
+
+def _head(report: Report) -> Markup:
+    log = report["log"]
+    unfinished = (
+        None if report["is_over"] else element("p", "The day is not over: numbers so far.", class_="soft")
+    )
+    return element(
+        "header",
+        element("p", element("b", "tsproxy"), f" daily report · {_days(report)} · UTC", class_="kicker"),
+        element("h1", report["headline"]),
+        element("ul", *[element("li", sentence) for sentence in report["details"]])
+        if report["details"]
+        else None,
+        unfinished,
+        element(
+            "p",
+            element("span", "✓" if log["is_complete"] else "!", aria_hidden="true"),
+            " ",
+            log["sentence"],
+            class_=f"proof {'complete' if log['is_complete'] else 'incomplete'}",
+        ),
+    )
+
+
+def _days(report: Report) -> str:
+    first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))
+    said = f"{first:%A}, {first.day} {first:%B %Y}"
+    return said if first == last else f"{said} to {last.day} {last:%B %Y}"
+
+
+def _foot(report: Report) -> Markup:
+    made = report["generated_ts"]
+    return element(
+        "footer",
+        element(
+            "details",
+            element("summary", "Words used here"),
+            element("dl", *[join(element("dt", word), element("dd", said)) for word, said in _GLOSSARY]),
+        ),
+        element("p", f"Made {made[:10]} {made[11:16]} UTC. Exact numbers of everything shown: report.json."),
+    )

@@ -1,0 +1,122 @@
+"""The page's lists: reasons, topics with their limits, and what the log says of itself."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from spark_reports import words
+from spark_reports.render.markup import Content, Markup, element, join
+from spark_reports.render.tables import table, tag
+from spark_reports.shape import Limits, ReasonRow, Report, Topic
+
+_REASON_HEADS: Final = (
+    ("Reason", None),
+    ("Cause", None),
+    ("Producers", "num"),
+    ("Batches", "num"),
+    ("Records", "num"),
+    ("At fault", "num"),
+    ("Collateral", "num"),
+)
+_TOPIC_HEADS: Final = (
+    ("Topic", None),
+    ("May be old / ahead", None),
+    ("Drift seen", None),
+    ("Judged", "num"),
+    ("Accepted", "num"),
+    ("By tsproxy", "num"),
+    ("By the broker", "num"),
+    ("Unconfirmed", "num"),
+)
+
+
+def reasons(report: Report) -> Markup:
+    """Why batches did not simply pass: refusals, and below them what was sent again."""
+    if not report["reasons"]:
+        return element("p", "Nothing was refused.", class_="none")
+    final = [row for row in report["reasons"] if row["is_final"]]
+    again = [row for row in report["reasons"] if not row["is_final"]]
+    return join(
+        table(_REASON_HEADS, [_reason_cells(row) for row in final], "reasons") if final else None,
+        element("h3", "Sent again by the producer") if again else None,
+        element(
+            "p",
+            "Temporary errors: the producer sends the same records again, so they are no loss.",
+            class_="soft",
+        )
+        if again
+        else None,
+        table(_REASON_HEADS, [_reason_cells(row) for row in again], "reasons") if again else None,
+    )
+
+
+def _reason_cells(row: ReasonRow) -> tuple[Content, ...]:
+    return (
+        tag(row["verdict"], row["reason"], row["error_code"]),
+        row["cause"],
+        words.count(row["producers"]),
+        words.count(row["batches"]),
+        words.count(row["records"]),
+        words.count(row["bad_records"]),
+        words.count(row["collateral_records"]),
+    )
+
+
+def topics(report: Report, rows: int) -> Markup:
+    """Every topic: limits in force, how its records ended, how far they drifted."""
+    shown = report["topics"][:rows]
+    now_ms = words.epoch_ms(f"{report['last_day']}T12:00:00.000+00:00")
+    limits: dict[str, list[Limits]] = {}
+    for limit in report["limits"]:
+        limits.setdefault(limit["topic"], []).append(limit)
+    cells = [_topic_cells(topic, limits.get(topic["topic"], []), now_ms) for topic in shown]
+    rest = report["topics"][rows:]
+    more = report["topics_omitted"]["count"] + len(rest)
+    records = report["topics_omitted"]["records"] + sum(t["records_judged"] for t in rest)
+    return join(
+        table(_TOPIC_HEADS, cells, "topics"),
+        element(
+            "p", f"And {words.many(more, 'more topic')} with {words.many(records, 'record')}.", class_="more"
+        )
+        if more
+        else None,
+    )
+
+
+def _topic_cells(topic: Topic, limits: Sequence[Limits], now_ms: int) -> tuple[Content, ...]:
+    return (
+        element("span", words.short(topic["topic"], 60), class_="name"),
+        join(*[element("div", text) for text in words.limits_words(limits)]),
+        words.drift_range(topic["drift_min_ms"], topic["drift_max_ms"], now_ms),
+        words.count(topic["records_judged"]),
+        words.count(topic["records_accepted"] + topic["records_repaired"]),
+        words.count(topic["records_rejected"]),
+        words.count(topic["records_broker_rejected"]),
+        words.count(topic["records_unconfirmed"]),
+    )
+
+
+def log_quality(report: Report) -> Markup:
+    """What the report stands on."""
+    log = report["log"]
+    problems = ", ".join(f"{words.count(n)} {name}" for name, n in sorted(log["quarantined_lines"].items()))
+    facts = (
+        ("Lines of the period", words.count(log["lines"])),
+        ("Lines lost", words.count(log["lost_lines"])),
+        ("Intervals", f"{words.count(log['intervals'])}, {words.count(log['missing_intervals'])} missing"),
+        ("Proxies, processes", f"{words.count(log['proxies'])}, {words.count(log['boots'])}"),
+        ("Fell silent without a goodbye", words.count(log["silent_boots"])),
+        ("Delivered twice, counted once", words.count(log["duplicate_lines"])),
+        ("Set aside, unusable", problems or "0"),
+        ("Dropped by the writer", words.count(log["lines_dropped"])),
+        ("Examples not written (all are counted)", words.count(log["decisions_suppressed"])),
+        ("Batches whose names were folded", words.count(log["batches_folded"])),
+        ("Files read", f"{words.count(log['files'])}, {words.count(log['open_files'])} still being written"),
+    )
+    return join(
+        element(
+            "dl", *[element("div", element("dt", n), element("dd", v)) for n, v in facts], class_="facts"
+        ),
+        element("ul", *[element("li", element("code", words.short(e))) for e in log["quarantined_examples"]])
+        if log["quarantined_examples"]
+        else None,
+    )

@@ -1,0 +1,133 @@
+"""report.md: the same report for tickets, wikis and chat. GitHub's tables; text from the log escaped."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from spark_reports import words
+from spark_reports.render.balance import parts_of
+from spark_reports.shape import Limits, Producer, ReasonRow, Report, Topic
+
+_ROWS: Final = 25
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is: no link, no markup, no end of a table's cell.
+
+    `&` and `<` become entities, because HTML inside Markdown is HTML.
+    """
+    entities = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
+    written = _SPECIAL.sub(lambda found: entities.get(found[1], f"\\{found[1]}"), text)
+    # An address in plain text is made a link by most renderers; a client's id must not become one.
+    return written.replace("://", ":&#8203;//").replace("www.", "www&#8203;.").replace("@", "&#64;")
+
+
+def render(report: Report) -> str:
+    """The page's facts in Markdown."""
+    days = report["first_day"] + (
+        "" if report["first_day"] == report["last_day"] else f" to {report['last_day']}"
+    )
+    parts = [
+        f"# tsproxy daily report, {days} (UTC)",
+        f"**{escape(report['headline'])}**",
+        "\n".join(f"* {escape(sentence)}" for sentence in report["details"]),
+        escape(report["log"]["sentence"]),
+        "" if report["is_over"] else "The day is not over: numbers so far.",
+        _balance(report),
+        "## Producers to talk to",
+        _producers(report),
+        "## Why records were refused",
+        _reasons([row for row in report["reasons"] if row["is_final"]]) or "Nothing was refused.",
+        _sent_again(report),
+        "## Topics and their limits",
+        _topics(report),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _balance(report: Report) -> str:
+    judged = report["totals"]["records_judged"]
+    rows = [
+        ("records judged", words.count(judged), ""),
+        *(
+            (said, words.count(records), words.share(records, judged))
+            for records, said, _ in parts_of(report["totals"])
+        ),
+    ]
+    return _table(("", "records", "share"), rows)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _producers(report: Report) -> str:
+    if not report["producers"]:
+        return "No producer had a record refused."
+    shown = report["producers"][:_ROWS]
+    heads = ("producer", "why, and what to do", "refused records", "of its own", "drift", "topics")
+    table = _table(heads, [_producer_row(producer) for producer in shown])
+    more = report["producers_omitted"]["count"] + len(report["producers"]) - len(shown)
+    return table + (f"\n\nAnd {words.many(more, 'more producer')}." if more else "")
+
+
+def _producer_row(producer: Producer) -> tuple[str, ...]:
+    now_ms = words.epoch_ms(producer["last_ts"])
+    principal = f" ({escape(words.short(producer['principal'], 60))})" if producer["principal"] else ""
+    why = dict.fromkeys(f"{reason['cause']}: {reason['fix']}" for reason in producer["reasons"][:3])
+    drifts = dict.fromkeys(
+        words.drift_range(r["drift_min_ms"], r["drift_max_ms"], now_ms) for r in producer["reasons"][:3]
+    )
+    return (
+        f"**{escape(words.short(words.client(producer['client_id']), 80))}**{principal}",
+        escape("; ".join(why)),
+        words.count(producer["refused_records"]),
+        words.share(producer["refused_records"], producer["records"]),
+        "; ".join(drifts),
+        escape(", ".join(words.short(topic["topic"], 60) for topic in producer["topics"])),
+    )
+
+
+def _reasons(rows: Sequence[ReasonRow]) -> str:
+    heads = ("by", "cause", "error", "producers", "batches", "records", "at fault", "collateral")
+    lines = [
+        (
+            words.VERDICT_WORDS.get(row["verdict"], row["verdict"]),
+            escape(row["cause"]),
+            escape(words.error_name(row["error_code"])),
+            *(words.count(n) for n in (row["producers"], row["batches"], row["records"], row["bad_records"])),
+            words.count(row["collateral_records"]),
+        )
+        for row in rows
+    ]
+    return _table(heads, lines) if lines else ""
+
+
+def _sent_again(report: Report) -> str:
+    again = [row for row in report["reasons"] if not row["is_final"]]
+    return f"### Sent again by the producer\n\n{_reasons(again)}" if again else ""
+
+
+def _topics(report: Report) -> str:
+    limits: dict[str, list[Limits]] = {}
+    for limit in report["limits"]:
+        limits.setdefault(limit["topic"], []).append(limit)
+    heads = ("topic", "may be old / ahead", "judged", "accepted", "tsproxy", "broker", "unconfirmed")
+    shown = report["topics"][:_ROWS]
+    more = report["topics_omitted"]["count"] + len(report["topics"]) - len(shown)
+    table = _table(heads, [_topic_row(topic, limits.get(topic["topic"], [])) for topic in shown])
+    return table + (f"\n\nAnd {words.many(more, 'more topic')}." if more else "")
+
+
+def _topic_row(topic: Topic, limits: Sequence[Limits]) -> tuple[str, ...]:
+    return (
+        escape(words.short(topic["topic"], 80)),
+        ", ".join(words.limits_words(limits)),
+        words.count(topic["records_judged"]),
+        words.count(topic["records_accepted"] + topic["records_repaired"]),
+        words.count(topic["records_rejected"]),
+        words.count(topic["records_broker_rejected"]),
+        words.count(topic["records_unconfirmed"]),
+    )

@@ -1,0 +1,86 @@
+"""The top of the page: the balance of all records, and six numbers."""
+
+from spark_reports import words
+from spark_reports.headline import refused_records
+from spark_reports.render.balance import parts_of
+from spark_reports.render.markup import Markup, element
+from spark_reports.shape import Report
+
+
+def balance(report: Report) -> Markup:
+    """What was judged is the sum of how it ended: a bar, and the sum in words."""
+    totals = report["totals"]
+    parts = parts_of(totals)
+    judged = totals["records_judged"]
+    bar = [
+        element("span", class_=kind, style=f"flex-grow:{records / judged:.5f}")
+        for records, _, kind in parts
+        if records
+    ]
+    legend = [
+        element(
+            "li",
+            element("i", class_=kind),
+            element("b", words.count(records)),
+            f" {said} ",
+            element("span", words.share(records, judged), class_="soft"),
+        )
+        for records, said, kind in parts
+    ]
+    again = totals["records_broker_rejected_retried"] + totals["records_rejected_retried"]
+    again += totals["records_unconfirmed_retried"]
+    return element(
+        "section",
+        element("p", element("b", words.count(judged)), " records judged =", class_="judged"),
+        element("div", *bar, class_="bar", role="presentation"),
+        element("ul", *legend, class_="legend"),
+        element(
+            "p",
+            f"Not among them: {words.many(again, 'record')} that producers sent again by themselves "
+            "after a temporary error.",
+            class_="soft",
+        )
+        if again
+        else None,
+        class_="balance",
+        aria_label="How the records ended",
+    )
+
+
+def six_numbers(report: Report) -> Markup:
+    """The day in six numbers, each with what it is a part of."""
+    totals = report["totals"]
+    refused = refused_records(totals)
+    numbers: tuple[tuple[int, str, str], ...] = (
+        (
+            totals["records_judged"],
+            "records judged",
+            f"in {words.many(totals['batches_judged'], 'batch', 'batches')}",
+        ),
+        (refused, "records refused", words.share(refused, totals["records_judged"])),
+        (
+            totals["batches_refused"],
+            "batches refused",
+            words.share(totals["batches_refused"], totals["batches_judged"]),
+        ),
+        (totals["collateral_records"], "collateral records", "good ones in refused batches"),
+        (totals["producers_affected"], "producers affected", f"of {words.count(totals['producers'])}"),
+        (
+            totals["unit_mistake_records"],
+            "records in a wrong unit",
+            f"from {words.many(totals['producers_with_unit_mistakes'], 'producer')}",
+        ),
+    )
+    return element(
+        "dl",
+        *[
+            element(
+                "div",
+                element("dt", name),
+                element("dd", words.count(number)),
+                element("dd", note, class_="soft"),
+            )
+            for number, name, note in numbers
+        ],
+        class_="six",
+    )

@@ -1,0 +1,109 @@
+"""The page's two pictures: the butterfly of drifts, and topics by hour."""
+
+from collections.abc import Iterable, Sequence
+from math import log10
+from typing import Final
+
+from spark_reports import words
+from spark_reports.render import charts
+from spark_reports.render.charts import Mark
+from spark_reports.render.markup import Markup, element, join
+from spark_reports.shape import Report, TopicHours
+
+_CELLS: Final = 700
+"""Cells of the heat map: a longer period shows fewer topics."""
+
+
+def drift(report: Report) -> Markup:
+    """The butterfly, with the limits in force and the places where unit mistakes land."""
+    if not report["drift"]:
+        return element("p", "No record carried a timestamp.", class_="none")
+    return join(
+        element(
+            "p",
+            element("span", element("i", class_="accepted"), "let through, upwards"),
+            element("span", element("i", class_="ours"), "refused, downwards"),
+            class_="legend soft",
+        ),
+        element(
+            "p",
+            "Each batch counts with all its records: on the left by the record farthest behind the clock, on "
+            "the right by the one farthest ahead; a refused one only on the side it was refused for.",
+            class_="soft note",
+        ),
+        charts.both(report["drift"], marks(report)),
+    )
+
+
+def marks(report: Report) -> list[Mark]:
+    """Limits in force (at most three a side, the commonest first) and the unit mistakes' places."""
+    now_ms = words.epoch_ms(f"{report['last_day']}T12:00:00.000+00:00")
+    after = _commonest(limit["after_max_ms"] for limit in report["limits"])
+    before = _commonest(limit["before_max_ms"] for limit in report["limits"])
+    return [
+        *[Mark(limit, f"after {words.duration(limit)}", "limit") for limit in after],
+        *[Mark(-limit, f"before {words.duration(limit)}", "limit") for limit in before],
+        Mark(now_ms // 1000 - now_ms, "seconds", "unit"),
+        Mark(now_ms * 1000 - now_ms, "microseconds", "unit"),
+        Mark(now_ms * 1_000_000 - now_ms, "nanoseconds", "unit"),
+    ]
+
+
+def _commonest(limits: Iterable[int | None], count: int = 3) -> list[int]:
+    known = [limit for limit in limits if limit is not None and limit > 0]
+    return sorted(set(known), key=lambda limit: (-known.count(limit), limit))[:count]
+
+
+def hours(report: Report) -> Markup:
+    """Topic by hour: how much was refused, and where there was traffic at all."""
+    names = report["hours"]
+    shown = report["topic_hours"][: max(1, _CELLS // len(names) - 1)]
+    rows = [("all topics", report["all_topics"]), *((row["topic"], row) for row in shown)]
+    most = max([1, *(n for _, row in rows for n in row["refused_records"])])
+    is_one_day = report["first_day"] == report["last_day"]
+    heads = [
+        element("th", name[11:13] if is_one_day else name[8:13].replace("T", " "), scope="col")
+        for name in names
+    ]
+    return join(
+        element(
+            "p",
+            element("span", element("i", class_="ours"), "records refused, stronger is more (logarithmic)"),
+            element("span", element("i", class_="traffic"), "traffic, nothing refused"),
+            class_="legend soft",
+        ),
+        element(
+            "div",
+            element(
+                "table",
+                element("thead", element("tr", element("td"), *heads)),
+                element("tbody", *[_heat_row(name, row, names, most) for name, row in rows]),
+                class_="heat",
+                style=f"--n:{len(names)}",
+            ),
+            class_="scroll",
+            tabindex="0",
+            role="region",
+            aria_label="Records by topic and hour",
+        ),
+    )
+
+
+def _heat_row(name: str, row: TopicHours, names: Sequence[str], most: int) -> Markup:
+    cells = []
+    for hour, records, refused in zip(names, row["records"], row["refused_records"], strict=True):
+        if not records and not refused:
+            cells.append(element("td"))
+            continue
+        said = f"{hour[11:13]}:00 {words.count(refused)} of {words.count(records)} refused"
+        strength = log10(1 + refused) / log10(1 + most)
+        cells.append(
+            element(
+                "td",
+                element("span", words.short_count(refused), class_="unseen"),
+                title=said,
+                class_="hot" if refused else "traffic",
+                style=f"--s:{max(0.12, strength):.2f}" if refused else None,
+            )
+        )
+    return element("tr", element("th", words.short(name, 40), scope="row"), *cells)

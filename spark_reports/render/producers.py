@@ -1,0 +1,169 @@
+"""The producer table, the heart of the page: who, why, what to do, how much, since when."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from spark_reports import words
+from spark_reports.render.charts import sparkline
+from spark_reports.render.markup import Markup, element, join
+from spark_reports.render.tables import table, tag
+from spark_reports.shape import ClientReason, Example, Producer, Report
+
+REASONS_SHOWN: Final = 4
+EXAMPLES_SHOWN: Final = 3
+_INDEXES_SHOWN: Final = 8
+
+_HEADS: Final = (
+    ("Producer", None),
+    ("Why, and what to do", None),
+    ("Refused records", "num"),
+    ("Drift", None),
+    ("Topics", None),
+    ("Hours (UTC)", None),
+)
+
+
+def producers(report: Report, rows: int) -> Markup:
+    """The section of the first `rows` producers."""
+    shown = report["producers"][:rows]
+    if not shown:
+        return element("p", "No producer had a record refused.", class_="none")
+    cells = [_row(producer, report["hours"]) for producer in shown]
+    return join(table(_HEADS, cells, "producers"), _omitted(report, len(shown)))
+
+
+def _omitted(report: Report, shown: int) -> Markup | None:
+    rest = report["producers"][shown:]
+    more = report["producers_omitted"]["count"] + len(rest)
+    if not more:
+        return None
+    refused = report["producers_omitted"]["refused_records"] + sum(p["refused_records"] for p in rest)
+    return element(
+        "p",
+        f"And {words.many(more, 'more producer')} with {words.many(refused, 'refused record')}.",
+        class_="more",
+    )
+
+
+def _row(producer: Producer, hours: Sequence[str]) -> tuple[Markup, ...]:
+    return (
+        _who(producer),
+        _why(producer),
+        _how_much(producer),
+        _drifts(producer),
+        _topics(producer),
+        _when(producer, hours),
+    )
+
+
+def _who(producer: Producer) -> Markup:
+    principal = producer["principal"]
+    return join(
+        element("strong", words.short(words.client(producer["client_id"])), class_="client"),
+        element("div", words.short(principal), class_="soft") if principal else None,
+        *[element("div", words.short(name), class_="soft") for name in producer["client_software"][:2]],
+    )
+
+
+def _why(producer: Producer) -> Markup:
+    reasons = producer["reasons"]
+    more = len(reasons) - REASONS_SHOWN
+    return join(
+        *[_reason(reason, len(reasons) > 1) for reason in reasons[:REASONS_SHOWN]],
+        element("div", f"and {words.many(more, 'more reason')}", class_="soft") if more > 0 else None,
+        _evidence(producer),
+    )
+
+
+def _reason(reason: ClientReason, has_others: bool) -> Markup:
+    return element(
+        "div",
+        tag(reason["verdict"], reason["reason"], reason["error_code"]),
+        " ",
+        element("b", f"{reason['cause'][:1].upper()}{reason['cause'][1:]}:"),
+        " ",
+        reason["fix"] + ".",
+        element("span", f" {words.many(reason['records'], 'record')}.", class_="soft")
+        if has_others
+        else None,
+        class_="reason",
+    )
+
+
+def _evidence(producer: Producer) -> Markup | None:
+    examples = producer["examples"][:EXAMPLES_SHOWN]
+    addresses = producer["addresses"]
+    if not examples and not addresses:
+        return None
+    seen = f"{_clock(producer['first_ts'])} to {_clock(producer['last_ts'])} UTC"
+    return element(
+        "details",
+        element("summary", "Evidence"),
+        element("p", f"Refused from {seen}, from {', '.join(addresses) or 'an unknown address'}."),
+        element("ul", *[_example(example) for example in examples]) if examples else None,
+    )
+
+
+def _example(example: Example) -> Markup:
+    indexes = ", ".join(map(str, example["bad_index"][:_INDEXES_SHOWN]))
+    more = ", …" if example["bad_records"] > min(len(example["bad_index"]), _INDEXES_SHOWN) else ""
+    time = example["bad_ts"][0] if example["bad_ts"] else None
+    read_as = (
+        f", which reads as {words.instant_words(example['read_as_ts'])}" if example["read_as_ts"] else ""
+    )
+    where = f"{words.short(example['topic'], 80)}-{example['partition']}"
+    message = example["error_message"]
+    part = f"{example['bad_records']} of {words.many(example['records'], 'record')}"
+    return element(
+        "li",
+        f"{_clock(example['ts'], True)} {where}: {part}",
+        f" (index {indexes}{more})" if indexes else None,
+        join("; first timestamp ", element("code", str(time)), read_as) if time is not None else None,
+        ". ",
+        element("span", words.short(message), class_="soft") if message else None,
+    )
+
+
+def _how_much(producer: Producer) -> Markup:
+    own = words.share(producer["refused_records"], producer["records"])
+    percent = 100 * producer["refused_records"] / max(1, producer["records"])
+    innocent = producer["collateral_records"]
+    return join(
+        element("strong", words.count(producer["refused_records"]), class_="big"),
+        element("div", element("span", style=f"width:{percent:.1f}%"), class_="meter", role="presentation"),
+        element("div", f"{own} of its own", class_="soft"),
+        element("div", f"{words.count(innocent)} collateral", class_="soft") if innocent else None,
+    )
+
+
+def _drifts(producer: Producer) -> Markup:
+    now_ms = words.epoch_ms(producer["last_ts"])
+    said = dict.fromkeys(
+        words.drift_range(r["drift_min_ms"], r["drift_max_ms"], now_ms)
+        for r in producer["reasons"][:REASONS_SHOWN]
+    )
+    return join(*[element("div", text) for text in said])
+
+
+def _topics(producer: Producer) -> Markup:
+    shown = producer["topics"][:3]
+    more = producer["topics_count"] - len(shown)
+    return join(
+        *[element("div", words.short(topic["topic"], 60), class_="name") for topic in shown],
+        element("div", f"and {words.count(more)} more", class_="soft") if more > 0 else None,
+    )
+
+
+def _when(producer: Producer, hours: Sequence[str]) -> Markup:
+    values = producer["hours"]
+    busiest = hours[values.index(max(values))] if values else ""
+    active = sum(1 for value in values if value)
+    label = f"Refused records by hour: {active} of {len(values)} hours, most at {busiest[11:13]}:00"
+    return join(
+        sparkline(values, label),
+        element("div", f"last {_clock(producer['last_ts'])}", class_="soft"),
+    )
+
+
+def _clock(instant: str, has_seconds: bool = False) -> str:
+    return instant[11:19] if has_seconds else instant[11:16]

@@ -1,0 +1,124 @@
+"""The report as a screenful of text, coloured where a terminal wants it.
+
+Everything from the log was made printable when it was written (`tsproxy.decisions.text`); it is made so
+again here, because a report.json may come from anywhere.
+"""
+
+from collections.abc import Sequence
+from textwrap import wrap
+from typing import Final
+
+from spark_reports import words
+from spark_reports.render.balance import parts_of
+from spark_reports.shape import Producer, Report
+from tsproxy.decisions.text import bounded
+
+_ROWS: Final = 10
+_BAR_CELLS: Final = 30
+_COLOURS: Final = {
+    "accepted": "32",
+    "repaired": "34",
+    "ours": "31",
+    "broker": "35",
+    "unconfirmed": "90",
+    "bold": "1",
+    "soft": "90",
+}
+
+
+class _Paint:
+    """Colours, or nothing at all."""
+
+    def __init__(self, has_colour: bool) -> None:
+        self._has_colour = has_colour
+
+    def __call__(self, text: str, colour: str) -> str:
+        return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if self._has_colour else text
+
+
+def render(report: Report, columns: int = 100, has_colour: bool = False) -> str:
+    """Text of at most `columns` a line where names allow; ends in a newline."""
+    paint = _Paint(has_colour)
+    width = max(60, min(columns, 140))
+    days = report["first_day"] + (
+        "" if report["first_day"] == report["last_day"] else f" to {report['last_day']}"
+    )
+    unfinished = "" if report["is_over"] else " · not over, numbers so far"
+    lines = [
+        paint(f"tsproxy daily report · {days} · UTC{unfinished}", "soft"),
+        "",
+        *(paint(line, "bold") for line in wrap(bounded(report["headline"], 1_000), width)),
+        *(line for text in report["details"] for line in wrap(bounded(text, 1_000), width)),
+        paint(report["log"]["sentence"], "accepted" if report["log"]["is_complete"] else "ours"),
+        "",
+        *_balance(report, paint),
+        "",
+        *_producers(report, paint, width),
+        *_sent_again(report),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _balance(report: Report, paint: _Paint) -> list[str]:
+    totals = report["totals"]
+    judged = totals["records_judged"]
+    digits = len(words.count(judged))
+    lines = [f"{words.count(judged)} records judged ="]
+    for records, said, kind in parts_of(totals):
+        cells = round(_BAR_CELLS * records / judged) if judged else 0
+        bar = paint("█" * max(cells, 1 if records else 0), kind)
+        part = words.share(records, judged)
+        lines.append(f"  {words.count(records):>{digits}}  {said:<23} {part:>7}  {bar}".rstrip())
+    refused, batches = words.count(totals["batches_refused"]), words.count(totals["batches_judged"])
+    bad, good = words.count(totals["bad_records"]), words.count(totals["collateral_records"])
+    lines.append(
+        f"Refused: {refused} of {batches} batches, {bad} records at fault, {good} good ones with them."
+    )
+    return lines
+
+
+def _producers(report: Report, paint: _Paint, width: int) -> list[str]:
+    shown = report["producers"][:_ROWS]
+    if not shown:
+        return ["No producer had a record refused."]
+    name_width = min(32, max(len(_name(producer)) for producer in shown))
+    lines = [
+        paint(f"{'producer':<{name_width}}  {'refused':>12}  {'of its own':>10}  why, and what to do", "soft")
+    ]
+    for producer in shown:
+        why = _why(producer)
+        first, *rest = wrap(why, max(24, width - name_width - 28)) or [""]
+        refused, own = words.count(producer["refused_records"]), _own(producer)
+        lines.append(
+            f"{paint(f'{_name(producer):<{name_width}}', 'bold')}  {refused:>12}  {own:>10}  {first}"
+        )
+        lines += [f"{'':<{name_width + 28}}{line}" for line in rest]
+    more = report["producers_omitted"]["count"] + len(report["producers"]) - len(shown)
+    return [*lines, f"and {words.many(more, 'more producer')}"] if more else lines
+
+
+def _name(producer: Producer) -> str:
+    return words.short(bounded(words.client(producer["client_id"])), 32)
+
+
+def _own(producer: Producer) -> str:
+    return words.share(producer["refused_records"], producer["records"])
+
+
+def _why(producer: Producer) -> str:
+    now_ms = words.epoch_ms(producer["last_ts"])
+    said = [
+        f"{reason['cause']}: {reason['fix']} "
+        f"[{words.drift_range(reason['drift_min_ms'], reason['drift_max_ms'], now_ms)}]"
+        for reason in producer["reasons"][:2]
+    ]
+    return "; ".join(dict.fromkeys(said))
+
+
+def _sent_again(report: Report) -> Sequence[str]:
+    again = report["totals"]["records_broker_rejected_retried"]
+    return (
+        ["", f"{words.many(again, 'record')} more met a temporary error and were sent again."]
+        if again
+        else []
+    )

@@ -1,0 +1,209 @@
+"""What report.json holds: version 1, small, and all that the renderers know.
+
+Numbers are exact ints, times `…_ts` are UTC instants, drifts and limits are in ms. `null` means: does not
+apply (a drift where no record carries a time, a limit that is unlimited). Within a version keys are only
+added. Counts named `records_…` count what was judged once; `…_retried` is what producers sent again by
+themselves after a retriable error, and is not part of `records_judged`:
+
+    records_judged = records_accepted + records_repaired + records_rejected
+                   + records_broker_rejected + records_unconfirmed
+"""
+
+from typing import Final, TypedDict
+
+SHAPE_VERSION: Final = 1
+
+
+class Counts(TypedDict):
+    """How records ended: of everything, or of one topic."""
+
+    records_judged: int
+    records_accepted: int
+    records_repaired: int
+    records_rejected: int
+    records_broker_rejected: int
+    records_unconfirmed: int
+    records_rejected_retried: int
+    records_broker_rejected_retried: int
+    records_unconfirmed_retried: int
+    bad_records: int
+    collateral_records: int
+    batches_judged: int
+    batches_refused: int
+
+
+class Totals(Counts):
+    """Counts of the whole period, and who is concerned. Unit mistakes are records at fault."""
+
+    producers: int
+    producers_affected: int
+    producers_with_unit_mistakes: int
+    unit_mistake_records: int
+
+
+class Topic(Counts):
+    """One topic; the drift range is that of all its records that carry a time."""
+
+    topic: str
+    drift_min_ms: int | None
+    drift_max_ms: int | None
+
+
+class Why(TypedDict):
+    """One reason for which batches did not simply pass, and its counts."""
+
+    verdict: str
+    reason: str | None
+    unit_guess: str | None
+    error_code: int
+    is_final: bool
+    cause: str
+    fix: str
+    batches: int
+    records: int
+    bad_records: int
+    collateral_records: int
+
+
+class ReasonRow(Why):
+    """A reason, over all producers."""
+
+    producers: int
+
+
+class ClientReason(Why):
+    """A reason of one producer, with the drift of the records at fault."""
+
+    drift_min_ms: int | None
+    drift_max_ms: int | None
+
+
+class Example(TypedDict):
+    """One refused batch: where its bad records stood and what time they carried."""
+
+    ts: str
+    topic: str
+    partition: int
+    client_address: str | None
+    error_message: str | None
+    records: int
+    bad_records: int
+    bad_index: list[int]
+    bad_ts: list[int]
+    read_as_ts: str | None
+    """The first bad timestamp, read in the unit that was guessed."""
+
+
+class TopicShare(TypedDict):
+    topic: str
+    refused_records: int
+
+
+class Producer(TypedDict):
+    """One client with refusals. `hours` are its refused records, aligned with Report.hours."""
+
+    client_id: str | None
+    principal: str | None
+    records: int
+    refused_records: int
+    refused_batches: int
+    bad_records: int
+    collateral_records: int
+    first_ts: str
+    last_ts: str
+    topics: list[TopicShare]
+    topics_count: int
+    addresses: list[str]
+    client_software: list[str]
+    reasons: list[ClientReason]
+    hours: list[int]
+    examples: list[Example]
+
+
+class Omitted(TypedDict):
+    """What a table left out."""
+
+    count: int
+    records: int
+    refused_records: int
+
+
+class DriftBucket(TypedDict):
+    """One bucket of `drift-v1`: magnitudes above `above_ms` up to `up_to_ms`; negative is behind."""
+
+    bucket: int
+    above_ms: int
+    up_to_ms: int
+    taken_records: int
+    taken_batches: int
+    refused_records: int
+    refused_batches: int
+
+
+class TopicHours(TypedDict):
+    """Records judged and refused, aligned with Report.hours."""
+
+    topic: str
+    records: list[int]
+    refused_records: list[int]
+
+
+class Limits(TypedDict):
+    """Limits a topic was seen to have, from `first_ts` on."""
+
+    topic: str
+    timestamp_type: str
+    before_max_ms: int | None
+    after_max_ms: int | None
+    first_ts: str
+
+
+class LogQuality(TypedDict):
+    """What the log says of itself; `sentence` stands at the head of every report."""
+
+    is_complete: bool
+    sentence: str
+    proxies: int
+    boots: int
+    lines: int
+    lost_lines: int
+    intervals: int
+    missing_intervals: int
+    silent_boots: int
+    duplicate_lines: int
+    quarantined_lines: dict[str, int]
+    """By problem (`spark_reports.read`), over all files read."""
+    quarantined_examples: list[str]
+    lines_dropped: int
+    decisions_suppressed: int
+    batches_folded: int
+    files: int
+    open_files: int
+
+
+class Report(TypedDict):
+    """The whole of report.json."""
+
+    report: str
+    version: int
+    generated_ts: str
+    first_day: str
+    last_day: str
+    is_over: bool
+    """False where the report was made before the period's end."""
+    headline: str
+    details: list[str]
+    log: LogQuality
+    totals: Totals
+    producers: list[Producer]
+    producers_omitted: Omitted
+    topics: list[Topic]
+    topics_omitted: Omitted
+    reasons: list[ReasonRow]
+    drift_hist: str
+    drift: list[DriftBucket]
+    hours: list[str]
+    """`2026-11-20T10`, every hour of the period."""
+    all_topics: TopicHours
+    topic_hours: list[TopicHours]
+    limits: list[Limits]

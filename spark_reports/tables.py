@@ -1,0 +1,101 @@
+"""Runs the transforms over a log and brings their small results to the driver.
+
+The only room that makes Spark work: everything before it is lazy, everything after it plain Python. What
+is collected is bounded by `top`, or by the number of topics, hours, reasons and boots.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+from spark_reports import checks, read, transforms
+from tsproxy.decisions.fields import EventName
+
+Rows = list[dict[str, Any]]
+
+TOPICS_PER_CLIENT = 5
+EXAMPLES_PER_REASON = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Results of the transforms of the same names, and of `checks.boots`; rows as dicts."""
+
+    summary: dict[str, Any]
+    totals: Rows
+    topics: Rows
+    hours: Rows
+    reasons: Rows
+    producers: Rows
+    client_reasons: Rows
+    client_topics: Rows
+    client_hours: Rows
+    client_addresses: Rows
+    examples: Rows
+    drift: Rows
+    limits: Rows
+    boots: list[Row]
+    problems: Rows
+    """Over all files read: `problem` (null for usable lines), `lines`, `duplicates`."""
+    problem_examples: Rows
+    files: list[str]
+
+
+def collect(spark: SparkSession, inputs: Sequence[str], first: date, last: date, top: int) -> Tables:
+    """Read the log and compute every table of the period.
+
+    Raises pyspark's AnalysisException where an input is not there.
+    """
+    everything = read.kept(read.lines(spark, inputs, first, last))
+    usable = read.of_period(read.usable(everything), first, last)
+    counters = read.of_event(usable, EventName.COUNTERS)
+    rolled = read.kept(transforms.rollup(counters))
+    worst = read.kept(transforms.worst(transforms.producers(rolled), top))
+    theirs = transforms.of_clients(rolled, worst)
+    decisions = read.of_event(usable, EventName.DECISION)
+    try:
+        return Tables(
+            summary=_rows(transforms.summary(rolled))[0],
+            totals=_rows(transforms.totals(rolled)),
+            topics=_rows(transforms.topics(rolled)),
+            hours=_rows(transforms.hours(rolled)),
+            reasons=_rows(transforms.reasons(rolled)),
+            producers=_rows(worst),
+            client_reasons=_rows(transforms.client_reasons(theirs)),
+            client_topics=_rows(transforms.client_topics(theirs, TOPICS_PER_CLIENT)),
+            client_hours=_rows(transforms.client_hours(theirs)),
+            client_addresses=_rows(transforms.of_clients(transforms.client_addresses(counters), worst)),
+            examples=_rows(transforms.of_clients(transforms.examples(decisions, EXAMPLES_PER_REASON), worst)),
+            drift=_rows(transforms.drift(counters)),
+            limits=_rows(transforms.limits(read.of_event(usable, EventName.LIFECYCLE))),
+            boots=checks.boots(read.identified(everything), first, last).collect(),
+            problems=_rows(_problems(everything)),
+            problem_examples=_rows(_problem_examples(everything)),
+            files=[row["file"] for row in everything.select("file").distinct().collect()],
+        )
+    finally:
+        for frame in (worst, rolled, everything):
+            frame.unpersist()
+
+
+def _rows(frame: DataFrame) -> Rows:
+    return [row.asDict(recursive=True) for row in frame.collect()]
+
+
+def _problems(everything: DataFrame) -> DataFrame:
+    return everything.groupBy("problem").agg(
+        F.sum("copies").alias("lines"), F.sum(F.col("copies") - 1).alias("duplicates")
+    )
+
+
+def _problem_examples(everything: DataFrame) -> DataFrame:
+    found = everything.where(F.col("problem").isNotNull())
+    return (
+        found.select("file", "problem", F.coalesce("raw", F.lit("")).alias("raw"))
+        .orderBy("file", "raw")
+        .limit(5)
+    )

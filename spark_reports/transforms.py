@@ -1,0 +1,233 @@
+"""From lines of the log to the tables of a report: pure functions, DataFrame in, DataFrame out.
+
+`rollup` adds up `counters` once, by hour and key; every table of totals comes from it, so the tables
+agree with each other by construction. `decision` lines give examples only.
+
+A *refusal* is a batch that tsproxy or the broker refused for good (`is_final`); what a producer sends
+again by itself is neither a refusal nor a further record, and stands in a column of its own.
+Topics and clients that the proxy folded together show as `(other)`.
+"""
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+from spark_reports.schema import KEY, SUMS
+from tsproxy.decisions.drift import EDGES, HISTOGRAM_NAME
+from tsproxy.decisions.fields import LifecycleKind
+from tsproxy.model.outcome import VerdictName
+from tsproxy.model.verdict import Reason
+
+FOLDED: Final = "(other)"
+CLIENT: Final = ("client_id", "principal")
+REASON: Final = ("verdict", "reason", "unit_guess", "error_code", "is_final")
+
+_REFUSING: Final = (VerdictName.REJECTED.value, VerdictName.BROKER_REJECTED.value)
+_ADDRESSES: Final = 8
+
+
+def is_refusal() -> Column:
+    """True for what was refused for good."""
+    return F.col("verdict").isin(*_REFUSING) & F.col("is_final")
+
+
+def is_judged() -> Column:
+    """True for what counts once: everything but repetitions."""
+    return F.col("is_final")
+
+
+def _sum_where(condition: Column, name: str) -> Column:
+    return F.sum(F.when(condition, F.col(name)).otherwise(0))
+
+
+def named(counters: DataFrame) -> DataFrame:
+    """Counters whose folded keys show as `(other)`, which no topic can be called."""
+    shown = [F.when(F.col("folded"), FOLDED).otherwise(F.col(n)).alias(n) for n in ("topic", "client_id")]
+    return counters.select(*[c for c in counters.columns if c not in ("topic", "client_id")], *shown)
+
+
+def rollup(counters: DataFrame) -> DataFrame:
+    """One row an hour and key: `hour`, KEY without `folded`, SUMS, `first_ts`, `last_ts`, drift range."""
+    keys = ["hour", *(name for name in KEY if name != "folded")]
+    return (
+        named(counters)
+        .groupBy(*keys)
+        .agg(*[F.sum(name).alias(name) for name in SUMS], *_extremes())
+        .select(*keys, *SUMS, "first_ts", "last_ts", "drift_min_ms", "drift_max_ms")
+    )
+
+
+def _extremes() -> list[Column]:
+    return [
+        F.min("first_ts").alias("first_ts"),
+        F.max("last_ts").alias("last_ts"),
+        F.min("drift_min_ms").alias("drift_min_ms"),
+        F.max("drift_max_ms").alias("drift_max_ms"),
+    ]
+
+
+def totals(rolled: DataFrame) -> DataFrame:
+    """One row for how batches ended: `verdict`, `is_final`, SUMS."""
+    return rolled.groupBy("verdict", "is_final").agg(*[F.sum(name).alias(name) for name in SUMS])
+
+
+def summary(rolled: DataFrame) -> DataFrame:
+    """One row: clients, clients with refusals, topics, and records whose unit is wrong."""
+    client = F.struct(*CLIENT)
+    is_unit_mistake = is_refusal() & F.col("unit_guess").isNotNull() & (F.col("unit_guess") != "zero")
+    return rolled.agg(
+        F.count_distinct(client).alias("producers"),
+        F.count_distinct(F.when(is_refusal(), client)).alias("producers_affected"),
+        F.count_distinct("topic").alias("topics"),
+        F.count_distinct(F.when(is_unit_mistake, client)).alias("producers_with_unit_mistakes"),
+        F.coalesce(_sum_where(is_unit_mistake, "bad_records"), F.lit(0)).alias("unit_mistake_records"),
+    )
+
+
+def topics(rolled: DataFrame) -> DataFrame:
+    """One row a topic and ending: `topic`, `verdict`, `is_final`, SUMS, drift range."""
+    return rolled.groupBy("topic", "verdict", "is_final").agg(
+        *[F.sum(name).alias(name) for name in SUMS], *_extremes()
+    )
+
+
+def hours(rolled: DataFrame) -> DataFrame:
+    """One row an hour and topic: `hour`, `topic`, `records` (judged), `refused_records`."""
+    return rolled.groupBy("hour", "topic").agg(
+        _sum_where(is_judged(), "records").alias("records"),
+        _sum_where(is_refusal(), "records").alias("refused_records"),
+    )
+
+
+def reasons(rolled: DataFrame) -> DataFrame:
+    """One row a reason: REASON, `batches`, `records`, `bad_records`, `collateral_records`, `producers`.
+
+    Refusals, repairs and what the producer sent again; nothing that was simply taken.
+    """
+    return (
+        rolled.where(F.col("verdict").isin(*_REFUSING, VerdictName.REPAIRED.value))
+        .groupBy(*REASON)
+        .agg(
+            *[F.sum(n).alias(n) for n in ("batches", "records", "bad_records", "collateral_records")],
+            F.count_distinct(F.struct(*CLIENT)).alias("producers"),
+        )
+    )
+
+
+def producers(rolled: DataFrame) -> DataFrame:
+    """One row a client with refusals: CLIENT, `records` (judged), what was refused, when."""
+    return (
+        rolled.groupBy(*CLIENT)
+        .agg(
+            _sum_where(is_judged(), "records").alias("records"),
+            _sum_where(is_refusal(), "batches").alias("refused_batches"),
+            _sum_where(is_refusal(), "records").alias("refused_records"),
+            _sum_where(is_refusal(), "bad_records").alias("bad_records"),
+            _sum_where(is_refusal(), "collateral_records").alias("collateral_records"),
+            F.min(F.when(is_refusal(), F.col("first_ts"))).alias("first_ts"),
+            F.max(F.when(is_refusal(), F.col("last_ts"))).alias("last_ts"),
+            F.count_distinct(F.when(is_refusal(), F.col("topic"))).alias("topics"),
+        )
+        .where(F.col("refused_batches") > 0)
+    )
+
+
+def worst(frame: DataFrame, count: int) -> DataFrame:
+    """The `count` producers with the most refused records, names deciding ties."""
+    order = [F.desc("refused_records"), *[F.asc_nulls_first(name) for name in CLIENT]]
+    return frame.orderBy(*order).limit(count)
+
+
+def of_clients(frame: DataFrame, clients: DataFrame) -> DataFrame:
+    """The rows of these clients; a null id equals a null id."""
+    left, right = frame.alias("l"), F.broadcast(clients.select(*CLIENT)).alias("r")
+    same = [F.col(f"l.{name}").eqNullSafe(F.col(f"r.{name}")) for name in CLIENT]
+    return left.join(right, on=same[0] & same[1], how="left_semi")
+
+
+def client_reasons(rolled: DataFrame) -> DataFrame:
+    """One row a client and reason of its refusals: CLIENT, REASON, counts, drift range."""
+    return (
+        rolled.where(is_refusal())
+        .groupBy(*CLIENT, *REASON)
+        .agg(
+            *[F.sum(n).alias(n) for n in ("batches", "records", "bad_records", "collateral_records")],
+            *_extremes(),
+        )
+    )
+
+
+def client_topics(rolled: DataFrame, count: int) -> DataFrame:
+    """The `count` topics of each client with the most refused records: CLIENT, `topic`, `refused_records`."""
+    sums = rolled.where(is_refusal()).groupBy(*CLIENT, "topic").agg(F.sum("records").alias("refused_records"))
+    return _first_per(sums, CLIENT, [F.desc("refused_records"), F.asc("topic")], count)
+
+
+def client_hours(rolled: DataFrame) -> DataFrame:
+    """One row a client and hour: CLIENT, `hour`, `refused_records`."""
+    return rolled.where(is_refusal()).groupBy(*CLIENT, "hour").agg(F.sum("records").alias("refused_records"))
+
+
+def client_addresses(counters: DataFrame) -> DataFrame:
+    """CLIENT and up to 8 `addresses` it was refused from."""
+    return (
+        named(counters)
+        .where(is_refusal())
+        .select(*CLIENT, F.explode("addresses").alias("address"))
+        .distinct()
+        .groupBy(*CLIENT)
+        .agg(F.slice(F.array_sort(F.collect_list("address")), 1, _ADDRESSES).alias("addresses"))
+    )
+
+
+def examples(decisions: DataFrame, count: int) -> DataFrame:
+    """The last `count` decisions of each client and reason."""
+    columns = ("topic", "partition", "ts", "client_address", "client_software", "error_message", "now_ms")
+    chosen = decisions.select(
+        *CLIENT, *REASON, *columns, "bad_index", "bad_ts", "records", "bad_records", "seq"
+    )
+    return _first_per(chosen, (*CLIENT, *REASON), [F.desc("ts"), F.desc("seq")], count)
+
+
+def _first_per(frame: DataFrame, keys: tuple[str, ...], order: list[Column], count: int) -> DataFrame:
+    window = Window.partitionBy(*keys).orderBy(*order)
+    return frame.withColumn("place", F.row_number().over(window)).where(F.col("place") <= count).drop("place")
+
+
+def drift(counters: DataFrame) -> DataFrame:
+    """One row a side, bucket and fate: `side` (ahead | behind), `bucket`, `refused`, `batches`, `records`.
+
+    A refused batch counts on the side it was refused for, or on both where that says nothing. Only
+    histograms of this version's edges, buckets that it has, and no repetitions.
+    """
+    known = counters.where((F.col("hist") == HISTOGRAM_NAME) & is_judged())
+    is_of_side = {
+        "ahead": ~F.col("reason").isin(Reason.TOO_OLD.value, Reason.NEGATIVE.value),
+        "behind": F.col("reason") != Reason.TOO_FAR_AHEAD.value,
+    }
+    sides = [
+        known.where(F.coalesce(is_of_side[side], F.lit(True))).select(
+            F.lit(side).alias("side"), is_refusal().alias("refused"), F.explode(side).alias("row")
+        )
+        for side in ("ahead", "behind")
+    ]
+    return (
+        sides[0]
+        .unionByName(sides[1])
+        .where(F.element_at("row", 1).between(-len(EDGES), len(EDGES)))
+        .groupBy("side", F.element_at("row", 1).alias("bucket"), "refused")
+        .agg(
+            F.sum(F.element_at("row", 2)).alias("batches"),
+            F.sum(F.element_at("row", 3)).alias("records"),
+        )
+    )
+
+
+def limits(lifecycle: DataFrame) -> DataFrame:
+    """One row a topic and set of limits seen: `topic`, type, bounds in ms (null: unlimited), `first_ts`."""
+    return (
+        lifecycle.where(F.col("kind") == LifecycleKind.LIMITS.value)
+        .groupBy("topic", "timestamp_type", "before_max_ms", "after_max_ms")
+        .agg(F.min("ts").alias("first_ts"))
+    )

@@ -1,0 +1,271 @@
+"""How a report says things: numbers, shares, durations, drifts, causes and what to do about them.
+
+Used for report.json's sentences and by every renderer, so that HTML, Markdown and terminal agree.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final
+
+from spark_reports.shape import Limits
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.outcome import VerdictName
+from tsproxy.model.verdict import Reason, UnitGuess
+
+_SECOND: Final = 1_000
+_MINUTE: Final = 60 * _SECOND
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_YEAR: Final = 31_556_952_000
+"""The mean Gregorian year in ms."""
+
+_UNITS: Final = (("y", _YEAR), ("d", _DAY), ("h", _HOUR), ("min", _MINUTE), ("s", _SECOND), ("ms", 1))
+_FAR_YEARS: Final = 100
+_ALIKE: Final = 0.9
+"""Two drifts as near to each other as this are told as one, the farther."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A likely cause, and what its owner should do."""
+
+    cause: str
+    fix: str
+
+
+UNIT_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
+    {
+        UnitGuess.SECONDS: Advice("timestamps are in seconds", "multiply by 1,000"),
+        UnitGuess.MICROSECONDS: Advice("timestamps are in microseconds", "divide by 1,000"),
+        UnitGuess.NANOSECONDS: Advice("timestamps are in nanoseconds", "divide by 1,000,000"),
+        UnitGuess.TICKS_100NS: Advice(
+            "timestamps are 100 ns ticks (.NET, FILETIME)", "convert them to milliseconds since 1970"
+        ),
+        UnitGuess.ZERO: Advice(
+            "timestamps are 0: a time that was never set", "set the event's time, or send no timestamp"
+        ),
+    }
+)
+
+REASON_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
+    {
+        Reason.TOO_FAR_AHEAD: Advice(
+            "timestamps lie too far in the future", "check the producer's clock and how it makes event times"
+        ),
+        Reason.TOO_OLD: Advice(
+            "timestamps are older than the topic allows",
+            "a replay or backfill? raise the topic's message.timestamp.before.max.ms while it lasts",
+        ),
+        Reason.NEGATIVE: Advice("timestamps are before 1970", "check how the event time is computed"),
+        Reason.MISSING: Advice("records carry no timestamp", "set a timestamp on every record"),
+        Reason.BAD_RECORD: Advice("batches cannot be read", "update or replace the client library"),
+        Reason.TYPE_MISMATCH: Advice(
+            "batches claim log-append time, which only a broker may set", "send create-time batches"
+        ),
+        Reason.HEADER_MISMATCH: Advice(
+            "a batch's header and its records disagree about time", "update or replace the client library"
+        ),
+        Reason.OTHER: Advice("not about timestamps", "see the error code"),
+    }
+)
+
+ERROR_ADVICE: Final[Mapping[int, Advice]] = MappingProxyType(
+    {
+        ErrorCode.MESSAGE_TOO_LARGE: Advice(
+            "batches are larger than the topic allows",
+            "lower the producer's batch size, or raise max.message.bytes",
+        ),
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED: Advice(
+            "the client may not write to the topic", "grant its principal Write on the topic"
+        ),
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Advice(
+            "the topic does not exist", "create it, or mend its name"
+        ),
+        ErrorCode.NOT_ENOUGH_REPLICAS: Advice(
+            "too few replicas were in sync", "nothing at the producer: look at the brokers"
+        ),
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: Advice(
+            "a batch before it was refused, so its number was out of order",
+            "nothing: an idempotent producer numbers it anew and sends it again",
+        ),
+    }
+)
+"""Where the records' times are not what the broker objected to."""
+
+REASON_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        Reason.TOO_FAR_AHEAD: "too far ahead",
+        Reason.TOO_OLD: "too old",
+        Reason.NEGATIVE: "negative",
+        Reason.MISSING: "no timestamp",
+        Reason.BAD_RECORD: "bad record",
+        Reason.TYPE_MISMATCH: "wrong timestamp type",
+        Reason.HEADER_MISMATCH: "header mismatch",
+        Reason.OTHER: "other",
+    }
+)
+
+UNIT_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        UnitGuess.SECONDS: "seconds",
+        UnitGuess.MICROSECONDS: "microseconds",
+        UnitGuess.NANOSECONDS: "nanoseconds",
+        UnitGuess.TICKS_100NS: "100 ns ticks",
+        UnitGuess.ZERO: "zero",
+    }
+)
+
+VERDICT_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        VerdictName.ACCEPTED: "accepted",
+        VerdictName.REPAIRED: "repaired",
+        VerdictName.REJECTED: "rejected by tsproxy",
+        VerdictName.BROKER_REJECTED: "rejected by the broker",
+        VerdictName.UNCONFIRMED: "unconfirmed",
+    }
+)
+
+
+def advice(reason: str | None, unit_guess: str | None, error_code: int) -> Advice:
+    """The likely cause and its fix; an error of the broker that is not about time goes by its code."""
+    if unit_guess is not None and unit_guess in UNIT_ADVICE:
+        return UNIT_ADVICE[unit_guess]
+    if not is_about_time(reason) and error_code in ERROR_ADVICE:
+        return ERROR_ADVICE[error_code]
+    if reason is not None and reason in REASON_ADVICE and reason != Reason.OTHER:
+        return REASON_ADVICE[reason]
+    return Advice(f"the broker answered {error_name(error_code)}", "see Kafka's documentation of this error")
+
+
+def is_about_time(reason: str | None) -> bool:
+    """False where the reason says nothing of the records' times, so that the error code says more."""
+    return reason not in (None, Reason.OTHER, Reason.BAD_RECORD)
+
+
+def error_name(code: int) -> str:
+    """`INVALID_TIMESTAMP (32)`; a code without a name here is `error 99`."""
+    try:
+        return f"{ErrorCode(code).name} ({code})"
+    except ValueError:
+        return f"error {code}"
+
+
+def count(number: int) -> str:
+    """`103,140`."""
+    return f"{number:,}"
+
+
+def short_count(number: int) -> str:
+    """`980`, `12.4k`, `3.1M`: at most five characters, for axes and small cells."""
+    for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= size:
+            scaled = number / size
+            return f"{scaled:.0f}{letter}" if scaled >= 100 else f"{scaled:.3g}{letter}"
+    return str(number)
+
+
+def many(number: int, one: str, more: str | None = None) -> str:
+    """`1 record`, `2 records`."""
+    return f"{count(number)} {one if number == 1 else more or one + 's'}"
+
+
+def share(part: int, whole: int) -> str:
+    """A percentage that never rounds something to nothing, nor almost all to all."""
+    if whole <= 0 or part <= 0:
+        return "0 %"
+    if part >= whole:
+        return "100 %"
+    percent = 100 * part / whole
+    if percent < 0.1:
+        return "<0.1 %"
+    if percent > 99.9:
+        return ">99.9 %"
+    return f"{percent:.1f} %" if percent < 10 or percent > 99 else f"{percent:.0f} %"
+
+
+def duration(magnitude_ms: int) -> str:
+    """`3 d 4 h`, `15 s`, `850 ms`, `56.9 y`, `56.9 million y`, for a magnitude in ms.
+
+    A second unit only where the first is a single digit: more would be noise.
+    """
+    years = magnitude_ms / _YEAR
+    if years >= 10**6:
+        return f"{years / 10**6:.3g} million y"
+    if years >= 2:
+        return f"{years:,.0f} y" if years >= 100 else f"{years:.1f} y"
+    for (name, size), (next_name, next_size) in zip(_UNITS[1:], (*_UNITS[2:], ("", 1)), strict=True):
+        if magnitude_ms >= size:
+            whole = magnitude_ms // size
+            rest = magnitude_ms % size // next_size if next_name and whole < 10 else 0
+            return f"{whole} {name}" + (f" {rest} {next_name}" if rest else "")
+    return "0 ms"
+
+
+def drift(drift_ms: int, now_ms: int) -> str:
+    """`2 h ahead`, `4 d behind`; where a duration would say nothing, the year: `year 56,889,033`."""
+    year = 1970 + (now_ms + drift_ms) / _YEAR
+    if drift_ms > _FAR_YEARS * _YEAR:
+        return f"year {int(year):,}"
+    if drift_ms == 0:
+        return "on time"
+    side = "ahead" if drift_ms > 0 else "behind"
+    is_near_1970 = 1970 <= year < 1971 and drift_ms < -2 * _YEAR
+    return f"{duration(abs(drift_ms))} {side}" + (", in 1970" if is_near_1970 else "")
+
+
+def drift_range(low_ms: int | None, high_ms: int | None, now_ms: int) -> str:
+    """`2 h ahead`, `3 s to 4 d behind`, `1 s behind to 5 s ahead`.
+
+    A dash where no record carries a time: a time that is missing has no drift.
+    """
+    if low_ms is None or high_ms is None:
+        return "–"
+    near_ms, far_ms = sorted((low_ms, high_ms), key=abs)
+    far = drift(far_ms, now_ms)
+    is_one_sided = low_ms > 0 or high_ms < 0
+    if is_one_sided and abs(near_ms) >= _ALIKE * abs(far_ms):
+        return far
+    if is_one_sided and not far.startswith("year"):
+        return f"{duration(abs(near_ms))} to {far}"
+    return f"{drift(low_ms, now_ms)} to {drift(high_ms, now_ms)}"
+
+
+def bound(limit_ms: int | None) -> str:
+    """A topic's limit: `1 h`, or `unlimited`."""
+    return "unlimited" if limit_ms is None else duration(limit_ms)
+
+
+def client(client_id: str | None) -> str:
+    """A client's name as tables show it."""
+    if client_id is None:
+        return "(no client id)"
+    return client_id or "(empty client id)"
+
+
+def short(text: str, limit: int = 160) -> str:
+    """Text with its end cut where it would drown the page; report.json has it whole."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def instant_words(instant: str) -> str:
+    """`2026-11-20 10:30:34 UTC`."""
+    return f"{instant[:10]} {instant[11:19]} UTC"
+
+
+def epoch_ms(instant: str) -> int:
+    """The instant in ms since 1970."""
+    return int(datetime.fromisoformat(instant).timestamp() * 1000)
+
+
+def limits_words(limits: Sequence[Limits]) -> list[str]:
+    """`7 d / 1 h`, with the time of each change; what no proxy knew is a dash."""
+    said = []
+    for number, limit in enumerate(limits):
+        since = f" from {limit['first_ts'][11:16]}" if number else ""
+        if limit["timestamp_type"] == "LogAppendTime":
+            said.append(f"broker's time{since}")
+        else:
+            said.append(f"{bound(limit['before_max_ms'])} / {bound(limit['after_max_ms'])}{since}")
+    return said or ["–"]

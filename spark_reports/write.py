@@ -1,0 +1,46 @@
+"""Files of a report, each appearing whole or not at all."""
+
+import json
+import os
+from pathlib import Path
+from typing import cast
+
+from spark_reports.shape import SHAPE_VERSION, Report
+
+
+class NotAReportError(Exception):
+    """A file that `render` was given is no report.json of a version known here."""
+
+
+def write_text(path: Path, text: str) -> None:
+    """`text` as UTF-8 under `path`, whose directory is made where missing. Raises OSError.
+
+    Written beside and then renamed: whoever looks sees the old report or the new one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def to_json(report: Report) -> str:
+    """report.json's text."""
+    return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_report(path: Path) -> Report:
+    """What `to_json` wrote. Raises NotAReportError, or OSError where the file cannot be read."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise NotAReportError(f"{path} is not JSON: {error}") from error
+    if not isinstance(found, dict) or found.get("report") != "daily":
+        raise NotAReportError(f"{path} is JSON, but not a report made by spark_reports")
+    if found.get("version") != SHAPE_VERSION:
+        raise NotAReportError(
+            f"{path} is a report of version {found.get('version')}, and this program knows {SHAPE_VERSION}"
+        )
+    return cast(Report, found)
