@@ -1,0 +1,73 @@
+"""Certificates and keys that cannot be used are told by file and section, never with a traceback."""
+
+import ssl
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
+
+from tsproxy.config import ConfigError
+from tsproxy.config.settings import ClientAuth, ListenerTls, UpstreamTls
+from tsproxy.runtime.tls import listener_context, upstream_context
+
+PLACE = "tsproxy.yaml:4: listeners[0].tls"
+
+
+@pytest.fixture(scope="module")
+def identity(certificates):
+    return certificates.issue("tls")
+
+
+def problem(certificate, key, client_ca=None, client_auth=ClientAuth.NONE):
+    with pytest.raises(ConfigError) as caught:
+        listener_context(ListenerTls(certificate, key, client_ca, client_auth, PLACE))
+    return str(caught.value)
+
+
+def test_tls_below_1_2_is_not_spoken(identity):
+    context = listener_context(ListenerTls(identity.certificate, identity.key, None, ClientAuth.NONE))
+
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def test_brokers_host_names_are_checked(certificates):
+    context = upstream_context(UpstreamTls(certificates.certificate, None, None))
+
+    assert context.check_hostname
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def test_a_certificate_that_is_not_there_is_named(identity, tmp_path):
+    text = problem(tmp_path / "absent.pem", identity.key)
+
+    assert text == f"{PLACE}.certificate: {tmp_path}/absent.pem cannot be read: No such file or directory"
+
+
+def test_a_file_that_is_not_pem_is_named(identity, tmp_path):
+    (tmp_path / "bad.pem").write_text("hello")
+
+    assert "bad.pem" in problem(tmp_path / "bad.pem", identity.key)
+    assert "must be PEM files" in problem(tmp_path / "bad.pem", identity.key)
+
+
+def test_a_key_of_another_certificate_is_named(certificates, identity):
+    other = certificates.issue("another")
+
+    assert f"{other.key} is not the private key" in problem(identity.certificate, other.key)
+
+
+def test_an_encrypted_key_does_not_ask_on_the_terminal(identity, tmp_path):
+    key = ec.generate_private_key(ec.SECP256R1())
+    encrypted = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"hunter2"))
+    (tmp_path / "encrypted.key").write_bytes(encrypted)
+
+    text = problem(identity.certificate, tmp_path / "encrypted.key")
+    assert text.startswith(f"{PLACE}.key: {tmp_path}/encrypted.key is encrypted: ")
+
+
+def test_authorities_that_are_none_are_named(identity, tmp_path):
+    (tmp_path / "ca.pem").write_text("")
+
+    text = problem(identity.certificate, identity.key, tmp_path / "ca.pem", ClientAuth.REQUIRED)
+    assert text.startswith(f"{PLACE}.client_ca: {tmp_path}/ca.pem must be a PEM file")
