@@ -192,6 +192,14 @@ def test_the_writers_health_stands_in_the_heartbeat():
     assert (heartbeat["lines_dropped"], heartbeat["queue_high_water"]) == (3, 99)
 
 
+def test_stopping_on_the_boundary_of_an_interval_loses_no_count():
+    log = new_log()
+    log.book(outcome())
+    lines = log.stop(NOON_MS + MINUTE_MS + 300, WriterHealth(lines_dropped=7))
+    assert [line["batches"] for line in of("counters", lines)] == [1]
+    assert [line["lines_dropped"] for line in of("heartbeat", lines)] == [7, 7]
+
+
 def test_a_topics_limits_are_told_once_a_day_and_when_they_change():
     log = new_log()
 

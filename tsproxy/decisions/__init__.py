@@ -12,7 +12,7 @@ What a shell needs is one class; every dict it returns is finished and ready to 
     log.lifecycle(LifecycleKind.START, now_ms, facts)   one line
     log.book(outcome)                                   lines, mostly none
     log.tick(now_ms, writer_health)                     lines when an interval is over
-    log.stop(now_ms)                                    the last lines
+    log.stop(now_ms, writer_health)                     the last lines
 
 Non-goals: no encoding to bytes, no files (that is `runtime`); no record keys, values or headers.
 """

@@ -99,8 +99,9 @@ class DecisionLog:
         """One line about the proxy itself. `facts`: plain JSON values, no secrets."""
         return self._line(EventName.LIFECYCLE, now_ms, lifecycle(kind, facts))
 
-    def stop(self, now_ms: int) -> list[Event]:
+    def stop(self, now_ms: int, writer: WriterHealth | None = None) -> list[Event]:
         """The last lines of the boot: what is still to be counted, a heartbeat, `stop`."""
+        self._writer = writer or self._writer
         self._now_ms = max(self._now_ms, now_ms)
         lines = self._end_interval() if self._now_ms >= self._ends_ms else []
         lines += self._settle(self._now_ms)

@@ -51,8 +51,7 @@ class Journal:
 
     async def stop(self) -> bool:
         """Write the last lines and close the file; False where the disk took too long."""
-        self._log.tick(self._clock.now_ms(), self._health())
-        self._files.put(self._log.stop(self._clock.now_ms()))
+        self._files.put(self._log.stop(self._clock.now_ms(), self._health()))
         return await asyncio.to_thread(self._files.stop, LAST_LINES_S)
 
     def measure(self) -> None:
