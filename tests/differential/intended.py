@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.differential.comparison import Exchange
-from tsproxy.model.kafka import ErrorCode, TimestampType
+from tsproxy.model.kafka import Codec, ErrorCode, TimestampType
+from tsproxy.model.records import Fault
+from tsproxy.model.view import SessionLimits
+from tsproxy.wire import message_set, record_batch, record_set
 
 _ATTRIBUTES_AT: Final = {0: 17, 1: 17, 2: 22}
 """Where the low byte of the attributes lies, by magic."""
@@ -26,10 +29,12 @@ class Difference:
 
 
 def attribute_bits(records: bytes) -> int:
-    """The low byte of the first batch's attributes; 0 where there is none."""
-    if len(records) < 23:
-        return 0
-    return records[_ATTRIBUTES_AT.get(records[16], 22)]
+    """The low bytes of all batches' attributes, or-ed."""
+    bits = at = 0
+    while at + 26 <= len(records):
+        bits |= records[at + _ATTRIBUTES_AT.get(records[at + 16], 22)]
+        at += 12 + max(int.from_bytes(records[at + 8 : at + 12], "big", signed=True), 14)
+    return bits
 
 
 def _is_refused_here(exchange: Exchange, code: ErrorCode) -> bool:
@@ -59,6 +64,56 @@ def _bit_6(exchange: Exchange) -> bool:
     )
 
 
+def _transaction(exchange: Exchange) -> bool:
+    return (
+        bool(attribute_bits(exchange.part.records) & 0x10)
+        and exchange.direct is not None
+        and exchange.direct.error_code in _OF_TRANSACTIONS
+        and exchange.proxied is not None
+        and exchange.proxied.error_code != ErrorCode.NONE
+    )
+
+
+def _broken_stream(exchange: Exchange) -> bool:
+    """Both refuse it, and only how differs; the data really does not decompress."""
+    codes = {answer.error_code for answer in (exchange.direct, exchange.proxied) if answer is not None}
+    if codes != {ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.INVALID_RECORD}:
+        return False
+    found = record_set.scan(memoryview(exchange.part.records), 1)
+    return bool(found.batches) and any(
+        read(found.batches[0], SessionLimits()).fault is Fault.UNDECOMPRESSABLE
+        for read in (record_batch.read_facts, message_set.read_facts)
+    )
+
+
+HEAP_BYTES: Final = 1 << 28
+
+
+def _absurd_size(exchange: Exchange) -> bool:
+    """A wrapped message of magic 0 or 1 claims to be larger than any heap that tests have."""
+    if exchange.direct is None or exchange.direct.error_code != ErrorCode.UNKNOWN_SERVER_ERROR:
+        return False
+    found = record_set.scan(memoryview(exchange.part.records), 1).batches
+    if not found or found[0].magic > 1 or found[0].codec_id == Codec.NONE:
+        return False
+    plain = message_set.decompressed(found[0], SessionLimits())
+    at = 0
+    while isinstance(plain, bytes) and at + 12 <= len(plain):
+        size = int.from_bytes(plain[at + 8 : at + 12], "big", signed=True)
+        if size > HEAP_BYTES:
+            return True
+        at += 12 + max(size, 0)
+    return False
+
+
+_OF_TRANSACTIONS: Final = (
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+)
+
 INTENDED: Final = (
     Difference(
         "log start offset",
@@ -80,6 +135,27 @@ INTENDED: Final = (
         "INVALID_RECORD 87, without text.",
         "Only a broker's cleaner may set it (KIP-534).",
         _bit_6,
+    ),
+    Difference(
+        "state of a transaction",
+        "Asks the transaction's coordinator first, and refuses what it does not know: 19, 47, 48, 49 or 105.",
+        "A batch that is refused for its records is told so, whatever the coordinator would say.",
+        "What only brokers know stays with them: authorization, leadership, topics, producers' states.",
+        _transaction,
+    ),
+    Difference(
+        "compressed data that is broken, or cut short",
+        "Reads as far as it can: -1 where the stream breaks off, 87 where a record before that is wrong.",
+        "-1: a stream that does not decompress is not looked into.",
+        "Refused either way, and no such batch is ever stored.",
+        _broken_stream,
+    ),
+    Difference(
+        "a size that no heap holds, inside a compressed message of magic 0 or 1",
+        "Tries to allocate what is claimed, runs out of memory and answers -1 (brokers up to 3.9).",
+        "Compares the size with what is there: the message ends the set, as one cut short does.",
+        "Memory is spent on bytes received, never on sizes announced.",
+        _absurd_size,
     ),
 )
 

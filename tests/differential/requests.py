@@ -52,19 +52,30 @@ def read_answers(version: int, payload: bytes) -> Answers:
     return found
 
 
+_FETCH: struct.Struct = struct.Struct(">iiiibii")
+"""replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch"""
+_FETCH_PARTITION: struct.Struct = struct.Struct(">iiqqi")
+"""index, current_leader_epoch, fetch_offset, log_start_offset, partition_max_bytes"""
+_FETCHED_HEAD: struct.Struct = struct.Struct(">iihi")
+"""correlation_id, throttle_time_ms, error_code, session_id"""
+_FETCHED_PARTITION: struct.Struct = struct.Struct(">ihqqqi")
+"""index, error_code, high_watermark, last_stable_offset, log_start_offset, aborted transactions"""
+
+
 def fetch_frame(topic: str, partition: int, offset: int, max_bytes: int = 8 << 20) -> bytes:
-    """Fetch v4 of one partition, which every broker from 0.11 to 4.x answers."""
+    """Fetch v10 of one partition: the first version that may be answered with zstd."""
     name = topic.encode()
-    body = struct.pack(">iiiib", -1, 0, 0, max_bytes, 0) + struct.pack(">ih", 1, len(name)) + name
-    return request_frame(1, 4, body + struct.pack(">iiqi", 1, partition, offset, max_bytes))
+    body = _FETCH.pack(-1, 0, 0, max_bytes, 0, 0, -1) + struct.pack(">ih", 1, len(name)) + name
+    body += struct.pack(">i", 1) + _FETCH_PARTITION.pack(partition, -1, offset, -1, max_bytes)
+    return request_frame(1, 10, body + struct.pack(">i", 0))
 
 
 def read_fetched(payload: bytes) -> bytes:
-    """The records of a Fetch v4 answer with one partition."""
-    (name_bytes,) = struct.unpack_from(">h", payload, 12)
-    at = 14 + name_bytes + 4
-    _, error_code, _, _, aborted = struct.unpack_from(">ihqqi", payload, at)
+    """The records of a Fetch v10 answer with one partition."""
+    at = _FETCHED_HEAD.size + 4
+    at += 2 + struct.unpack_from(">h", payload, at)[0] + 4
+    _, error_code, *_, aborted = _FETCHED_PARTITION.unpack_from(payload, at)
     assert error_code == 0, f"Fetch answered {error_code}"
-    at += struct.calcsize(">ihqqi") + 16 * max(aborted, 0)
+    at += _FETCHED_PARTITION.size + 16 * max(aborted, 0)
     (size,) = struct.unpack_from(">i", payload, at)
     return payload[at + 4 : at + 4 + max(size, 0)]

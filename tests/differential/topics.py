@@ -4,6 +4,7 @@ Every topic exists twice, with names of one length: the batch goes to one direct
 through the proxy, so that offsets, producers' states and stored bytes can be compared.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -70,8 +71,9 @@ async def create_topics(kafka: KafkaCluster, run: str) -> tuple[Topic, ...]:
     topics = []
     for config, settings in configs.items():
         direct, proxied = f"{run}.{config}.d", f"{run}.{config}.p"
-        for name in (direct, proxied):
-            await kafka.create_topic(name, PARTITIONS, config=KEEP | settings)
+        await asyncio.gather(
+            *(kafka.create_topic(name, PARTITIONS, config=KEEP | settings) for name in (direct, proxied))
+        )
         limits = topic_limits(await kafka.topic_config(direct))
         topics.append(Topic(config, direct, proxied, limits))
     return tuple(topics)

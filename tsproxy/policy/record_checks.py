@@ -85,11 +85,12 @@ def _record_text(case: Case, records: Records, index: int) -> str:
     """How the broker prints a record; under bit 3 it shows the header's maxTimestamp."""
     batch = case.batch
     is_whole = case.is_rebuilt or batch.codec_id == Codec.NONE
-    name = "DefaultRecord" if is_whole else "PartialDefaultRecord"
+    name, null_shown = ("DefaultRecord", 0) if is_whole else ("PartialDefaultRecord", -1)
     return (
         f"{name}(offset={batch.base_offset + records.offset_deltas[index]}, "
         f"timestamp={batch.max_timestamp}, "
-        f"key={max(records.key_sizes[index], 0)} bytes, value={max(records.value_sizes[index], 0)} bytes)"
+        f"key={max(records.key_sizes[index], null_shown)} bytes, "
+        f"value={max(records.value_sizes[index], null_shown)} bytes)"
     )
 
 

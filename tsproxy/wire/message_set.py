@@ -61,6 +61,21 @@ def read_facts(batch: RecordBatch, limits: SessionLimits) -> RecordFacts:
 
 def _unwrapped(batch: RecordBatch, limits: SessionLimits) -> list[RecordBatch] | Fault:
     """The messages inside a wrapper, or why they cannot be had."""
+    plain = decompressed(batch, limits)
+    if isinstance(plain, Fault):
+        return plain
+    inner: list[RecordBatch] = []
+    for found in _inner_messages(memoryview(plain)):
+        if isinstance(found, Fault):
+            return found
+        if len(inner) == limits.records_per_batch:
+            return Fault.TOO_MANY_RECORDS
+        inner.append(found)
+    return inner or Fault.NOTHING_INSIDE
+
+
+def decompressed(batch: RecordBatch, limits: SessionLimits) -> bytes | Fault:
+    """The set of messages that a wrapper holds, or why it cannot be had."""
     if batch.codec_id == Codec.ZSTD:
         return Fault.WRAPPER_CODEC
     if batch.codec_id > Codec.ZSTD:
@@ -72,7 +87,7 @@ def _unwrapped(batch: RecordBatch, limits: SessionLimits) -> list[RecordBatch] |
     if value_size == _NULL:
         return Fault.NOTHING_INSIDE
     try:
-        plain = codecs.decompress(
+        return codecs.decompress(
             batch.codec_id,
             batch.data[value_at : value_at + value_size],
             limits.decompressed_batch,
@@ -83,14 +98,6 @@ def _unwrapped(batch: RecordBatch, limits: SessionLimits) -> list[RecordBatch] |
         return Fault.UNDECOMPRESSABLE
     except codecs.BudgetError:
         return Fault.DECOMPRESSED_TOO_LARGE
-    inner: list[RecordBatch] = []
-    for found in _inner_messages(memoryview(plain)):
-        if isinstance(found, Fault):
-            return found
-        if len(inner) == limits.records_per_batch:
-            return Fault.TOO_MANY_RECORDS
-        inner.append(found)
-    return inner or Fault.NOTHING_INSIDE
 
 
 def _inner_messages(plain: memoryview) -> Iterator[RecordBatch | Fault]:
