@@ -403,24 +403,27 @@ def test_the_brokers_culprits_are_booked_with_the_times_its_texts_name():
 
 
 @pytest.mark.parametrize(
-    ("times", "reason"),
+    ("times", "reason", "unit_guess"),
     [
-        ([NOW_MS + HOUR_MS], Reason.TOO_FAR_AHEAD),
-        ([NOW_MS - HOUR_MS, NOW_MS + SECOND_MS], Reason.TOO_OLD),
-        ([-1], Reason.OTHER),
+        ([NOW_MS + HOUR_MS], Reason.TOO_FAR_AHEAD, None),
+        ([NOW_MS - HOUR_MS, NOW_MS + SECOND_MS], Reason.TOO_OLD, None),
+        ([NOW_MS, NOW_MS * 1_000_000], Reason.TOO_FAR_AHEAD, UnitGuess.NANOSECONDS),
+        ([NOW_MS // 1000, NOW_MS], Reason.TOO_OLD, UnitGuess.SECONDS),
+        ([-1], Reason.OTHER, None),
     ],
 )
-def test_below_v8_the_reason_of_a_refused_time_is_read_from_the_batch(times, reason):
+def test_below_v8_the_reason_of_a_refused_time_is_read_from_the_batch(times, reason, unit_guess):
     """An answer below v8 names no culprits: the time furthest from the clock is the likeliest one."""
-    asked = produce({"t": {0: batch(times)}}, version=7)
-    said = produced({"t": {0: {"error_code": 32}}}, version=7)
+    asked = produce({"new": {0: batch(times)}}, version=7)
+    said = produced({"new": {0: {"error_code": 32}}}, version=7)
     assert (
         Conversation()
         >> client(asked)
         << to_broker(asked)
+        << topic_wanted("new")
         >> broker(said)
         << to_client(said)
-        << booked("broker_rejected", reason=reason, bad_records=len(times))
+        << booked("broker_rejected", reason=reason, unit_guess=unit_guess, bad_records=len(times))
     )
 
 

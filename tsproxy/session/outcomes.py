@@ -68,10 +68,10 @@ def _broker_rejected(ruling: Ruling, judged: Judged, answered: PartitionProduceR
         for e in answered.record_errors
     )
     refused_ms = next((c.timestamp_ms for c in culprits if c.timestamp_ms is not None), None)
+    if refused_ms is None and answered.error_code == ErrorCode.INVALID_TIMESTAMP:
+        refused_ms = _furthest_ms(judged.batch, ruling.now_ms)
     if refused_ms is not None:
         reason = reason_out_of_range(refused_ms, ruling.now_ms)
-    elif answered.error_code == ErrorCode.INVALID_TIMESTAMP:
-        reason = _reason_of_span(judged.batch, ruling.now_ms)
     else:
         reason = Reason.BAD_RECORD if answered.error_code in _ABOUT_RECORDS else Reason.OTHER
     return replace(
@@ -91,12 +91,12 @@ _ABOUT_RECORDS: Final = frozenset(
 )
 
 
-def _reason_of_span(batch: BatchFacts, now_ms: int) -> Reason:
+def _furthest_ms(batch: BatchFacts, now_ms: int) -> int | None:
     """Without culprits named, the time furthest from the clock is the likeliest one."""
-    if batch.min_timestamp_ms is None or batch.max_timestamp_ms is None:
-        return Reason.OTHER
-    ahead, behind = batch.max_timestamp_ms - now_ms, now_ms - batch.min_timestamp_ms
-    return Reason.TOO_FAR_AHEAD if ahead > behind else Reason.TOO_OLD
+    lowest, highest = batch.min_timestamp_ms, batch.max_timestamp_ms
+    if lowest is None or highest is None:
+        return None
+    return highest if highest - now_ms > now_ms - lowest else lowest
 
 
 def _outcome(ruling: Ruling, judged: Judged, verdict: VerdictName) -> Outcome:
