@@ -20,6 +20,7 @@ from kio.schema.index import api_key_map, schema_name_map
 from kio.serial import entity_reader, entity_writer
 
 from tests.wire.batches import unsigned
+from tests.wire.strategies import integers, tuples_of
 from tsproxy.wire.apis import APIS
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,19 +49,15 @@ def read(cls, data):
 # -- Strategies -------------------------------------------------------------------------------------
 
 
-def _integers(bits):
-    return st.integers(-(1 << bits - 1), (1 << bits - 1) - 1)
-
-
 _texts = st.one_of(st.text(max_size=6), st.sampled_from(["é" * 70, "\x00", "x" * 200]))
 _milliseconds = st.integers(0, 2**31 - 1).map(lambda ms: timedelta(milliseconds=ms))
 
 _BY_KAFKA_TYPE = {
     "error_code": st.sampled_from(ErrorCode),
-    "int8": _integers(8),
-    "int16": _integers(16),
-    "int32": _integers(32),
-    "int64": _integers(64),
+    "int8": integers(8),
+    "int16": integers(16),
+    "int32": integers(32),
+    "int64": integers(64),
     "uint16": st.integers(0, 2**16 - 1),
     "bool": st.booleans(),
     "string": _texts,
@@ -87,7 +84,7 @@ def _values(hint, kafka_type):
         (inner,) = (kind for kind in get_args(hint) if kind is not type(None))
         return st.one_of(st.none(), _values(inner, kafka_type))
     if get_origin(hint) is tuple:
-        return st.lists(_values(get_args(hint)[0], kafka_type), max_size=3).map(tuple)
+        return tuples_of(_values(get_args(hint)[0], kafka_type))
     return entities(hint) if is_dataclass(hint) else _BY_KAFKA_TYPE[kafka_type]
 
 

@@ -4,7 +4,7 @@ The oracles are kio, generated from Kafka's own schemas, and kafka-python.
 """
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from kafka.protocol.admin import DescribeClusterResponse
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
@@ -18,6 +18,7 @@ from tests.wire.entities import (
     with_addresses,
     written,
 )
+from tests.wire.strategies import a_few
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.view import Endpoint
 from tsproxy.wire.addresses import LAYOUTS, NO_NODE, rewrite
@@ -28,9 +29,6 @@ MESSAGES = {
     for api_key, version, cls in understood_responses()
     if api_key in LAYOUTS
 }
-
-a_few = settings(max_examples=max(10, settings.default.max_examples // 10))
-"""Each of these properties holds for every message at every version: a few examples of each are many."""
 
 each_message = pytest.mark.parametrize(("api_key", "version", "cls"), MESSAGES.values(), ids=MESSAGES)
 

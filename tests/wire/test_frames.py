@@ -1,0 +1,190 @@
+"""Streams are cut into frames wherever the chunks fall, and no size is believed without its bytes."""
+
+import struct
+import tracemalloc
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsproxy.wire.answers import AnswerStream
+from tsproxy.wire.frames import FrameTooLargeError, NotKafkaError, RequestFrames, looks_like
+from tsproxy.wire.headers import frame
+from tsproxy.wire.primitives import DecodeError
+
+MIB = 1024 * 1024
+
+produce_requests = st.binary(max_size=40).map(lambda body: frame(bytes(10) + body))
+tokens = st.binary(max_size=40).map(frame)
+
+
+def chunks_of(data, cuts):
+    edges = [0, *sorted({cut % (len(data) + 1) for cut in cuts}), len(data)]
+    return [data[start:end] for start, end in pairwise(edges)]
+
+
+@given(st.lists(produce_requests), st.lists(st.integers(0)), st.binary(max_size=9))
+def test_whole_frames_come_out_wherever_the_stream_is_cut(frames, cuts, unfinished):
+    """What is behind the last whole frame stays until its end has come."""
+    stream = RequestFrames(produce_frame=MIB, other_frame=MIB)
+    tail = frame(bytes(10) + b"never whole")[: len(unfinished)]
+    found = []
+    for chunk in chunks_of(b"".join(frames) + tail, cuts):
+        stream.feed(chunk)
+        while (whole := stream.next_frame()) is not None:
+            found.append(whole)
+    assert found == frames
+    assert stream.buffered == len(tail)
+
+
+@given(st.lists(tokens), st.lists(st.integers(0)))
+def test_raw_tokens_may_be_of_any_size_from_nothing_on(frames, cuts):
+    stream = RequestFrames(produce_frame=MIB, other_frame=MIB)
+    found = []
+    for chunk in chunks_of(b"".join(frames), cuts):
+        stream.feed(chunk)
+        while (whole := stream.next_frame(is_raw=True)) is not None:
+            found.append(whole)
+    assert found == frames
+
+
+@pytest.mark.parametrize(
+    ("size", "api_key", "is_allowed"),
+    [(1000, 3, True), (1001, 3, False), (1001, 0, True), (5000, 0, True), (5001, 0, False), (10, 3, True)],
+)
+def test_produce_and_other_requests_have_limits_of_their_own(size, api_key, is_allowed):
+    stream = RequestFrames(produce_frame=5000, other_frame=1000)
+    stream.feed(struct.pack(">ih", size, api_key))
+    if is_allowed:
+        assert stream.next_frame() is None
+    else:
+        with pytest.raises(FrameTooLargeError, match=str(size)):
+            stream.next_frame()
+
+
+def test_a_size_above_the_smaller_limit_waits_for_the_api_key():
+    stream = RequestFrames(produce_frame=5000, other_frame=1000)
+    stream.feed(struct.pack(">ib", 1001, 0))
+    assert stream.next_frame() is None
+
+
+@pytest.mark.parametrize("size", [-(2**31), -1, 0, 9])
+def test_a_size_that_no_request_has_is_refused(size):
+    stream = RequestFrames(produce_frame=5000, other_frame=1000)
+    stream.feed(struct.pack(">i", size))
+    with pytest.raises(DecodeError):
+        stream.next_frame()
+
+
+@pytest.mark.parametrize("size", [-1, 1001])
+def test_a_refused_token_does_not_show_itself(size):
+    stream = RequestFrames(produce_frame=5000, other_frame=1000)
+    stream.feed(struct.pack(">i", size) + b"secret")
+    with pytest.raises(DecodeError) as refused:
+        stream.next_frame(is_raw=True)
+    assert b"secret".hex(" ")[:8] not in str(refused.value)
+    assert str(size) not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("head", "what"),
+    [
+        (b"\x16\x03\x01\x02", "TLS"),
+        (b"\x15\x03\x03\x00", "TLS"),
+        (b"GET ", "HTTP"),
+        (b"PRI ", "HTTP/2"),
+        (b"SSH-", "SSH"),
+        (b"PROX", "PROXY"),
+        (b"\r\n\r\n", "PROXY"),
+    ],
+)
+def test_another_protocol_is_called_by_its_name(head, what):
+    assert what in looks_like(head)
+    stream = RequestFrames(produce_frame=MIB, other_frame=MIB)
+    stream.feed(head)
+    with pytest.raises(NotKafkaError, match=what):
+        stream.next_frame()
+
+
+def test_a_kafka_request_looks_like_nothing_else():
+    assert looks_like(frame(bytes(10))[:8]) is None
+
+
+@given(st.binary(max_size=60), st.booleans())
+def test_whatever_comes_is_a_frame_or_a_decode_error(data, is_raw):
+    stream = RequestFrames(produce_frame=MIB, other_frame=MIB)
+    stream.feed(data)
+    try:
+        while (whole := stream.next_frame(is_raw)) is not None:
+            assert data.startswith(whole)
+            data = data[len(whole) :]
+    except DecodeError:
+        return
+
+
+def test_memory_grows_with_the_bytes_received_never_with_the_size_announced():
+    stream = RequestFrames(produce_frame=100 * MIB, other_frame=MIB)
+    tracemalloc.start()
+    try:
+        stream.feed(struct.pack(">ih", 100 * MIB, 0))
+        assert stream.next_frame() is None
+        assert tracemalloc.get_traced_memory()[1] < 64 * 1024
+    finally:
+        tracemalloc.stop()
+
+
+# -- The broker's direction -------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.binary(max_size=40), st.booleans()), max_size=6), st.lists(st.integers(0)))
+def test_answers_stream_or_are_held_wherever_the_stream_is_cut(answers, cuts):
+    """A streamed answer passes as it comes, its size with it; a held one comes whole, without."""
+    answers = [(b"\x00\x00\x00\x07" + body, is_held) for body, is_held in answers]
+    stream = AnswerStream()
+    passed, due = [b""], list(answers)
+    for chunk in chunks_of(b"".join(frame(payload) for payload, _ in answers), cuts):
+        stream.feed(chunk)
+        while due:
+            if stream.is_streaming:
+                data, has_ended = stream.passing()
+                passed[-1] += data
+                if not has_ended:
+                    break
+                due.pop(0)
+                passed.append(b"")
+            elif stream.correlation_id() is None:
+                break
+            elif due[0][1]:
+                payload = stream.whole(most=1000)
+                if payload is None:
+                    break
+                passed[-1] = frame(payload)
+                due.pop(0)
+                passed.append(b"")
+            else:
+                assert stream.correlation_id() == 7
+                stream.stream()
+    assert passed == [*(frame(payload) for payload, _ in answers), b""]
+
+
+def test_a_held_answer_above_the_limit_is_refused_as_soon_as_its_size_is_known():
+    stream = AnswerStream()
+    stream.feed(struct.pack(">ii", 1001, 7))
+    with pytest.raises(DecodeError, match="1001"):
+        stream.whole(most=1000)
+
+
+def test_an_answer_of_negative_size_is_refused():
+    stream = AnswerStream()
+    stream.feed(b"\xff\xff\xff\xff")
+    with pytest.raises(DecodeError):
+        stream.size()
+
+
+@pytest.mark.parametrize("size", range(4))
+def test_an_answer_without_room_for_a_correlation_id_is_refused(size):
+    stream = AnswerStream()
+    stream.feed(frame(bytes(size)))
+    with pytest.raises(DecodeError):
+        stream.correlation_id()

@@ -1,0 +1,277 @@
+"""Bytes that Kafka's own classes wrote: read, written again, cut at every length, with more behind."""
+
+import subprocess
+
+import pytest
+
+from tests.wire.batches import CODECS, batch, record
+from tests.wire.golden import GOLDEN, LINES, golden
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.produce import (
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from tsproxy.model.records import RecordBatch, Records, RecordSet
+from tsproxy.model.verdict import RecordError
+from tsproxy.model.view import Endpoint, SessionLimits
+from tsproxy.testing.jars import fetch_kafka_jars
+from tsproxy.testing.java import find_java
+from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions
+from tsproxy.wire.headers import (
+    RequestHeader,
+    read_request_header,
+    response_body_start,
+    response_header,
+)
+from tsproxy.wire.primitives import DecodeError
+from tsproxy.wire.record_batch import crc_is_valid, read_records
+from tsproxy.wire.record_set import scan
+
+TIME_MS = 1_767_225_600_000
+
+
+def table(*names):
+    """One parametrised case for each golden line of these names."""
+    rows = [(name, version, data) for name in names for version, data in golden(name).items()]
+    assert rows, f"no golden lines: {names}"
+    return pytest.mark.parametrize(
+        ("name", "version", "data"), rows, ids=[f"{name} v{version}" for name, version, _ in rows]
+    )
+
+
+@pytest.mark.broker
+def test_the_golden_bytes_are_what_kafkas_classes_write():
+    """gzip is compared by its reader alone: its compressor is the machine's, not Kafka's."""
+    program = __file__.replace("test_golden.py", "Golden.java")
+    command = [find_java().executable, "-cp", f"{fetch_kafka_jars('4.3.1')}/*", program]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    kept = [line for line in LINES if not line.startswith("#")]
+    assert _but_gzip(printed) == _but_gzip(kept)
+
+
+def _but_gzip(lines):
+    return [line for line in lines if not line.startswith("record_batch gzip")]
+
+
+# -- Produce ----------------------------------------------------------------------------------------
+
+NOUNS = {
+    "produce_request": ProduceRequest(
+        transactional_id=None,
+        acks=-1,
+        timeout_ms=30_000,
+        topics=(TopicProduceData("t", (PartitionProduceData(3, memoryview(GOLDEN["record_batch none"])),)),),
+    ),
+    "produce_response accepted": ProduceResponse(
+        (TopicProduceResponse("t", (PartitionProduceResponse(0, base_offset=42, log_start_offset=0),)),)
+    ),
+    "produce_response rejected": ProduceResponse(
+        (
+            TopicProduceResponse(
+                "t",
+                (
+                    PartitionProduceResponse(
+                        3,
+                        ErrorCode.INVALID_TIMESTAMP,
+                        record_errors=(RecordError(1, "m"),),
+                        error_message="One or more records have been rejected due to invalid timestamp",
+                    ),
+                ),
+            ),
+        )
+    ),
+    "produce_response moved": ProduceResponse(
+        (
+            TopicProduceResponse(
+                "t",
+                (
+                    PartitionProduceResponse(
+                        0,
+                        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                        tags=bytes.fromhex("01 00 09 00000002 00000005 00"),
+                    ),
+                ),
+            ),
+        ),
+        node_endpoints=(NodeEndpoint(2, "b2", 9092, None),),
+    ),
+}
+
+each_produce = table(*NOUNS)
+
+
+def reader_and_writer(name):
+    if name == "produce_request":
+        return k00_produce.read_request, k00_produce.write_request
+    return k00_produce.read_response, k00_produce.write_response
+
+
+@each_produce
+def test_a_noun_is_written_as_kafka_writes_it(name, version, data):
+    _, write = reader_and_writer(name)
+    assert write(version, NOUNS[name]) == data
+
+
+@each_produce
+def test_kafkas_bytes_are_read_as_the_noun(name, version, data):
+    """Below v8 an answer does not carry all that its noun holds."""
+    read, write = reader_and_writer(name)
+    noun = read(version, data)
+    assert write(version, noun) == data
+    if version >= 8:
+        assert write(12, noun) == write(12, NOUNS[name])
+
+
+@each_produce
+def test_a_produce_message_cut_short_is_a_decode_error(name, version, data):
+    read, _ = reader_and_writer(name)
+    for cut in range(len(data)):
+        with pytest.raises(DecodeError):
+            read(version, data[:cut])
+
+
+@each_produce
+def test_what_stands_behind_a_produce_message_is_ignored(name, version, data):
+    read, write = reader_and_writer(name)
+    assert write(version, read(version, data + b"\x00more")) == data
+
+
+# -- Headers ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("version", "api_version"), [(1, 8), (2, 9)])
+def test_request_headers_are_read(version, api_version):
+    """Produce has a header with tags from v9 on."""
+    data = GOLDEN[f"request_header v{version}"].replace(b"\x00\x09", bytes([0, api_version]), 1)
+    assert read_request_header(data + b"body") == RequestHeader(0, api_version, 7, "c", len(data))
+    for cut in range(len(data)):
+        with pytest.raises(DecodeError):
+            read_request_header(data[:cut])
+
+
+@pytest.mark.parametrize(("version", "api_version"), [(0, 8), (1, 9)])
+def test_response_headers_are_read_and_written(version, api_version):
+    data = GOLDEN[f"response_header v{version}"]
+    assert response_header(0, api_version, 7) == data
+    assert response_body_start(0, api_version, data + b"body") == len(data)
+    for cut in range(len(data)):
+        with pytest.raises(DecodeError):
+            response_body_start(0, api_version, data[:cut])
+
+
+# -- ApiVersions and SASL ---------------------------------------------------------------------------
+
+
+@table("api_versions_response")
+def test_a_brokers_offer_is_narrowed_and_its_features_are_kept(name, version, data):
+    """Produce 0-13 becomes 0-12; transaction.version=2 may stay, since 12 speaks it."""
+    narrowed = k18_api_versions.narrow_response(version, data)
+    assert narrowed == data.replace(b"\x00\x00\x00\x00\x00\x0d", b"\x00\x00\x00\x00\x00\x0c")
+    assert narrowed != data
+    least = 2 + (4 + 2 * 6 if version < 3 else 1 + 2 * 7)
+    for cut in range(least):
+        with pytest.raises(DecodeError):
+            k18_api_versions.narrow_response(version, data[:cut])
+
+
+def test_our_answer_to_an_unsupported_api_versions_is_kafkas():
+    assert k18_api_versions.unsupported_version_response() == GOLDEN["api_versions_response unsupported v0"]
+
+
+@table("api_versions_request")
+def test_the_clients_software_is_read(name, version, data):
+    assert k18_api_versions.read_client_software(version, data) == ("x/1" if version >= 3 else None)
+
+
+@table("sasl_authenticate_response")
+def test_a_brokers_token_is_read(name, version, data):
+    assert k17_k36_sasl.read_authenticate_response(version, data) == (0, b"\xaa")
+    for cut in range(data.index(b"\xaa") + 1):
+        with pytest.raises(DecodeError):
+            k17_k36_sasl.read_authenticate_response(version, data[:cut])
+
+
+# -- Addresses --------------------------------------------------------------------------------------
+
+API_KEYS = {
+    "metadata_response": 3,
+    "find_coordinator_response": 10,
+    "describe_cluster_response": 60,
+    "share_fetch_response": 78,
+    "share_acknowledge_response": 79,
+}
+
+PORT, PROXY_PORT = (9092).to_bytes(4, "big"), (9193).to_bytes(4, "big")
+
+
+@table(*API_KEYS)
+def test_an_address_is_rewritten_in_place(name, version, data):
+    """The proxy's host is as long as the broker's here, so that one replacement says it all."""
+    told = []
+
+    def endpoint_of(node_id, host, port):
+        told.append((node_id, host, port))
+        return Endpoint("p9", 9193)
+
+    node_id = 2 if name.startswith("share") else 1
+    rewritten = addresses.rewrite(API_KEYS[name], version, data, endpoint_of)
+    assert rewritten == data.replace(f"b{node_id}".encode() + PORT, b"p9" + PROXY_PORT)
+    assert told == [(node_id, f"b{node_id}", 9092)]
+
+
+# -- Record batches ---------------------------------------------------------------------------------
+
+BATCHES = {name: GOLDEN[f"record_batch {name}"] for name in CODECS}
+
+each_batch = pytest.mark.parametrize(("codec", "data"), BATCHES.items(), ids=BATCHES)
+
+
+@each_batch
+def test_a_batch_is_read_whatever_its_codec(codec, data):
+    found = scan(memoryview(data), most=2)
+    crc = int.from_bytes(data[17:21], "big")
+    header = RecordBatch(
+        base_offset=0,
+        size_in_bytes=len(data),
+        magic=2,
+        crc=crc,
+        attributes=CODECS[codec],
+        last_offset_delta=1,
+        base_timestamp=TIME_MS,
+        max_timestamp=TIME_MS + 5,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        records_count=2,
+        data=memoryview(data),
+    )
+    assert found == RecordSet(is_null=False, batches=(header,))
+    assert crc_is_valid(found.batches[0])
+    records = read_records(found.batches[0], SessionLimits())
+    assert records == Records([TIME_MS, TIME_MS + 5], [0, 1], [1, -1], [1, 1])
+
+
+@each_batch
+def test_a_batch_cut_short_is_no_batch(codec, data):
+    """As brokers see it: what is not there whole is not there."""
+    for cut in range(len(data)):
+        assert scan(memoryview(data)[:cut], most=2) == RecordSet(is_null=False, batches=())
+
+
+@each_batch
+def test_a_changed_byte_behind_the_checksum_is_found(codec, data):
+    for at in range(21, len(data)):
+        changed = bytearray(data)
+        changed[at] ^= 0x40
+        (found,) = scan(memoryview(changed), most=2).batches
+        assert not crc_is_valid(found)
+
+
+def test_the_batches_of_these_tests_are_as_kafka_writes_them():
+    records = [record(0, 0, b"k", b"v"), record(5, 1, None, b"w")]
+    assert batch(records=records, base_timestamp=TIME_MS, max_timestamp=TIME_MS + 5) == BATCHES["none"]

@@ -1,0 +1,104 @@
+"""Both headers, for every API that is understood."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kio.index import load_request_schema, load_response_schema
+from kio.schema.index import api_key_map, schema_name_map
+
+from tests.wire.entities import read, written
+from tsproxy.wire.apis import APIS, NEVER, request_is_understood
+from tsproxy.wire.headers import (
+    RequestHeader,
+    frame,
+    read_request_header,
+    response_body_start,
+    response_header,
+)
+from tsproxy.wire.primitives import DecodeError
+
+VERSIONS = {
+    api_key: [v for v in sorted(schema_name_map[api_key_map[api_key]]) if v <= api.max_version]
+    for api_key, api in APIS.items()
+}
+KNOWN = [(api_key, version) for api_key, versions in VERSIONS.items() for version in versions]
+
+each_api = pytest.mark.parametrize("api_key", VERSIONS, ids=lambda api_key: APIS[api_key].name)
+
+
+@each_api
+def test_the_header_of_every_request_ends_where_its_body_begins(api_key):
+    """kio says which header each request has: with tags from the API's first flexible version on."""
+    for version in VERSIONS[api_key]:
+        cls = load_request_schema(api_key, version).__header_schema__
+        facts = {"request_api_key": api_key, "request_api_version": version, "correlation_id": -2}
+        data = written(cls(**facts, client_id="é"))
+        assert read_request_header(data + b"body") == RequestHeader(api_key, version, -2, "é", len(data))
+
+
+@each_api
+def test_the_header_of_every_answer_ends_where_its_body_begins(api_key):
+    """ApiVersions is the exception: its answer has no tags at any version."""
+    for version in VERSIONS[api_key]:
+        cls = load_response_schema(api_key, version).__header_schema__
+        data = response_header(api_key, version, -2)
+        assert read(cls, data) == cls(correlation_id=-2)
+        assert response_body_start(api_key, version, data + b"body") == len(data)
+
+
+def test_tags_in_a_header_are_stepped_over():
+    head = b"\x00\x03\x00\x0c\x00\x00\x00\x07\xff\xff" + b"\x01\x63\x02hi"
+    assert read_request_header(head + b"body").body_start == len(head)
+    assert response_body_start(3, 12, b"\x00\x00\x00\x07" + b"\x01\x63\x02hi" + b"body") == 9
+
+
+def test_a_client_id_may_be_null_or_empty_which_is_not_the_same():
+    head = b"\x00\x03\x00\x00\x00\x00\x00\x07"
+    assert read_request_header(head + b"\xff\xff").client_id is None
+    assert read_request_header(head + b"\x00\x00").client_id == ""
+
+
+@given(st.binary(max_size=40))
+def test_whatever_comes_is_a_header_or_a_decode_error(payload):
+    try:
+        header = read_request_header(payload)
+    except DecodeError:
+        return
+    assert 10 <= header.body_start <= len(payload)
+
+
+@given(st.sampled_from(KNOWN), st.binary(max_size=20))
+def test_whatever_the_broker_sends_is_a_header_or_a_decode_error(known, payload):
+    try:
+        start = response_body_start(*known, payload)
+    except DecodeError:
+        return
+    assert 4 <= start <= len(payload)
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version", "is_understood"),
+    [
+        (0, 12, True),
+        (0, 13, False),
+        (0, -1, False),
+        (1, 15, True),
+        (1, 16, False),
+        (4, 0, False),
+        (17, 1, True),
+        (55, 1, True),
+        (55, 2, False),
+        (-1, 0, False),
+        (9999, 0, False),
+    ],
+)
+def test_only_what_has_a_known_layout_is_understood(api_key, version, is_understood):
+    assert request_is_understood(api_key, version) is is_understood
+
+
+def test_an_api_that_never_becomes_flexible_has_no_version_that_is():
+    assert not any(APIS[17].is_flexible(version) for version in range(NEVER))
+
+
+def test_a_frame_is_its_size_and_its_payload():
+    assert frame(b"abc") == b"\x00\x00\x00\x03abc"

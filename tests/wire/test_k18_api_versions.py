@@ -1,0 +1,112 @@
+"""Only what is understood is offered; everything else in the answer stays to the byte."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kio.index import load_response_schema
+
+from tests.wire.batches import unsigned
+from tests.wire.entities import entities, read, written
+from tests.wire.strategies import a_few
+from tsproxy.wire.apis import APIS
+from tsproxy.wire.k18_api_versions import narrow_response, read_client_software
+from tsproxy.wire.primitives import DecodeError
+
+VERSIONS = range(5)
+
+each_version = pytest.mark.parametrize("version", VERSIONS)
+
+keys = st.one_of(st.sampled_from(sorted(APIS)), st.integers(-1, 120))
+offers = st.lists(st.tuples(keys, st.integers(0, 20), st.integers(0, 20)), max_size=8)
+
+
+def narrowed(told):
+    """(key, lowest, highest) as a client must see them."""
+    for api_key, lowest, highest in told:
+        if api_key in APIS and lowest <= APIS[api_key].max_version:
+            yield api_key, lowest, min(highest, APIS[api_key].max_version)
+
+
+def body_of(version, told, tags=b"\x00", rest=b""):
+    flexible = version >= 3
+    items = [
+        b"".join(n.to_bytes(2, "big", signed=True) for n in offer) + (tags if flexible else b"")
+        for offer in told
+    ]
+    count = unsigned(len(items) + 1) if flexible else len(items).to_bytes(4, "big")
+    return b"\x00\x00" + count + b"".join(items) + rest
+
+
+@each_version
+@given(offers, st.binary(max_size=30))
+def test_each_key_is_offered_up_to_what_is_known_and_from_the_brokers_minimum(version, told, rest):
+    """An unknown key is gone, a key known only below the broker's minimum too; what follows is kept."""
+    body = body_of(version, told, rest=rest)
+    assert narrow_response(version, body) == body_of(version, narrowed(told), rest=rest)
+
+
+TAGS = b"\x01\x63\x02hi"
+
+
+@given(offers)
+def test_tags_of_an_offer_are_kept(told):
+    assert narrow_response(3, body_of(3, told, TAGS)) == body_of(3, narrowed(told), TAGS)
+
+
+@each_version
+@a_few
+@given(data=st.data())
+def test_kio_reads_the_narrowed_offers_and_all_features(version, data):
+    cls = load_response_schema(18, version)
+    entity = data.draw(entities(cls))
+    if entity.error_code.value == 35:
+        return
+    found = read(cls, narrow_response(version, written(entity)))
+    told = [(o.api_key, o.min_version, o.max_version) for o in entity.api_keys]
+    assert [(o.api_key, o.min_version, o.max_version) for o in found.api_keys] == list(narrowed(told))
+    for name in cls.__dataclass_fields__.keys() - {"api_keys"}:
+        assert getattr(found, name) == getattr(entity, name)
+
+
+@each_version
+def test_error_35_is_the_oldest_form_whatever_was_asked(version):
+    body = bytes.fromhex("0023 00000001 0012 0000 0003")
+    assert narrow_response(version, body) == body
+
+
+@each_version
+def test_another_error_comes_in_the_form_that_was_asked_for(version):
+    """INVALID_REQUEST, for a client software name that is none: no offers, and the rest as it is."""
+    rest = b"" if version == 0 else b"\x00\x00\x00\x07" + (b"\x00" if version >= 3 else b"")
+    body = b"\x00\x2a" + body_of(version, [], rest=rest)[2:]
+    assert narrow_response(version, body) == body
+
+
+def test_produce_keeps_the_minimum_of_0_that_old_librdkafka_needs():
+    """KAFKA-18659: compressed produce fails there unless 0 is in the range."""
+    body = bytes.fromhex("0000 00000001 0000 0000 000d")
+    assert narrow_response(0, body) == bytes.fromhex("0000 00000001 0000 0000 000c")
+
+
+@each_version
+@given(body=st.binary(max_size=60))
+def test_whatever_comes_is_narrowed_or_a_decode_error(version, body):
+    try:
+        narrow_response(version, body)
+        read_client_software(version, body)
+    except DecodeError:
+        return
+
+
+@pytest.mark.parametrize(
+    ("version", "body", "software"),
+    [
+        (0, b"", None),
+        (2, b"", None),
+        (3, b"\x05libx" + b"\x061.2.3" + b"\x00", "libx/1.2.3"),
+        (4, b"\x01\x01\x00", "/"),
+        (4, b"\x02\xff\x02\xfe\x00", "\udcff/\udcfe"),
+    ],
+)
+def test_a_client_may_say_what_it_is(version, body, software):
+    assert read_client_software(version, body) == software
