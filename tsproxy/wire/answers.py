@@ -5,6 +5,7 @@ costs no memory however large it is.
 """
 
 from tsproxy.wire.primitives import DecodeError
+from tsproxy.wire.received import Received
 
 _SIZE_BYTES = 4
 _HEAD_BYTES = 8
@@ -13,10 +14,10 @@ _HEAD_BYTES = 8
 class AnswerStream:
     """Feed it bytes; ask for the next answer's head, then either `stream` it or take it `whole`."""
 
-    __slots__ = ("_buffer", "_streaming")
+    __slots__ = ("_received", "_streaming")
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        self._received = Received()
         self._streaming = 0
 
     @property
@@ -24,15 +25,16 @@ class AnswerStream:
         return self._streaming > 0
 
     def feed(self, data: bytes) -> None:
-        self._buffer += data
+        self._received.feed(data)
 
     def size(self) -> int | None:
         """The next answer's size (its prefix not counted), None until four bytes are there."""
-        if len(self._buffer) < _SIZE_BYTES:
+        head = self._received.peek(_HEAD_BYTES)
+        if len(head) < _SIZE_BYTES:
             return None
-        size = int.from_bytes(self._buffer[:_SIZE_BYTES], "big", signed=True)
+        size = int.from_bytes(head[:_SIZE_BYTES], "big", signed=True)
         if size < 0:
-            raise DecodeError(f"an answer of {size} bytes (first bytes: {bytes(self._buffer[:8]).hex(' ')})")
+            raise DecodeError(f"an answer of {size} bytes (first bytes: {head.hex(' ')})")
         return size
 
     def correlation_id(self) -> int | None:
@@ -40,9 +42,8 @@ class AnswerStream:
         size = self.size()
         if size is not None and size < _HEAD_BYTES - _SIZE_BYTES:
             raise DecodeError(f"an answer of {size} bytes")
-        if len(self._buffer) < _HEAD_BYTES:
-            return None
-        return int.from_bytes(self._buffer[_SIZE_BYTES:_HEAD_BYTES], "big", signed=True)
+        head = self._received.peek(_HEAD_BYTES)
+        return int.from_bytes(head[_SIZE_BYTES:], "big", signed=True) if len(head) == _HEAD_BYTES else None
 
     def stream(self) -> None:
         """Let the next answer through as it comes: `passing` gives its bytes."""
@@ -50,8 +51,7 @@ class AnswerStream:
 
     def passing(self) -> tuple[bytes, bool]:
         """(what has come of the streamed answer, whether that was its end)."""
-        data = bytes(memoryview(self._buffer)[: self._streaming])
-        del self._buffer[: len(data)]
+        data = self._received.take(self._streaming)
         self._streaming -= len(data)
         return data, self._streaming == 0
 
@@ -65,8 +65,6 @@ class AnswerStream:
                 f"an answer of {size} bytes that must be read whole, at most {most} are allowed"
             )
         end = _SIZE_BYTES + size
-        if len(self._buffer) < end:
+        if len(self._received) < end:
             return None
-        payload = bytes(memoryview(self._buffer)[_SIZE_BYTES:end])
-        del self._buffer[:end]
-        return payload
+        return self._received.take(end)[_SIZE_BYTES:]

@@ -9,9 +9,12 @@ from typing import Final
 
 from tsproxy.model.kafka import ApiKey
 from tsproxy.wire.primitives import DecodeError
+from tsproxy.wire.received import Received
 
 SIZE_BYTES: Final = 4
 _KEY_END: Final = SIZE_BYTES + 2
+_HEAD_BYTES: Final = 8
+"""How much of a frame is looked at, and shown where it is refused."""
 _SMALLEST: Final = 10
 """API key, version, correlation id and a null client id: no request is shorter."""
 
@@ -52,41 +55,34 @@ class RequestFrames:
     size that no request has, FrameTooLargeError above a limit.
     """
 
-    __slots__ = ("_buffer", "_other_frame", "_pos", "_produce_frame")
+    __slots__ = ("_other_frame", "_produce_frame", "_received")
 
     def __init__(self, produce_frame: int, other_frame: int) -> None:
-        self._buffer = bytearray()
-        self._pos = 0
+        self._received = Received()
         self._produce_frame = produce_frame
         self._other_frame = other_frame
 
     @property
     def buffered(self) -> int:
         """Bytes received and not yet handed out."""
-        return len(self._buffer) - self._pos
+        return len(self._received)
 
     def feed(self, data: bytes) -> None:
-        if self._pos:
-            del self._buffer[: self._pos]
-            self._pos = 0
-        self._buffer += data
+        self._received.feed(data)
 
     def next_frame(self, is_raw: bool = False) -> bytes | None:
         """The next whole frame, or None until more has come. `is_raw`: a SASL token without header."""
-        start = self._pos
-        have = len(self._buffer) - start
-        if have < SIZE_BYTES:
+        head = self._received.peek(_HEAD_BYTES)
+        if len(head) < SIZE_BYTES:
             return None
-        size = int.from_bytes(self._buffer[start : start + SIZE_BYTES], "big", signed=True)
+        size = int.from_bytes(head[:SIZE_BYTES], "big", signed=True)
         if is_raw:
             self._check_token(size)
         else:
-            self._check_request(size, start, have)
-        end = start + SIZE_BYTES + size
-        if len(self._buffer) < end:
+            self._check_request(size, head)
+        if len(self._received) < SIZE_BYTES + size:
             return None
-        self._pos = end
-        return bytes(memoryview(self._buffer)[start:end])
+        return self._received.take(SIZE_BYTES + size)
 
     def _check_token(self, size: int) -> None:
         """Shows none of the bytes, and no number made of them: they may be part of a secret."""
@@ -97,8 +93,7 @@ class RequestFrames:
                 f"a SASL token above the {self._other_frame} bytes that are allowed (limits.other_frame)"
             )
 
-    def _check_request(self, size: int, start: int, have: int) -> None:
-        head = bytes(self._buffer[start : start + 8])
+    def _check_request(self, size: int, head: bytes) -> None:
         if size < _SMALLEST or size > max(self._produce_frame, self._other_frame):
             what = looks_like(head)
             if what is not None:
@@ -109,7 +104,7 @@ class RequestFrames:
                 f"a frame of {size} bytes, at most {self._produce_frame} are allowed "
                 f"(limits.produce_frame; first bytes: {head.hex(' ')})"
             )
-        if have < _KEY_END or size <= self._other_frame:
+        if len(head) < _KEY_END or size <= self._other_frame:
             return
         api_key = int.from_bytes(head[SIZE_BYTES:_KEY_END], "big", signed=True)
         if api_key != ApiKey.PRODUCE:
