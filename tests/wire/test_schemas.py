@@ -1,0 +1,192 @@
+"""The tables of `wire` against Kafka's own schemas: no API, version or address may be missed."""
+
+import re
+
+import pytest
+
+from tests.wire.schemas import Versions, fields_of, messages, walk
+from tsproxy.wire.addresses import LAYOUTS, Kind
+from tsproxy.wire.apis import APIS, NEVER
+
+pytestmark = pytest.mark.broker
+
+NEWEST, OLDER = RELEASES = ("4.3.1", "3.9.1")
+
+CAPS = {
+    0: 12,  # 13 names topics by id alone
+    1: 15,  # 16 adds NodeEndpoints behind records that stream first
+    22: 5,  # 6 is unstable
+    55: 1,  # 2 tells the controllers' listeners
+}
+"""The only APIs offered below what Kafka speaks."""
+
+each_api = pytest.mark.parametrize("api_key", APIS, ids=lambda api_key: APIS[api_key].name)
+
+
+@each_api
+def test_an_api_is_known_to_its_newest_version(api_key):
+    schema = messages()[api_key, "request"]
+    api = APIS[api_key]
+    assert schema["name"] == f"{api.name}Request"
+    newest = Versions.of(schema["validVersions"]).until
+    assert api.max_version == CAPS.get(api_key, newest)
+    assert api.max_version <= newest
+
+
+@each_api
+@pytest.mark.parametrize("kind", ["request", "response"])
+def test_an_api_becomes_flexible_where_its_schema_says(api_key, kind):
+    assert APIS[api_key].flexible_from == Versions.of(messages()[api_key, kind]["flexibleVersions"]).since
+
+
+def test_every_api_that_a_broker_serves_is_known():
+    served = {
+        key
+        for (key, kind), schema in messages().items()
+        if kind == "request" and "broker" in schema.get("listeners", ())
+    }
+    assert served == set(APIS)
+
+
+# -- Addresses --------------------------------------------------------------------------------------
+
+LOOKS_LIKE_AN_ADDRESS = re.compile(r"(Host|Port|Endpoint|Listener|Address|Url|Uri)(?![a-rt-z])")
+"""A word of a field's name, in the singular or plural: `UserEndpoints`, not `SupportedFeatures`."""
+
+NOT_A_BROKERS = {
+    (15, "Groups.Members.ClientHost"),
+    (29, "Resources.Acls.Host"),
+    (31, "FilterResults.MatchingAcls.Host"),
+    (60, "EndpointType"),  # 1 for brokers, 2 for controllers
+    (69, "Groups.Members.ClientHost"),
+    (77, "Groups.Members.ClientHost"),
+    # Where an application of Kafka Streams listens, as its own instances said:
+    (88, "PartitionsByUserEndpoint"),
+    (88, "PartitionsByUserEndpoint.UserEndpoint"),
+    (88, "PartitionsByUserEndpoint.UserEndpoint.Host"),
+    (88, "PartitionsByUserEndpoint.UserEndpoint.Port"),
+    (88, "EndpointInformationEpoch"),
+    (89, "Groups.Members.ClientHost"),
+    (89, "Groups.Members.UserEndpoint"),
+    (89, "Groups.Members.UserEndpoint.Host"),
+    (89, "Groups.Members.UserEndpoint.Port"),
+}
+
+A_BROKERS = {
+    (0, "NodeEndpoints"),
+    (0, "NodeEndpoints.Host"),
+    (0, "NodeEndpoints.Port"),
+    (3, "Brokers.Host"),
+    (3, "Brokers.Port"),
+    (10, "Host"),
+    (10, "Port"),
+    (10, "Coordinators.Host"),
+    (10, "Coordinators.Port"),
+    (60, "Brokers.Host"),
+    (60, "Brokers.Port"),
+    (78, "NodeEndpoints"),
+    (78, "NodeEndpoints.Host"),
+    (78, "NodeEndpoints.Port"),
+    (79, "NodeEndpoints"),
+    (79, "NodeEndpoints.Host"),
+    (79, "NodeEndpoints.Port"),
+}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_field_that_looks_like_an_address_is_a_brokers_or_known_not_to_be(release):
+    found = set()
+    for api_key, api in APIS.items():
+        schema = messages(release).get((api_key, "response"), {"fields": []})
+        for path, field in walk(schema, api.max_version):
+            if LOOKS_LIKE_AN_ADDRESS.search(field["name"]):
+                found.add((api_key, path))
+    assert found <= A_BROKERS | NOT_A_BROKERS
+    if release == NEWEST:
+        assert found == A_BROKERS | NOT_A_BROKERS
+
+
+def test_every_answer_with_a_brokers_address_is_rewritten():
+    """Produce has a reader of its own; all others are rewritten by their layout."""
+    assert {api_key for api_key, _ in A_BROKERS} == {0, *LAYOUTS}
+
+
+def test_no_string_beside_a_brokers_id_is_overlooked():
+    """An address under another name would stand in a struct with its broker's id."""
+    beside = set()
+    for api_key, api in APIS.items():
+        schema = messages()[api_key, "response"]
+        for path, field in walk(schema, api.max_version):
+            inside = fields_of(field, schema)
+            if any(f.get("entityType") == "brokerId" for f in inside):
+                beside |= {(api_key, f"{path}.{f['name']}") for f in inside if f["type"] == "string"}
+    hosts = {(api_key, path) for api_key, path in A_BROKERS if path.endswith(".Host")}
+    assert hosts <= beside
+    assert {path.rpartition(".")[2] for _, path in beside - hosts} == {"Rack", "Key", "ErrorMessage"}
+
+
+# -- Layouts ----------------------------------------------------------------------------------------
+
+KINDS = {
+    "int8": Kind.INT8,
+    "bool": Kind.INT8,
+    "int16": Kind.INT16,
+    "int32": Kind.INT32,
+    "int64": Kind.INT64,
+    "uuid": Kind.UUID,
+    "string": Kind.STRING,
+    "records": Kind.RECORDS,
+}
+ADDRESS_KINDS = {"host": Kind.HOST, "port": Kind.PORT}
+
+
+def snake(name):
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def as_schema_says(fields, schema, version):
+    """The fields of one version in the shape of a layout: (name, kind, what is inside)."""
+    names = [snake(field["name"]) for field in fields]
+    for name, field in zip(names, fields, strict=True):
+        if version not in Versions.of(field["versions"]):
+            continue
+        assert "tag" not in field, f"{name} is a tagged field: the layout must learn to read it"
+        inside = tuple(as_schema_says(fields_of(field, schema), schema, version))
+        if field["type"].startswith("[]"):
+            kind = Kind.ARRAY if inside else None
+        elif "host" in names and field.get("entityType") == "brokerId":
+            kind = Kind.NODE_ID
+        else:
+            kind = ADDRESS_KINDS.get(name) or KINDS.get(field["type"], Kind.STRUCT)
+        yield name, kind, inside
+
+
+def as_laid_out(fields, version):
+    for f in fields:
+        if f.since <= version <= f.until:
+            yield f.name, f.kind, tuple(as_laid_out(f.fields, version))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("api_key", LAYOUTS, ids=lambda api_key: APIS[api_key].name)
+def test_a_layout_is_its_schema_up_to_the_last_address(api_key, release):
+    """3.9.1 has the early versions of what 4.3.1 has stable: they may be met where they are enabled."""
+    schema = messages(release)[api_key, "response"]
+    valid = Versions.of(schema["validVersions"])
+    assert valid.since <= APIS[api_key].max_version
+    for version in range(valid.since, min(valid.until, APIS[api_key].max_version) + 1):
+        told = list(as_schema_says(schema["fields"], schema, version))
+        layout = list(as_laid_out(LAYOUTS[api_key], version))
+        assert layout == told[: len(layout)]
+        assert not holds_address(told[len(layout) :])
+
+
+def holds_address(fields):
+    return any(kind is Kind.HOST or holds_address(inside) for _, kind, inside in fields)
+
+
+def test_versions_are_read_as_schemas_write_them():
+    assert Versions.of("1+") == Versions(1, NEVER)
+    assert Versions.of("1-3") == Versions(1, 3)
+    assert Versions.of("2") == Versions(2, 2)
+    assert Versions.of("none") == Versions(NEVER, NEVER)
