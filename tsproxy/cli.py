@@ -45,6 +45,10 @@ example:
 example:
   tsproxy decisions schema > decisions.schema.json
 """,
+    "schema": """\
+example:
+  tsproxy decisions schema > decisions.schema.json
+""",
 }
 
 
@@ -142,7 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     check.set_defaults(command=_check)
     decisions = _with_example(commands.add_parser, "decisions", help="the decision log")
     topics = decisions.add_subparsers(required=True, metavar="WHAT")
-    schema = topics.add_parser("schema", help="print the JSON Schema of the decision log's lines")
+    schema = _with_example(topics.add_parser, "schema", help="print the JSON Schema of the log's lines")
     schema.set_defaults(command=_decisions_schema)
     return parser
 

@@ -200,7 +200,13 @@ async def test_with_all_upstreams_down_a_client_is_accepted_and_closed_and_the_l
         assert lines[0]["reason"] == "upstream_unavailable"
         assert lines[0]["text"].startswith(f"{dead}: ")
         assert "refused" in lines[0]["text"].lower() or "connect" in lines[0]["text"].lower()
-        await until(lambda: world.metric('tsproxy_connections{listener="default"}') == 0)
+        await until(lambda: not any(connections(world).values()))
+
+
+def connections(world):
+    """Open connections by state."""
+    states = ("connecting", "relaying", "finishing", "closing")
+    return {s: world.metric(f'tsproxy_connections{{listener="default",state="{s}"}}') for s in states}
 
 
 @on_both_loops
@@ -209,10 +215,11 @@ async def test_open_connections_are_counted_up_and_down():
     async with echoing_broker() as broker, front_of(config_of([broker]), world) as front:
         front.open()
         _, writer = await asyncio.open_connection(front.address.host, front.address.port)
-        await until(lambda: world.metric('tsproxy_connections{listener="default"}') == 1)
+        await until(lambda: connections(world)["relaying"] == 1)
+        assert sum(connections(world).values()) == 1
         writer.close()
 
-        await until(lambda: world.metric('tsproxy_connections{listener="default"}') == 0)
+        await until(lambda: not any(connections(world).values()))
 
 
 @pytest.fixture(scope="module")
@@ -349,6 +356,7 @@ async def test_a_client_that_only_looks_at_a_tls_port_leaves_nothing_behind(serv
 
         await until(lambda: world.told.of("tls_handshake_failed"))
         await until(lambda: not front.relays)
+        assert not any(connections(world).values())
 
 
 def test_a_port_in_use_is_told_with_what_to_do():

@@ -75,6 +75,8 @@ def test_an_address_that_could_not_be_mapped_is_counted():
 
 def test_two_sets_of_metrics_do_not_share_anything():
     one, other = Metrics(), Metrics()
-    one.connection_opened("public")
+    one.handshake_failed("public")
 
-    assert 'tsproxy_connections{listener="public"}' not in rendered(other)
+    series = 'tsproxy_tls_handshakes_failed_total{listener="public"}'
+    assert series in rendered(one)
+    assert series not in rendered(other)

@@ -19,7 +19,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 
 from tsproxy.config.settings import Address, Sasl
 from tsproxy.runtime.topic_limits import CONFIG_NAMES
-from tsproxy.runtime.upstream import connect_text
+from tsproxy.runtime.upstream import CONNECT_ERRORS, connect_text
 
 CLIENT_ID: Final = "tsproxy"
 REQUEST_TIMEOUT_MS: Final = 10_000
@@ -136,7 +136,7 @@ async def _connect(address: Address, tls: ssl.SSLContext | None, sasl: Sasl | No
     except KafkaConnectionError as error:
         hint = "the broker closed the connection at once" + ("" if tls else "; does this port speak TLS?")
         raise ConversationError(f"{address}: {hint}") from error
-    except (OSError, TimeoutError) as error:
+    except CONNECT_ERRORS as error:
         raise ConversationError(f"{address}: {connect_text(error)}") from error
     except KafkaError as error:
         raise ConversationError(f"{address}: {_error_text(error)}") from error

@@ -7,11 +7,16 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import structlog
+
 from tsproxy.decisions import DecisionLog, LifecycleKind, WriterHealth
 from tsproxy.model.outcome import Outcome
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.decision_files import DecisionFiles
 from tsproxy.runtime.metrics import Metrics
+from tsproxy.runtime.notes import frames_of
+
+log = structlog.get_logger()
 
 TICK_S: Final = 1.0
 LAST_LINES_S: Final = 10.0
@@ -47,7 +52,11 @@ class Journal:
         """Close intervals when they are over, for ever."""
         while True:
             await asyncio.sleep(TICK_S)
-            self._files.put(self._log.tick(self._clock.now_ms(), self._health()))
+            try:
+                self._files.put(self._log.tick(self._clock.now_ms(), self._health()))
+            except Exception as error:
+                # A mistake in the counting must not take the data path down.
+                log.error("decision_log_crashed", error=type(error).__name__, frames=frames_of(error))
 
     async def stop(self) -> bool:
         """Write the last lines and close the file; False where the disk took too long."""

@@ -1,6 +1,7 @@
 """One end of a relay: a transport, the gate before its reading, and an orderly goodbye."""
 
 import asyncio
+import socket
 from typing import Final, Protocol, cast
 
 from tsproxy.runtime.flow import HIGH_WATER_BYTES, Hold, ReadGate
@@ -39,6 +40,8 @@ class Leg(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
+        # As Kafka's own sockets: a peer that vanished without a word is found out in the end.
+        self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self.is_open = True
         self.gate.attach(self._transport, asyncio.get_running_loop())
 

@@ -153,9 +153,8 @@ class Front:
 
     async def _connect(self, connection: socket.socket, host: str, port: int, targets: Targets) -> None:
         """Make a relay of an accepted connection; from then on it lives by its callbacks."""
-        relay = Relay(Peer(self.name, host, port), self._view, self._around, self._ended)
+        relay = Relay(Peer(self.name, host, port), self._view, self._around, self.relays.discard)
         self.relays.add(relay)
-        self._around.metrics.connection_opened(self.name)
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: relay.client,
@@ -166,15 +165,15 @@ class Front:
         except (OSError, TimeoutError) as error:
             self._handshake_failed(relay, host, port, error)
             return
-        except asyncio.CancelledError:
-            self._ended(relay)
+        except BaseException:  # cancelled, or a mistake: in either case this client is gone
+            relay.client_unavailable()
             raise
         try:
             await self._upstream.connect(targets(), relay.broker)
         except UpstreamError as error:
             relay.upstream_unavailable(str(error))
-        except asyncio.CancelledError:
-            relay.upstream_unavailable("the proxy stops")
+        except BaseException:  # cancelled, or a mistake
+            relay.upstream_unavailable("the proxy gave up")
             raise
         else:
             relay.upstream_connected()
@@ -183,8 +182,4 @@ class Front:
         facts = {"listener": self.name, "client": host, "client_port": port, "error": handshake_text(error)}
         self._around.notes.warn(host, "tls_handshake_failed", facts)
         self._around.metrics.handshake_failed(self.name)
-        self._ended(relay)
-
-    def _ended(self, relay: Relay) -> None:
-        self.relays.discard(relay)
-        self._around.metrics.connection_ended(self.name)
+        relay.client_unavailable()

@@ -47,7 +47,10 @@ class Metrics:
             registry=registry,
         )
         self._connections = Gauge(
-            "tsproxy_connections", "Client connections that are open", ("listener",), registry=registry
+            "tsproxy_connections",
+            "Client connections that are open, by what they are at",
+            ("listener", "state"),
+            registry=registry,
         )
         self._closed = Counter(
             "tsproxy_sessions_closed", "Sessions by why they ended", ("listener", "reason"), registry=registry
@@ -81,11 +84,12 @@ class Metrics:
         if outcome.bad_records:
             self._bad_records.labels(outcome.reason or "", outcome.unit_guess or "").inc(outcome.bad_records)
 
-    def connection_opened(self, listener: str) -> None:
-        self._connections.labels(listener).inc()
-
-    def connection_ended(self, listener: str) -> None:
-        self._connections.labels(listener).dec()
+    def connection_moved(self, listener: str, state: str | None, to: str | None) -> None:
+        """One connection left a state for another; None before the first and after the last."""
+        if state is not None:
+            self._connections.labels(listener, state.lower()).dec()
+        if to is not None:
+            self._connections.labels(listener, to.lower()).inc()
 
     def session_closed(self, listener: str, reason: str) -> None:
         self._closed.labels(listener, reason).inc()

@@ -6,7 +6,7 @@ small budget; what goes over it is counted, and the count comes with the address
 
 import traceback
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -22,6 +22,8 @@ class Log(Protocol):
     """The part of a structlog logger that is used here."""
 
     def warning(self, event: str, **facts: object) -> object: ...
+
+    def error(self, event: str, **facts: object) -> object: ...
 
 
 @dataclass(slots=True)
@@ -42,14 +44,26 @@ class Notes:
         self._log = log
 
     def warn(self, client_address: str, event: str, facts: Mapping[str, object]) -> None:
-        """One line, unless the address has used up its budget. `facts` hold no keys, values or tokens."""
+        """One line about what a client did, unless its address has used up its budget.
+
+        `facts` hold no keys, values or tokens.
+        """
+        self._tell(self._log.warning, client_address, event, facts)
+
+    def error(self, client_address: str, event: str, facts: Mapping[str, object]) -> None:
+        """The same about what went wrong on our side."""
+        self._tell(self._log.error, client_address, event, facts)
+
+    def _tell(
+        self, write: Callable[..., object], client_address: str, event: str, facts: Mapping[str, object]
+    ) -> None:
         budget = self._budget(client_address)
         if budget.lines < 1:
             budget.suppressed += 1
             return
         budget.lines -= 1
         suppressed, budget.suppressed = budget.suppressed, 0
-        self._log.warning(event, **facts, **({"suppressed": suppressed} if suppressed else {}))
+        write(event, **facts, **({"suppressed": suppressed} if suppressed else {}))
 
     def _budget(self, client_address: str) -> _Budget:
         now_ms = self._clock.monotonic_ms()

@@ -92,6 +92,8 @@ def _bind(address: Address) -> socket.socket:
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listening = socket.socket(family, kind, protocol)
+    except UnicodeError:
+        raise ListenError(f"cannot listen on {address}: not a host name") from None
     except OSError as error:
         raise ListenError(listen_text(address, error)) from None
     try:

@@ -89,6 +89,7 @@ class Relay:
         self._session = Session(peer, view)
         self._stage = Stage.CONNECTING
         self._timer: asyncio.TimerHandle | None = None
+        around.metrics.connection_moved(peer.listener, None, Stage.CONNECTING.name)
 
     def see(self, view: View) -> None:
         """From the next bytes on, the session judges by this."""
@@ -109,7 +110,7 @@ class Relay:
             self.broker.abort()
             self._end_if_over()
             return
-        self._stage = Stage.RELAYING
+        self._enter(Stage.RELAYING)
         early, self._early = self._early, []
         for data in early:
             self.bytes_came(self.client, data)
@@ -120,6 +121,12 @@ class Relay:
                 self.client.finish()
         else:
             self.client.gate.release(Hold.CONNECTING)
+
+    def client_unavailable(self) -> None:
+        """The client's end was never made: it went away, or the TLS handshake failed."""
+        self._is_connecting = False
+        self._enter(Stage.CLOSING)
+        self._end_if_over()
 
     def upstream_unavailable(self, text: str) -> None:
         """The client sees what a down broker looks like: accepted, then closed."""
@@ -191,7 +198,7 @@ class Relay:
         return is_open and self._session.in_flight_requests > 0
 
     def _finish(self, limit_s: float | None) -> None:
-        self._stage = Stage.FINISHING
+        self._enter(Stage.FINISHING)
         self.client.gate.hold(Hold.FINISHING)
         if limit_s is not None and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(limit_s, self._part, self.client)
@@ -206,7 +213,7 @@ class Relay:
     def _close(self, reason: str, text: str, *, is_told: bool = False) -> None:
         if self._stage is Stage.CLOSING:
             return
-        self._stage = Stage.CLOSING
+        self._enter(Stage.CLOSING)
         self._early.clear()
         if self._timer is not None:
             self._timer.cancel()
@@ -221,7 +228,12 @@ class Relay:
             return
         if (on_end := self._on_end) is not None:
             self._on_end = None
+            self._around.metrics.connection_moved(self._peer.listener, self._stage.name, None)
             on_end(self)
+
+    def _enter(self, stage: Stage) -> None:
+        self._around.metrics.connection_moved(self._peer.listener, self._stage.name, stage.name)
+        self._stage = stage
 
     # The session's wishes.
 
@@ -231,7 +243,9 @@ class Relay:
         except Exception as error:
             # Whatever it is, it is a mistake of ours: it ends this session, not the process. The
             # error's own text stays out of the log, since it may quote what a client sent.
-            self._note("session_crashed", {"error": type(error).__name__, "frames": frames_of(error)})
+            self._note(
+                "session_crashed", {"error": type(error).__name__, "frames": frames_of(error)}, ours=True
+            )
             self._close(CloseReason.INTERNAL_ERROR, "a mistake in tsproxy; please report the frames")
 
     def _perform(self, effects: list[Effect]) -> None:
@@ -267,7 +281,8 @@ class Relay:
         if close is not None:  # one line is enough
             self._close(close.reason, close.text, is_told=was_noted)
 
-    def _note(self, event: str, facts: Mapping[str, object]) -> None:
+    def _note(self, event: str, facts: Mapping[str, object], *, ours: bool = False) -> None:
         peer = self._peer
         who = {"listener": peer.listener, "client": peer.client_address, "client_port": peer.client_port}
-        self._around.notes.warn(peer.client_address, event, {**who, **facts})
+        tell = self._around.notes.error if ours else self._around.notes.warn
+        tell(peer.client_address, event, {**who, **facts})

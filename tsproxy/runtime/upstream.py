@@ -12,6 +12,10 @@ CONNECT_S: Final = 10.0
 """How long one address may take, name look-up and TLS handshake included."""
 
 
+CONNECT_ERRORS: Final = (OSError, TimeoutError, UnicodeError)
+"""What connecting raises; UnicodeError for a host name that no DNS can have."""
+
+
 class UpstreamError(Exception):
     """No address could be connected; the text names each with its reason."""
 
@@ -31,7 +35,7 @@ class Upstream:
             try:
                 async with asyncio.timeout(CONNECT_S):
                     await self._connect(address, lambda: protocol)
-            except (OSError, TimeoutError) as error:
+            except CONNECT_ERRORS as error:
                 reasons.append(f"{address}: {connect_text(error)}")
             else:
                 return
@@ -52,10 +56,12 @@ class Upstream:
         )
 
 
-def connect_text(error: OSError | TimeoutError) -> str:
+def connect_text(error: Exception) -> str:
     """Why a connection could not be made, in a few words."""
     if isinstance(error, ssl.SSLError):
         return handshake_text(error)
     if isinstance(error, TimeoutError):
         return f"no answer within {CONNECT_S:g} s"
-    return error.strerror or str(error) or type(error).__name__
+    if isinstance(error, UnicodeError):
+        return "not a host name"
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

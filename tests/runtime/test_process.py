@@ -1,0 +1,370 @@
+"""The command as a process: how it starts, waits, drains and ends."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from tests.runtime.loops import LOOPS
+from tests.runtime.surroundings import until
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.ports import free_ports
+from tsproxy.testing.proxy import RunningProxy
+
+HOST = "127.0.0.1"
+
+
+async def page(address, path):
+    """Status and text of a page of the admin port."""
+
+    def get():
+        try:
+            with urllib.request.urlopen(f"http://{address}{path}", timeout=20) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    return await asyncio.to_thread(get)
+
+
+def fetch(topic, max_wait_ms):
+    """A Fetch v4 request for a record that has not come yet."""
+    name = topic.encode()
+    header = struct.pack(">hhih4s", 1, 4, 77, 4, b"test")
+    body = struct.pack(">iiiib", -1, max_wait_ms, 1, 1 << 20, 0)
+    body += struct.pack(f">ih{len(name)}siiqi", 1, len(name), name, 1, 0, 0, 1 << 20)
+    return struct.pack(">i", len(header + body)) + header + body
+
+
+async def waiting_consumer(proxy, topic, max_wait_ms):
+    """A connection with a Fetch that the broker is holding; returns when the proxy has passed it on."""
+    port = proxy.facts["brokers"]["default"]["1"]
+    reader, writer = await asyncio.open_connection(HOST, port)
+    writer.write(fetch(topic, max_wait_ms))
+
+    async def has_passed():
+        _, metrics = await page(proxy.admin_address, "/metrics")
+        return f'tsproxy_bytes_total{{direction="from_client"}} {len(fetch(topic, max_wait_ms))}.0' in metrics
+
+    async with asyncio.timeout(20):
+        while not await has_passed():  # noqa: ASYNC110  # a fact of another process
+            await asyncio.sleep(0.01)
+    return reader, writer
+
+
+def events(proxy):
+    return [line["event"] for line in proxy.log]
+
+
+def refuses(host, port):
+    try:
+        socket.create_connection((host, port)).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("loop_name", LOOPS)
+async def test_a_record_passes_on_either_loop_and_the_log_is_whole_at_the_end(kafka_431, topic, loop_name):
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers, arguments=["--loop", loop_name]) as proxy:
+        async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+            await producer.send_and_wait(topic, b"x")
+
+        assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
+        _, metrics = await page(proxy.admin_address, "/metrics")
+        assert 'tsproxy_records_total{listener="default",reason="",verdict="accepted"} 1.0' in metrics
+
+    lines = proxy.decisions()
+    assert [line["seq"] for line in lines] == list(range(len(lines)))
+    assert [line["kind"] for line in lines if line["event"] == "lifecycle"][-1] == "stop"
+    assert sum(line["records"] for line in lines if line["event"] == "counters") == 1
+    assert events(proxy)[-1] == "proxy_stopped"
+
+
+async def test_connections_that_have_ended_leave_no_descriptors(kafka_431):
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        host, _, port = proxy.bootstrap_servers.rpartition(":")
+
+        def descriptors():
+            return len(os.listdir(f"/proc/{proxy.pid}/fd"))
+
+        before = descriptors()
+        ends = [await asyncio.open_connection(host, int(port)) for _ in range(50)]
+        await until(lambda: descriptors() >= before + 100)
+        for _, writer in ends:
+            writer.close()
+
+        await until(lambda: descriptors() == before)
+
+
+async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        reader, writer = await waiting_consumer(proxy, topic, 3_000)
+        os.kill(proxy.pid, signal.SIGTERM)
+        await until(lambda: "drain_started" in events(proxy))
+        host, _, port = proxy.bootstrap_servers.rpartition(":")
+        await until(lambda: refuses(host, int(port)))
+
+        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 20), "big")
+        answered = await reader.readexactly(size)
+        assert int.from_bytes(answered[:4], "big") == 77
+        assert await reader.read() == b""
+        writer.close()
+
+    assert proxy.log[-1]["event"] == "proxy_stopped"
+    assert proxy.log[-1]["clients_cut"] == 0
+
+
+async def test_the_drain_timeout_ends_what_brokers_still_hold(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    settings = {"limits.drain_timeout": "200ms"}
+    async with RunningProxy(kafka_431.bootstrap_servers, settings=settings) as proxy:
+        reader, writer = await waiting_consumer(proxy, topic, 30_000)
+        os.kill(proxy.pid, signal.SIGTERM)
+
+        assert await asyncio.wait_for(reader.read(), 20) == b""
+        writer.close()
+
+    assert proxy.log[-1]["clients_cut"] == 1
+
+
+async def test_a_second_sigterm_does_not_wait(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        reader, writer = await waiting_consumer(proxy, topic, 30_000)
+        os.kill(proxy.pid, signal.SIGTERM)
+        await until(lambda: "drain_started" in events(proxy))
+        os.kill(proxy.pid, signal.SIGTERM)
+
+        assert await asyncio.wait_for(reader.read(), 20) == b""
+        writer.close()
+
+
+@pytest.mark.broker
+async def test_an_absent_cluster_is_waited_for_and_a_lost_one_looks_like_a_down_broker(topic):
+    async with KafkaCluster() as kafka:
+        await kafka.create_topic(topic)
+        await kafka.stop_node(1)
+        proxy = RunningProxy(kafka.bootstrap_servers)
+        starting = asyncio.create_task(proxy.__aenter__())
+        try:
+            await until(lambda: "upstream_unreachable" in events(proxy))
+            begun = proxy.log[0]
+            assert begun["event"] == "proxy_starting"
+            host, _, port = begun["listeners"]["default"].rpartition(":")
+            assert refuses(host, int(port))
+            assert await page(begun["admin"], "/livez") == (200, "alive\n")
+            status, text = await page(begun["admin"], "/readyz")
+            assert status == 503
+            assert "brokers are not known yet" in text
+
+            await kafka.start_node(1)
+            await starting
+            async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+                await producer.send_and_wait(topic, b"x")
+
+            await kafka.stop_node(1)
+            reader, writer = await asyncio.open_connection(host, int(port))
+            assert await asyncio.wait_for(reader.read(), 20) == b""
+            writer.close()
+
+            await kafka.start_node(1)
+            async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+                await producer.send_and_wait(topic, b"x")
+        finally:
+            starting.cancel()
+            await proxy.__aexit__(None, None, None)
+        assert events(proxy).count("proxy_started") == 1
+
+
+def command(*arguments, **environment):
+    """Run the command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "tsproxy", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **environment},
+    )
+
+
+async def test_sigterm_ends_a_proxy_that_still_waits_for_its_cluster(tmp_path):
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tsproxy", "run", "--admin", "off", "--decisions", str(tmp_path)),
+        *("--upstream", f"{HOST}:{free_ports(1)[0]}", "--listen", f"{HOST}:0", "--log-format", "json"),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    lines = []
+    while "upstream_unreachable" not in [line["event"] for line in lines]:
+        lines.append(json.loads(await asyncio.wait_for(process.stderr.readline(), 20)))
+    process.terminate()
+
+    assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert lines[0]["admin"] == "off"
+
+
+@pytest.fixture
+def taken():
+    with socket.socket() as listening:
+        listening.bind((HOST, 0))
+        listening.listen()
+        yield f"{HOST}:{listening.getsockname()[1]}"
+
+
+def test_a_listening_port_in_use_is_told_in_a_sentence(taken, tmp_path):
+    ended = command(
+        *("run", "--upstream", f"{HOST}:9", "--listen", taken),
+        *("--admin", "off", "--decisions", tmp_path, "--set", "policy.mode=off"),
+    )
+
+    assert ended.returncode == 1
+    text = f"cannot listen on {taken}: another program listens there: stop it or choose another port"
+    assert ended.stderr == f"tsproxy: {text}\n"
+
+
+def test_an_admin_port_in_use_is_told_in_a_sentence(taken, tmp_path):
+    ended = command(
+        *(
+            "run",
+            "--upstream",
+            f"{HOST}:9",
+            "--listen",
+            f"{HOST}:0",
+            "--admin",
+            taken,
+            "--decisions",
+            tmp_path,
+        )
+    )
+
+    assert ended.returncode == 1
+    assert f"tsproxy: cannot listen on {taken}: another program listens there" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_decision_folder_that_cannot_be_written_is_told_in_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    ended = command(
+        *("run", "--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--admin", "off"),
+        *("--decisions", tmp_path / "file"),
+    )
+
+    assert ended.returncode == 1
+    assert f"tsproxy: decisions.directory: {tmp_path}/file cannot be written: " in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+MISTAKES = {
+    "an address without a port": (
+        ["run", "--upstream", "kafka", "--listen", "127.0.0.1:0"],
+        "--upstream: upstream.bootstrap_servers: 'kafka' is not allowed; must be host:port",
+    ),
+    "nothing to listen on": (
+        ["run", "--upstream", "kafka:9092"],
+        "needs --upstream and --listen, or --config",
+    ),
+    "a wrong setting": (
+        ["run", "--upstream", "kafka:9092", "--listen", "127.0.0.1:0", "--set", "policy.mod=off"],
+        "--set: policy.mod: unknown key; did you mean 'mode'?",
+    ),
+    "a file that is not there": (
+        ["run", "--config", "absent.yaml"],
+        "absent.yaml: cannot be read: No such file",
+    ),
+    "a host without a listener": (
+        ["run", "--config", "x.yaml", "--advertised-host", "kafka"],
+        "--advertised-host goes with --listen",
+    ),
+    "no command": ([], "the following arguments are required: COMMAND"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "expected"), MISTAKES.values(), ids=MISTAKES)
+def test_mistakes_end_with_2_and_a_sentence(arguments, expected):
+    ended = command(*arguments)
+
+    assert ended.returncode == 2
+    assert expected in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+FILE = """\
+upstream: {{ bootstrap_servers: [kafka:9092] }}
+listeners:
+  - bind: 127.0.0.1:9192
+    tls: {{ certificate: {certificate}, key: {key} }}
+"""
+
+
+def test_check_says_what_a_right_file_amounts_to(tmp_path, certificates):
+    identity = certificates.issue("checked")
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(FILE.format(certificate=identity.certificate, key=identity.key))
+    ended = command("check", file)
+
+    assert ended.returncode == 0
+    assert ended.stdout == (
+        f"{file}: ok, mode enforce, listeners: default at 127.0.0.1:9192, upstream: kafka:9092\n"
+    )
+
+
+def test_check_reads_certificates_too(tmp_path):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(FILE.format(certificate="absent.pem", key="absent.key"))
+    ended = command("check", file)
+
+    assert ended.returncode == 2
+    expected = (
+        f"{file}:4: listeners[0].tls.certificate: absent.pem cannot be read: No such file or directory\n"
+    )
+    assert ended.stderr == expected
+
+
+def test_run_tells_of_certificates_as_check_does(tmp_path):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(FILE.format(certificate="absent.pem", key="absent.key"))
+    ended = command("run", "--config", file, "--decisions", tmp_path, "--admin", "off")
+
+    assert ended.returncode == 2
+    assert f"{file}:4: listeners[0].tls.certificate: absent.pem cannot be read" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_decision_logs_schema_is_printed_as_json():
+    ended = command("decisions", "schema")
+
+    assert ended.returncode == 0
+    assert json.loads(ended.stdout)["$schema"].startswith("https://json-schema.org/")
+
+
+@pytest.mark.parametrize("words", [[], ["run"], ["check"], ["decisions"], ["decisions", "schema"]])
+def test_every_help_has_an_example(words):
+    ended = command(*words, "--help")
+
+    assert ended.returncode == 0
+    assert "  tsproxy " in ended.stdout.partition("example")[2]
+
+
+def test_asking_for_help_loads_no_kafka_client():
+    code = """
+import sys
+from tsproxy.cli import main
+try:
+    main(["--help"])
+finally:
+    assert "aiokafka" not in sys.modules
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+
+    assert ended.returncode == 0
