@@ -1,0 +1,93 @@
+"""`python -m benchmarks`: runs the measurements and writes, or prints, what came of them."""
+
+import argparse
+import platform
+import resource
+import sys
+from pathlib import Path
+from typing import Final
+
+from benchmarks.bench import FULL, QUICK, Bench
+from benchmarks.measurements import MEASUREMENTS, Measurement
+from benchmarks.processes import ProgramError, workshop
+from benchmarks.proxies import PEERS, PROXIES, peer
+from benchmarks.report import Circumstances, table, write
+from benchmarks.sections import Section
+from benchmarks.tools import MissingError, load_programs
+
+_DOCS: Final = Path(__file__).parent.parent / "docs"
+
+
+def main() -> int:
+    """0; 1 where a measurement failed; 2 for a mistake in the command line or without a C compiler."""
+    options = _parser().parse_args()
+    if platform.system() != "Linux":
+        print("The benchmarks run on Linux only: they use epoll and /proc.", file=sys.stderr)
+        return 2
+    chosen = [each for each in MEASUREMENTS if not options.only or each.name in options.only]
+    try:
+        load_programs()
+    except MissingError as error:
+        print(f"No load can be made: {error}", file=sys.stderr)
+        return 2
+    peers = [peer(name, path) for name in PEERS if (path := getattr(options, name.replace("-", "_")))]
+    _allow_many_connections()
+    circumstances = Circumstances.now()
+    with workshop() as place:
+        effort = QUICK if options.quick else FULL
+        bench = Bench(place, effort, (*PROXIES, *peers), loads_named=options.loads)
+        bench.start_all()
+        measured, failures = _measure(bench, chosen)
+        output = options.output or (None if options.quick or options.only or options.loads else _DOCS)
+        if output is not None and not failures:
+            write(output, bench, circumstances, measured)
+    for text in (*bench.missing, *failures):
+        print(text, file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _measure(bench: Bench, chosen: list[Measurement]) -> tuple[dict[Measurement, Section], list[str]]:
+    """Each measurement's section, printed as it comes; what failed, in a line each."""
+    measured: dict[Measurement, Section] = {}
+    failures = []
+    for measurement in chosen:
+        print(f"{measurement.name}: {measurement.title} ...", file=sys.stderr, flush=True)
+        try:
+            section = measurement.measure(bench)
+        except MissingError as error:
+            bench.missing[str(error)] = None
+        except ProgramError as error:
+            failures.append(f"{measurement.name} failed: {error}")
+        else:
+            measured[measurement] = section
+            print(f"{measurement.title}. {section.text}\n\n{table(section)}", flush=True)
+    return measured, failures
+
+
+def _allow_many_connections() -> None:
+    """Open files, up to what the system lets a user have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="What tsproxy costs, beside other proxies, as ratios."
+    )
+    parser.add_argument("--quick", action="store_true", help="little load: shows that it works, no figures")
+    names = [each.name for each in MEASUREMENTS]
+    parser.add_argument("--only", choices=names, metavar="NAME", action="append", help=", ".join(names))
+    parser.add_argument(
+        "--loads",
+        default="",
+        metavar="TEXT",
+        help="of the relay loads those whose name holds TEXT: '1 KB', 'TLS'",
+    )
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="write there (a full run: docs)")
+    for name in PEERS:
+        parser.add_argument(f"--{name}", type=Path, metavar="PATH", help=f"measure {name}, too")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

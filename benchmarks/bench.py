@@ -1,0 +1,230 @@
+"""One run of the benchmarks: what every measurement is given.
+
+    with bench.sink() as sink, bench.proxy(HAPROXY, sink.port) as proxy:
+        result = bench.load(Load(KB1), proxy)
+
+CPUs, where there are two or more: the proxy has one of its own, the load has the others.
+"""
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from benchmarks.frames import Shape, write_frames
+from benchmarks.loads import Load
+from benchmarks.processes import Program, ProgramError, Workshop
+from benchmarks.proxies import PROXIES, Place, Proxy
+from benchmarks.tools import MissingError, find, load_programs, require_tls
+from tsproxy.testing.identity import Identity
+from tsproxy.testing.ports import free_ports
+
+_PORTS: Final = 4
+_POLL_S: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is done: rounds, seconds of load in each, requests a connection at most."""
+
+    rounds: int
+    seconds: float
+    requests: int | None = None
+    idle_connections: int = 1_000
+
+
+FULL: Final = Effort(rounds=7, seconds=1.5)
+QUICK: Final = Effort(rounds=1, seconds=0.3, requests=50, idle_connections=50)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A proxy that accepts connections at `port`; `program` is None where there is no proxy."""
+
+    port: int
+    folder: Path
+    program: Program | None
+    ca: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One load: what was answered, what the proxy used for it, latencies from the appointed time."""
+
+    requests: int
+    sent_bytes: int
+    seconds: float
+    unanswered: int
+    cpu_s: float
+    p50_us: float
+    p99_us: float
+    p999_us: float
+
+    @property
+    def cpu_per_request(self) -> float:
+        return self.cpu_s / self.requests
+
+    @property
+    def requests_per_s(self) -> float:
+        return self.requests / self.seconds
+
+
+@dataclass(slots=True)
+class Bench:
+    """`proxies` are those that can be started here; `missing` says in sentences what could not be done."""
+
+    workshop: Workshop
+    effort: Effort
+    proxies: Sequence[Proxy] = PROXIES
+    loads_named: str = ""
+    missing: dict[str, None] = field(default_factory=dict)
+    _frames: dict[Shape, Path] = field(default_factory=dict)
+    _identity: tuple[Identity, Path] | None = None
+
+    def chosen(self, loads: Sequence[Load]) -> Sequence[Load]:
+        """Those whose name holds what the command line asks for; all where it asks for nothing."""
+        return [load for load in loads if self.loads_named in load.name]
+
+    def start_all(self) -> None:
+        """Starts each proxy once and leaves out those that are not on this machine."""
+        try:
+            find("taskset")
+        except MissingError as error:
+            self.missing[f"Nothing has a CPU of its own. {error}"] = None
+        with self.sink() as sink:
+            able = []
+            for proxy in self.proxies:
+                try:
+                    with self.proxy(proxy, sink):
+                        able.append(proxy)
+                except MissingError as error:
+                    self.missing[str(error)] = None
+            self.proxies = able
+
+    @contextmanager
+    def sink(self, *flags: str) -> Iterator[int]:
+        """A sink; its port."""
+        with self.workshop.start("sink", (load_programs().sink, *flags), cpu=_cpu(2), talks=True) as program:
+            yield int(program.hear().split()[1])
+
+    @contextmanager
+    def proxy(self, proxy: Proxy, sink_port: int, *, is_tls: bool = False) -> Iterator[Running]:
+        """`proxy` before the sink, until it accepts connections. Raises MissingError, ProgramError."""
+        identity, ca = self._identity_and_ca() if is_tls else (None, None)
+        folder = self.workshop.new_folder(proxy.name)
+        place = Place(free_ports(_PORTS)[0], sink_port, folder, identity)
+        with self.workshop.start(proxy.name, proxy.command(place), cpu=_cpu(0)) as program:
+            _wait_until_open(program, place.port, proxy.start_s)
+            yield Running(place.port, folder, program, ca)
+
+    def load(self, load: Load, target: Running, *, rate: float | None = None) -> Result:
+        """Runs `load` through `target`: closed loop, or open at `rate` requests a second."""
+        with self.generator(load, target, rate=rate) as generator:
+            before_s = target.program.settled_cpu_s() if target.program else 0.0
+            generator.say("go")
+            answer = json.loads(generator.hear())
+            after_s = target.program.settled_cpu_s() if target.program else 0.0
+        result = Result(
+            requests=answer["requests"],
+            sent_bytes=answer["bytes"],
+            seconds=answer["seconds"],
+            unanswered=answer["unanswered"],
+            cpu_s=after_s - before_s,
+            p50_us=answer["p50_us"],
+            p99_us=answer["p99_us"],
+            p999_us=answer["p999_us"],
+        )
+        if result.unanswered:
+            raise ProgramError(f"{load.name}: {result.unanswered} requests were not answered")
+        return result
+
+    @contextmanager
+    def generator(
+        self,
+        load: Load,
+        target: Running,
+        *,
+        rate: float | None = None,
+        seconds: float | None = None,
+        patience_s: float = 10.0,
+        warm_up: int | None = None,
+    ) -> Iterator[Program]:
+        """A generator that has said `ready`: connected and warm, waiting for its `go`."""
+        effort = self.effort
+        options: dict[str, object] = {
+            "port": target.port,
+            "frames": self.frames(load.shape),
+            "connections": load.connections,
+            "in-flight": load.in_flight,
+            "warm-up": load.warm_up if warm_up is None else warm_up,
+            "seconds": effort.seconds if seconds is None else seconds,
+            "requests": effort.requests,
+            "rate": rate if rate is None else round(rate),
+            "expect": load.expected_code or None,
+            "patience": patience_s,
+            "ca": target.ca,
+        }
+        words = [
+            word
+            for name, value in options.items()
+            if value is not None
+            for word in (f"--{name}", value if isinstance(value, Path) else str(value))
+        ]
+        command = (load_programs().generator, *words)
+        with self.workshop.start("generator", command, cpu=_cpu(1), talks=True) as program:
+            heard = program.hear()
+            assert heard == "ready", heard
+            yield program
+
+    def frames(self, shape: Shape) -> Path:
+        """The file of requests of that shape, made when it is first asked for."""
+        if shape not in self._frames:
+            path = self.workshop.folder / f"{len(self._frames)}-{shape.name.replace(' ', '')}.frames"
+            write_frames(shape, path)
+            self._frames[shape] = path
+        return self._frames[shape]
+
+    def _identity_and_ca(self) -> tuple[Identity, Path]:
+        require_tls()
+        if self._identity is None:
+            from tsproxy.testing.certificates import CertificateAuthority  # needs `cryptography`
+
+            authority = CertificateAuthority(self.workshop.new_folder("certificates"))
+            self._identity = (authority.issue("proxy"), authority.certificate)
+        return self._identity
+
+
+def direct(sink_port: int) -> Running:
+    """No proxy at all: clients at the sink itself."""
+    return Running(sink_port, Path(), None, None)
+
+
+def _cpu(wish: int) -> int | None:
+    """The CPU for the proxy (0), the generator (1), the sink (2, with two CPUs the generator's)."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        return None
+    try:
+        find("taskset")
+    except MissingError:
+        return None
+    return cpus[min(wish, len(cpus) - 1)]
+
+
+def _wait_until_open(program: Program, port: int, patience_s: float) -> None:
+    deadline = time.monotonic() + patience_s
+    while True:
+        program.raise_if_ended()
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        if time.monotonic() > deadline:
+            raise ProgramError(
+                f"{program.name} does not listen after {patience_s:g} s: {program.last_words()}"
+            )
+        time.sleep(_POLL_S)

@@ -1,0 +1,165 @@
+"""The requests that are sent: valid Produce requests with valid batches, made once into a file.
+
+A file holds requests as they go on the wire. Opening requests come first (ApiVersions, Metadata), so
+that a proxy sees a client begin as clients do; then Produce requests, which the generator repeats.
+Batches are built by aiokafka, which the code under test has no part in.
+"""
+
+import random
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+
+from tsproxy.model.kafka import ApiKey, Codec
+from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tsproxy.wire import primitives as put
+from tsproxy.wire.apis import APIS
+from tsproxy.wire.headers import frame
+from tsproxy.wire.k00_produce import write_request
+
+PRODUCE_VERSION: Final = 11
+API_VERSIONS_VERSION: Final = 3
+METADATA_VERSION: Final = 5
+CLIENT_ID: Final = "load-generator"
+TWO_HOURS_MS: Final = 7_200_000
+
+_BATCH_HEADER_BYTES: Final = 61
+_RECORD_OVERHEAD_BYTES: Final = 12
+"""At most, for records of about 100 B: length, attributes, deltas, key and value lengths, header count."""
+
+_WORDS: Final = (
+    *("order", "customer", "amount", "currency", "status", "created", "updated", "warehouse", "EUR", "USD"),
+    *("paid", "open", "shipped", "returned", "Berlin", "Lagos", "Osaka", "Lima", "true", "false", "null"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What one Produce request looks like. Sizes in bytes, before compression.
+
+    `request_bytes` bounds the whole frame of a request with one partition; with more topics or
+    partitions each batch is as large as that one's. Records are `record_bytes` each; one alone
+    fills the frame where it is smaller than that.
+    """
+
+    request_bytes: int
+    record_bytes: int = 100
+    codec: Codec = Codec.NONE
+    topics: int = 1
+    partitions: int = 1
+    ahead_ms: int = 0
+    """How far the timestamps lie in the future."""
+
+    @property
+    def name(self) -> str:
+        return _size_name(self.request_bytes) + (f" {self.codec.name.lower()}" if self.codec else "")
+
+    @property
+    def records(self) -> int:
+        """Records in one request."""
+        return self.records_per_batch * self.topics * self.partitions
+
+    @property
+    def records_per_batch(self) -> int:
+        return max(1, self._room // (self.record_bytes + _RECORD_OVERHEAD_BYTES))
+
+    @property
+    def topic_names(self) -> tuple[str, ...]:
+        return tuple(f"load-{number:03d}" for number in range(self.topics))
+
+    @property
+    def value_bytes(self) -> int:
+        return min(self.record_bytes, self._room - _RECORD_OVERHEAD_BYTES)
+
+    @property
+    def _room(self) -> int:
+        one = _produce_frame((self.topic_names[0],), (b"",))
+        return self.request_bytes - len(one) - _BATCH_HEADER_BYTES
+
+
+def write_frames(shape: Shape, path: Path) -> None:
+    """Writes the opening requests and one Produce request of `shape`. Timestamps count from now."""
+    first_ms = time.time_ns() // 1_000_000 - 1_000 + shape.ahead_ms
+    batches = tuple(build_batch(shape, first_ms, seed) for seed in range(shape.partitions))
+    produce = _produce_frame(shape.topic_names, batches)
+    path.write_bytes(b"".join((*_opening_frames(shape.topic_names), produce)))
+
+
+def build_batch(shape: Shape, first_ms: int, seed: int = 0) -> bytes:
+    """One v2 batch of `shape`: records without keys, eight to the millisecond from `first_ms`."""
+    values = _values(shape.value_bytes, random.Random(seed))
+    return _batch(islice(values, shape.records_per_batch), shape.codec, first_ms)
+
+
+def varied_batch(records: int, first_ms: int) -> bytes:
+    """One v2 batch whose values are from 8 B to 16 KiB, so that lengths take one, two or three bytes."""
+    chance = random.Random(0)
+    return _batch((bytes(int(2 ** chance.uniform(3, 14))) for _ in range(records)), Codec.NONE, first_ms)
+
+
+def _batch(values: Iterable[bytes], codec: Codec, first_ms: int) -> bytes:
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=int(codec),
+        is_transactional=False,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        batch_size=1 << 30,
+    )
+    for offset, value in enumerate(values):
+        builder.append(offset, first_ms + offset // 8, None, value, [])
+    return bytes(builder.build())
+
+
+def _values(size: int, chance: random.Random) -> Iterator[bytes]:
+    """Texts that compress about as JSON documents do: a few words in ever new order, with numbers."""
+    while True:
+        parts: list[str] = []
+        length = 0
+        while length < size:
+            parts.append(f'"{chance.choice(_WORDS)}":{chance.randrange(10**6)},')
+            length += len(parts[-1])
+        yield "".join(parts)[:size].encode()
+
+
+def _produce_frame(topics: tuple[str, ...], batches: tuple[bytes, ...]) -> bytes:
+    partitions = tuple(PartitionProduceData(index, memoryview(batch)) for index, batch in enumerate(batches))
+    request = ProduceRequest(
+        transactional_id=None,
+        acks=-1,
+        timeout_ms=30_000,
+        topics=tuple(TopicProduceData(topic, partitions) for topic in topics),
+    )
+    return _request(ApiKey.PRODUCE, PRODUCE_VERSION, write_request(PRODUCE_VERSION, request))
+
+
+def _opening_frames(topics: tuple[str, ...]) -> tuple[bytes, bytes]:
+    software = b"".join(put.string(text, is_flexible=True) for text in (CLIENT_ID, "1"))
+    # v5: the topics, and whether they may be created
+    metadata = put.array(len(topics), is_flexible=False)
+    metadata += b"".join(put.string(topic, is_flexible=False) for topic in topics) + put.int8(0)
+    return (
+        _request(ApiKey.API_VERSIONS, API_VERSIONS_VERSION, software + put.EMPTY_TAGS),
+        _request(ApiKey.METADATA, METADATA_VERSION, metadata),
+    )
+
+
+def _request(api_key: ApiKey, version: int, body: bytes) -> bytes:
+    """A whole request; the generator writes its own correlation ids."""
+    header = put.int16(api_key) + put.int16(version) + put.int32(0)
+    header += put.string(CLIENT_ID, is_flexible=False)
+    header += put.tags(b"", APIS[api_key].is_flexible(version))
+    return frame(header + body)
+
+
+def _size_name(size: int) -> str:
+    for unit, name in ((1_000_000, "MB"), (1_000, "KB")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size} B"

@@ -1,0 +1,391 @@
+/* Load from many Kafka producers, made once and sent again and again.
+ *
+ *     generator --port P --frames FILE --connections C --in-flight I
+ *               [--warm-up N] [--requests N] [--seconds S] [--rate R] [--expect CODE] [--patience S] [--ca PEM]
+ *
+ * FILE holds requests as they go on the wire, size prefix included: first those that open a connection
+ * (ApiVersions, Metadata, ...), each sent once and waited for, then Produce requests of v8 to v12 with
+ * acks other than 0, sent in turn for ever. Only the correlation id is written into them.
+ *
+ * Conversation with whoever started it: C connections to 127.0.0.1:P are opened and N warm-up requests
+ * are sent on each; `ready` is printed; a line on standard input starts the load; one line of JSON is
+ * printed when every answer has come; connections stay open until standard input ends.
+ *
+ * The load is N requests a connection or S seconds of them, whatever ends first. Closed loop: each
+ * connection keeps I requests in flight. Open loop (--rate): R requests a second in all, in turn over the
+ * connections and each at its appointed time; latency counts from that time, even where the request had
+ * to wait for a place among the I in flight, so a stall is counted for all requests that it delays.
+ *
+ * Every answer is checked: right correlation id, error code CODE (0) for every partition. The first wrong
+ * one, or a closed connection, ends the program with exit code 1 and one line on standard error. Answers
+ * that have not come S (--patience, 10) seconds after the load are reported as `unanswered`.
+ *
+ * TLS with --ca, the authority to trust.
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+
+#include "latency.h"
+#include "stream.h"
+#include "wire.h"
+
+enum { STAGE_BYTES = 128 << 10, READ_BYTES = 64 << 10, EVENTS = 256 };
+
+static struct {
+    int port, connections, in_flight, expected_code;
+    int64_t warm_up, requests;
+    double seconds, rate, patience_s;
+    const char *frames, *ca;
+} options = {.connections = 1, .in_flight = 1, .requests = 1000000000000, .seconds = 1e6, .patience_s = 10};
+
+/* The requests. */
+
+struct frame {
+    const uint8_t *bytes;
+    size_t size;
+    int api_key, version;
+};
+
+static struct frame *frames;
+static int64_t frames_count, opening_count;
+
+static void load_frames(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    struct buffer all = {0};
+    size_t size;
+    if (file == NULL)
+        die("%s: %s", path, strerror(errno));
+    while ((size = fread(reserve(&all, 1 << 20), 1, 1 << 20, file)) > 0)
+        all.end += size;
+    fclose(file);
+    while ((size = frame_size(&all)) != 0) {
+        struct cursor c = {all.bytes + all.start, all.bytes + all.end};
+        struct frame frame = {.bytes = take_bytes(&c, size), .size = size};
+        if (size < SMALLEST_REQUEST)
+            die("%s: a request of %zu bytes", path, size);
+        c.at = frame.bytes + SIZE_BYTES;
+        frame.api_key = (int)take(&c, 2);
+        frame.version = (int)take(&c, 2);
+        frames = realloc(frames, (size_t)(frames_count + 1) * sizeof *frames);
+        frames[frames_count++] = frame;
+        opening_count += frame.api_key != PRODUCE;
+        all.start += size;
+    }
+    if (opening_count == frames_count)
+        die("%s: no Produce request", path);
+}
+
+/* Request number n of a connection; n is its correlation id, too. */
+static const struct frame *frame_of(int64_t n)
+{
+    int64_t produce = n - opening_count;
+    return &frames[produce < 0 ? n : opening_count + produce % (frames_count - opening_count)];
+}
+
+/* A connection. */
+
+struct connection {
+    struct stream stream;
+    bool wants_to_write; /* the socket is full */
+    int64_t quota;       /* requests that it may still begin */
+    int64_t begun, answered;
+    size_t frame_staged; /* bytes of request `begun` that are in `out` already */
+    int64_t *due_ns;     /* when each request in flight was due, by its number modulo in_flight */
+    int64_t next_due;    /* open loop: which of this connection's appointments comes next */
+    struct buffer out, in;
+};
+
+static struct connection *connections;
+static int epoll, timer;
+static int64_t in_flight_in_all, quota_in_all, produced_bytes, load_begins_ns;
+static bool is_measuring;
+static struct latencies latencies;
+
+static int64_t appointment_ns(const struct connection *connection, int64_t n)
+{
+    double slot = (double)n * options.connections + (double)(connection - connections);
+    return load_begins_ns + (int64_t)(slot * 1e9 / options.rate);
+}
+
+/* Copies what may be sent into `out`, so that many small requests leave in one write, with TLS or without. */
+static void stage(struct connection *connection)
+{
+    struct buffer *out = &connection->out;
+    while (out->end - out->start < STAGE_BYTES) {
+        const struct frame *frame = frame_of(connection->begun);
+        if (connection->frame_staged == 0) {
+            if (connection->quota == 0 || connection->begun - connection->answered >= options.in_flight)
+                return;
+            bool by_appointment = is_measuring && options.rate > 0;
+            connection->due_ns[connection->begun % options.in_flight] =
+                by_appointment ? appointment_ns(connection, connection->next_due++) : now_ns();
+            in_flight_in_all++;
+            quota_in_all--;
+            connection->quota--;
+        }
+        size_t room = STAGE_BYTES - (out->end - out->start), left = frame->size - connection->frame_staged;
+        size_t size = left < room ? left : room;
+        if (connection->frame_staged == 0 && size < CORRELATION_ID_AT + 4) /* keep the header in one piece */
+            size = CORRELATION_ID_AT + 4;
+        size_t before = out->end - out->start;
+        put_bytes(out, frame->bytes + connection->frame_staged, size);
+        if (connection->frame_staged == 0)
+            store(out->bytes + out->start + before + CORRELATION_ID_AT, connection->begun, 4);
+        connection->frame_staged += size;
+        if (connection->frame_staged == frame->size) {
+            connection->frame_staged = 0;
+            connection->begun++;
+            produced_bytes += is_measuring ? (int64_t)frame->size : 0;
+        }
+    }
+}
+
+static void watch(int operation, struct connection *connection)
+{
+    uint32_t events = EPOLLIN | (connection->wants_to_write ? EPOLLOUT : 0);
+    struct epoll_event event = {.events = events, .data.ptr = connection};
+    if (epoll_ctl(epoll, operation, connection->stream.fd, &event) < 0)
+        die("epoll_ctl: %s", strerror(errno));
+}
+
+static void send_what_may_go(struct connection *connection)
+{
+    bool is_full = false;
+    while (!is_full) {
+        stage(connection);
+        if (connection->out.start == connection->out.end)
+            break;
+        struct buffer *out = &connection->out;
+        size_t size = stream_write(&connection->stream, out->bytes + out->start, out->end - out->start);
+        drop(out, size);
+        is_full = size == 0;
+    }
+    if (is_full != connection->wants_to_write) {
+        connection->wants_to_write = is_full;
+        watch(EPOLL_CTL_MOD, connection);
+    }
+}
+
+/* Answers. */
+
+static void check_produce_answer(struct cursor c, int version, int64_t number)
+{
+    bool flexible = is_flexible(PRODUCE, version);
+    skip_tags(&c, flexible);
+    for (int64_t topics = take_length(&c, flexible, 4); topics > 0; topics--) {
+        take_string(&c, flexible, 2);
+        for (int64_t left = take_length(&c, flexible, 4); left > 0; left--) {
+            int64_t partition = take(&c, 4), code = take(&c, 2);
+            take_bytes(&c, 24); /* base_offset, log_append_time_ms, log_start_offset */
+            for (int64_t errors = take_length(&c, flexible, 4); errors > 0; errors--) {
+                take(&c, 4);
+                take_string(&c, flexible, 2);
+                skip_tags(&c, flexible);
+            }
+            struct string message = take_string(&c, flexible, 2);
+            skip_tags(&c, flexible);
+            if (code != options.expected_code)
+                die("request %lld, partition %lld: error code %lld (%.*s), not %d", (long long)number,
+                    (long long)partition, (long long)code, message.size > 0 ? (int)message.size : 0,
+                    (const char *)message.bytes, options.expected_code);
+        }
+        skip_tags(&c, flexible);
+    }
+}
+
+static void take_answer(struct connection *connection, struct cursor c, int64_t at_ns)
+{
+    int64_t number = connection->answered;
+    const struct frame *request = frame_of(number);
+    take(&c, SIZE_BYTES);
+    int64_t correlation_id = take(&c, 4);
+    if (correlation_id != number || number >= connection->begun)
+        die("an answer with correlation id %lld came in place of %lld", (long long)correlation_id,
+            (long long)number);
+    if (request->api_key == PRODUCE)
+        check_produce_answer(c, request->version, number);
+    if (is_measuring)
+        book(&latencies, at_ns - connection->due_ns[number % options.in_flight]);
+    connection->answered++;
+    in_flight_in_all--;
+}
+
+static void receive_what_came(struct connection *connection)
+{
+    struct buffer *in = &connection->in;
+    size_t size;
+    do {
+        uint8_t *to = reserve(in, READ_BYTES);
+        size = stream_read(&connection->stream, to, READ_BYTES);
+        in->end += size;
+        int64_t at_ns = now_ns();
+        size_t whole;
+        while ((whole = frame_size(in)) != 0 && whole <= in->end - in->start) {
+            take_answer(connection, (struct cursor){in->bytes + in->start, in->bytes + in->start + whole}, at_ns);
+            drop(in, whole);
+        }
+        /* Less than asked for is all there was; but TLS hands out one record at a time. */
+    } while (size == READ_BYTES || (size > 0 && connection->stream.tls != NULL));
+}
+
+/* The load. */
+
+static void allow(struct connection *connection, int64_t requests)
+{
+    connection->quota += requests;
+    quota_in_all += requests;
+}
+
+static void forbid_more(void)
+{
+    for (int i = 0; i < options.connections; i++)
+        connections[i].quota = 0;
+    quota_in_all = 0;
+}
+
+/* Open loop: lets every request go whose time has come, and sets the alarm for the next one. */
+static void keep_appointments(int64_t *slot, int64_t slots)
+{
+    for (; *slot < slots; ++*slot) {
+        int64_t due_ns = load_begins_ns + (int64_t)((double)*slot * 1e9 / options.rate);
+        if (due_ns > now_ns()) {
+            struct itimerspec alarm = {.it_value = {due_ns / 1000000000, due_ns % 1000000000}};
+            timerfd_settime(timer, TFD_TIMER_ABSTIME, &alarm, NULL);
+            return;
+        }
+        struct connection *connection = &connections[*slot % options.connections];
+        allow(connection, 1);
+        send_what_may_go(connection);
+    }
+}
+
+static void wait_and_serve(void)
+{
+    struct epoll_event events[EVENTS];
+    int ready = epoll_wait(epoll, events, EVENTS, 20);
+    for (int i = 0; i < ready; i++) {
+        struct connection *connection = events[i].data.ptr;
+        if (connection == NULL) { /* the alarm */
+            uint64_t expirations;
+            if (read(timer, &expirations, sizeof expirations) < 0 && errno != EAGAIN)
+                die("timer: %s", strerror(errno));
+            continue;
+        }
+        if (events[i].events & ~(uint32_t)EPOLLOUT)
+            receive_what_came(connection);
+        send_what_may_go(connection);
+    }
+}
+
+/* Sends `requests` on each connection and takes all answers; returns how many did not come in time. */
+static int64_t run(int64_t requests, double seconds)
+{
+    int64_t slot = 0, slots = 0;
+    load_begins_ns = now_ns();
+    int64_t stop_ns = load_begins_ns + (int64_t)(seconds * 1e9);
+    int64_t give_up_ns = stop_ns + (int64_t)(options.patience_s * 1e9);
+    if (is_measuring && options.rate > 0) {
+        double by_time = seconds * options.rate;
+        slots = requests > (int64_t)by_time / options.connections ? (int64_t)by_time : requests * options.connections;
+    } else {
+        for (int i = 0; i < options.connections; i++) {
+            allow(&connections[i], requests);
+            send_what_may_go(&connections[i]);
+        }
+    }
+    for (;;) {
+        keep_appointments(&slot, slots);
+        if (slot == slots && quota_in_all == 0 && in_flight_in_all == 0)
+            return 0;
+        wait_and_serve();
+        int64_t now = now_ns();
+        if (now >= stop_ns && slots == 0 && quota_in_all > 0)
+            forbid_more();
+        if (now >= give_up_ns)
+            return in_flight_in_all + quota_in_all + (slots - slot);
+    }
+}
+
+static void open_connections(void)
+{
+    connections = calloc((size_t)options.connections, sizeof *connections);
+    for (int i = 0; i < options.connections; i++) {
+        connections[i].due_ns = calloc((size_t)options.in_flight, sizeof(int64_t));
+        connections[i].stream = stream_to(options.port, options.ca != NULL);
+        watch(EPOLL_CTL_ADD, &connections[i]);
+    }
+}
+
+static void read_options(int count, char **arguments)
+{
+    static const struct option NAMES[] = {
+        {"port", 1, NULL, 'p'},     {"frames", 1, NULL, 'f'},   {"connections", 1, NULL, 'c'},
+        {"in-flight", 1, NULL, 'i'}, {"warm-up", 1, NULL, 'w'},  {"requests", 1, NULL, 'n'},
+        {"seconds", 1, NULL, 's'},  {"rate", 1, NULL, 'r'},     {"expect", 1, NULL, 'e'},
+        {"patience", 1, NULL, 'q'}, {"ca", 1, NULL, 't'},       {NULL, 0, NULL, 0},
+    };
+    int letter;
+    while ((letter = getopt_long(count, arguments, "", NAMES, NULL)) != -1) {
+        switch (letter) {
+        case 'p': options.port = atoi(optarg); break;
+        case 'f': options.frames = optarg; break;
+        case 'c': options.connections = atoi(optarg); break;
+        case 'i': options.in_flight = atoi(optarg); break;
+        case 'w': options.warm_up = atoll(optarg); break;
+        case 'n': options.requests = atoll(optarg); break;
+        case 's': options.seconds = atof(optarg); break;
+        case 'r': options.rate = atof(optarg); break;
+        case 'e': options.expected_code = atoi(optarg); break;
+        case 'q': options.patience_s = atof(optarg); break;
+        case 't': options.ca = optarg; break;
+        default: exit(2);
+        }
+    }
+    if (options.frames == NULL || options.connections < 1 || options.in_flight < 1)
+        die("--port, --frames, --connections and --in-flight are needed");
+}
+
+static void print_result(double seconds, int64_t unanswered)
+{
+    printf("{\"requests\": %lld, \"bytes\": %lld, \"seconds\": %.6f, \"unanswered\": %lld, "
+           "\"p50_us\": %.1f, \"p99_us\": %.1f, \"p999_us\": %.1f, \"max_us\": %.1f}\n",
+           (long long)latencies.count, (long long)produced_bytes, seconds, (long long)unanswered,
+           quantile_us(&latencies, 0.5), quantile_us(&latencies, 0.99), quantile_us(&latencies, 0.999),
+           (double)latencies.highest_ns / 1e3);
+    fflush(stdout);
+}
+
+int main(int count, char **arguments)
+{
+    char line[16];
+    read_options(count, arguments);
+    signal(SIGPIPE, SIG_IGN); /* OpenSSL writes without MSG_NOSIGNAL */
+    load_frames(options.frames);
+    if (options.ca != NULL)
+        trust(options.ca);
+    epoll = epoll_create1(0);
+    timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+    struct epoll_event event = {.events = EPOLLIN}; /* a null pointer is the alarm */
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, timer, &event) < 0)
+        die("epoll_ctl: %s", strerror(errno));
+    open_connections();
+    for (int64_t i = 0; i < opening_count; i++) /* one after the other, as a client opens its connection */
+        if (run(1, 10) != 0)
+            die("no answer to an opening request");
+    if (options.warm_up > 0 && run(options.warm_up, options.seconds) != 0)
+        die("the warm-up was not answered");
+    puts("ready");
+    fflush(stdout);
+    if (fgets(line, sizeof line, stdin) == NULL)
+        return 0;
+    is_measuring = true;
+    int64_t begun_ns = now_ns();
+    int64_t unanswered = run(options.requests, options.seconds);
+    print_result((double)(now_ns() - begun_ns) / 1e9, unanswered);
+    while (fgets(line, sizeof line, stdin) != NULL)
+        continue;
+    return 0;
+}

@@ -1,0 +1,328 @@
+/* A stand-in for a broker under load: it answers Produce at once and keeps nothing.
+ *
+ *     sink [--partitions N] [--stuck]
+ *
+ * Prints `ready PORT` when it listens on that port of 127.0.0.1, and runs until it is killed.
+ * Besides Produce (v3 to v12: code 0 for every partition asked for) it answers what clients and proxies
+ * ask before: ApiVersions, Metadata (v0 to v5: itself, and N partitions for any topic named) and
+ * DescribeConfigs (v0 to v2: a topic that takes timestamps up to an hour ahead, as Kafka 4 does).
+ * --stuck: a connection is not read any more once it has sent the head of a Produce request.
+ *
+ * One thread, one read per readiness, one write for all answers to what was read. No imitation of a
+ * broker's behaviour: tests of behaviour use real brokers.
+ */
+#define _GNU_SOURCE /* accept4 */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "wire.h"
+
+enum { READ_BYTES = 256 << 10, EVENTS = 256 };
+
+struct connection {
+    int fd;
+    bool is_blocked; /* the peer does not read its answers: wait until it does */
+    bool is_stuck;
+    struct buffer in, out;
+};
+
+static int port, partitions = 1;
+static bool sticks;
+
+static const struct {
+    int api_key, min, max;
+} VERSIONS[] = {{PRODUCE, 3, 12}, {METADATA, 0, 5}, {API_VERSIONS, 0, 4}, {DESCRIBE_CONFIGS, 0, 2}};
+enum { VERSIONS_COUNT = sizeof VERSIONS / sizeof VERSIONS[0] };
+
+static const char *const CONFIGS[][2] = {
+    {"message.timestamp.type", "CreateTime"},
+    {"message.timestamp.before.max.ms", "9223372036854775807"},
+    {"message.timestamp.after.max.ms", "3600000"},
+    {"max.message.bytes", "16777216"},
+    {"cleanup.policy", "delete"},
+};
+enum { CONFIGS_COUNT = sizeof CONFIGS / sizeof CONFIGS[0] };
+
+static void answer_api_versions(struct buffer *out, int version)
+{
+    bool flexible = is_flexible(API_VERSIONS, version);
+    put(out, 0, 2);
+    put_length(out, VERSIONS_COUNT, flexible, 4);
+    for (int i = 0; i < VERSIONS_COUNT; i++) {
+        put(out, VERSIONS[i].api_key, 2);
+        put(out, VERSIONS[i].min, 2);
+        put(out, VERSIONS[i].max, 2);
+        put_tags(out, flexible);
+    }
+    if (version >= 1)
+        put(out, 0, 4);
+    put_tags(out, flexible);
+}
+
+static void put_partition_metadata(struct buffer *out, int index, int version)
+{
+    put(out, 0, 2);
+    put(out, index, 4);
+    put(out, 1, 4);                     /* the leader, and below the one replica, is node 1 */
+    for (int list = 0; list < 2; list++) /* replicas, in-sync replicas */
+        put(out, 1, 4), put(out, 1, 4);
+    if (version >= 5)
+        put(out, 0, 4); /* offline replicas */
+}
+
+static void answer_metadata(struct buffer *out, int version, struct cursor *body)
+{
+    int64_t topics = take(body, 4);
+    if (version >= 3)
+        put(out, 0, 4);
+    put(out, 1, 4);
+    put(out, 1, 4);
+    put_text(out, "127.0.0.1");
+    put(out, port, 4);
+    if (version >= 1)
+        put(out, -1, 2); /* rack */
+    if (version >= 2)
+        put_text(out, "load-sink");
+    if (version >= 1)
+        put(out, 1, 4); /* controller */
+    put(out, topics > 0 ? topics : 0, 4);
+    for (; topics > 0; topics--) {
+        put(out, 0, 2);
+        put_string(out, take_string(body, false, 2), false);
+        if (version >= 1)
+            put(out, 0, 1); /* is_internal */
+        put(out, partitions, 4);
+        for (int i = 0; i < partitions; i++)
+            put_partition_metadata(out, i, version);
+    }
+}
+
+static void answer_describe_configs(struct buffer *out, int version, struct cursor *body)
+{
+    int64_t resources = take(body, 4);
+    put(out, 0, 4);
+    put(out, resources, 4);
+    for (; resources > 0; resources--) {
+        put(out, 0, 2);
+        put(out, -1, 2);
+        put(out, take(body, 1), 1);
+        put_string(out, take_string(body, false, 2), false);
+        for (int64_t names = take(body, 4); names > 0; names--)
+            take_string(body, false, 2); /* whatever is asked, all that there is is told */
+        put(out, CONFIGS_COUNT, 4);
+        for (int i = 0; i < CONFIGS_COUNT; i++) {
+            put_text(out, CONFIGS[i][0]);
+            put_text(out, CONFIGS[i][1]);
+            put(out, 0, 1); /* read_only */
+            put(out, 1, 1); /* v0: is_default; v1: the source, a topic's own setting */
+            put(out, 0, 1); /* is_sensitive */
+            if (version >= 1)
+                put(out, 0, 4); /* synonyms */
+        }
+    }
+}
+
+static void put_partition_response(struct buffer *out, int64_t index, int version, bool flexible)
+{
+    put(out, index, 4);
+    put(out, 0, 2);
+    put(out, 0, 8);  /* base_offset */
+    put(out, -1, 8); /* log_append_time_ms */
+    if (version >= 5)
+        put(out, 0, 8); /* log_start_offset */
+    if (version >= 8) {
+        put_length(out, 0, flexible, 4);  /* record_errors */
+        put_length(out, -1, flexible, 2); /* error_message */
+    }
+    put_tags(out, flexible);
+}
+
+/* False where the client wants no answer (acks=0). */
+static bool answer_produce(struct buffer *out, int version, struct cursor *body)
+{
+    bool flexible = is_flexible(PRODUCE, version);
+    take_string(body, flexible, 2); /* transactional_id */
+    bool is_answered = take(body, 2) != 0;
+    take(body, 4); /* timeout */
+    int64_t topics = take_length(body, flexible, 4);
+    put_length(out, topics, flexible, 4);
+    for (; topics > 0; topics--) {
+        put_string(out, take_string(body, flexible, 2), flexible);
+        int64_t left = take_length(body, flexible, 4);
+        put_length(out, left, flexible, 4);
+        for (; left > 0; left--) {
+            put_partition_response(out, take(body, 4), version, flexible);
+            take_string(body, flexible, 4); /* records */
+            skip_tags(body, flexible);
+        }
+        skip_tags(body, flexible);
+        put_tags(out, flexible);
+    }
+    put(out, 0, 4); /* throttle_time_ms */
+    put_tags(out, flexible);
+    return is_answered;
+}
+
+static void answer(struct connection *connection, struct cursor request)
+{
+    take(&request, SIZE_BYTES);
+    int api_key = (int)take(&request, 2), version = (int)take(&request, 2);
+    int64_t correlation_id = take(&request, 4);
+    take_string(&request, false, 2); /* client_id: never in the compact form */
+    skip_tags(&request, is_flexible(api_key, version));
+
+    struct buffer *out = &connection->out;
+    size_t frame = out->end - out->start; /* relative: `out` may move while it grows */
+    put(out, 0, SIZE_BYTES);
+    put(out, correlation_id, 4);
+    bool is_answered = true;
+    switch (api_key) {
+    case PRODUCE:
+        put_tags(out, is_flexible(api_key, version));
+        is_answered = answer_produce(out, version, &request);
+        break;
+    case METADATA:
+        answer_metadata(out, version, &request);
+        break;
+    case API_VERSIONS: /* header v0 at every version */
+        answer_api_versions(out, version);
+        break;
+    case DESCRIBE_CONFIGS:
+        answer_describe_configs(out, version, &request);
+        break;
+    default:
+        die("the sink was asked for API key %d, version %d", api_key, version);
+    }
+    if (is_answered)
+        store(out->bytes + out->start + frame, (int64_t)(out->end - out->start - frame - SIZE_BYTES), SIZE_BYTES);
+    else
+        out->end = out->start + frame;
+}
+
+static void watch(int epoll, int operation, struct connection *connection)
+{
+    uint32_t events = connection->is_stuck ? 0 : connection->is_blocked ? EPOLLOUT : EPOLLIN;
+    struct epoll_event event = {.events = events, .data.ptr = connection};
+    if (epoll_ctl(epoll, operation, connection->fd, &event) < 0)
+        die("epoll_ctl: %s", strerror(errno));
+}
+
+static void accept_all(int epoll, int listener)
+{
+    int fd;
+    while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) >= 0) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+        struct connection *connection = calloc(1, sizeof *connection);
+        connection->fd = fd;
+        watch(epoll, EPOLL_CTL_ADD, connection);
+    }
+}
+
+static void close_connection(struct connection *connection)
+{
+    close(connection->fd); /* epoll forgets it too */
+    free(connection->in.bytes);
+    free(connection->out.bytes);
+    free(connection);
+}
+
+static bool starts_with_produce(const struct buffer *in)
+{
+    return in->end - in->start >= 6 && in->bytes[in->start + 4] == 0 && in->bytes[in->start + 5] == PRODUCE;
+}
+
+/* Reads once and answers every whole request; false where the peer is gone. */
+static bool receive(struct connection *connection)
+{
+    struct buffer *in = &connection->in;
+    size_t whole = frame_size(in), have = in->end - in->start;
+    size_t room = whole > have + READ_BYTES ? whole - have : READ_BYTES;
+    ssize_t size = recv(connection->fd, reserve(in, room), room, 0);
+    if (size <= 0)
+        return size < 0 && errno == EAGAIN;
+    in->end += (size_t)size;
+    while ((whole = frame_size(in)) != 0) {
+        if (sticks && starts_with_produce(in)) {
+            connection->is_stuck = true;
+            return true;
+        }
+        if (whole > in->end - in->start)
+            return true;
+        answer(connection, (struct cursor){in->bytes + in->start, in->bytes + in->start + whole});
+        drop(in, whole);
+    }
+    return true;
+}
+
+/* Sends what is owed; false where the peer is gone. */
+static bool flush(struct connection *connection)
+{
+    struct buffer *out = &connection->out;
+    while (out->start < out->end) {
+        ssize_t size = send(connection->fd, out->bytes + out->start, out->end - out->start, MSG_NOSIGNAL);
+        if (size < 0 && errno == EAGAIN)
+            break;
+        if (size < 0)
+            return false;
+        drop(out, (size_t)size);
+    }
+    connection->is_blocked = out->start < out->end;
+    return true;
+}
+
+static void serve(int epoll, struct connection *connection)
+{
+    bool was_blocked = connection->is_blocked, was_stuck = connection->is_stuck;
+    if (!(was_blocked || was_stuck || receive(connection)) || !flush(connection)) {
+        close_connection(connection);
+        return;
+    }
+    if (was_stuck) /* no event was asked for, so the peer hung up */
+        close_connection(connection);
+    else if (connection->is_blocked != was_blocked || connection->is_stuck)
+        watch(epoll, EPOLL_CTL_MOD, connection);
+}
+
+static int listen_anywhere(void)
+{
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    if (bind(listener, (struct sockaddr *)&address, size) < 0 || listen(listener, 4096) < 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &size) < 0)
+        die("cannot listen: %s", strerror(errno));
+    port = ntohs(address.sin_port);
+    return listener;
+}
+
+int main(int count, char **arguments)
+{
+    for (int i = 1; i < count; i++) {
+        if (strcmp(arguments[i], "--stuck") == 0)
+            sticks = true;
+        else if (strcmp(arguments[i], "--partitions") == 0 && i + 1 < count)
+            partitions = atoi(arguments[++i]);
+        else
+            die("usage: sink [--partitions N] [--stuck]");
+    }
+    int epoll = epoll_create1(0), listener = listen_anywhere();
+    struct epoll_event event = {.events = EPOLLIN}, events[EVENTS]; /* a null pointer is the listener */
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event) < 0)
+        die("epoll_ctl: %s", strerror(errno));
+    printf("ready %d\n", port);
+    fflush(stdout);
+    for (;;) {
+        int ready = epoll_wait(epoll, events, EVENTS, -1);
+        for (int i = 0; i < ready; i++) {
+            if (events[i].data.ptr == NULL)
+                accept_all(epoll, listener);
+            else
+                serve(epoll, events[i].data.ptr);
+        }
+    }
+}

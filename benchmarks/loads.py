@@ -1,0 +1,58 @@
+"""The table of loads for relaying: how large, how many, how encrypted, how compressed.
+
+`at_most` is the target of each: tsproxy's CPU as a ratio to tuned haproxy's, on uvloop and on asyncio.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from benchmarks.frames import Shape
+from tsproxy.model.kafka import Codec
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Requests of one shape over `connections`, `in_flight` on each; closed loop."""
+
+    shape: Shape
+    connections: int = 8
+    in_flight: int = 5
+    is_tls: bool = False
+    at_most: float | None = None
+    asyncio_at_most: float | None = None
+    expected_code: int = 0
+
+    @property
+    def name(self) -> str:
+        tls = ", TLS" if self.is_tls else ""
+        return f"{self.shape.name}, {self.connections}×{self.in_flight}{tls}"
+
+    @property
+    def warm_up(self) -> int:
+        """Requests on each connection before anything is measured."""
+        return 100 if self.shape.request_bytes <= 16_000 else 20
+
+
+B200: Final = Shape(200)
+KB1: Final = Shape(1_000)
+KB16: Final = Shape(16_000)
+KB100: Final = Shape(100_000)
+MB1: Final = Shape(1_000_000)
+
+LOADS: Final = (
+    Load(B200, at_most=1.15, asyncio_at_most=1.40),
+    Load(KB1, at_most=1.15, asyncio_at_most=1.40),
+    Load(KB16, at_most=1.15),
+    Load(KB100, at_most=1.30),
+    Load(MB1, at_most=1.10),
+    Load(KB1, 64, 1, at_most=1.25),
+    Load(KB1, 64, 5, at_most=1.35),
+    Load(KB1, is_tls=True, at_most=1.15),
+    Load(KB16, is_tls=True, at_most=1.15),
+    Load(KB100, is_tls=True, at_most=1.00),
+    Load(MB1, is_tls=True, at_most=1.00),
+    Load(Shape(100_000, codec=Codec.GZIP)),
+    Load(Shape(100_000, codec=Codec.SNAPPY)),
+    Load(Shape(100_000, codec=Codec.LZ4)),
+    Load(Shape(100_000, codec=Codec.ZSTD)),
+)

@@ -1,0 +1,32 @@
+"""The table of measurements. Another one is another row."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from benchmarks import clients, memory, profile, records, relay
+from benchmarks.bench import Bench
+from benchmarks.sections import Section
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One row: `--only` its name, the title of its section, and what measures."""
+
+    name: str
+    title: str
+    measure: Callable[[Bench], Section]
+
+
+MEASUREMENTS: Final = (
+    Measurement("relay", "CPU for relaying", relay.relay),
+    Measurement("reject", "CPU for rejecting everything", relay.reject),
+    Measurement("scaling", "CPU as requests grow", relay.scaling),
+    Measurement("latency", "Latency at half load", relay.latency),
+    Measurement("idle", "Memory of idle connections", memory.idle),
+    Measurement("stuck", "Memory while the broker is stuck", memory.stuck),
+    Measurement("walk", "Reading timestamps", records.walk),
+    Measurement("codecs", "Reading compressed batches", records.codecs),
+    Measurement("profile", "Where the CPU goes", profile.profile),
+    Measurement("clients", "Real producers, real broker", clients.clients),
+)

@@ -1,0 +1,68 @@
+"""Resident memory: with many idle connections, and while the broker takes nothing."""
+
+from typing import Final
+
+from benchmarks.bench import Bench
+from benchmarks.loads import KB1, MB1, Load
+from benchmarks.proxies import TSPROXY
+from benchmarks.sections import Section, verdict
+
+_MIB: Final = 1024 * 1024
+IDLE_AT_MOST_MIB: Final = 80
+STUCK_AT_MOST_MIB: Final = 64
+_STUCK_IN_FLIGHT: Final = 64
+_STUCK_S: Final = 4.0
+
+
+def idle(bench: Bench) -> Section:
+    """Memory of each proxy with connections that have sent one request and then say nothing."""
+    count = bench.effort.idle_connections
+    load = Load(KB1, connections=count, in_flight=1)
+    rows, verdicts = [], []
+    for proxy in bench.proxies:
+        with bench.sink() as sink, bench.proxy(proxy, sink) as running:
+            assert running.program is not None
+            alone = running.program.rss_bytes()
+            with bench.generator(load, running, warm_up=1):
+                full = running.program.rss_bytes()
+        rows.append(
+            (
+                proxy.name,
+                f"{full / _MIB:.0f} MiB",
+                f"{alone / _MIB:.0f} MiB",
+                f"{(full - alone) / count / 1024:.1f} KiB",
+            )
+        )
+        if proxy is TSPROXY:
+            verdicts.append(verdict(f"{count} idle connections", full / _MIB, IDLE_AT_MOST_MIB, " MiB"))
+    return Section(
+        text=f"Resident memory with {count} connections that have sent one request each and got its answer.",
+        head=("proxy", "in all", "before", "a connection"),
+        rows=rows,
+        verdicts=verdicts,
+    )
+
+
+def stuck(bench: Bench) -> Section:
+    """Memory of each proxy while the broker has stopped reading and clients go on sending."""
+    load = Load(MB1, connections=8, in_flight=_STUCK_IN_FLIGHT)
+    offered_mib = load.connections * load.in_flight * load.shape.request_bytes // _MIB
+    rows, verdicts = [], []
+    for proxy in bench.proxies:
+        with bench.sink("--stuck") as sink, bench.proxy(proxy, sink) as running:
+            assert running.program is not None
+            with bench.generator(load, running, seconds=_STUCK_S, patience_s=0, warm_up=0) as generator:
+                before = running.program.rss_bytes()
+                generator.say("go")
+                generator.hear()
+                grown = running.program.peak_rss_bytes() - before
+        rows.append((proxy.name, f"{grown / _MIB:.0f} MiB"))
+        if proxy is TSPROXY:
+            verdicts.append(verdict("stuck broker", grown / _MIB, STUCK_AT_MOST_MIB, " MiB"))
+    return Section(
+        text=f"How much resident memory grows at its highest while {load.connections} clients offer "
+        f"{offered_mib} MiB in requests of 1 MB to a broker that has stopped reading.",
+        head=("proxy", "growth"),
+        rows=rows,
+        verdicts=verdicts,
+    )

@@ -1,0 +1,208 @@
+"""Starts programs, reads what they use, and sees that none outlives the benchmarks.
+
+All processes join the group of a guard (`tsproxy.testing.guard`), which kills the group and removes
+the folder they work in, however this process ends. CPU is that of the whole tree below a program,
+from the kernel's clock of each process: nanoseconds, user and system, threads that have ended too.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Final, Self
+
+from tsproxy.testing.guard import start_guard
+
+STOP_S: Final = 5.0
+_STILL_S: Final = 0.01
+_STILL_TRIES: Final = 50
+_LOG_TAIL_BYTES: Final = 1000
+_CPU_CLOCK: Final = 2  # CPUCLOCK_SCHED of linux/posix-timers.h: the scheduler's own account
+
+Command = Sequence[str | Path]
+
+
+class ProgramError(Exception):
+    """A program ended or did not do what it was started for; the text ends with its last words."""
+
+
+@dataclass(slots=True)
+class Program:
+    """One running program. `stdin` and `stdout` are open pipes where it `talks`."""
+
+    name: str
+    process: "subprocess.Popen[str]"
+    log: Path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def cpu_s(self) -> float:
+        """Seconds of CPU that the whole tree has used so far."""
+        return sum(_cpu_s(pid) for pid in _tree(self.pid))
+
+    def settled_cpu_s(self) -> float:
+        """The same once it stands still: the kernel books the last moments of a process that went to
+        sleep a little later. A program that is never still is read after half a second."""
+        used_s = self.cpu_s()
+        for _ in range(_STILL_TRIES):
+            time.sleep(_STILL_S)
+            before_s, used_s = used_s, self.cpu_s()
+            if used_s == before_s:
+                break
+        return used_s
+
+    def rss_bytes(self) -> int:
+        """Resident memory of the whole tree now."""
+        return sum(_status_bytes(pid, "VmRSS") for pid in _tree(self.pid))
+
+    def peak_rss_bytes(self) -> int:
+        """The same at its highest; summed over processes, so an upper bound where there are several."""
+        return sum(_status_bytes(pid, "VmHWM") for pid in _tree(self.pid))
+
+    def say(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def hear(self) -> str:
+        """The next line that it prints. Raises ProgramError if it ends instead."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.wait()
+            raise ProgramError(f"{self.name} ended with {self.process.returncode}: {self.last_words()}")
+        return line.rstrip("\n")
+
+    def last_words(self) -> str:
+        return self.log.read_text(errors="replace")[-_LOG_TAIL_BYTES:].strip()
+
+    def raise_if_ended(self) -> None:
+        if self.process.poll() is not None:
+            raise ProgramError(f"{self.name} ended with {self.process.returncode}: {self.last_words()}")
+
+    def stop(self) -> None:
+        """Asked first, killed if it takes longer than STOP_S."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+@dataclass(slots=True)
+class Workshop:
+    """Where programs run: a folder of their own, and the group that dies with it.
+
+    `commands` are all command lines so far, as a reader may repeat them.
+    """
+
+    folder: Path
+    group: int
+    commands: dict[str, None] = field(default_factory=dict)
+    _started: int = 0
+
+    def start(self, name: str, command: Command, *, cpu: int | None, talks: bool = False) -> Program:
+        """Starts `command`, on one CPU where `cpu` says which; its standard error goes to a file."""
+        pinned = command if cpu is None else ("taskset", "-c", str(cpu), *command)
+        self.commands[shown(pinned)] = None
+        self._started += 1
+        log = self.folder / f"{self._started}-{_file_name(name)}.log"
+        with log.open("wb") as errors:
+            pipe: int | IO[bytes] = subprocess.PIPE if talks else errors
+            process = subprocess.Popen(
+                [str(word) for word in pinned],
+                stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
+                stdout=pipe,
+                stderr=errors,
+                cwd=self.folder,
+                text=True,
+                process_group=self.group,
+            )
+        return Program(name, process, log)
+
+    def output(self, name: str, command: Command) -> str:
+        """What `command` prints until it ends. Raises ProgramError where it fails."""
+        with self.start(name, command, cpu=None, talks=True) as program:
+            output, _ = program.process.communicate()
+            if program.process.returncode != 0:
+                program.raise_if_ended()
+        return output
+
+    def new_folder(self, name: str) -> Path:
+        return Path(tempfile.mkdtemp(dir=self.folder, prefix=_file_name(name) + "-"))
+
+
+@contextmanager
+def workshop() -> Iterator[Workshop]:
+    """A workshop; at its end whatever still runs in it is killed and the folder is gone."""
+    folder = Path(tempfile.mkdtemp(prefix="tsproxy-bench-"))
+    guard = start_guard(folder)
+    try:
+        yield Workshop(folder, guard.pid)
+    finally:
+        guard.communicate()
+
+
+_FOLDERS: Final = re.compile(r"(?:file://)?/(?:[^\s/:,=]+/)+")
+_PORT: Final = re.compile(r"(?<=127\.0\.0\.1:)\d+|(?<=--port )\d+|(?<=--pid )\d+")
+
+
+def shown(command: Command) -> str:
+    """A command line without this machine's folders, ports and process ids."""
+    words = ("FOLDER" if isinstance(word, Path) and word.is_dir() else str(word) for word in command)
+    return _PORT.sub("N", _FOLDERS.sub("", " ".join(words)))
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", name)
+
+
+def _tree(root: int) -> list[int]:
+    """`root` and all its descendants that run at this moment."""
+    parents = {int(entry): _parent(entry) for entry in os.listdir("/proc") if entry.isdigit()}
+    tree = [root]
+    for pid in tree:  # grows while it is walked
+        tree += [child for child, parent in parents.items() if parent == pid]
+    return tree
+
+
+def _parent(pid: str) -> int | None:
+    try:
+        stat = Path("/proc", pid, "stat").read_text()
+    except OSError:  # it has just ended
+        return None
+    return int(stat.rpartition(")")[2].split()[1])  # the name before it may hold anything
+
+
+def _cpu_s(pid: int) -> float:
+    try:
+        return time.clock_gettime(~pid << 3 | _CPU_CLOCK)
+    except OSError:  # it has just ended
+        return 0.0
+
+
+def _status_bytes(pid: int, field_name: str) -> int:
+    try:
+        lines = Path("/proc", str(pid), "status").read_text().splitlines()
+    except OSError:  # it has just ended
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(field_name + ":"))

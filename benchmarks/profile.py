@@ -1,0 +1,53 @@
+"""Where the CPU of tsproxy goes: perf's samples, by the library or program they fell into."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from benchmarks.bench import Bench, Running
+from benchmarks.loads import KB1, KB100, Load
+from benchmarks.proxies import TSPROXY
+from benchmarks.sections import Section
+from benchmarks.tools import find
+
+_SAMPLES_A_SECOND: Final = 997
+_SHARE: Final = re.compile(r"^\s*([\d.]+)%\s+(\S+)", re.MULTILINE)
+_SHOWN_FROM: Final = 0.5
+
+
+def profile(bench: Bench) -> Section:
+    """Per cent of the samples, for small and for large requests."""
+    loads = (Load(KB1), Load(KB1, 64, 1), Load(KB100))
+    with bench.sink() as sink, bench.proxy(TSPROXY, sink) as proxy:
+        shares = [_shares(bench, load, proxy) for load in loads]
+    places = sorted(
+        {place for each in shares for place in each}, key=lambda place: -shares[0].get(place, 0.0)
+    )
+    return Section(
+        text="Where tsproxy's CPU goes, in per cent of perf's samples: the operating system, the "
+        f"interpreter, libraries. Places below {_SHOWN_FROM:g} % are left out.",
+        head=("where", *(load.name for load in loads)),
+        rows=[(place, *(f"{each.get(place, 0.0):.1f}" for each in shares)) for place in places],
+    )
+
+
+def _shares(bench: Bench, load: Load, proxy: Running) -> dict[str, float]:
+    """Per cent by the name of the file that was executing."""
+    assert proxy.program is not None
+    perf = find("perf")
+    samples = bench.workshop.new_folder("perf") / "samples"
+    record = (
+        *(perf, "record", "--quiet", "--event", "cpu-clock", "--freq", str(_SAMPLES_A_SECOND)),
+        *("--output", samples, "--pid", str(proxy.program.pid)),
+    )
+    with bench.workshop.start("perf", record, cpu=None) as recording:
+        bench.load(load, proxy)
+        recording.raise_if_ended()
+    report = (perf, "report", "--input", samples, "--sort", "dso", "--stdio", "--quiet")
+    found = _SHARE.findall(bench.workshop.output("perf", report))
+    return {_place(dso): float(share) for share, dso in found if float(share) >= _SHOWN_FROM}
+
+
+def _place(dso: str) -> str:
+    """`[kernel.kallsyms]` and shared objects by names that hold on other machines."""
+    return "operating system" if dso.startswith("[kernel") else re.sub(r"\.cpython-.*", "", Path(dso).name)

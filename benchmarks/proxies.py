@@ -1,0 +1,197 @@
+"""The table of variants: what is measured beside what.
+
+A row says how to start one proxy in the foreground for one place: it writes the configuration and
+returns the command. One worker or thread each, so that CPU is compared, not parallelism.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.processes import Command
+from benchmarks.tools import find
+from tsproxy.testing.identity import Identity
+
+TUNED_BUFFER_BYTES: Final = 262_144
+"""haproxy's and nginx's default of 16 KiB costs two to three times the CPU for large frames."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a proxy serves and what it may use. Ports up to `port` + 3 are free for it.
+
+    `identity` is there where clients speak TLS.
+    """
+
+    port: int
+    upstream_port: int
+    folder: Path
+    identity: Identity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """One row. `command` raises MissingError where the program is not there."""
+
+    name: str
+    command: Callable[[Place], Command]
+    start_s: float = 20.0
+    """How long it may take until it accepts connections."""
+
+
+def _haproxy(*settings: str) -> Callable[[Place], Command]:
+    def command(place: Place) -> Command:
+        tls = f" ssl crt {place.identity.keystore}" if place.identity else ""
+        config = place.folder / "haproxy.cfg"
+        config.write_text(
+            "\n".join(
+                (
+                    "global",
+                    "  nbthread 1",
+                    "  maxconn 4096",
+                    *(f"  {setting}" for setting in settings),
+                    "defaults",
+                    "  mode tcp",
+                    "  timeout connect 10s",
+                    "  timeout client 10m",
+                    "  timeout server 10m",
+                    "listen bench",
+                    f"  bind 127.0.0.1:{place.port}{tls}",
+                    f"  server sink 127.0.0.1:{place.upstream_port}\n",
+                )
+            )
+        )
+        return (find("haproxy"), "-q", "-db", "-f", config)
+
+    return command
+
+
+def _nginx(place: Place) -> Command:
+    tls = ""
+    if place.identity:
+        tls = f"ssl_certificate {place.identity.certificate}; ssl_certificate_key {place.identity.key};"
+    program = find("nginx")
+    config = place.folder / "nginx.conf"
+    config.write_text(
+        f"""\
+load_module {_nginx_stream_module()};
+daemon off;
+worker_processes 1;
+pid {place.folder}/nginx.pid;
+error_log stderr;
+events {{ worker_connections 4096; }}
+stream {{
+  server {{
+    listen 127.0.0.1:{place.port}{" ssl" if tls else ""};
+    {tls}
+    proxy_pass 127.0.0.1:{place.upstream_port};
+    proxy_buffer_size {TUNED_BUFFER_BYTES};
+  }}
+}}
+"""
+    )
+    return (program, "-q", "-p", place.folder, "-c", config, "-e", "stderr")
+
+
+def _nginx_stream_module() -> Path:
+    """Debian's and Ubuntu's place for it; elsewhere the path is nginx's own default, beside its prefix."""
+    debian = Path("/usr/lib/nginx/modules/ngx_stream_module.so")
+    return debian if debian.exists() else Path("modules/ngx_stream_module.so")
+
+
+def _tsproxy(*flags: str, environment: tuple[str, ...] = ()) -> Callable[[Place], Command]:
+    """With everything on that is on by default: enforcing, decision log, metrics."""
+
+    def command(place: Place) -> Command:
+        tls = ""
+        if place.identity:
+            tls = f"\n    tls: {{ certificate: {place.identity.certificate}, key: {place.identity.key} }}"
+        config = place.folder / "tsproxy.yaml"
+        config.write_text(
+            f"""\
+upstream: {{ bootstrap_servers: ["127.0.0.1:{place.upstream_port}"] }}
+listeners:
+  - name: bench
+    bind: 127.0.0.1:{place.port}
+    brokers: {{ ports_from: {place.port + 1}, count: 3 }}{tls}
+decisions: {{ directory: {place.folder / "decisions"} }}
+admin: {{ bind: "127.0.0.1:0" }}
+"""
+        )
+        program = Path(sys.executable).with_name("tsproxy")
+        return ("env", *environment, program, "run", "--config", config, *flags)
+
+    return command
+
+
+def _kafka_proxy(program: Path) -> Callable[[Place], Command]:
+    def command(place: Place) -> Command:
+        tls: tuple[str, ...] = ()
+        if place.identity:
+            tls = (
+                "--proxy-listener-tls-enable",
+                f"--proxy-listener-cert-file={place.identity.certificate}",
+                f"--proxy-listener-key-file={place.identity.key}",
+            )
+        mapping = f"--bootstrap-server-mapping=127.0.0.1:{place.upstream_port},127.0.0.1:{place.port}"
+        return (program, "server", mapping, "--http-disable", "--log-level=error", *tls)
+
+    return command
+
+
+def _kroxylicious(program: Path) -> Callable[[Place], Command]:
+    def command(place: Place) -> Command:
+        tls = ""
+        if place.identity:
+            tls = (
+                f"\n        tls: {{ key: {{ privateKeyFile: {place.identity.key},"
+                f" certificateFile: {place.identity.certificate} }} }}"
+            )
+        config = place.folder / "kroxylicious.yaml"
+        config.write_text(
+            f"""\
+virtualClusters:
+  - name: bench
+    targetCluster: {{ bootstrapServers: "127.0.0.1:{place.upstream_port}" }}
+    gateways:
+      - name: bench
+        portIdentifiesNode: {{ bootstrapAddress: "127.0.0.1:{place.port}" }}{tls}
+"""
+        )
+        return (program, "--config", config)
+
+    return command
+
+
+HAPROXY: Final = Proxy("haproxy", _haproxy(f"tune.bufsize {TUNED_BUFFER_BYTES}"))
+"""The baseline: TCP mode, one thread, large buffers."""
+
+TSPROXY: Final = Proxy("tsproxy", _tsproxy("--loop", "uvloop"))
+TSPROXY_ASYNCIO: Final = Proxy("tsproxy, asyncio", _tsproxy("--loop", "asyncio"))
+TSPROXY_TWIN: Final = Proxy(
+    "tsproxy, twin", _tsproxy("--loop", "uvloop", environment=("TSPROXY_KERNEL=twin",))
+)
+"""What an install without a compiler runs on."""
+
+PROXIES: Final = (
+    HAPROXY,
+    Proxy("haproxy, again", HAPROXY.command),  # the baseline against itself: what noise alone does
+    Proxy("haproxy, default buffers", _haproxy()),
+    Proxy("nginx stream", _nginx),
+    TSPROXY,
+    TSPROXY_ASYNCIO,
+    TSPROXY_TWIN,
+)
+
+PEERS: Final = {
+    "kafka-proxy": _kafka_proxy,
+    "kroxylicious": _kroxylicious,
+}
+"""Measured when the command line says where they are."""
+
+
+def peer(name: str, program: Path) -> Proxy:
+    """The row of a peer whose program (a start script, for Kroxylicious) is at `program`."""
+    return Proxy(name, PEERS[name](program.resolve()), start_s=60.0)

@@ -1,0 +1,171 @@
+"""Reading every timestamp of a batch: beside aiokafka's reader, and beside decompression alone.
+
+In this process, without a network: what the reading itself costs.
+"""
+
+import io
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import cramjam
+import lz4.frame
+import zstandard
+from aiokafka.record.default_records import DefaultRecordBatch
+from isal import isal_zlib
+
+from benchmarks.bench import Bench
+from benchmarks.frames import Shape, build_batch, varied_batch
+from benchmarks.loads import B200, KB1, KB16, KB100, MB1
+from benchmarks.rounds import in_rounds, ratio, spread
+from benchmarks.sections import Section, verdict
+from tsproxy.model.kafka import Codec
+from tsproxy.model.records import RecordFacts
+from tsproxy.model.view import SessionLimits
+from tsproxy.wire import kernel
+from tsproxy.wire.kernel import _twin as twin
+from tsproxy.wire.record_batch import read_facts
+from tsproxy.wire.record_set import HEADER_SIZE, scan
+
+_NOW_MS: Final = 1_767_225_600_000
+_LIMITS: Final = SessionLimits()
+CODEC_AT_MOST: Final = 1.20
+AT_MOST_NS: Final = 4.0
+VARIED_AT_MOST_NS: Final = 7.0
+TIMES_FASTER: Final = 20
+
+_MANY: Final = 100
+_VARIED: Final = "values of 8 B to 16 KiB"
+_WALK: Final = f"{kernel.NAME} walk alone"
+
+Reader = Callable[[bytes], object]
+
+
+def _aiokafka(batch: bytes) -> object:
+    return [record.timestamp for record in DefaultRecordBatch(batch)]
+
+
+def _tsproxy(batch: bytes) -> object:
+    (only,) = scan(memoryview(batch), 1).batches
+    facts = read_facts(only, _LIMITS)
+    assert facts.fault is None, facts.fault
+    return facts
+
+
+def _alone(walk: Callable[..., RecordFacts]) -> Reader:
+    """The walk alone, the batch's header read before."""
+
+    def read(batch: bytes) -> object:
+        return walk(memoryview(batch)[HEADER_SIZE:], _NOW_MS, _records_count(batch), True)
+
+    return read
+
+
+READERS: Final[dict[str, Reader]] = {
+    "aiokafka": _aiokafka,
+    f"tsproxy, {kernel.NAME}": _tsproxy,
+    _WALK: _alone(kernel.walk),
+    f"{twin.NAME} walk alone": _alone(twin.walk),
+}
+"""Whatever can tell the timestamps of one batch; the first is what the others are compared with."""
+
+
+def walk(bench: Bench) -> Section:
+    """Nanoseconds a record, for each reader and batch size."""
+    base, *others = READERS
+    batches = {shape.name: build_batch(shape, _NOW_MS) for shape in (B200, KB1, KB16, KB100, MB1)}
+    batches[_VARIED] = varied_batch(1_000, _NOW_MS)
+    rows, verdicts = [], []
+    for name, batch in batches.items():
+        count = _records_count(batch)
+        times = in_rounds(
+            bench.effort.rounds,
+            {each: partial(_seconds, bench, partial(read, batch)) for each, read in READERS.items()},
+        )
+        per_record = {each: spread([1e9 * s / count for s in seconds]) for each, seconds in times.items()}
+        ratios = (str(ratio(times[base], times[each])) for each in others)
+        rows.append((name, str(count), *map(str, per_record.values()), *ratios))
+        if count >= _MANY:
+            at_most_ns = VARIED_AT_MOST_NS if name == _VARIED else AT_MOST_NS
+            verdicts.append(verdict(f"walk, {name}", per_record[_WALK].median, at_most_ns, " ns a record"))
+    return Section(
+        text="Time to read every timestamp of an uncompressed batch with records of 100 B, or of random "
+        f"sizes, in nanoseconds a record on this machine; and how many times faster than {base}'s reader "
+        f"that is. The targets of the walk alone, from {_MANY} records on: at most {AT_MOST_NS:g} ns, "
+        f"{VARIED_AT_MOST_NS:g} with random sizes, and {TIMES_FASTER} times faster.",
+        head=(
+            "batch",
+            "records",
+            *(f"{each}, ns" for each in READERS),
+            *(f"{each}, times faster" for each in others),
+        ),
+        rows=rows,
+        verdicts=verdicts,
+    )
+
+
+def _records_count(batch: bytes) -> int:
+    return int.from_bytes(batch[HEADER_SIZE - 4 : HEADER_SIZE], "big")
+
+
+def _isal(data: bytes) -> bytes:
+    return isal_zlib.decompress(data, 31)
+
+
+def _snappy(data: bytes) -> bytes:
+    """Xerial framing: a header of 16 bytes, then blocks behind their sizes."""
+    out, pos = [], 16
+    while pos < len(data):
+        size = int.from_bytes(data[pos : pos + 4], "big")
+        out.append(bytes(cramjam.snappy.decompress_raw(data[pos + 4 : pos + 4 + size])))
+        pos += 4 + size
+    return b"".join(out)
+
+
+def _zstd(data: bytes) -> bytes:
+    """Through a reader: frames from a streaming encoder do not tell their size."""
+    return zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)).read()
+
+
+_ONE_SHOT: Final[dict[Codec, Callable[[bytes], bytes]]] = {
+    Codec.GZIP: _isal,
+    Codec.SNAPPY: _snappy,
+    Codec.LZ4: lz4.frame.decompress,
+    Codec.ZSTD: _zstd,
+}
+
+
+def codecs(bench: Bench) -> Section:
+    """Reading a compressed batch, over decompressing it alone."""
+    rows, verdicts = [], []
+    for codec, decompress in _ONE_SHOT.items():
+        batch = build_batch(Shape(100_000, codec=codec), _NOW_MS)
+        times = in_rounds(
+            bench.effort.rounds,
+            {
+                "all": partial(_seconds, bench, partial(_tsproxy, batch)),
+                "codec": partial(_seconds, bench, partial(decompress, batch[HEADER_SIZE:])),
+            },
+        )
+        cost = ratio(times["all"], times["codec"])
+        rows.append((codec.name.lower(), str(cost), f"≤ {CODEC_AT_MOST:.2f}"))
+        verdicts.append(verdict(f"reading {codec.name.lower()}", cost.median, CODEC_AT_MOST))
+    return Section(
+        text="Time to decompress a batch of 100 KB and read every timestamp, as a ratio to decompressing it "
+        "in one call with the same library.",
+        head=("codec", "reading / decompressing", "target"),
+        rows=rows,
+        verdicts=verdicts,
+    )
+
+
+def _seconds(bench: Bench, call: Callable[[], object]) -> float:
+    """CPU seconds of one call, over as many as fit into a fifth of a round."""
+    calls, begun = 0, time.process_time()
+    until = begun + bench.effort.seconds / 5
+    while (now := time.process_time()) < until or calls == 0:
+        for _ in range(10):
+            call()
+        calls += 10
+    return (now - begun) / calls

@@ -1,0 +1,175 @@
+"""CPU for relaying: against other proxies, against rejecting, and as requests grow."""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from benchmarks.bench import Bench, Running, direct
+from benchmarks.frames import TWO_HOURS_MS, Shape
+from benchmarks.loads import KB1, KB100, LOADS, Load
+from benchmarks.processes import ProgramError
+from benchmarks.proxies import TSPROXY, TSPROXY_ASYNCIO
+from benchmarks.rounds import Spread, in_rounds, ratio, spread
+from benchmarks.sections import Plot, Section, verdict
+from benchmarks.tools import MissingError
+from tsproxy.model.kafka import ErrorCode
+
+REJECTING_AT_MOST: Final = 3.0
+_SETTLE_S: Final = 10.0
+
+
+def relay(bench: Bench) -> Section:
+    """CPU per request of every proxy, for every load."""
+    base, *others = bench.proxies
+    lines = [(load, _compare(bench, load)) for load in bench.chosen(LOADS)]
+    rows, verdicts = [], []
+    for load, ratios in lines:
+        target = "" if load.at_most is None else f"≤ {load.at_most:g}"
+        rows.append((load.name, *(str(ratios.get(proxy.name, "–")) for proxy in others), target))
+        targets = ((TSPROXY.name, load.at_most), (TSPROXY_ASYNCIO.name, load.asyncio_at_most))
+        verdicts += [
+            verdict(f"{name}, {load.name}", ratios[name].median, at_most)
+            for name, at_most in targets
+            if at_most is not None and name in ratios
+        ]
+    return Section(
+        text=f"CPU of the proxy per request, as a ratio to {base.name}'s in the same round: median "
+        "[lowest–highest]. Loads are request size, connections × requests in flight.",
+        head=("load", *(proxy.name for proxy in others), "target for tsproxy"),
+        rows=rows,
+        plot=Plot(f"CPU, {base.name} = 1", [(load.name, ratios) for load, ratios in lines]),
+        verdicts=verdicts,
+    )
+
+
+def _compare(bench: Bench, load: Load) -> dict[str, Spread]:
+    """Each proxy's CPU per request over the first one's; empty where the load cannot be made here."""
+    with ExitStack() as stack:
+        try:
+            sink = stack.enter_context(bench.sink())
+            targets = {
+                proxy.name: stack.enter_context(bench.proxy(proxy, sink, is_tls=load.is_tls))
+                for proxy in bench.proxies
+            }
+        except MissingError as error:
+            bench.missing[str(error)] = None
+            return {}
+        runs = in_rounds(
+            bench.effort.rounds, {name: partial(bench.load, load, target) for name, target in targets.items()}
+        )
+    costs = {name: [run.cpu_per_request for run in results] for name, results in runs.items()}
+    base, *others = costs
+    return {name: ratio(costs[name], costs[base]) for name in others}
+
+
+def reject(bench: Bench) -> Section:
+    """The attack case: every batch is two hours ahead."""
+    rows, verdicts = [], []
+    for shape in (KB1, KB100):
+        good = Load(shape)
+        bad = Load(replace(shape, ahead_ms=TWO_HOURS_MS), expected_code=ErrorCode.INVALID_TIMESTAMP)
+        with bench.sink() as sink, bench.proxy(TSPROXY, sink) as proxy:
+            settle(bench, bad, proxy)
+            before = _log_bytes(proxy.folder)
+            runs = in_rounds(
+                bench.effort.rounds,
+                {"good": partial(bench.load, good, proxy), "bad": partial(bench.load, bad, proxy)},
+            )
+            assert proxy.program is not None
+            proxy.program.stop()
+            grown = _log_bytes(proxy.folder) - before
+        cost = ratio(*([run.cpu_per_request for run in runs[name]] for name in ("bad", "good")))
+        sent = sum(run.sent_bytes for run in runs["bad"])
+        rows.append((good.name, str(cost), f"≤ {REJECTING_AT_MOST:g}", f"{100 * grown / sent:.2f} %"))
+        verdicts.append(verdict(f"rejecting {good.name}", cost.median, REJECTING_AT_MOST))
+    return Section(
+        text="CPU of tsproxy per request when every batch is rejected (code 32), as a ratio to relaying the "
+        "same requests; and how much the decision log grew, in per cent of the bytes that were rejected.",
+        head=("load", "rejecting / relaying", "target", "decision log"),
+        rows=rows,
+        verdicts=verdicts,
+    )
+
+
+def settle(bench: Bench, load: Load, proxy: Running) -> None:
+    """Sends `load` until it is judged as expected: a topic's limits are asked for when it is first seen."""
+    deadline = time.monotonic() + _SETTLE_S
+    while True:
+        try:
+            with bench.generator(load, proxy, warm_up=1):
+                return
+        except ProgramError:
+            if time.monotonic() > deadline:
+                raise
+
+
+def _log_bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in (folder / "decisions").rglob("*") if file.is_file())
+
+
+_SMALL: Final = Load(Shape(1_000))
+_GROWN: Final[Sequence[tuple[str, Load]]] = (
+    ("10 × partitions in a request", replace(_SMALL, shape=replace(_SMALL.shape, partitions=10))),
+    ("10 × topics in a request", replace(_SMALL, shape=replace(_SMALL.shape, topics=10))),
+    ("10 × connections", replace(_SMALL, connections=10 * _SMALL.connections)),
+    ("10 × records in a batch", replace(_SMALL, shape=Shape(10_000))),
+)
+
+
+def scaling(bench: Bench) -> Section:
+    """CPU per record as one thing after the other grows tenfold."""
+    loads = {"base": _SMALL, **dict(_GROWN)}
+    with bench.sink("--partitions", "10") as sink, bench.proxy(TSPROXY, sink) as proxy:
+        runs = in_rounds(
+            bench.effort.rounds, {name: partial(bench.load, load, proxy) for name, load in loads.items()}
+        )
+    costs = {
+        name: [run.cpu_per_request / loads[name].shape.records for run in results]
+        for name, results in runs.items()
+    }
+    ratios = {name: ratio(costs[name], costs["base"]) for name, _ in _GROWN}
+    return Section(
+        text=f"CPU of tsproxy per record, as a ratio to that of {_SMALL.name} with one topic and one "
+        "partition a request. Above 1, a record becomes dearer as that grows.",
+        head=("what grows", "CPU per record"),
+        rows=[(name, str(value)) for name, value in ratios.items()],
+        plot=Plot(
+            "CPU per record, one batch a request = 1",
+            [(name, {TSPROXY.name: each}) for name, each in ratios.items()],
+        ),
+    )
+
+
+def latency(bench: Bench) -> Section:
+    """Latency at half of what tsproxy can carry, requests sent at appointed times."""
+    load = Load(KB1, 64, 5)
+    with ExitStack() as stack:
+        sink = stack.enter_context(bench.sink())
+        targets = {proxy.name: stack.enter_context(bench.proxy(proxy, sink)) for proxy in bench.proxies}
+        targets["no proxy"] = direct(sink)
+        ceiling = spread(
+            [bench.load(load, targets[TSPROXY.name]).requests_per_s for _ in range(bench.effort.rounds)]
+        )
+        rate = ceiling.median / 2
+        runs = in_rounds(
+            bench.effort.rounds,
+            {name: partial(bench.load, load, target, rate=rate) for name, target in targets.items()},
+        )
+    base = bench.proxies[0].name
+    rows = []
+    for name, results in runs.items():
+        ratios = (
+            ratio([getattr(run, each) for run in results], [getattr(run, each) for run in runs[base]])
+            for each in ("p50_us", "p99_us", "p999_us")
+        )
+        rows.append((name, *map(str, ratios)))
+    return Section(
+        text=f"Latency of {load.name} in an open loop at half of the rate that saturates tsproxy, as a ratio "
+        f"to {base}'s. It counts from the time at which a request was due, not from when it could be sent.",
+        head=("proxy", "p50", "p99", "p99.9"),
+        rows=rows,
+    )

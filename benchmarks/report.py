@@ -1,0 +1,104 @@
+"""The report: Markdown from sections, with the date and class of the machine and the run's noise."""
+
+import os
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.bench import Bench
+from benchmarks.measurements import Measurement
+from benchmarks.plots import svg
+from benchmarks.sections import Section
+
+_CPU_NAME = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
+
+_PREFACE = """\
+# Benchmarks
+
+Written by `make bench` (`python -m benchmarks`); do not edit. Everything is a ratio between programs that \
+ran on one machine in one run, in paired and alternating rounds; nanoseconds, milliseconds and MiB stand \
+only where the question is asked in them. Another machine gives other figures: run it there.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a reader has to know about the run itself."""
+
+    begun: datetime
+    load_before: float
+
+    @staticmethod
+    def now() -> "Circumstances":
+        return Circumstances(datetime.now(UTC), os.getloadavg()[0])
+
+
+def write(
+    folder: Path, bench: Bench, circumstances: Circumstances, measured: Mapping[Measurement, Section]
+) -> None:
+    """`benchmarks.md` and its plots, into `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for measurement, section in measured.items():
+        if section.plot is not None:
+            (folder / _plot_name(measurement)).write_text(svg(section.plot))
+    (folder / "benchmarks.md").write_text(markdown(bench, circumstances, measured))
+
+
+def markdown(bench: Bench, circumstances: Circumstances, measured: Mapping[Measurement, Section]) -> str:
+    parts = [_PREFACE, _about(bench, circumstances)]
+    verdicts = [verdict for section in measured.values() for verdict in section.verdicts]
+    if verdicts:
+        parts.append("## Targets\n\n" + _list(verdicts))
+    parts += [_section(measurement, section) for measurement, section in measured.items()]
+    if bench.missing:
+        parts.append("## Left out\n\n" + _list(list(bench.missing)))
+    commands = "\n".join(bench.workshop.commands)
+    parts.append(
+        "## Commands\n\nWhat was started, without folders, ports (N) and repetitions; the configuration "
+        f"files are made in `benchmarks/proxies.py`.\n\n```\n{commands}\n```\n"
+    )
+    return "\n".join(parts)
+
+
+def table(section: Section) -> str:
+    lines = (section.head, tuple("---" for _ in section.head), *section.rows)
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _section(measurement: Measurement, section: Section) -> str:
+    text = f"## {measurement.title}\n\n`python -m benchmarks --only {measurement.name}`\n\n{section.text}\n\n"
+    text += table(section)
+    if section.plot is not None:
+        text += f"\n![{measurement.title}: {section.plot.axis}]({_plot_name(measurement)})\n"
+    return text
+
+
+def _about(bench: Bench, circumstances: Circumstances) -> str:
+    effort = bench.effort
+    return _list(
+        [
+            f"Date: {circumstances.begun:%Y-%m-%d}",
+            f"Machine: {os.cpu_count()} CPUs, {_cpu_name()}, {platform.system()} {platform.release()}, "
+            f"CPython {platform.python_version()}",
+            f"Effort: {effort.rounds} rounds of {effort.seconds:g} s; the proxy has a CPU of its own where "
+            "there are two",
+            f"Noise: load average {circumstances.load_before:.1f} before the run, {os.getloadavg()[0]:.1f} "
+            "after it; `haproxy, again` shows what noise alone does to a ratio that should be 1",
+        ]
+    )
+
+
+def _cpu_name() -> str:
+    found = _CPU_NAME.search(Path("/proc/cpuinfo").read_text())
+    return found[1] if found else platform.machine()
+
+
+def _plot_name(measurement: Measurement) -> str:
+    return f"benchmarks-{measurement.name}.svg"
+
+
+def _list(lines: Sequence[str]) -> str:
+    return "".join(f"- {line}\n" for line in lines)

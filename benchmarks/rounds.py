@@ -1,0 +1,52 @@
+"""Paired, alternating rounds: whatever disturbs the machine disturbs all contenders alike.
+
+Each round runs every contender once, in the order of the round before turned round. A ratio is made
+within a round and never across rounds; of the rounds' ratios the median is told, with the lowest and
+the highest.
+"""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A median with the lowest and highest value around it."""
+
+    median: float
+    lowest: float
+    highest: float
+
+    def __str__(self) -> str:
+        return f"{_number(self.median)} [{_number(self.lowest)}–{_number(self.highest)}]"
+
+
+def in_rounds(rounds: int, contenders: Mapping[str, Callable[[], T]]) -> dict[str, list[T]]:
+    """What each contender returned, round by round."""
+    results: dict[str, list[T]] = {name: [] for name in contenders}
+    order = list(contenders)
+    for _ in range(rounds):
+        for name in order:
+            results[name].append(contenders[name]())
+        order.reverse()
+    return results
+
+
+def ratio(values: Sequence[float], base: Sequence[float]) -> Spread:
+    """`values` over `base`, pair by pair."""
+    return spread([value / below for value, below in zip(values, base, strict=True)])
+
+
+def spread(values: Sequence[float]) -> Spread:
+    return Spread(statistics.median(values), min(values), max(values))
+
+
+def _number(value: float) -> str:
+    """Three significant digits, as a reader of a table wants them."""
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"

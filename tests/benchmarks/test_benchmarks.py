@@ -1,0 +1,141 @@
+"""The benchmarks work end to end: a few hundred requests, no figures.
+
+What the generator takes for a right answer is all that the figures rest on, so its checks are tested
+against answers that are wrong.
+"""
+
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.bench import QUICK, Bench, direct
+from benchmarks.frames import TWO_HOURS_MS, Shape
+from benchmarks.loads import B200, KB1, Load
+from benchmarks.measurements import MEASUREMENTS
+from benchmarks.processes import ProgramError, Workshop, shown, workshop
+from benchmarks.proxies import TSPROXY, TSPROXY_ASYNCIO
+from benchmarks.relay import settle
+from benchmarks.report import Circumstances, write
+from benchmarks.tools import MissingError, load_programs
+from tsproxy.model.kafka import Codec, ErrorCode
+
+FEW = replace(QUICK, requests=20)
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Workshop]:
+    try:
+        load_programs()
+    except MissingError as error:
+        pytest.skip(f"no load can be made: {error}")
+    with workshop() as place:
+        yield place
+
+
+@pytest.fixture
+def bench(place: Workshop) -> Bench:
+    return Bench(place, FEW, proxies=(TSPROXY, TSPROXY_ASYNCIO), loads_named="200 B, 8×5")
+
+
+def test_a_measurement_runs_and_its_report_is_written(bench: Bench, tmp_path: Path) -> None:
+    """One load through two proxies, every answer checked; the table and the plot hold both."""
+    relay = next(each for each in MEASUREMENTS if each.name == "relay")
+    write(tmp_path, bench, Circumstances.now(), {relay: relay.measure(bench)})
+    report = (tmp_path / "benchmarks.md").read_text()
+    assert "| load | tsproxy, asyncio | target for tsproxy |" in report
+    assert "| 200 B, 8×5 | " in report
+    assert "200 B, 8×5" in (tmp_path / "benchmarks-relay.svg").read_text()
+    assert str(bench.workshop.folder) not in report
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_every_request_from_two_hours_ahead_is_rejected(bench: Bench, codec: Codec) -> None:
+    """The load is judged: without this, the proxy's CPU would be that of a relay that looks at nothing."""
+    load = Load(
+        Shape(2_000, codec=codec, ahead_ms=TWO_HOURS_MS),
+        connections=2,
+        in_flight=3,
+        expected_code=ErrorCode.INVALID_TIMESTAMP,
+    )
+    with bench.sink() as sink, bench.proxy(TSPROXY, sink) as proxy:
+        settle(bench, load, proxy)
+        assert bench.load(load, proxy).requests == load.connections * FEW.requests
+
+
+def test_a_load_over_tls_is_answered(bench: Bench) -> None:
+    if not load_programs().knows_tls:
+        pytest.skip("OpenSSL's headers are missing: apt-get install libssl-dev")
+    load = Load(KB1, connections=2, in_flight=2, is_tls=True)
+    with bench.sink() as sink, bench.proxy(TSPROXY, sink, is_tls=True) as proxy:
+        assert bench.load(load, proxy).requests == 2 * FEW.requests
+
+
+def test_an_open_loop_sends_all_that_was_due(bench: Bench) -> None:
+    load = Load(B200, connections=3, in_flight=2)
+    with bench.sink() as sink:
+        assert bench.load(load, direct(sink), rate=2_000).requests == 3 * FEW.requests
+
+
+def test_a_wrong_error_code_ends_the_load(bench: Bench) -> None:
+    load = Load(B200, connections=1, in_flight=1, expected_code=ErrorCode.INVALID_TIMESTAMP)
+    with bench.sink() as sink, pytest.raises(ProgramError, match="error code 0"):
+        bench.load(load, direct(sink))
+
+
+def test_a_wrong_correlation_id_ends_the_load(bench: Bench) -> None:
+    with _always_answering((7).to_bytes(4, "big")) as port, pytest.raises(ProgramError, match="id 7 came"):
+        bench.load(Load(B200, connections=1, in_flight=1), direct(port))
+
+
+def test_requests_that_a_stuck_sink_swallows_are_not_taken_for_answered(bench: Bench) -> None:
+    load = Load(B200, connections=1, in_flight=1)
+    with (
+        bench.sink("--stuck") as sink,
+        bench.generator(load, direct(sink), warm_up=0, seconds=0.1, patience_s=0) as generator,
+    ):
+        generator.say("go")
+        assert '"requests": 0,' in generator.hear()
+
+
+def test_a_proxy_that_does_not_start_is_told_with_its_last_words(bench: Bench) -> None:
+    proxy = replace(TSPROXY, command=lambda place: ("sh", "-c", "echo no such thing >&2; exit 3"))
+    with pytest.raises(ProgramError, match="ended with 3: no such thing"), bench.proxy(proxy, 1):
+        pass
+
+
+def test_command_lines_are_shown_without_folders_and_ports(tmp_path: Path) -> None:
+    command = (
+        "run",
+        tmp_path,
+        tmp_path / "a.yaml",
+        "--port",
+        "20001",
+        "--to=127.0.0.1:20002",
+        f"file://{tmp_path}/x",
+    )
+    assert shown(command) == "run FOLDER a.yaml --port N --to=127.0.0.1:N x"
+
+
+class _always_answering:  # noqa: N801 - reads as a statement where it is used
+    """A server whose every answer is `payload`, whatever is asked; its port."""
+
+    def __init__(self, payload: bytes) -> None:
+        self._answer = len(payload).to_bytes(4, "big") + payload
+        self._server = socket.create_server(("127.0.0.1", 0))
+
+    def __enter__(self) -> int:
+        threading.Thread(target=self._serve, daemon=True).start()
+        return self._server.getsockname()[1]
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+
+    def _serve(self) -> None:
+        connection, _ = self._server.accept()
+        with connection:
+            while connection.recv(65_536):
+                connection.sendall(self._answer)
