@@ -54,9 +54,12 @@ async def _demo(options: argparse.Namespace) -> int:
     return _OK if agrees else _FAILED
 
 
-def _explain(failed: BaseExceptionGroup) -> None:
-    for error in failed.exceptions:
-        print(f"the demo failed: {type(error).__name__}: {error}", file=sys.stderr)
+def _explain(failed: BaseException) -> None:
+    if isinstance(failed, BaseExceptionGroup):
+        for error in failed.exceptions:
+            _explain(error)
+    else:
+        print(f"the demo failed: {type(failed).__name__}: {failed}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from deploy.demo.producers import Receipt
-from deploy.demo.proof import Booked, Place, Told
+from deploy.demo.proof import Booked, Place, Refusals, Reported, Told
 
 _PATIENCE_S: Final = 120
 _POLL_MS: Final = 500
@@ -98,18 +98,30 @@ def _booked(counters: Mapping[str, Any]) -> Booked:
     return ended + Booked(culprits=counters["bad_records"], collateral=counters["collateral_records"])
 
 
-def booked_in_reports(reports: Iterable[Path]) -> dict[str, Booked]:
-    """By topic, what the report.json of each day says, added up."""
-    sums: defaultdict[str, Booked] = defaultdict(Booked)
-    for path in reports:
-        for topic in json.loads(path.read_text())["topics"]:
-            sums[topic["topic"]] += Booked(
-                accepted=topic["records_accepted"],
-                rejected=topic["records_rejected"],
-                broker_rejected=topic["records_broker_rejected"],
-                unconfirmed=topic["records_unconfirmed"],
-                resent=sum(count for name, count in topic.items() if name.endswith("_retried")),
-                culprits=topic["bad_records"],
-                collateral=topic["collateral_records"],
+def read_reports(paths: Iterable[Path]) -> Reported:
+    """What the report.json of each day says, added up."""
+    totals = Booked()
+    topics: defaultdict[str, Booked] = defaultdict(Booked)
+    clients: defaultdict[str, Refusals] = defaultdict(Refusals)
+    for path in paths:
+        report = json.loads(path.read_text())
+        totals += _reported(report["totals"])
+        for topic in report["topics"]:
+            topics[topic["topic"]] += _reported(topic)
+        for producer in report["producers"]:
+            clients[producer["client_id"]] += Refusals(
+                producer["refused_records"], producer["bad_records"], producer["collateral_records"]
             )
-    return dict(sums)
+    return Reported(totals, dict(topics), dict(clients))
+
+
+def _reported(counts: Mapping[str, Any]) -> Booked:
+    return Booked(
+        accepted=counts["records_accepted"],
+        rejected=counts["records_rejected"],
+        broker_rejected=counts["records_broker_rejected"],
+        unconfirmed=counts["records_unconfirmed"],
+        resent=sum(count for name, count in counts.items() if name.endswith("_retried")),
+        culprits=counts["bad_records"],
+        collateral=counts["collateral_records"],
+    )

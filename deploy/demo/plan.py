@@ -87,15 +87,20 @@ class Producer:
     writes: Callable[[int], int] = _as_it_is
 
 
-_JAVA: Final[dict[str, Any]] = {"acks": "all", "enable.idempotence": "true"}
-_LIBRDKAFKA: Final[dict[str, Any]] = {"acks": "all", "enable.idempotence": True}
+# What cannot be delivered within a minute is given up: then the proof says so, instead of waiting on.
+_JAVA: Final[dict[str, Any]] = {"acks": "all", "enable.idempotence": True, "delivery.timeout.ms": 60_000}
+_LIBRDKAFKA: Final[dict[str, Any]] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "message.timeout.ms": 60_000,
+}
 _AIOKAFKA: Final[dict[str, Any]] = {"acks": "all"}
 
 EVENT_PRODUCERS: Final = (
     Producer(
         "commits-java",
         Family.JAVA,
-        _JAVA | {"batch.size": "2048", "linger.ms": "50"},
+        _JAVA | {"batch.size": 2048, "linger.ms": 50},
         "idempotent, batches of 2 KiB",
     ),
     Producer(

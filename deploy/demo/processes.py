@@ -52,7 +52,8 @@ class Commands:
     async def proxy(self, upstream: str, decisions: Path, log: Path) -> AsyncIterator[str]:
         """`tsproxy run` in front of `upstream`: where clients bootstrap, once they can.
 
-        Drained with SIGTERM at the end, so that the decision log is whole. Raises CommandError.
+        Drained with SIGTERM at the end, so that the decision log is whole. Raises CommandError; where the
+        proxy ends before the block does, the block is cancelled.
         """
         listen = f"{HOST}:{free_ports(_PORTS)[0]}"
         command = proxy_command(upstream, listen, decisions)
@@ -60,7 +61,10 @@ class Commands:
             process = await self.start(command, output)
             try:
                 await _until_listening(process, listen, log)
-                yield listen
+                async with asyncio.TaskGroup() as group:
+                    watching = group.create_task(_raise_at_end(process, log))
+                    yield listen
+                    watching.cancel()
                 await _stop(process, log)
             finally:
                 if process.returncode is None:
@@ -113,9 +117,12 @@ async def _until_listening(process: Process, address: str, log: Path) -> None:
     raise CommandError(f"tsproxy run ended with {process.returncode}:\n{_tail(log)}")
 
 
+async def _raise_at_end(process: Process, log: Path) -> None:
+    exit_code = await process.wait()
+    raise CommandError(f"tsproxy run ended by itself, with {exit_code}:\n{_tail(log)}")
+
+
 async def _stop(process: Process, log: Path) -> None:
-    if process.returncode is not None:
-        raise CommandError(f"tsproxy run ended by itself, with {process.returncode}:\n{_tail(log)}")
     process.terminate()
     try:
         exit_code = await asyncio.wait_for(process.wait(), _STOP_S)

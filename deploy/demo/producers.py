@@ -9,17 +9,19 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import confluent_kafka
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError
 
 from deploy.demo.plan import Family, Message, Share
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 
 _POLL_S: Final = 0.1
+_STOP_S: Final = 2
 _ERRORS_ONLY: Final = 3
 """A fresh broker's coordinator answers "load in progress" at first, which is no news to a user."""
 
@@ -49,7 +51,7 @@ async def deliver(receipt: Receipt, bootstrap_servers: str) -> None:
 
 async def _deliver_java(receipt: Receipt, bootstrap_servers: str) -> None:
     share = receipt.share
-    options = {name: str(value) for name, value in share.producer.options.items()}
+    options = {name: str(value).lower() for name, value in share.producer.options.items()}
     options |= {"bootstrap.servers": bootstrap_servers, "client.id": share.producer.client_id}
     records = (
         JavaRecord(message.topic.name, message.value, key, timestamp_ms, message.partition)
@@ -67,22 +69,29 @@ async def _deliver_java(receipt: Receipt, bootstrap_servers: str) -> None:
 async def _deliver_aiokafka(receipt: Receipt, bootstrap_servers: str) -> None:
     producer = receipt.share.producer
     options: dict[str, Any] = dict(producer.options)
-    async with AIOKafkaProducer(
-        bootstrap_servers=bootstrap_servers, client_id=producer.client_id, **options
-    ) as client:
-        futures = {
-            message.number: await client.send(
+    client = AIOKafkaProducer(bootstrap_servers=bootstrap_servers, client_id=producer.client_id, **options)
+    await client.start()
+    try:
+        for message, key, timestamp_ms in receipt.outgoing():
+            future = await client.send(
                 message.topic.name, message.value, key, message.partition, timestamp_ms
             )
-            for message, key, timestamp_ms in receipt.outgoing()
-        }
-        for number, future in futures.items():
-            try:
-                await future
-            except KafkaError as error:
-                receipt.refused[number] = type(error).__name__
-            else:
-                receipt.acknowledged.add(number)
+            future.add_done_callback(partial(_settle, receipt, message.number))
+        await client.flush()
+    finally:
+        # Nothing is left to send, unless this was cancelled: then stop() would wait for it in vain.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(client.stop(), _STOP_S)
+
+
+def _settle(receipt: Receipt, number: int, future: asyncio.Future[Any]) -> None:
+    if future.cancelled():
+        return
+    error = future.exception()
+    if error is None:
+        receipt.acknowledged.add(number)
+    else:
+        receipt.refused[number] = type(error).__name__
 
 
 async def _deliver_librdkafka(receipt: Receipt, bootstrap_servers: str) -> None:

@@ -5,7 +5,7 @@ tsproxy says to have done, the report what Spark made of that. Each record is fo
 that one lost and one doubled do not cancel out.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Final, Self
 
@@ -17,7 +17,15 @@ _NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Booked:
+class _Sums:
+    """Counts that are added field by field."""
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class Booked(_Sums):
     """Records as the decision log counts them, or the report; `resent` are repetitions."""
 
     accepted: int = 0
@@ -28,13 +36,33 @@ class Booked:
     culprits: int = 0
     collateral: int = 0
 
-    def __add__(self, other: Self) -> Self:
-        return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
-
     @property
     def refused(self) -> int:
         """What was refused for good, by tsproxy or by the broker."""
         return self.rejected + self.broker_rejected
+
+    @property
+    def refusals(self) -> "Refusals":
+        """The part of it that a report says of each client."""
+        return Refusals(self.refused, self.culprits, self.collateral)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals(_Sums):
+    """Refused records of one client, over all topics."""
+
+    refused: int = 0
+    culprits: int = 0
+    collateral: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What the report says: of everything, of each topic, and of each client with refusals."""
+
+    totals: Booked
+    topics: Mapping[str, Booked]
+    clients: Mapping[str, Refusals]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +94,16 @@ class _Pair:
     of_left: Callable[[Line], int]
     right: str
     of_right: Callable[[Line], int]
+
+
+def _unnamed(line: Line) -> int:
+    """Good records that stand among the culprits, because a broker refused and did not say which are bad.
+
+    Below Produce v8 its answer names none, and tsproxy then counts the whole batch. There can be no
+    more of them than the broker refused; where tsproxy refused all, there are none.
+    """
+    surplus = line.booked.culprits - len(line.told.culprits)
+    return max(0, min(surplus, line.booked.broker_rejected))
 
 
 _PAIRS: Final = (
@@ -103,7 +141,7 @@ _PAIRS: Final = (
         "culprits in the data",
         lambda line: len(line.told.culprits),
         "culprits in the decision log",
-        lambda line: line.booked.culprits,
+        lambda line: line.booked.culprits - _unnamed(line),
     ),
     _Pair(
         "culprits + collateral in the decision log",
@@ -128,26 +166,28 @@ def lines(
     ]
 
 
-def differences(lines: Sequence[Line], reported: Mapping[str, Booked]) -> list[str]:
-    """A sentence for every pair that differs, and for every record that is not where it should be.
-
-    `reported`: what the report says of each topic.
-    """
+def differences(lines: Sequence[Line], reported: Reported) -> list[str]:
+    """A sentence for every pair that differs, and for every record that is not where it should be."""
     found = [difference for line in lines for difference in _of_line(line)]
-    for topic in sorted({line.topic for line in lines} | reported.keys()):
-        booked, told = of_topic(lines, topic), reported.get(topic, Booked())
-        found += [
-            f"{topic}: {f.name} {getattr(booked, f.name):,} in the decision log, "
-            f"{getattr(told, f.name):,} in the report"
-            for f in fields(Booked)
-            if getattr(booked, f.name) != getattr(told, f.name)
-        ]
+    found += _of_report("all topics", _sum(lines), reported.totals)
+    for topic in sorted({line.topic for line in lines} | reported.topics.keys()):
+        booked = _sum(line for line in lines if line.topic == topic)
+        found += _of_report(topic, booked, reported.topics.get(topic, Booked()))
+    for client_id in sorted({line.client_id for line in lines} | reported.clients.keys()):
+        booked = _sum(line for line in lines if line.client_id == client_id)
+        found += _of_report(client_id, booked.refusals, reported.clients.get(client_id, Refusals()))
     return found
 
 
-def of_topic(lines: Iterable[Line], topic: str) -> Booked:
-    """What the decision log says of all clients of a topic."""
-    return sum((line.booked for line in lines if line.topic == topic), Booked())
+def _sum(lines: Iterable[Line]) -> Booked:
+    return sum((line.booked for line in lines), Booked())
+
+
+def _of_report(what: str, booked: Booked | Refusals, reported: Booked | Refusals) -> Iterator[str]:
+    for name in (f.name for f in fields(booked)):
+        logged, said = getattr(booked, name), getattr(reported, name)
+        if logged != said:
+            yield f"{what}: {name} {logged:,} in the decision log, {said:,} in the report"
 
 
 def _of_line(line: Line) -> list[str]:
@@ -189,14 +229,14 @@ _HEADINGS: Final = (
 _NAME_WIDTH: Final = 26
 
 
-def table(lines: Sequence[Line], reported: Mapping[str, Booked]) -> str:
+def table(lines: Sequence[Line], reported: Reported) -> str:
     """All counts for the terminal: each topic's clients, their sum, and the report's line beneath."""
     rows = [_heading(), _row("", [list(names) for _, names in _HEADINGS])]
     for topic in dict.fromkeys(line.topic for line in lines):
         own = [line for line in lines if line.topic == topic]
         rows += [topic, *(_row(f"  {line.client_id}", _cells(line)) for line in own)]
-        if topic in reported:
-            rows.append(_row("  = the report", [[""] * 3, [""], _booked_cells(reported[topic])]))
+        if topic in reported.topics:
+            rows.append(_row("  = the report", [[""] * 3, [""], _booked_cells(reported.topics[topic])]))
     return "\n".join(rows)
 
 

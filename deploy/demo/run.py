@@ -58,7 +58,7 @@ async def run(output: Output, every: int) -> bool:
             await commands.daily_report(folder.name, output.decisions, folder)
     told = counts.told_to_clients(receipts)
     lines = proof.lines(told, stored, log.booked)
-    reported = counts.booked_in_reports(folder / "report.json" for folder in reports)
+    reported = counts.read_reports(folder / "report.json" for folder in reports)
     found = proof.differences(lines, reported)
     _print_refusals(receipts)
     print(f"\nThe same records, counted in four places:\n\n{proof.table(lines, reported)}\n")

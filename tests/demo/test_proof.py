@@ -5,13 +5,19 @@ from dataclasses import replace
 import pytest
 
 from deploy.demo import proof
-from deploy.demo.proof import Booked, Line, Told
+from deploy.demo.proof import Booked, Line, Reported, Told
 
 A, B, C, D = (f"client/{number}".encode() for number in range(4))
 TOLD = Told(sent=4, acknowledged=frozenset({A, B}), refused=frozenset({C, D}), culprits=frozenset({C}))
 BOOKED = Booked(accepted=2, rejected=2, resent=3, culprits=1, collateral=1)
 LINE = Line("topic", "client", TOLD, {A: 1, B: 1}, BOOKED)
-REPORTED = {"topic": BOOKED}
+
+
+def reported(booked: Booked, topic: str = "topic") -> Reported:
+    return Reported(booked, {topic: booked}, {"client": booked.refusals})
+
+
+REPORTED = reported(BOOKED)
 
 
 def test_where_all_agree_there_is_no_difference():
@@ -21,7 +27,17 @@ def test_where_all_agree_there_is_no_difference():
 def test_what_a_broker_refused_in_the_proxys_stead_is_refused_all_the_same():
     """In the first moments of a topic its limits are not known, and the broker judges alone."""
     booked = replace(BOOKED, rejected=0, broker_rejected=2)
-    assert proof.differences([replace(LINE, booked=booked)], {"topic": booked}) == []
+    assert proof.differences([replace(LINE, booked=booked)], reported(booked)) == []
+
+
+def test_a_broker_that_does_not_name_the_culprits_makes_all_it_refused_look_like_them():
+    """Below Produce v8 the answer has no room for names. More than it refused it cannot excuse."""
+    booked = replace(BOOKED, rejected=0, broker_rejected=2, culprits=2, collateral=0)
+    assert proof.differences([replace(LINE, booked=booked)], reported(booked)) == []
+    ours = replace(booked, rejected=2, broker_rejected=0)
+    assert proof.differences([replace(LINE, booked=ours)], reported(ours)) == [
+        "topic, client: culprits in the data 1, culprits in the decision log 2"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -56,27 +72,36 @@ def test_a_record_that_is_not_where_it_should_be_is_named(line: Line, said: str)
 )
 def test_a_decision_log_that_counts_otherwise_than_the_clients_is_told_of(field: str, said: str):
     booked = replace(BOOKED, **{field: getattr(BOOKED, field) + 1})
-    found = proof.differences([replace(LINE, booked=booked)], {"topic": booked})
+    found = proof.differences([replace(LINE, booked=booked)], reported(booked))
     assert f"topic, client: {said}" in found
 
 
 @pytest.mark.parametrize("field", Booked.__slots__)
-def test_a_report_that_counts_otherwise_than_the_decision_log_is_told_of(field: str):
+@pytest.mark.parametrize(("what", "place"), [("all topics", "totals"), ("topic", "topics")])
+def test_a_report_that_counts_otherwise_than_the_decision_log_is_told_of(what: str, place: str, field: str):
     count = getattr(BOOKED, field)
-    reported = {"topic": replace(BOOKED, **{field: count + 1})}
-    assert proof.differences([LINE], reported) == [
-        f"topic: {field} {count} in the decision log, {count + 1} in the report"
+    wrong = replace(BOOKED, **{field: count + 1})
+    report = replace(REPORTED, **{place: wrong if place == "totals" else {"topic": wrong}})
+    assert proof.differences([LINE], report) == [
+        f"{what}: {field} {count} in the decision log, {count + 1} in the report"
     ]
 
 
-def test_a_topic_that_the_report_leaves_out_is_told_of():
-    assert "topic: accepted 2 in the decision log, 0 in the report" in proof.differences([LINE], {})
+def test_a_report_that_blames_a_client_for_what_it_did_not_do_is_told_of():
+    report = replace(REPORTED, clients={"client": BOOKED.refusals, "stranger": proof.Refusals(refused=1)})
+    assert proof.differences([LINE], report) == ["stranger: refused 0 in the decision log, 1 in the report"]
+
+
+def test_a_topic_or_a_client_that_the_report_leaves_out_is_told_of():
+    found = proof.differences([LINE], replace(REPORTED, topics={}, clients={}))
+    assert "topic: accepted 2 in the decision log, 0 in the report" in found
+    assert "client: refused 2 in the decision log, 0 in the report" in found
 
 
 def test_records_of_nobody_are_told_of():
     """A place that only one side knows of has a line too."""
     lines = proof.lines({}, {("topic", "stranger"): {A: 1}}, {("other", "ghost"): BOOKED})
-    found = proof.differences(lines, {"other": BOOKED})
+    found = proof.differences(lines, reported(BOOKED, "other"))
     assert "topic, stranger: acknowledged 0, in Kafka's log 1" in found
     assert "other, ghost: acknowledged 0, accepted in the decision log 2" in found
 
