@@ -86,7 +86,7 @@ def _broken_stream(exchange: Exchange) -> bool:
     )
 
 
-HEAP_BYTES: Final = 1 << 28
+HEAP_BYTES: Final = 1 << 26
 
 
 def _absurd_size(exchange: Exchange) -> bool:

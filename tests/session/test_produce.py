@@ -353,7 +353,7 @@ def test_with_acks_0_and_nothing_good_the_connection_closes_without_a_word():
 @pytest.mark.parametrize(
     ("code", "reason", "is_final"),
     [
-        (2, Reason.BAD_RECORD, False),
+        (2, Reason.INVALID_CRC, False),
         (6, Reason.OTHER, False),
         (10, Reason.BAD_RECORD, True),
         (29, Reason.OTHER, True),

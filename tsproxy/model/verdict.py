@@ -10,13 +10,22 @@ from tsproxy.model.kafka import Codec, ErrorCode, TimestampType
 
 
 class Reason(StrEnum):
-    """Why records were refused: a closed list, part of the decision log's schema."""
+    """Why records were refused: a closed list, part of the decision log's schema.
+
+    The four from `no_key` on are what brokers count by kind (KIP-467); they have no such metric for
+    timestamps. `header_mismatch` alone stands with accepted batches: their header's maxTimestamp is not
+    the records' maximum, which brokers overwrite.
+    """
 
     TOO_FAR_AHEAD = "too_far_ahead"
     TOO_OLD = "too_old"
     NEGATIVE = "negative"
     MISSING = "missing"
     BAD_RECORD = "bad_record"
+    NO_KEY = "no_key"
+    INVALID_MAGIC = "invalid_magic"
+    INVALID_CRC = "invalid_crc"
+    INVALID_OFFSET_OR_SEQUENCE = "invalid_offset_or_sequence"
     TYPE_MISMATCH = "type_mismatch"
     HEADER_MISMATCH = "header_mismatch"
     OTHER = "other"

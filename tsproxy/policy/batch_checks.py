@@ -5,8 +5,8 @@ is the whole batch's: the code alone goes on the wire, the text to the broker's 
 """
 
 from tsproxy.model.kafka import Codec, ErrorCode
-from tsproxy.model.records import Fault
-from tsproxy.model.verdict import Reject
+from tsproxy.model.records import Fault, RecordBatch
+from tsproxy.model.verdict import Reason, Reject
 from tsproxy.policy.case import Case
 from tsproxy.policy.faults import reject_fault, reject_whole
 
@@ -18,6 +18,7 @@ def base_offset_is_zero(case: Case) -> Reject | None:
         ErrorCode.INVALID_RECORD,
         f"The baseOffset of the record batch in the append to {case.topic_partition} should be 0, "
         f"but it is {case.batch.base_offset}",
+        Reason.INVALID_OFFSET_OR_SEQUENCE,
     )
 
 
@@ -37,6 +38,7 @@ def crc_is_valid(case: Case) -> Reject | None:
     return reject_whole(
         ErrorCode.CORRUPT_MESSAGE,
         f"Record is corrupt (stored crc = {case.batch.crc}) in topic partition {case.topic_partition}.",
+        Reason.INVALID_CRC,
     )
 
 
@@ -45,34 +47,39 @@ def codec_is_known(case: Case) -> Reject | None:
 
 
 def batch_is_valid(case: Case) -> Reject | None:
-    """`LogValidator.validateBatch`, row by row. Messages of magic 0 and 1 pass all but the first."""
-    batch, where = case.batch, case.topic_partition
-    first = case.record_set.batches[0].magic
-    span = f"[{batch.base_offset}, {batch.last_offset}]"
+    """`LogValidator.validateBatch`."""
+    batch, first = case.batch, case.record_set.batches[0].magic
     if batch.magic != first:
-        text = (
+        return reject_whole(
+            ErrorCode.INVALID_RECORD,
             f"Batch magic {batch.magic} is not the same as the first batch's magic byte {first} "
-            f"in topic partition {where}"
+            f"in topic partition {case.topic_partition}",
+            Reason.INVALID_MAGIC,
         )
-    elif batch.last_offset_delta + 1 <= 0:
-        text = f"Batch has an invalid offset range: {span} in topic partition {where}"
-    elif batch.records_count <= 0:
-        text = f"Invalid reported count for record batch: {batch.records_count} in topic partition {where}"
-    elif batch.last_offset_delta + 1 != batch.records_count:
-        text = (
-            f"Inconsistent batch offset range {span} and count of records {batch.records_count} "
-            f"in topic partition {where}"
-        )
-    elif batch.is_control:
-        text = f"Clients are not allowed to write control records in topic partition {where}"
-    elif batch.has_producer_id and batch.base_sequence < 0:
-        text = (
-            f"Invalid sequence number {batch.base_sequence} in record batch with producerId "
-            f"{batch.producer_id} in topic partition {where}"
-        )
-    else:
+    wrong = wrong_in_header(batch)
+    if wrong is None:
         return None
-    return reject_whole(ErrorCode.INVALID_RECORD, text)
+    text = f"{wrong} in topic partition {case.topic_partition}"
+    return reject_whole(ErrorCode.INVALID_RECORD, text, Reason.INVALID_OFFSET_OR_SEQUENCE)
+
+
+def wrong_in_header(batch: RecordBatch) -> str | None:
+    """The row of `validateBatch` that fails, in the broker's words. Messages of magic 0 and 1 pass all."""
+    span = f"[{batch.base_offset}, {batch.last_offset}]"
+    if batch.last_offset_delta + 1 <= 0:
+        return f"Batch has an invalid offset range: {span}"
+    if batch.records_count <= 0:
+        return f"Invalid reported count for record batch: {batch.records_count}"
+    if batch.last_offset_delta + 1 != batch.records_count:
+        return f"Inconsistent batch offset range {span} and count of records {batch.records_count}"
+    if batch.is_control:
+        return "Clients are not allowed to write control records"
+    if batch.has_producer_id and batch.base_sequence < 0:
+        return (
+            f"Invalid sequence number {batch.base_sequence} in record batch with producerId "
+            f"{batch.producer_id}"
+        )
+    return None
 
 
 def one_batch_where_one_is_right(case: Case) -> Reject | None:

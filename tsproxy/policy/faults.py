@@ -63,7 +63,15 @@ def reject_fault(fault: Fault, value: int | None = None) -> Reject:
     ours = OUR_LIMITS.get(fault)
     if ours is not None:
         return Reject(ErrorCode.INVALID_RECORD, ours, Reason.BAD_RECORD, detail=ours)
-    return reject_whole(FAULTS[fault][0], fault_text(fault, value))
+    return reject_whole(FAULTS[fault][0], fault_text(fault, value), reason_of_fault(fault))
+
+
+def reason_of_fault(fault: Fault) -> Reason:
+    """Under which of KIP-467's kinds a broker counts it, or simply a bad record."""
+    return _REASONS.get(fault, Reason.BAD_RECORD)
+
+
+_REASONS: Final = {Fault.INVALID_MAGIC: Reason.INVALID_MAGIC, Fault.INNER_CRC: Reason.INVALID_CRC}
 
 
 def fault_text(fault: Fault, value: int | None) -> str:
@@ -71,6 +79,6 @@ def fault_text(fault: Fault, value: int | None) -> str:
     return FAULTS[fault][1].format(value)
 
 
-def reject_whole(error_code: ErrorCode, detail: str) -> Reject:
+def reject_whole(error_code: ErrorCode, detail: str, reason: Reason = Reason.BAD_RECORD) -> Reject:
     """A rejection of the batch as a whole: brokers send its code without text or culprits."""
-    return Reject(error_code, None, Reason.BAD_RECORD, detail=detail)
+    return Reject(error_code, None, reason, detail=detail)

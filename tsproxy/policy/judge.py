@@ -62,6 +62,9 @@ def _rejections(case: Case) -> Iterator[Reject]:
         yield reject_fault(case.record_set.fault, case.record_set.fault_value)
     if case.record_set.batches:
         yield from _failed((batch_checks.one_batch_where_one_is_right,), case)
+    if record_checks.is_converted(case):
+        for one in case.each_batch():
+            yield from _failed((record_checks.records_are_readable,), one)
     for one in case.each_batch():
         yield from _failed(VALIDATOR_CHECKS, one)
 

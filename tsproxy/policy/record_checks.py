@@ -37,7 +37,7 @@ def each_record_is_valid(case: Case) -> Reject | None:
     bad_records = len(listed) + len(rest)
     if timely is None:
         text = _invalid_record_text(listed, bad_records)
-        return Reject(ErrorCode.INVALID_RECORD, text, Reason.BAD_RECORD, listed, bad_records)
+        return Reject(ErrorCode.INVALID_RECORD, text, listed[0].reason, listed, bad_records)
     is_of_value = timely.reason is not Reason.TYPE_MISMATCH
     guess = guess_unit(timely.timestamp_ms, case.now_ms) if is_of_value else None
     return Reject(ErrorCode.INVALID_TIMESTAMP, timestamps.REJECTED, timely.reason, listed, bad_records, guess)
@@ -51,10 +51,10 @@ def _violations(case: Case) -> Iterator[Violation]:
     for index, timestamp_ms in enumerate(records.timestamps_ms):
         if index in records.foreign:
             text = f"Record's magic does not match outer magic {batch.magic} in topic partition {where}"
-            yield Violation(index, timestamp_ms, Reason.BAD_RECORD, text, ErrorCode.INVALID_RECORD)
+            yield Violation(index, timestamp_ms, Reason.INVALID_MAGIC, text, ErrorCode.INVALID_RECORD)
         elif limits is not None and limits.is_compacted and records.key_sizes[index] < 0:
             text = f"Compacted topic cannot accept message without key in topic partition {where}"
-            yield Violation(index, timestamp_ms, Reason.BAD_RECORD, text, ErrorCode.INVALID_RECORD)
+            yield Violation(index, timestamp_ms, Reason.NO_KEY, text, ErrorCode.INVALID_RECORD)
         elif limits is not None and timestamps.is_out_of_range(timestamp_ms, limits, case.now_ms):
             offset = wrap64(batch.base_offset + records.offset_deltas[index])
             text = timestamps.out_of_range_text(timestamp_ms, offset, limits, case.now_ms)
@@ -65,15 +65,20 @@ def _violations(case: Case) -> Iterator[Violation]:
             yield Violation(index, timestamp_ms, Reason.TYPE_MISMATCH, text, ErrorCode.INVALID_TIMESTAMP)
 
 
-def time_can_be_kept(case: Case) -> Reject | None:
-    """A bare message of magic 0 or 1 is written anew as it is read, and no writer takes a negative time.
+def is_converted(case: Case) -> bool:
+    """True for bare messages of magic 0 and 1 in a topic that keeps them bare (`case` is the first).
 
-    So it is refused before the next message is looked at. Compressed ones are all read first: then it
-    is the broker's business.
+    To write them anew in magic 2 a broker reads them all to learn their size, then judges and writes
+    one after the other (`LogValidator.java#convertAndAssignOffsetsNonCompressed`).
     """
-    limits = case.limits
-    is_at_once = limits is None or limits.codec in (None, Codec.NONE)
-    if case.batch.magic == 2 or case.batch.codec_id != Codec.NONE or not is_at_once:
+    is_bare = case.limits is None or case.limits.codec in (None, Codec.NONE)
+    return is_bare and any(one.batch.magic < 2 for one in case.each_batch())
+
+
+def time_can_be_kept(case: Case) -> Reject | None:
+    """No writer of magic 2 takes a negative time, so a message with one is refused before the next is
+    judged. Compressed ones are all judged first: then it is the broker's business."""
+    if case.batch.codec_id != Codec.NONE or case.batch.magic == 2 or not is_converted(case):
         return None
     time = case.batch.base_timestamp
     if time >= NO_TIMESTAMP:

@@ -7,7 +7,7 @@ Source: `KafkaApis.scala#handleProduceRequest`, `ProduceRequest.java#validateRec
 from typing import Final
 
 from tsproxy.model.kafka import Codec, ErrorCode
-from tsproxy.model.verdict import Reject
+from tsproxy.model.verdict import Reason, Reject
 from tsproxy.policy.case import Case
 from tsproxy.policy.faults import reject_fault, reject_whole
 
@@ -42,6 +42,7 @@ def one_batch_of_magic_2(case: Case) -> Reject | None:
         return reject_whole(
             ErrorCode.INVALID_RECORD,
             f"{requests} are only allowed to contain record batches with magic version 2",
+            Reason.INVALID_MAGIC,
         )
     if version < CODEC_READ_BELOW and case.batch.codec_id == Codec.ZSTD:
         return reject_whole(

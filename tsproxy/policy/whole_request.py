@@ -12,7 +12,7 @@ from typing import Final
 from tsproxy.model.kafka import Codec, ErrorCode
 from tsproxy.model.verdict import Reason, Reject
 from tsproxy.policy.case import Case
-from tsproxy.policy.faults import FAULTS, fault_text, reject_whole
+from tsproxy.policy.faults import FAULTS, fault_text, reason_of_fault, reject_whole
 from tsproxy.policy.request_checks import CODEC_READ_BELOW, ONE_BATCH_FROM, one_batch_of_magic_2
 
 PRODUCER_ID_END: Final = 51
@@ -75,7 +75,8 @@ def _unreadable(case: Case) -> Reject:
     """Here, and only here, the broker sends the text as well."""
     fault = case.record_set.fault
     assert fault is not None
-    return Reject(FAULTS[fault][0], fault_text(fault, case.record_set.fault_value), Reason.BAD_RECORD)
+    text = fault_text(fault, case.record_set.fault_value)
+    return Reject(FAULTS[fault][0], text, reason_of_fault(fault))
 
 
 STEPS: Final[tuple[Callable[[Sequence[Case]], Reject | None], ...]] = (

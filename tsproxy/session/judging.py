@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from tsproxy.model.kafka import Codec
+from tsproxy.model.kafka import NO_TIMESTAMP, Codec
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest
 from tsproxy.model.records import BatchFacts, RecordBatch, RecordFacts, Records, RecordSet
 from tsproxy.model.verdict import Accept, Reject, TopicLimits, Verdict
@@ -27,13 +27,19 @@ _SCANNED: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One partition's records with their verdict, and what it was judged by."""
+    """One partition's records with their verdict, and what it was judged by.
+
+    `head` is the first batch's header, kept to tell why a broker refused it (the records themselves
+    are not kept). `has_header_mismatch`: its maxTimestamp is not the records' maximum.
+    """
 
     topic: str
     partition: int
     batch: BatchFacts
     limits: TopicLimits | None
     verdict: Verdict
+    head: bytes = b""
+    has_header_mismatch: bool = False
 
 
 def judge_all(header: RequestHeader, request: ProduceRequest, view: View, now_ms: int) -> list[Judged]:
@@ -61,6 +67,8 @@ def judge_all(header: RequestHeader, request: ProduceRequest, view: View, now_ms
             _facts(entry.partition.records, case),
             case.limits,
             whole or guilty.get((entry.topic, entry.partition.index)) or verdict,
+            bytes((entry.partition.records or b"")[: record_set.HEADER_SIZE]),
+            _has_header_mismatch(case),
         )
         for entry, case, verdict in zip(entries, cases, verdicts, strict=True)
     ]
@@ -139,6 +147,16 @@ class _Opened:
         if self.batch.magic == 2:
             return record_batch.crc_is_valid(self.batch)
         return message_set.crc_is_valid(self.batch)
+
+
+def _has_header_mismatch(case: Case) -> bool:
+    facts = case.facts
+    if facts is None or facts.fault is not None or case.batch.magic < 2:
+        return False
+    highest_ms = NO_TIMESTAMP if facts.highest_ms is None else facts.highest_ms
+    if facts.missing:
+        highest_ms = max(highest_ms, NO_TIMESTAMP)
+    return case.batch.max_timestamp != highest_ms
 
 
 def _facts(data: memoryview | None, case: Case) -> BatchFacts:

@@ -14,10 +14,12 @@ from tsproxy.model.outcome import Culprit, Outcome, VerdictName
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reason, Reject
+from tsproxy.policy.broker_reasons import reason_of_answer
 from tsproxy.policy.timestamps import reason_out_of_range
 from tsproxy.policy.units import guess_unit
 from tsproxy.session.judging import Judged
 from tsproxy.session.produce import Ruling
+from tsproxy.wire import record_set
 
 RULE: Final = "topic-limits"
 """The name under which the topic's own configuration stands in the decision log."""
@@ -53,9 +55,14 @@ def of_answer(ruling: Ruling, response: ProduceResponse) -> Iterator[Outcome]:
         if partition is None:
             yield _outcome(ruling, judged, VerdictName.UNCONFIRMED)
         elif partition.error_code == ErrorCode.NONE:
-            yield _outcome(ruling, judged, VerdictName.ACCEPTED)
+            yield _accepted(ruling, judged)
         else:
             yield _broker_rejected(ruling, judged, partition)
+
+
+def _accepted(ruling: Ruling, judged: Judged) -> Outcome:
+    outcome = _outcome(ruling, judged, VerdictName.ACCEPTED)
+    return replace(outcome, reason=Reason.HEADER_MISMATCH) if judged.has_header_mismatch else outcome
 
 
 _TIMESTAMP_TEXT: Final = re.compile(r"Timestamp (-?\d+) of message ")
@@ -73,7 +80,13 @@ def _broker_rejected(ruling: Ruling, judged: Judged, answered: PartitionProduceR
     if refused_ms is not None:
         reason = reason_out_of_range(refused_ms, ruling.now_ms)
     else:
-        reason = Reason.BAD_RECORD if answered.error_code in _ABOUT_RECORDS else Reason.OTHER
+        reason = reason_of_answer(
+            answered.error_code,
+            answered.record_errors,
+            record_set.read_header(judged.head),
+            judged.limits,
+            ruling.header.api_version,
+        )
     return replace(
         _outcome(ruling, judged, VerdictName.BROKER_REJECTED),
         reason=reason,
@@ -84,11 +97,6 @@ def _broker_rejected(ruling: Ruling, judged: Judged, answered: PartitionProduceR
         bad_records=len(culprits) or judged.batch.records,
         is_final=not is_retriable(answered.error_code),
     )
-
-
-_ABOUT_RECORDS: Final = frozenset(
-    {ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_RECORD}
-)
 
 
 def _furthest_ms(batch: BatchFacts, now_ms: int) -> int | None:

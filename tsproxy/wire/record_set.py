@@ -50,6 +50,14 @@ def scan(records: memoryview | None, most: int, *, to_the_end: bool = False) -> 
     return RecordSet(False, tuple(batches))
 
 
+def read_header(head: bytes) -> RecordBatch | None:
+    """The first batch's header fields from its first bytes alone; None where they are no batch's."""
+    if len(head) <= ATTRIBUTES_OFFSET or head[MAGIC_OFFSET] > 2:
+        return None
+    data = memoryview(head)
+    return _batch(data) if head[MAGIC_OFFSET] == 2 else as_batch(data)
+
+
 def each_batch(records: memoryview) -> Iterator[RecordBatch]:
     """All whole batches up to a fault or the end, one at a time: a set may hold millions."""
     for found in _walk(records):

@@ -1,0 +1,51 @@
+"""Why a broker refused a batch, as far as its answer and the batch's header tell: `reason_of_answer`.
+
+KIP-467 has brokers count such rejections by kind, in metrics of their own; their answers name the code
+alone, but the same header meets the same check here.
+"""
+
+from typing import Final
+
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.records import RecordBatch
+from tsproxy.model.verdict import Reason, RecordError, TopicLimits
+from tsproxy.policy.batch_checks import wrong_in_header
+from tsproxy.policy.request_checks import ONE_BATCH_FROM
+
+_OF_TEXTS: Final = (
+    ("Compacted topic cannot accept message without key", Reason.NO_KEY),
+    ("Record ", Reason.INVALID_MAGIC),
+)
+"""How the texts of record errors begin, other than those about timestamps."""
+
+_NAMES_CULPRITS_FROM: Final = 8
+"""From this version on an answer has room for record errors: none there means none to name."""
+
+
+def reason_of_answer(
+    error_code: int,
+    record_errors: tuple[RecordError, ...],
+    batch: RecordBatch | None,
+    limits: TopicLimits | None,
+    api_version: int,
+) -> Reason:
+    """The kind of a rejection that is not about timestamps. `batch` is None where none could be read."""
+    if error_code == ErrorCode.CORRUPT_MESSAGE:
+        return Reason.INVALID_MAGIC if batch is None else Reason.INVALID_CRC
+    if error_code == ErrorCode.MESSAGE_TOO_LARGE:
+        return Reason.BAD_RECORD
+    if error_code != ErrorCode.INVALID_RECORD:
+        return Reason.OTHER
+    for error in record_errors:
+        for start, reason in _OF_TEXTS:
+            if error.message is not None and error.message.startswith(start):
+                return reason
+    if batch is None:
+        return Reason.BAD_RECORD
+    if batch.magic != 2:
+        return Reason.INVALID_MAGIC if api_version >= ONE_BATCH_FROM else Reason.BAD_RECORD
+    if batch.base_offset != 0 or wrong_in_header(batch) is not None:
+        return Reason.INVALID_OFFSET_OR_SEQUENCE
+    if api_version < _NAMES_CULPRITS_FROM and limits is not None and limits.is_compacted:
+        return Reason.NO_KEY
+    return Reason.BAD_RECORD
