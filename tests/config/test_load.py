@@ -155,6 +155,11 @@ WRONG = {
         SMALLEST + "policy: { mode: strict }\n",
         r"policy.mode: 'strict' is not allowed; must be one of enforce, off",
     ),
+    "a bound is a duration or unlimited": (
+        SMALLEST + "policy: { defaults: { message.timestamp.after.max.ms: never } }\n",
+        r"tsproxy.yaml:4: policy.defaults.message.timestamp.after.max.ms: 'never' is not allowed; "
+        r"must be a duration such as 0ms, 10s, 1h or 7d, or unlimited",
+    ),
     "a missing upstream is missed": (
         "listeners: [{ bind: '127.0.0.1:1' }]\n",
         r"tsproxy.yaml:1: upstream.bootstrap_servers: is missing: host:port",
@@ -329,6 +334,35 @@ def test_a_free_port_for_clients_means_free_ports_for_brokers():
 @pytest.mark.parametrize(("node_id", "port"), [(0, 9193), (199, 9392), (200, None), (-1, None)])
 def test_a_brokers_port_is_a_function_of_its_node_id_alone(node_id, port):
     assert BrokerPorts(9193, 200).port_of(node_id) == port
+
+
+LIMITS = {
+    "the broker's, unless the file is asked for": ("", None),
+    "the file's, with Kafka 4's defaults": ("limits_from: config", (None, 3_600_000)),
+    "the file's own": (
+        "limits_from: config, defaults: "
+        "{ message.timestamp.before.max.ms: 7d, message.timestamp.after.max.ms: 0ms }",
+        (604_800_000, 0),
+    ),
+    "the file's, unlimited": (
+        "limits_from: config, defaults: { message.timestamp.after.max.ms: unlimited }",
+        (None, None),
+    ),
+}
+
+
+@pytest.mark.parametrize(("policy", "bounds"), LIMITS.values(), ids=LIMITS)
+def test_limits_are_taken_from(policy, bounds):
+    limits = config_of(SMALLEST + f"policy: {{ {policy} }}\n").limits
+
+    assert (limits and (limits.before_max_ms, limits.after_max_ms)) == bounds
+
+
+def test_settings_may_use_kafkas_names():
+    document = parse_yaml(SMALLEST + "policy: { limits_from: config }\n", "tsproxy.yaml")
+    put_setting(document, "policy.defaults.message.timestamp.after.max.ms=10s")
+
+    assert load(document, {}).limits.after_max_ms == 10_000
 
 
 def test_settings_lie_over_the_file():

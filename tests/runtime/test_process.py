@@ -13,9 +13,11 @@ import urllib.request
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import InvalidTimestampError
 
 from tests.runtime.loops import LOOPS
 from tests.runtime.surroundings import until
+from tsproxy.runtime.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
@@ -89,6 +91,48 @@ async def test_a_record_passes_on_either_loop_and_the_log_is_whole_at_the_end(ka
     assert [line["kind"] for line in lines if line["event"] == "lifecycle"][-1] == "stop"
     assert sum(line["records"] for line in lines if line["event"] == "counters") == 1
     assert events(proxy)[-1] == "proxy_stopped"
+
+
+async def test_limits_of_the_file_hold_from_the_first_record(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    settings = {"policy.limits_from": "config", "policy.defaults.message.timestamp.after.max.ms": "10s"}
+    async with (
+        RunningProxy(kafka_431.bootstrap_servers, settings=settings) as proxy,
+        AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
+    ):
+        with pytest.raises(InvalidTimestampError):
+            await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + 60_000)
+        await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms())
+
+    assert await kafka_431.end_offsets(topic) == {0: 1}
+
+
+@pytest.mark.broker
+async def test_a_permission_that_is_missing_ends_the_start_with_a_sentence(tmp_path):
+    properties = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+    users = {"nobody": "nobody-secret"}
+    async with KafkaCluster(security="SASL_PLAINTEXT", users=users, properties=properties) as kafka:
+        file = tmp_path / "tsproxy.yaml"
+        file.write_text(
+            f"""\
+upstream:
+  bootstrap_servers: ["{kafka.bootstrap_servers}"]
+  admin: {{ sasl: {{ mechanism: PLAIN, username: nobody, password: "${{PASSWORD}}" }} }}
+listeners: [{{ bind: "{HOST}:0" }}]
+"""
+        )
+        arguments = ("run", "--config", file, "--admin", "off", "--decisions", tmp_path / "decisions")
+        ended = await asyncio.to_thread(lambda: command(*arguments, PASSWORD="nobody-secret"))
+
+    assert ended.returncode == 1
+    sentence = ended.stderr.splitlines()[-1]
+    assert sentence.startswith(
+        "tsproxy: upstream.admin: brokers do not let the user 'nobody' read the limits"
+    )
+    assert "DescribeConfigs" in sentence
+    assert "policy.limits_from: config" in sentence
+    assert "nobody-secret" not in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 async def test_connections_that_have_ended_leave_no_descriptors(kafka_431):

@@ -4,7 +4,7 @@ import pytest
 
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.runtime.topic_limits import topic_limits
+from tsproxy.runtime.topic_limits import EveryTopic, topic_limits
 
 LONG_MAX = "9223372036854775807"
 BEFORE = "message.timestamp.before.max.ms"
@@ -41,6 +41,13 @@ def test_bounds_are_merged_as_the_broker_merges_them(described, before, after):
 
 def test_what_is_not_said_is_kafkas_default():
     assert topic_limits({}) == TopicLimits()
+
+
+def test_limits_of_the_file_are_the_same_for_every_topic():
+    limits = TopicLimits(after_max_ms=10)
+    every = EveryTopic(limits)
+
+    assert every["orders"] is every.get("clicks") is limits
 
 
 def test_log_append_time_is_read():

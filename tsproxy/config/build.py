@@ -17,13 +17,17 @@ from tsproxy.config.settings import (
     ClientAuth,
     Config,
     Decisions,
+    LimitsFrom,
     Listener,
     ListenerTls,
     Sasl,
     Upstream,
     UpstreamTls,
 )
+from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import SessionLimits
+
+_INT_MAX: Final = 2**31 - 1
 
 _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104  # recognised here, bound to nowhere
 
@@ -42,6 +46,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
         upstream=upstream,
         listeners=tuple(listeners),
         mode=root["policy"]["mode"],
+        limits=_limits(root["policy"]),
         decisions=Decisions(
             directory=decisions["directory"],
             rotate_every_ms=decisions["rotate"]["every"],
@@ -119,6 +124,17 @@ def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:
         text = f"is missing: client_auth {client_auth} needs the authorities to check clients against"
         problems.append(Problem(parsed.place, f"{parsed.path}.client_ca", text))
     return ListenerTls(parsed["certificate"], parsed["key"], client_ca, client_auth, _place(parsed))
+
+
+def _limits(policy: Parsed) -> TopicLimits | None:
+    """Bounds of timestamps are all that a file can say of topics; sizes are left to the broker."""
+    if policy["limits_from"] is LimitsFrom.BROKER:
+        return None
+    return TopicLimits(
+        before_max_ms=policy["defaults"]["message.timestamp.before.max.ms"],
+        after_max_ms=policy["defaults"]["message.timestamp.after.max.ms"],
+        max_message_bytes=_INT_MAX,
+    )
 
 
 def _place(parsed: Parsed) -> str:

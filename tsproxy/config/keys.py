@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from tsproxy.config import values
-from tsproxy.config.settings import ClientAuth, SaslMechanism
+from tsproxy.config.settings import ClientAuth, LimitsFrom, SaslMechanism
 from tsproxy.config.values import Parser
 from tsproxy.model.view import Mode
+
+KAFKA_NAMES: Final = "message.timestamp."
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,15 @@ class Key:
     is_required: bool = False
     is_list: bool = False
 
+    @property
+    def steps(self) -> list[str]:
+        """The names on the way to the key. Kafka's own names have dots and are one key here."""
+        above, kafka_name, rest = self.path.partition(KAFKA_NAMES)
+        return [*above.rstrip(".").split("."), kafka_name + rest] if kafka_name else self.path.split(".")
+
 
 DURATION: Final = Kind("duration", values.duration_ms)
+BOUND: Final = Kind("duration or `unlimited`", values.bound_ms)
 SIZE: Final = Kind("size", values.size_bytes)
 FILE_SIZE: Final = Kind("size", values.file_size_bytes)
 ADDRESS: Final = Kind("host:port", values.upstream_address)
@@ -45,6 +54,7 @@ NAME: Final = Kind("name", values.name)
 TEXT: Final = Kind("text", values.not_empty)
 SECRET: Final = Kind("secret", values.secret)
 MODE: Final = Kind(" or ".join(f"`{mode}`" for mode in Mode), values.one_of(Mode))
+LIMITS_FROM: Final = Kind(" or ".join(f"`{each}`" for each in LimitsFrom), values.one_of(LimitsFrom))
 MECHANISM: Final = Kind(" or ".join(f"`{m}`" for m in SaslMechanism), values.one_of(SaslMechanism))
 CLIENT_AUTH: Final = Kind(" or ".join(f"`{choice}`" for choice in ClientAuth), values.one_of(ClientAuth))
 
@@ -142,6 +152,25 @@ KEYS: Final = (
         default="enforce",
     ),
     Key(
+        "policy.limits_from",
+        LIMITS_FROM,
+        "`broker`: each topic's own limits; `config`: `policy.defaults` for every topic, where the proxy "
+        "may not read how topics are configured.",
+        default="broker",
+    ),
+    Key(
+        "policy.defaults.message.timestamp.before.max.ms",
+        BOUND,
+        "How far a record may lie behind the clock, with `limits_from: config`.",
+        default="unlimited",
+    ),
+    Key(
+        "policy.defaults.message.timestamp.after.max.ms",
+        BOUND,
+        "How far a record may lie ahead of the clock, with `limits_from: config`.",
+        default="1h",
+    ),
+    Key(
         "decisions.directory",
         PATH,
         "Folder of the decision log; made if it is missing.",
@@ -211,7 +240,7 @@ def key_tree() -> Branch:
     """The table as a tree: section name -> key, section, or list of sections."""
     root: Branch = {}
     for key in KEYS:
-        *sections, leaf = key.path.split(".")
+        *sections, leaf = key.steps
         branch = root
         for section in sections:
             name = section.removesuffix("[]")

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tsproxy.config.build import build
 from tsproxy.config.document import Document, Items, Node, Scalar, Section
-from tsproxy.config.keys import KEYS, OPTIONAL_SECTIONS, SECRET, Branch, Key, ListOf, key_tree
+from tsproxy.config.keys import KEYS, OPTIONAL_SECTIONS, SECRET, TEXT, Branch, Key, ListOf, key_tree
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config
@@ -34,7 +34,7 @@ def put_setting(document: Document, setting: str) -> None:
     place = "--set"
     if not equals:
         raise ConfigError(Problem(place, setting, "must be key=value, such as policy.mode=off"))
-    *sections, leaf = path.split(".")
+    *sections, leaf = Key(path, TEXT, "").steps
     branch, section = _TREE, document.root
     for name in sections:
         below = branch.get(name)
@@ -139,7 +139,7 @@ def _generic(path: str) -> str:
 
 def _unknown(name: str, branch: Branch) -> str:
     """Says that a key is unknown, and which is nearest: here, or the same word elsewhere."""
-    elsewhere = [key.path for key in KEYS if key.path.split(".")[-1] == name]
+    elsewhere = [key.path for key in KEYS if key.steps[-1] == name]
     near = get_close_matches(name, branch, n=1) or elsewhere
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"unknown key; {hint}Allowed here: {', '.join(branch)}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import Mode, SessionLimits
 
 
@@ -47,6 +48,13 @@ class SaslMechanism(StrEnum):
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+class LimitsFrom(StrEnum):
+    """Where the bounds of a topic's timestamps come from."""
+
+    BROKER = "broker"
+    CONFIG = "config"
 
 
 class ClientAuth(StrEnum):
@@ -130,6 +138,8 @@ class Config:
     upstream: Upstream
     listeners: tuple[Listener, ...]
     mode: Mode
+    limits: TopicLimits | None
+    """The same for every topic; None where each topic's own are read from the broker."""
     decisions: Decisions
     session_limits: SessionLimits
     drain_timeout_ms: int

@@ -27,6 +27,16 @@ def duration_ms(text: str) -> int:
     return _quantity(text, _MS_OF_UNIT, "a duration above zero, such as 250ms, 30s, 15m, 1h or 7d")
 
 
+def bound_ms(text: str) -> int | None:
+    """Milliseconds from 0 up, or None for `unlimited`: a limit as Kafka means it."""
+    allowed = "a duration such as 0ms, 10s, 1h or 7d, or unlimited"
+    if text.strip() == "unlimited":
+        return None
+    if text.strip() in {f"0{unit}" for unit in _MS_OF_UNIT}:
+        return 0
+    return _quantity(text, _MS_OF_UNIT, allowed)
+
+
 def size_bytes(text: str) -> int:
     """Bytes, from 1 up to what Kafka's 32-bit frame length can say."""
     allowed = "a size from 1B to 2047MiB, such as 512KiB or 64MiB"

@@ -242,5 +242,6 @@ def _denied_text(upstream: Upstream) -> str:
     return (
         f"upstream.admin: brokers do not let {who} read the limits of topics. Grant the operation "
         "DescribeConfigs on the topics that producers write to (kafka-acls.sh --add --allow-principal "
-        "User:... --operation DescribeConfigs --topic '*'), or judge nothing with policy.mode: off"
+        "User:... --operation DescribeConfigs --topic '*'), or judge every topic by the file's limits with "
+        "policy.limits_from: config"
     )

@@ -21,6 +21,7 @@ from tsproxy.runtime.cluster import ClusterFacts
 from tsproxy.runtime.ports import ListenError, Port
 from tsproxy.runtime.relay import Relay, Surroundings
 from tsproxy.runtime.tls import HANDSHAKE_S, handshake_text
+from tsproxy.runtime.topic_limits import EveryTopic
 from tsproxy.runtime.upstream import Upstream, UpstreamError
 
 log = structlog.get_logger()
@@ -45,6 +46,7 @@ class Front:
         self._bootstrap_servers = config.upstream.bootstrap_servers
         self._brokers: dict[int, Address] = {}
         self._listener = listener
+        self._limits = config.limits
         self._next_bootstrap = 0
         self._nodes: dict[int, Port] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -87,7 +89,7 @@ class Front:
                     for node_id, port in self._nodes.items()
                 }
             ),
-            topics=facts.topics,
+            topics=facts.topics if self._limits is None else EveryTopic(self._limits),
             limits=self._view.limits,
             mode=self._view.mode,
             broker_needs_sasl=facts.needs_sasl,

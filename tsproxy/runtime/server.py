@@ -71,7 +71,7 @@ class Proxy:
             clock,
             self._see,
             self._see_reachable,
-            reads_limits=config.mode is not Mode.OFF,
+            reads_limits=config.mode is not Mode.OFF and config.limits is None,
         )
         around = Surroundings(
             clock,

@@ -7,7 +7,7 @@ Brokers up to 3.5 know `message.timestamp.difference.max.ms` alone; 3.6 to 3.9 k
 none, so the same rule serves all three.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from tsproxy.model.kafka import LONG_MAX, Codec, TimestampType
@@ -69,6 +69,24 @@ def topic_limits(described: Mapping[str, str | None]) -> TopicLimits:
         is_compacted="compact" in (described.get(CLEANUP_POLICY) or "").replace(" ", "").split(","),
         codec=_CODECS[compression_type],
     )
+
+
+class EveryTopic(Mapping[str, TopicLimits]):
+    """The same limits whatever the topic (`policy.limits_from: config`)."""
+
+    __slots__ = ("_limits",)
+
+    def __init__(self, limits: TopicLimits) -> None:
+        self._limits = limits
+
+    def __getitem__(self, topic: str) -> TopicLimits:
+        return self._limits
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
 
 
 def _bound(described: Mapping[str, str | None], name: str) -> int | None:
