@@ -168,6 +168,9 @@ virtualClusters:
 HAPROXY: Final = Proxy("haproxy", _haproxy(f"tune.bufsize {TUNED_BUFFER_BYTES}"))
 """The baseline: TCP mode, one thread, large buffers."""
 
+AGAIN: Final = Proxy("haproxy, again", HAPROXY.command)
+"""The baseline against itself: what noise alone does."""
+
 TSPROXY: Final = Proxy("tsproxy", _tsproxy("--loop", "uvloop"))
 TSPROXY_ASYNCIO: Final = Proxy("tsproxy, asyncio", _tsproxy("--loop", "asyncio"))
 TSPROXY_TWIN: Final = Proxy(
@@ -177,7 +180,7 @@ TSPROXY_TWIN: Final = Proxy(
 
 PROXIES: Final = (
     HAPROXY,
-    Proxy("haproxy, again", HAPROXY.command),  # the baseline against itself: what noise alone does
+    AGAIN,
     Proxy("haproxy, default buffers", _haproxy()),
     Proxy("nginx stream", _nginx),
     TSPROXY,

@@ -1,9 +1,9 @@
 """CPU for relaying: against other proxies, against rejecting, and as requests grow."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,7 @@ from benchmarks.bench import Bench, Running, direct
 from benchmarks.frames import TWO_HOURS_MS, Shape
 from benchmarks.loads import KB1, KB100, LOADS, Load
 from benchmarks.processes import ProgramError
-from benchmarks.proxies import TSPROXY, TSPROXY_ASYNCIO
+from benchmarks.proxies import AGAIN, TSPROXY, TSPROXY_ASYNCIO, Proxy
 from benchmarks.rounds import Spread, in_rounds, ratio, spread
 from benchmarks.sections import Plot, Section, verdict
 from benchmarks.tools import MissingError
@@ -22,14 +22,26 @@ REJECTING_AT_MOST: Final = 3.0
 _SETTLE_S: Final = 10.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """One load: CPU per request over the first proxy's, and the shares of time that proxies computed."""
+
+    ratios: Mapping[str, Spread]
+    busy: Mapping[str, float]
+
+
 def relay(bench: Bench) -> Section:
     """CPU per request of every proxy, for every load."""
     base, *others = bench.proxies
     lines = [(load, _compare(bench, load)) for load in bench.chosen(LOADS)]
     rows, verdicts = [], []
-    for load, ratios in lines:
+    for load, compared in lines:
+        ratios = compared.ratios
         target = "" if load.at_most is None else f"≤ {load.at_most:g}"
-        rows.append((load.name, *(str(ratios.get(proxy.name, "–")) for proxy in others), target))
+        busy = (
+            f"{100 * compared.busy[name]:.0f} %" if name in compared.busy else "–" for name in _busy(base)
+        )
+        rows.append((load.name, *(str(ratios.get(proxy.name, "–")) for proxy in others), target, *busy))
         targets = ((TSPROXY.name, load.at_most), (TSPROXY_ASYNCIO.name, load.asyncio_at_most))
         verdicts += [
             verdict(f"{name}, {load.name}", ratios[name].median, at_most)
@@ -38,16 +50,40 @@ def relay(bench: Bench) -> Section:
         ]
     return Section(
         text=f"CPU of the proxy per request, as a ratio to {base.name}'s in the same round: median "
-        "[lowest–highest]. Loads are request size, connections × requests in flight.",
-        head=("load", *(proxy.name for proxy in others), "target for tsproxy"),
+        "[lowest–highest]. Loads are request size, connections × requests in flight. The last columns say "
+        "how much of the time a proxy was computing: well below 100 %, the load or another program held it "
+        "back. A relay that is held back may gather fewer requests into one read, which makes each dearer; "
+        f"where only {base.name} was, the ratios may flatter the others.{_noise(lines)}",
+        head=(
+            "load",
+            *(proxy.name for proxy in others),
+            "target for tsproxy",
+            *(f"{name} busy" for name in _busy(base)),
+        ),
         rows=rows,
-        plot=Plot(f"CPU, {base.name} = 1", [(load.name, ratios) for load, ratios in lines]),
+        plot=Plot(f"CPU, {base.name} = 1", [(load.name, compared.ratios) for load, compared in lines]),
         verdicts=verdicts,
     )
 
 
-def _compare(bench: Bench, load: Load) -> dict[str, Spread]:
-    """Each proxy's CPU per request over the first one's; empty where the load cannot be made here."""
+def _noise(lines: Sequence[tuple[Load, _Comparison]]) -> str:
+    """How far the baseline strayed from itself: what any other ratio may be off by as well."""
+    found = [compared.ratios[AGAIN.name] for _, compared in lines if AGAIN.name in compared.ratios]
+    if not found:
+        return ""
+    lowest, highest = min(each.lowest for each in found), max(each.highest for each in found)
+    return (
+        f" Noise: the ratios of {AGAIN.name}, which should be 1, lay between {lowest:.2f} and {highest:.2f}."
+    )
+
+
+def _busy(base: Proxy) -> tuple[str, ...]:
+    """Whose share of the time is shown."""
+    return tuple(dict.fromkeys((base.name, TSPROXY.name)))
+
+
+def _compare(bench: Bench, load: Load) -> _Comparison:
+    """All proxies under one load; empty where the load cannot be made here."""
     with ExitStack() as stack:
         try:
             sink = stack.enter_context(bench.sink())
@@ -57,13 +93,16 @@ def _compare(bench: Bench, load: Load) -> dict[str, Spread]:
             }
         except MissingError as error:
             bench.missing[str(error)] = None
-            return {}
+            return _Comparison({}, {})
         runs = in_rounds(
             bench.effort.rounds, {name: partial(bench.load, load, target) for name, target in targets.items()}
         )
     costs = {name: [run.cpu_per_request for run in results] for name, results in runs.items()}
     base, *others = costs
-    return {name: ratio(costs[name], costs[base]) for name in others}
+    return _Comparison(
+        {name: ratio(costs[name], costs[base]) for name in others},
+        {name: spread([run.busy for run in results]).median for name, results in runs.items()},
+    )
 
 
 def reject(bench: Bench) -> Section:

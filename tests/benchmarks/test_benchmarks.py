@@ -46,7 +46,7 @@ def test_a_measurement_runs_and_its_report_is_written(bench: Bench, tmp_path: Pa
     relay = next(each for each in MEASUREMENTS if each.name == "relay")
     write(tmp_path, bench, Circumstances.now(), {relay: relay.measure(bench)})
     report = (tmp_path / "benchmarks.md").read_text()
-    assert "| load | tsproxy, asyncio | target for tsproxy |" in report
+    assert "| load | tsproxy, asyncio | target for tsproxy | tsproxy busy |" in report
     assert "| 200 B, 8×5 | " in report
     assert "200 B, 8×5" in (tmp_path / "benchmarks-relay.svg").read_text()
     assert str(bench.workshop.folder) not in report
