@@ -18,9 +18,13 @@ CODECS = {"none": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD
 XERIAL_HEADER = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 
 
+def raw_snappy(data):
+    return bytes(cramjam.snappy.compress_raw(data))
+
+
 def xerial(*blocks):
     """Snappy as Kafka's Java producer frames it, one block for each of `blocks`."""
-    compressed = [bytes(cramjam.snappy.compress_raw(block)) for block in blocks]
+    compressed = [raw_snappy(block) for block in blocks]
     return XERIAL_HEADER + b"".join(struct.pack(">i", len(block)) + block for block in compressed)
 
 
