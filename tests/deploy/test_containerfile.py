@@ -1,0 +1,69 @@
+"""The Containerfile, read and held against the checkout and the command line; no engine is needed."""
+
+import re
+import tomllib
+
+from tests.deploy.commands import DEPLOY, ROOT, assert_is_known
+from tests.deploy.containerfile import read_containerfile, stages
+
+INSTRUCTIONS = read_containerfile(DEPLOY / "Containerfile")
+BUILD, FINAL = stages(INSTRUCTIONS)
+
+
+def last(name: str):
+    return [instruction for instruction in FINAL if instruction.name == name][-1]
+
+
+def test_every_instruction_is_one_that_builders_know():
+    assert {instruction.name for instruction in INSTRUCTIONS} <= {
+        *("FROM", "RUN", "COPY", "USER", "WORKDIR", "VOLUME"),
+        *("EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT", "CMD"),
+    }
+
+
+def test_what_the_container_starts_exists():
+    assert last("ENTRYPOINT").words == ["tsproxy"]
+    assert_is_known([*last("ENTRYPOINT").words, *last("CMD").words])
+
+
+def test_every_command_is_in_exec_form():
+    """A shell as process 1 would keep SIGTERM to itself, and nothing would drain."""
+    commands = [i for i in INSTRUCTIONS if i.name in {"RUN", "ENTRYPOINT", "CMD", "HEALTHCHECK"}]
+    assert all(instruction.is_exec_form for instruction in commands)
+
+
+def test_the_proxy_does_not_run_as_root():
+    uid, _, gid = last("USER").words[0].partition(":")
+    assert int(uid) > 0
+    assert int(gid) > 0
+    assert FINAL.index(last("USER")) > max(FINAL.index(i) for i in FINAL if i.name == "RUN")
+
+
+def test_what_is_copied_from_the_checkout_is_there_and_is_enough_to_build():
+    copied = {
+        word
+        for instruction in INSTRUCTIONS
+        if instruction.name == "COPY" and not instruction.flags
+        for word in instruction.words[:-1]
+    }
+    assert all((ROOT / word).exists() for word in copied)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    needed = {"pyproject.toml", project["project"]["readme"], *project["project"]["license-files"]}
+    packages = {
+        pattern.rstrip("*") for pattern in project["tool"]["setuptools"]["packages"]["find"]["include"]
+    }
+    build_script = {"setup.py"} if (ROOT / "setup.py").exists() else set()
+    assert needed | packages | build_script <= copied
+
+
+def test_the_python_is_one_that_the_project_supports():
+    required = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    oldest = tuple(map(int, re.fullmatch(r">=(\d+)\.(\d+)", required).groups()))
+    for stage in (BUILD, FINAL):
+        version = re.match(r"python:(\d+)\.(\d+)-slim", stage[0].rest)
+        assert tuple(map(int, version.groups())) >= oldest
+
+
+def test_no_secret_has_a_place_in_the_image():
+    """No ENV and no ARG: what is secret comes when the container starts."""
+    assert not {"ENV", "ARG", "ADD"} & {instruction.name for instruction in INSTRUCTIONS}

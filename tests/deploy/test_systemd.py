@@ -1,0 +1,91 @@
+"""The systemd unit: parsed by systemd itself where it is installed, and read as a file everywhere."""
+
+import shlex
+import shutil
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.commands import DEPLOY, assert_is_known, installed, output_of
+
+UNIT = DEPLOY / "tsproxy.service"
+
+needs_systemd = pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed"
+)
+
+
+def read_unit(path: Path) -> dict[str, dict[str, list[str]]]:
+    """Section -> key -> values; a key may stand several times."""
+    unit: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    section = ""
+    for line in path.read_text().splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line and not line.startswith("#"):
+            key, equals, value = line.partition("=")
+            assert equals, line
+            unit[section][key].append(value)
+    return unit
+
+
+SERVICE = read_unit(UNIT)["Service"]
+
+
+@pytest.fixture
+def unit_that_would_start(tmp_path: Path) -> Path:
+    """The unit with the command of this installation: systemd checks that it can be executed."""
+    copy = tmp_path / UNIT.name
+    command = shlex.split(SERVICE["ExecStart"][0])[0]
+    copy.write_text(UNIT.read_text().replace(f"ExecStart={command}", f"ExecStart={installed('tsproxy')}"))
+    return copy
+
+
+@needs_systemd
+def test_systemd_finds_nothing_to_say_about_the_unit(unit_that_would_start: Path):
+    assert output_of("systemd-analyze", "verify", str(unit_that_would_start)) == ""
+
+
+@needs_systemd
+def test_systemd_deems_the_unit_well_confined(unit_that_would_start: Path):
+    """Exposure 2.0 of 10 at most; a service without any confinement has 9.6."""
+    done = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--threshold=20", unit_that_would_start],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout.splitlines()[-1]
+
+
+def test_the_command_exists():
+    (command,) = SERVICE["ExecStart"]
+    assert_is_known(shlex.split(command))
+
+
+def test_the_user_lives_as_long_as_the_service_and_owns_its_state_alone():
+    assert SERVICE["DynamicUser"] == ["yes"]
+    assert SERVICE["StateDirectory"] == ["tsproxy"]
+    assert SERVICE["CapabilityBoundingSet"] == [""]
+
+
+def test_the_configuration_keeps_its_state_where_the_unit_lets_it_write():
+    assert "directory: /var/lib/tsproxy/" in (DEPLOY / "tsproxy.yaml").read_text()
+    assert SERVICE["ProtectSystem"] == ["strict"]
+
+
+def test_a_wrong_configuration_is_not_tried_again():
+    """Exit code 2 is usage or configuration."""
+    assert SERVICE["Restart"] == ["on-failure"]
+    assert SERVICE["RestartPreventExitStatus"] == ["2"]
+
+
+def test_there_is_time_to_drain():
+    (stop,) = SERVICE["TimeoutStopSec"]
+    assert int(stop.removesuffix("s")) > 30
+
+
+def test_the_configuration_that_comes_along_has_no_problem():
+    assert ": ok, " in output_of(installed("tsproxy"), "check", str(DEPLOY / "tsproxy.yaml"))
