@@ -1,0 +1,54 @@
+"""README and CONTRIBUTING name commands, make targets and files: all of them exist."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.commands import ROOT, assert_is_known, installed, output_of
+
+DOCUMENTS = ("README.md", "CONTRIBUTING.md")
+TEXTS = {name: (ROOT / name).read_text() for name in DOCUMENTS}
+CODE = [
+    line.strip().removeprefix("$ ")
+    for text in TEXTS.values()
+    for block in re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    for line in block.splitlines()
+]
+
+
+@pytest.mark.parametrize("line", [line for line in CODE if line.startswith("tsproxy ")])
+def test_a_tsproxy_command_in_the_documents_exists(line: str):
+    assert_is_known(shlex.split(line))
+
+
+@pytest.mark.parametrize("line", [line for line in CODE if line.startswith("spark_reports ")])
+def test_a_spark_reports_command_in_the_documents_exists(line: str):
+    words = shlex.split(line)
+    known = output_of(installed("spark_reports"), words[1], "--help")
+    assert all(f"{word} " in known for word in words if word.startswith("--"))
+
+
+def test_every_make_target_in_the_documents_exists():
+    named = {target for text in TEXTS.values() for target in re.findall(r"(?:`|^)make ([a-z-]+)", text, re.M)}
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert named
+    assert named <= targets
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_file_that_a_document_names_is_there(document: str):
+    text = TEXTS[document]
+    linked = re.findall(r"\]\((?!https?:)([^)#]+)\)", text)
+    assert all((ROOT / path).exists() for path in linked)
+    quoted = set(re.findall(r"`((?:[\w.-]+/)*[\w-]+\.(?:py|md|toml|lock|yaml))`", text))
+    produced = {"report.md"}
+    missing = {path for path in quoted - produced if not any(exists(path))}
+    assert missing == set()
+
+
+def exists(path: str) -> list[Path]:
+    """Files of the checkout whose path ends so: documents leave out what the reader knows."""
+    roots = ("", "tsproxy", "tsproxy/policy", "spark_reports", "docs", "deploy")
+    return [ROOT / root / path for root in roots if (ROOT / root / path).exists()]
