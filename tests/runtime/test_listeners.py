@@ -38,7 +38,7 @@ def facts_of(brokers):
 
 
 @contextlib.asynccontextmanager
-async def echoing_broker(tls=None):
+async def echoing_broker(tls=None, answer_bytes=100):
     """A server that answers each request frame of `tests.runtime.frames`; yields its address."""
 
     async def serve(reader, writer):
@@ -46,7 +46,8 @@ async def echoing_broker(tls=None):
             while True:
                 size = int.from_bytes(await reader.readexactly(4), "big")
                 payload = await reader.readexactly(size)
-                writer.write(answer(int.from_bytes(payload[4:8], "big")))
+                writer.write(answer(int.from_bytes(payload[4:8], "big"), answer_bytes))
+                await writer.drain()
         writer.close()
 
     server = await asyncio.start_server(serve, HOST, 0, ssl=tls)
@@ -203,6 +204,17 @@ async def test_with_all_upstreams_down_a_client_is_accepted_and_closed_and_the_l
         await until(lambda: not any(connections(world).values()))
 
 
+@on_both_loops
+async def test_an_upstream_whose_name_no_dns_can_have_is_told_like_any_other():
+    world = World()
+    nowhere = Address("a" * 70 + ".test", 9092)
+    async with front_of(config_of([nowhere]), world) as front:
+        front.open()
+
+        assert await ask(front.address) == b""
+        assert world.told.of("session_closed")[0]["text"] == f"{nowhere}: not a host name"
+
+
 def connections(world):
     """Open connections by state."""
     states = ("connecting", "relaying", "finishing", "closing")
@@ -267,6 +279,34 @@ async def test_large_frames_pass_through_tls_on_both_sides_whole(certificates, s
 
             assert await reader.readexactly(4 * len(answer(5))) == 4 * answer(5)
             writer.close()
+
+
+@on_both_loops
+async def test_a_slow_client_behind_tls_stops_its_broker_and_loses_nothing(
+    certificates, server_identity, client_tls
+):
+    to_broker = upstream_context(UpstreamTls(certificates.certificate, None, None))
+    large = answer(5, 40_000_000)
+    async with (
+        echoing_broker(tls_of(server_identity), 40_000_000) as broker,
+        front_of(
+            config_of([Address("localhost", broker.port)]),
+            World(),
+            tls=tls_of(server_identity),
+            upstream_tls=to_broker,
+        ) as front,
+    ):
+        front.open()
+        reader, writer = await asyncio.open_connection(
+            front.address.host, front.address.port, ssl=client_tls, server_hostname="localhost"
+        )
+        writer.write(request(5))
+        [relay] = front.relays
+        await until(lambda: relay.broker._transport and not relay.broker._transport.is_reading())
+
+        assert relay.client._transport.get_write_buffer_size() < 2_000_000
+        assert await reader.readexactly(len(large)) == large
+        writer.close()
 
 
 @on_both_loops
