@@ -50,11 +50,16 @@ def judge(case: Case) -> Verdict:
     """Accept, or the Reject that a broker would have given (and ours where a broker has a hole)."""
     if is_innocent(case):
         return ACCEPT
-    return next(_rejections(case), ACCEPT)
+    return first_rejection(case) or ACCEPT
+
+
+def first_rejection(case: Case) -> Reject | None:
+    """What a broker would refuse these records for, whether or not that is ours to do."""
+    return next(_rejections(case), None)
 
 
 def _rejections(case: Case) -> Iterator[Reject]:
-    """What is wrong, in a broker's order."""
+    """All that is wrong, in a broker's order."""
     yield from _failed(PARTITION_CHECKS, case)
     for one in case.each_batch():
         yield from _failed(LOG_CHECKS, one)

@@ -49,7 +49,7 @@ def judge_all(header: RequestHeader, request: ProduceRequest, view: View, now_ms
     and which of the two it then stored it does not tell.
     """
     entries = [
-        _Entry(header, request, topic.name, partition, view, now_ms)
+        Entry(header, request, topic.name, partition, view, now_ms)
         for topic in request.topics
         for partition in topic.partitions
     ]
@@ -75,7 +75,7 @@ def judge_all(header: RequestHeader, request: ProduceRequest, view: View, now_ms
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class Entry:
     """One partition's entry in a request, and all that it is judged by."""
 
     header: RequestHeader

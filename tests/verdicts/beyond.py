@@ -1,0 +1,262 @@
+"""What none of LogValidator's 53 cases covers: bits, edges of Long, exact bounds, whole requests.
+
+`broker` is what a real broker says where that is meant to be another verdict (`intended.py` gives the
+reasons); None where both say the same. Rows that stand on a bound to the millisecond are judged by a
+clock of their own and not sent to a broker.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from tests.differential.batches import Batch, Record, write_batch
+from tests.differential.message_sets import Message, write_messages
+from tests.verdicts.rows import (
+    ACCEPTED,
+    APPEND_TIME,
+    COMPACTED,
+    DAY,
+    HOUR,
+    MINUTE,
+    Expected,
+    Row,
+    Wire,
+    invalid_record,
+    invalid_timestamp,
+    legacy,
+    limits,
+    v2,
+    v2_at,
+)
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, Codec, ErrorCode, wrap64
+
+BOTH: Final = limits(DAY, HOUR)
+NOTHING: Final = limits(0)
+UNLIMITED: Final = limits(LONG_MAX)
+ONLY_AFTER: Final = limits(LONG_MAX, HOUR)
+DIFFERENCE: Final = {"message.timestamp.difference.max.ms": str(HOUR)}
+ONLY_BEFORE: Final = limits(DAY, LONG_MAX)
+
+BIT_3, BIT_4, BIT_6 = 0x08, 0x10, 0x40
+ANY, LEGACY = Wire.ANY, Wire.LEGACY
+UNAUTHORIZED: Final = Expected(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+OUT_OF_RANGE: Final = HOUR + MINUTE
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond(Row):
+    """A row, what a broker says where it differs, and whether it stands on a bound to the millisecond."""
+
+    broker: Expected | None = None
+    is_exact: bool = False
+
+
+def row(
+    name: str, records: Callable[[int], bytes], expected: Expected, config: dict[str, str], **more
+) -> Beyond:
+    wire = more.pop("wire", ANY)
+    return Beyond(name, "", wire, records, expected, config, **more)
+
+
+def _at(difference_from_min: int) -> Callable[[int], bytes]:
+    """One record at Long.MIN + now + `difference_from_min`."""
+    return lambda now_ms: v2_at(LONG_MIN + now_ms + difference_from_min)(now_ms)
+
+
+def _past_end_of_long(now_ms: int) -> bytes:
+    """base + delta runs over Long.MAX and comes out far before the clock."""
+    return write_batch(
+        Batch((Record(wrap64(LONG_MAX + 10)),), base_timestamp=LONG_MAX, max_timestamp=LONG_MAX)
+    )
+
+
+def _keys_and_times(now_ms: int) -> bytes:
+    return write_batch(
+        Batch(
+            (
+                Record(now_ms, key=None),
+                Record(now_ms + OUT_OF_RANGE, key=None),
+                Record(now_ms + OUT_OF_RANGE),
+                Record(now_ms),
+            )
+        )
+    )
+
+
+def _deltas(now_ms: int) -> bytes:
+    bad = now_ms + OUT_OF_RANGE
+    return write_batch(Batch((Record(bad, offset_delta=3), Record(bad, offset_delta=9))))
+
+
+def _stamped_message(now_ms: int) -> bytes:
+    return write_messages([Message(1, now_ms, attributes=BIT_3)])
+
+
+STAMPED: Final = invalid_timestamp(0)
+
+BOUNDS: Final = (
+    ("the last millisecond that is early enough", -DAY, ACCEPTED),
+    ("one millisecond too old", -DAY - 1, invalid_timestamp(0)),
+    ("the last millisecond that is late enough", HOUR, ACCEPTED),
+    ("one millisecond too far ahead", HOUR + 1, invalid_timestamp(0)),
+)
+
+EXACT: Final = (
+    *(row(name, v2(offset), expected, BOTH, is_exact=True) for name, offset, expected in BOUNDS),
+    row("limits of 0 take this very millisecond", v2(0), ACCEPTED, NOTHING, is_exact=True),
+    row("limits of 0 take none before it", v2(-1), invalid_timestamp(0), NOTHING, is_exact=True),
+    row("limits of 0 take none after it", v2(1), invalid_timestamp(0), NOTHING, is_exact=True),
+    row(
+        "Long.MIN + now, which a broker's overflow lets through",
+        _at(0),
+        invalid_timestamp(0),
+        BOTH,
+        is_exact=True,
+    ),
+    row("Long.MIN + now where the past is unlimited", _at(0), ACCEPTED, ONLY_AFTER, is_exact=True),
+    row("one below it wraps into the future", _at(-1), invalid_timestamp(0), ONLY_AFTER, is_exact=True),
+    row("one below it where the future is unlimited", _at(-1), ACCEPTED, ONLY_BEFORE, is_exact=True),
+    row("one above it is simply old", _at(1), invalid_timestamp(0), ONLY_BEFORE, is_exact=True),
+    row("one above it where the past is unlimited", _at(1), ACCEPTED, ONLY_AFTER, is_exact=True),
+    row(
+        "a limit of Long.MAX - 1 is a limit",
+        _at(1),
+        invalid_timestamp(0),
+        limits(LONG_MAX - 1),
+        is_exact=True,
+    ),
+    row("a limit of Long.MAX - 1 takes the next", _at(2), ACCEPTED, limits(LONG_MAX - 1), is_exact=True),
+)
+
+ON_BROKERS: Final = (
+    row("-1 is no time", v2_at(NO_TIMESTAMP), ACCEPTED, NOTHING),
+    row(
+        "-1 beside a bad one is no culprit",
+        v2_at(NO_TIMESTAMP, LONG_MAX, NO_TIMESTAMP),
+        invalid_timestamp(1),
+        BOTH,
+    ),
+    row("other negatives are times before 1970", v2_at(-2, -1000), ACCEPTED, ONLY_AFTER),
+    row("other negatives are too old", v2_at(-2, NO_TIMESTAMP, -1000), invalid_timestamp(0, 2), BOTH),
+    row("zero is a time in 1970", v2_at(0), invalid_timestamp(0), BOTH),
+    row("Long.MAX", v2_at(LONG_MAX), invalid_timestamp(0), ONLY_AFTER),
+    row("Long.MAX where the future is unlimited", v2_at(LONG_MAX), ACCEPTED, ONLY_BEFORE),
+    row("Long.MIN", v2_at(LONG_MIN), invalid_timestamp(0), ONLY_AFTER),
+    row("Long.MIN where nothing is limited", v2_at(LONG_MIN), ACCEPTED, UNLIMITED),
+    row("a limit of Long.MAX makes the text's bound wrap", v2_at(0), invalid_timestamp(0), ONLY_BEFORE),
+    row("base + delta wraps at 64 bits", _past_end_of_long, invalid_timestamp(0), BOTH),
+    row("limits do not count where the broker stamps", v2_at(LONG_MAX, -5), ACCEPTED, APPEND_TIME | NOTHING),
+    row("the text counts offsets by the deltas on the wire", _deltas, invalid_timestamp(0, 1), BOTH),
+    row(
+        "keys and times at fault in one batch", _keys_and_times, invalid_timestamp(0, 1, 2), BOTH | COMPACTED
+    ),
+    row(
+        "structure is told before times",
+        v2(OUT_OF_RANGE, last_offset_delta=5),
+        invalid_record("Inconsistent batch offset range"),
+        BOTH,
+    ),
+    row(
+        "the checksum is told before times",
+        v2(OUT_OF_RANGE, crc_off=1),
+        Expected(ErrorCode.CORRUPT_MESSAGE, text="Record is corrupt"),
+        BOTH,
+    ),
+    row(
+        "size is told before the checksum",
+        v2(OUT_OF_RANGE, crc_off=1),
+        Expected(ErrorCode.MESSAGE_TOO_LARGE, text="The record batch size"),
+        BOTH | {"max.message.bytes": "50"},
+    ),
+    row(
+        "base offset is told before size",
+        v2(OUT_OF_RANGE, base_offset=7),
+        invalid_record("The baseOffset of the record batch"),
+        BOTH | {"max.message.bytes": "50"},
+    ),
+    row(
+        "bit 3 on a CreateTime topic",
+        v2(0, 0, attributes=BIT_3),
+        invalid_timestamp(0, 1),
+        BOTH,
+        broker=ACCEPTED,
+    ),
+    row(
+        "bit 3 hides no time",
+        v2(OUT_OF_RANGE, 0, attributes=BIT_3, max_timestamp=NO_TIMESTAMP),
+        invalid_timestamp(0, 1),
+        BOTH,
+    ),
+    row(
+        "bit 3 where nothing is limited",
+        v2(0, attributes=BIT_3),
+        invalid_timestamp(0),
+        UNLIMITED,
+        broker=ACCEPTED,
+    ),
+    row("bit 3 on a LogAppendTime topic", v2(0, attributes=BIT_3), invalid_timestamp(0), APPEND_TIME),
+    row("bit 3 of a message of magic 1", _stamped_message, STAMPED, BOTH, wire=LEGACY, broker=ACCEPTED),
+    row("bit 6", v2(0, attributes=BIT_6), invalid_record("Producers must not set"), BOTH, broker=ACCEPTED),
+    row(
+        "bit 6 where nothing is limited",
+        v2(0, attributes=BIT_6),
+        invalid_record(""),
+        UNLIMITED,
+        broker=ACCEPTED,
+    ),
+    *(row(f"bit {bit}", v2(0, attributes=1 << bit), ACCEPTED, BOTH) for bit in range(7, 15)),
+    row("a wrong maxTimestamp is no fault", v2(0, max_timestamp=LONG_MAX), ACCEPTED, BOTH),
+    row(
+        "control records", v2(OUT_OF_RANGE, attributes=0x20), invalid_record("Clients are not allowed"), BOTH
+    ),
+    row("transactional without an id", v2(OUT_OF_RANGE, attributes=BIT_4), UNAUTHORIZED, BOTH),
+    row(
+        "zstd before v7",
+        v2(OUT_OF_RANGE, codec=Codec.ZSTD),
+        Expected(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, text="Produce requests with version 6 are not allowed"
+        ),
+        BOTH,
+        version=6,
+    ),
+    row("zstd from v7 on", v2(OUT_OF_RANGE, codec=Codec.ZSTD), invalid_timestamp(0), BOTH, version=7),
+    row(
+        "a codec that nobody knows",
+        v2(OUT_OF_RANGE, codec=5, dialect=bytes),
+        Expected(ErrorCode.UNKNOWN_SERVER_ERROR, text="Unknown compression type id"),
+        BOTH,
+    ),
+    row(
+        "data that does not decompress",
+        v2(0, codec=Codec.GZIP, dialect=lambda data: b"no gzip" + data),
+        Expected(ErrorCode.UNKNOWN_SERVER_ERROR, text="Failed to decompress"),
+        BOTH,
+    ),
+    row(
+        "no records at all",
+        lambda now_ms: b"",
+        invalid_record("Produce requests with version 11 must have"),
+        BOTH,
+    ),
+    row("a tail of 11 bytes", v2(OUT_OF_RANGE, tail=b"x" * 11), invalid_timestamp(0), BOTH),
+    row(
+        "a tail of 12 bytes that is no batch",
+        v2(OUT_OF_RANGE, tail=bytes(12)),
+        Expected(
+            ErrorCode.CORRUPT_MESSAGE, text="Record size 0 is less than the minimum record overhead (14)"
+        ),
+        BOTH,
+    ),
+    row(
+        "messages of magic 1 from v3 on",
+        legacy(1, OUT_OF_RANGE),
+        invalid_record(
+            "Produce requests with version 11 are only allowed to contain record batches with magic"
+        ),
+        BOTH,
+    ),
+    row("in v2, a batch of magic 2", v2(OUT_OF_RANGE, 0), invalid_timestamp(0), BOTH, version=2, wire=LEGACY),
+    row("KIP-32's one limit", legacy(1, -2 * HOUR), invalid_timestamp(0), DIFFERENCE, wire=LEGACY),
+)
+
+BEYOND: Final = EXACT + ON_BROKERS

@@ -1,0 +1,477 @@
+"""The 53 cases of Kafka's `LogValidatorTest.java`, by their names there, as far as producers can replay them.
+
+What the originals assert about the log (offsets assigned, bytes kept or written anew) is compared to
+the byte by the differential test; here stands the verdict. Where an original patches a header, the
+checksum is right again: on the wire a wrong one would be told first. Where one carries a producer id
+or the transactional bit for another reason, it is left out: the producer's state would be told.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from tests.differential.batches import Batch, Record, write_batch
+from tests.differential.message_sets import wrapper, write_messages
+from tests.verdicts.rows import (
+    ACCEPTED,
+    APPEND_TIME,
+    CODECS,
+    COMPACTED,
+    DAY,
+    FIVE_SECONDS_EACH_WAY,
+    HOUR,
+    MINUTE,
+    SECOND_EACH_WAY,
+    TICK,
+    Row,
+    Wire,
+    invalid_record,
+    invalid_timestamp,
+    keyless,
+    legacy,
+    legacy_messages,
+    limits,
+    v2,
+    v2_at,
+)
+from tsproxy.model.kafka import NO_TIMESTAMP, Codec, ErrorCode
+
+PAST: Final = -1001 * TICK
+AROUND: Final = (-TICK, TICK, 0)
+OLD_CODECS: Final = (Codec.GZIP, Codec.SNAPPY, Codec.LZ4)
+CORRUPT: Final = replace(ACCEPTED, code=ErrorCode.CORRUPT_MESSAGE, text="Record is corrupt")
+ONE_BATCH: Final = invalid_record("Produce requests with version 11 are only allowed to contain exactly one")
+NO_KEY: Final = "One or more records have been rejected due to 3 record errors in total"
+
+
+def _codec(codec: int) -> dict[str, str]:
+    name = Codec(codec).name.lower()
+    return {"compression.type": "uncompressed" if codec == Codec.NONE else name}
+
+
+def _twice(write: Callable[[int], bytes], other: Callable[[int], bytes]) -> Callable[[int], bytes]:
+    return lambda now_ms: write(now_ms) + other(now_ms)
+
+
+def _zero_offsets(now_ms: int) -> bytes:
+    records = tuple(Record(now_ms, None, b"x", offset_delta=0) for _ in range(20))
+    return write_batch(Batch(records, codec=Codec.GZIP, last_offset_delta=0))
+
+
+def _legacy_zero_offsets(magic: int) -> Callable[[int], bytes]:
+    def write(now_ms: int) -> bytes:
+        messages = tuple(replace(m, offset=0) for m in legacy_messages(magic, *[now_ms] * 20))
+        return write_messages([wrapper(messages, Codec.GZIP, magic=magic, offset=0)])
+
+    return write
+
+
+def _foreign(outer: int, inner: int) -> Callable[[int], bytes]:
+    """A wrapper whose 20 messages are of another magic."""
+
+    def write(now_ms: int) -> bytes:
+        messages = legacy_messages(inner, *[now_ms] * 20)
+        return write_messages([wrapper(messages, Codec.GZIP, magic=outer, timestamp_ms=now_ms)])
+
+    return write
+
+
+def _foreign_and_too_old(now_ms: int) -> bytes:
+    old = legacy_messages(1, now_ms + 1200 * TICK)
+    foreign = legacy_messages(0, *[now_ms] * 5)
+    messages = tuple(replace(m, offset=30 * at) for at, m in enumerate((*old, *foreign)))
+    return write_messages([wrapper(messages, Codec.GZIP, offset=150)])
+
+
+def _inner_crc(magic: int, codec: int) -> Callable[[int], bytes]:
+    def write(now_ms: int) -> bytes:
+        first, *rest = legacy_messages(magic, now_ms, now_ms, now_ms)
+        return write_messages([wrapper((replace(first, crc_off=1), *rest), codec, magic=magic)])
+
+    return write
+
+
+def _sequence(codec: int) -> Callable[[int], bytes]:
+    return v2(0, 0, 0, codec=codec, producer_id=1234, producer_epoch=0, base_sequence=-2)
+
+
+def _marker(now_ms: int) -> bytes:
+    """An end-transaction marker as a coordinator would write it, without the transactional bit."""
+    record = Record(now_ms, b"\x00\x00\x00\x01", b"\x00\x00\x00\x00\x00\x00")
+    return write_batch(Batch((record,), attributes=0x20))
+
+
+def _gzip_level(now_ms: int) -> bytes:
+    return write_batch(Batch(keyless(NO_TIMESTAMP, NO_TIMESTAMP, NO_TIMESTAMP), codec=Codec.GZIP))
+
+
+def _keyless(magic: int, codec: int) -> Callable[[int], bytes]:
+    if magic == 2:
+        return v2_at(NO_TIMESTAMP, NO_TIMESTAMP, NO_TIMESTAMP, codec=codec)
+    return lambda _: write_messages([wrapper(legacy_messages(magic, -1, -1, -1), codec, magic=magic)])
+
+
+def _counted(last_offset_delta: int, records_count: int, records: int = 3) -> Callable[[int], bytes]:
+    return v2_at(
+        *[1234] * records,
+        last_offset_delta=last_offset_delta,
+        records_count=records_count,
+    )
+
+
+ANY, LEGACY = Wire.ANY, Wire.LEGACY
+
+CASES: Final[tuple[Row, ...]] = (
+    Row(
+        "testValidationOfBatchesWithNonSequentialInnerOffsets",
+        "magic 2",
+        ANY,
+        _zero_offsets,
+        invalid_record("Inconsistent batch offset range [0, 0] and count of records 20"),
+        SECOND_EACH_WAY,
+    ),
+    *(
+        Row(
+            "testValidationOfBatchesWithNonSequentialInnerOffsets",
+            f"magic {magic}",
+            LEGACY,
+            _legacy_zero_offsets(magic),
+            ACCEPTED,
+            SECOND_EACH_WAY,
+        )
+        for magic in (0, 1)
+    ),
+    *(
+        Row(
+            "checkOnlyOneBatch",
+            f"magic {magic}, {Codec(codec).name} to {Codec(target).name}",
+            LEGACY,
+            _twice(legacy(magic, 10, codec=codec), legacy(magic, 11, 12, codec=codec)),
+            invalid_record("Compressed outer record has more than one batch"),
+            SECOND_EACH_WAY | _codec(target),
+        )
+        for magic in (0, 1)
+        for codec in OLD_CODECS
+        for target in (Codec.NONE, Codec.GZIP)
+    ),
+    *(
+        Row(
+            "checkOnlyOneBatch",
+            f"magic 2, {Codec(codec).name}",
+            ANY,
+            _twice(v2(10, codec=codec), v2(11, 12, codec=codec)),
+            ONE_BATCH,
+            SECOND_EACH_WAY | _codec(Codec.GZIP),
+        )
+        for codec in CODECS
+    ),
+    *(
+        Row(
+            "testBatchWithoutRecordsNotAllowed",
+            f"{Codec(codec).name} to {Codec(target).name}",
+            ANY,
+            v2(codec=codec, last_offset_delta=5, records_count=0),
+            invalid_record("Invalid reported count for record batch: 0"),
+            FIVE_SECONDS_EACH_WAY | _codec(target),
+        )
+        for codec in CODECS
+        for target in CODECS
+    ),
+    *(
+        Row(
+            "checkMismatchMagic",
+            f"wrapper {outer}, inner {inner}",
+            LEGACY,
+            _foreign(outer, inner),
+            invalid_record("One or more records have been rejected due to 20 record errors", *range(20)),
+            SECOND_EACH_WAY,
+        )
+        for outer, inner in ((0, 1), (1, 0))
+    ),
+    Row(
+        "testCreateTimeUpConversionV1ToV2", "", LEGACY, legacy(1, 0, 0, 0, codec=1), ACCEPTED, SECOND_EACH_WAY
+    ),
+    Row(
+        "checkCreateTimeUpConversionFromV0",
+        "",
+        LEGACY,
+        legacy(0, 0, 0, 0, codec=1),
+        ACCEPTED,
+        SECOND_EACH_WAY,
+    ),
+    Row(
+        "checkRecompression",
+        "magic 2",
+        ANY,
+        v2(*AROUND),
+        ACCEPTED,
+        SECOND_EACH_WAY | _codec(Codec.GZIP),
+    ),
+    Row(
+        "checkRecompression",
+        "magic 1",
+        LEGACY,
+        legacy(1, *AROUND),
+        ACCEPTED,
+        SECOND_EACH_WAY | _codec(Codec.GZIP),
+    ),
+    *(
+        Row(
+            "checkAllowMultiBatch",
+            f"magic {magic} to {Codec(target).name}",
+            LEGACY,
+            _twice(legacy(magic, 10), legacy(magic, 11, 12)),
+            ACCEPTED,
+            SECOND_EACH_WAY | _codec(target),
+        )
+        for magic in (0, 1)
+        for target in (Codec.NONE, Codec.GZIP)
+    ),
+    Row("checkCompressed", "magic 2", ANY, v2(*AROUND, codec=1), ACCEPTED, SECOND_EACH_WAY),
+    Row("checkCompressed", "magic 1", LEGACY, legacy(1, *AROUND, codec=1), ACCEPTED, SECOND_EACH_WAY),
+    Row("testRecordBatchWithCountOverrides", "", ANY, _counted(2, 3), ACCEPTED, APPEND_TIME),
+    Row(
+        "testInconsistentCountAndOffset",
+        "0, 3",
+        ANY,
+        _counted(0, 3),
+        invalid_record("Inconsistent batch offset range [0, 0] and count of records 3"),
+        APPEND_TIME,
+    ),
+    Row(
+        "testInconsistentCountAndOffset",
+        "15, 3",
+        ANY,
+        _counted(15, 3),
+        invalid_record("Inconsistent batch offset range [0, 15] and count of records 3"),
+        APPEND_TIME,
+    ),
+    Row(
+        "testInconsistentCountAndOffset",
+        "-3, 3",
+        ANY,
+        _counted(-3, 3),
+        invalid_record("Batch has an invalid offset range: [0, -3]"),
+        APPEND_TIME,
+    ),
+    Row(
+        "testUnmatchedNumberOfRecords",
+        "5, 6",
+        ANY,
+        _counted(5, 6),
+        invalid_record("Incorrect declared batch size, premature EOF reached"),
+        APPEND_TIME,
+    ),
+    Row(
+        "testUnmatchedNumberOfRecords",
+        "1, 2",
+        ANY,
+        _counted(1, 2),
+        invalid_record("Incorrect declared batch size, records still remaining in file"),
+        APPEND_TIME,
+    ),
+    Row(
+        "testInvalidCreateTimeNonCompressedV1",
+        "",
+        LEGACY,
+        legacy(1, PAST, PAST, PAST),
+        invalid_timestamp(0),
+        SECOND_EACH_WAY,
+    ),
+    Row(
+        "testInvalidCreateTimeCompressedV1",
+        "",
+        LEGACY,
+        legacy(1, PAST, PAST, PAST, codec=1),
+        invalid_timestamp(0, 1, 2),
+        SECOND_EACH_WAY,
+    ),
+    Row(
+        "testInvalidCreateTimeNonCompressedV2",
+        "",
+        ANY,
+        v2(PAST, PAST, PAST),
+        invalid_timestamp(0, 1, 2),
+        SECOND_EACH_WAY,
+    ),
+    Row(
+        "testInvalidCreateTimeCompressedV2",
+        "",
+        ANY,
+        v2(PAST, PAST, PAST, codec=1),
+        invalid_timestamp(0, 1, 2),
+        SECOND_EACH_WAY,
+    ),
+    *(
+        Row(
+            "checkInvalidChecksum",
+            f"magic {magic}, {Codec(codec).name}",
+            LEGACY,
+            _inner_crc(magic, codec),
+            CORRUPT,
+            SECOND_EACH_WAY,
+        )
+        for magic in (0, 1)
+        for codec in OLD_CODECS
+    ),
+    *(
+        Row(
+            "checkInvalidSequence",
+            f"{Codec(codec).name} to {Codec(target).name}",
+            ANY,
+            _sequence(codec),
+            invalid_record("Invalid sequence number -2 in record batch with producerId 1234"),
+            FIVE_SECONDS_EACH_WAY | _codec(target),
+        )
+        for codec in CODECS
+        for target in CODECS
+    ),
+    *(
+        Row(
+            "checkNoKeyCompactedTopic",
+            f"magic {magic}, {Codec(codec).name}",
+            ANY if magic == 2 else LEGACY,
+            _keyless(magic, codec),
+            invalid_record(NO_KEY, 0, 1, 2),
+            SECOND_EACH_WAY | COMPACTED,
+        )
+        for magic in (0, 1, 2)
+        for codec in (OLD_CODECS if magic < 2 else (*OLD_CODECS, Codec.ZSTD))
+    ),
+    Row(
+        "testAbsoluteOffsetAssignmentNonCompressed", "", LEGACY, legacy(0, 0, 0, 0), ACCEPTED, SECOND_EACH_WAY
+    ),
+    Row("testAbsoluteOffsetAssignmentCompressed", "", LEGACY, legacy(0, 0, 0, 0, codec=1), ACCEPTED),
+    Row("testRelativeOffsetAssignmentNonCompressedV1", "", LEGACY, legacy(1, 0, 0, 0), ACCEPTED),
+    Row("testRelativeOffsetAssignmentNonCompressedV2", "", ANY, v2(0, 0, 0), ACCEPTED, FIVE_SECONDS_EACH_WAY),
+    Row("testRelativeOffsetAssignmentCompressedV1", "", LEGACY, legacy(1, 0, 0, 0, codec=1), ACCEPTED),
+    Row("testRelativeOffsetAssignmentCompressedV2", "", ANY, v2(0, 0, 0, codec=1), ACCEPTED),
+    *(
+        Row(
+            f"testOffsetAssignmentAfterUpConversion{versions}{kind}",
+            "",
+            LEGACY,
+            legacy(magic, 0, 0, 0, codec=codec),
+            ACCEPTED,
+            APPEND_TIME,
+        )
+        for versions, magic in (("V0ToV1", 0), ("V0ToV2", 0), ("V1ToV2", 1))
+        for kind, codec in (("NonCompressed", 0), ("Compressed", 1))
+    ),
+    Row(
+        "testControlRecordsNotAllowedFromClients",
+        "",
+        ANY,
+        _marker,
+        invalid_record("Clients are not allowed to write control records"),
+        FIVE_SECONDS_EACH_WAY,
+    ),
+    Row(
+        "testNonIncreasingOffsetRecordBatchHasMetricsLogged",
+        "",
+        ANY,
+        v2_at(-1, -1, -1, last_offset_delta=3),
+        invalid_record("Inconsistent batch offset range [0, 3] and count of records 3"),
+        FIVE_SECONDS_EACH_WAY,
+    ),
+    Row(
+        "testInvalidTimestampExceptionHasBatchIndex",
+        "",
+        ANY,
+        v2(PAST, PAST, PAST, codec=1),
+        invalid_timestamp(0, 1, 2),
+        SECOND_EACH_WAY,
+    ),
+    Row(
+        "testInvalidRecordExceptionHasBatchIndex",
+        "",
+        LEGACY,
+        _foreign(0, 1),
+        invalid_record("One or more records have been rejected due to 20 record errors", *range(20)),
+        SECOND_EACH_WAY,
+    ),
+    Row(
+        "testBatchWithInvalidRecordsAndInvalidTimestamp",
+        "",
+        LEGACY,
+        _foreign_and_too_old,
+        invalid_timestamp(*range(6)),
+        SECOND_EACH_WAY,
+    ),
+    Row(
+        "testRecordWithPastTimestampIsRejected",
+        "",
+        ANY,
+        v2(*[-DAY - 5 * MINUTE] * 3, codec=1),
+        invalid_timestamp(0, 1, 2),
+        limits(DAY, HOUR),
+    ),
+    Row(
+        "testRecordWithFutureTimestampIsRejected",
+        "",
+        ANY,
+        v2(*[HOUR + 5 * MINUTE] * 3, codec=1),
+        invalid_timestamp(0, 1, 2),
+        limits(DAY, HOUR),
+    ),
+    Row(
+        "testDifferentLevelDoesNotCauseRecompression",
+        "",
+        ANY,
+        _gzip_level,
+        ACCEPTED,
+        FIVE_SECONDS_EACH_WAY | _codec(Codec.GZIP),
+    ),
+    Row(
+        "testDifferentCodecCausesRecompression",
+        "",
+        ANY,
+        _gzip_level,
+        ACCEPTED,
+        FIVE_SECONDS_EACH_WAY | _codec(Codec.LZ4),
+    ),
+    Row("checkNonCompressed", "magic 2", ANY, v2(*AROUND), ACCEPTED, SECOND_EACH_WAY),
+    Row("checkNonCompressed", "magic 1", LEGACY, legacy(1, *AROUND), ACCEPTED, SECOND_EACH_WAY),
+    Row(
+        "checkLogAppendTimeWithoutRecompression",
+        "magic 2",
+        ANY,
+        v2_at(1234, 1234, codec=1),
+        ACCEPTED,
+        APPEND_TIME,
+    ),
+    Row(
+        "checkLogAppendTimeWithoutRecompression",
+        "magic 1",
+        LEGACY,
+        legacy(1, 0, codec=1),
+        ACCEPTED,
+        APPEND_TIME,
+    ),
+    Row("checkLogAppendTimeWithRecompression", "", LEGACY, legacy(0, 0, 0, codec=1), ACCEPTED, APPEND_TIME),
+    Row("checkLogAppendTimeNonCompressed", "magic 2", ANY, v2_at(1234, 1234, 1234), ACCEPTED, APPEND_TIME),
+    *(
+        Row(
+            "checkLogAppendTimeNonCompressed",
+            f"magic {magic}",
+            LEGACY,
+            legacy(magic, 0, 0),
+            ACCEPTED,
+            APPEND_TIME,
+        )
+        for magic in (0, 1)
+    ),
+)
+
+NOT_REPLAYED: Final = (
+    "testOffsetAssignmentAfterDownConversionV1ToV0NonCompressed",
+    "testOffsetAssignmentAfterDownConversionV1ToV0Compressed",
+    "testOffsetAssignmentAfterDownConversionV2ToV1NonCompressed",
+    "testOffsetAssignmentAfterDownConversionV2ToV1Compressed",
+    "testOffsetAssignmentAfterDownConversionV2ToV0NonCompressed",
+    "testOffsetAssignmentAfterDownConversionV2ToV0Compressed",
+    "testControlRecordsNotCompressed",
+    "testDownConversionOfTransactionalRecordsNotPermitted",
+    "testDownConversionOfIdempotentRecordsNotPermitted",
+)
+"""They ask for a log of magic 0 or 1, which no broker from 3.0 on writes, or come from a coordinator."""

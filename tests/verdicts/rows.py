@@ -1,0 +1,130 @@
+"""What a row of the tables is, and the builders that rows are made of."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import starmap
+from typing import Final
+
+from tests.differential.batches import Batch, Record, write_batch
+from tests.differential.dialects import GOOD
+from tests.differential.message_sets import Message, wrapper, write_messages
+from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode
+
+SECOND: Final = 1000
+MINUTE: Final = 60 * SECOND
+HOUR: Final = 60 * MINUTE
+DAY: Final = 24 * HOUR
+
+TICK: Final = 60
+"""The originals mock their clock and use limits of 1 s. Here every limit and distance is 60 times as
+long, so that a real broker on a slow machine judges by the same side of each bound."""
+
+VALUES: Final = (b"hello", b"there", b"beautiful")
+
+
+class Wire(Enum):
+    """Where a row can be replayed."""
+
+    ANY = "Produce v3 and later, any broker"
+    LEGACY = "Produce v0 to v2, brokers up to 3.9"
+    NOWHERE = "unit test of the broker's own code: no producer can ask for it"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The verdict. `culprits` None where the answer names none; `text` begins what is told or logged."""
+
+    code: int = ErrorCode.NONE
+    culprits: tuple[int, ...] | None = None
+    text: str = ""
+
+
+ACCEPTED: Final = Expected()
+
+
+def invalid_timestamp(*culprits: int) -> Expected:
+    return Expected(ErrorCode.INVALID_TIMESTAMP, culprits, "One or more records have been rejected due to")
+
+
+def invalid_record(text: str, *culprits: int) -> Expected:
+    return Expected(ErrorCode.INVALID_RECORD, culprits or None, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One replay: `records(now_ms)` is sent to a topic with `config`, `expected` is the answer."""
+
+    original: str
+    variant: str
+    wire: Wire
+    records: Callable[[int], bytes] = field(repr=False)
+    expected: Expected
+    config: Mapping[str, str] = field(default_factory=dict)
+    version: int | None = None
+    """None: the newest that both brokers speak (11), or 2 for messages of magic 0 and 1."""
+    transactional_id: str | None = None
+
+    @property
+    def api_version(self) -> int:
+        if self.version is not None:
+            return self.version
+        return 2 if self.wire is Wire.LEGACY else 11
+
+    @property
+    def name(self) -> str:
+        return f"{self.original}: {self.variant}" if self.variant else self.original
+
+
+def limits(before: int, after: int | None = None) -> dict[str, str]:
+    """A CreateTime topic with these limits, in ms; one value stands for both sides."""
+    return {
+        "message.timestamp.before.max.ms": str(before),
+        "message.timestamp.after.max.ms": str(before if after is None else after),
+    }
+
+
+SECOND_EACH_WAY: Final = limits(SECOND * TICK)
+FIVE_SECONDS_EACH_WAY: Final = limits(5 * SECOND * TICK)
+APPEND_TIME: Final = {"message.timestamp.type": "LogAppendTime"}
+COMPACTED: Final = {"cleanup.policy": "compact"}
+
+
+def keyless(*times: int) -> tuple[Record, ...]:
+    """Records without keys, `VALUES` over and over."""
+    return tuple(Record(ts, None, VALUES[at % 3]) for at, ts in enumerate(times))
+
+
+def v2(*offsets_ms: int, codec: int = 0, **fields: object) -> Callable[[int], bytes]:
+    """A batch whose times are `offsets_ms` from now."""
+
+    def write(now_ms: int) -> bytes:
+        records = keyless(*(now_ms + offset for offset in offsets_ms))
+        return write_batch(Batch(records, codec=codec, **fields))  # a test's own fields
+
+    return write
+
+
+def v2_at(*times_ms: int, codec: int = 0, **fields: object) -> Callable[[int], bytes]:
+    """A batch whose times are `times_ms` themselves."""
+    return lambda now_ms: write_batch(Batch(keyless(*times_ms), codec=codec, **fields))
+
+
+def legacy(magic: int, *offsets_ms: int, codec: int = 0, **fields: object) -> Callable[[int], bytes]:
+    """Messages of magic 0 or 1, wrapped where there is a codec; magic 0 carries no times."""
+
+    def write(now_ms: int) -> bytes:
+        messages = legacy_messages(magic, *(now_ms + offset for offset in offsets_ms))
+        return write_messages([wrapper(messages, codec, magic=magic, **fields)] if codec else messages)
+
+    return write
+
+
+def legacy_messages(magic: int, *times: int) -> tuple[Message, ...]:
+    def message(at: int, ts: int) -> Message:
+        return Message(magic, ts if magic else NO_TIMESTAMP, None, VALUES[at % 3], offset=at)
+
+    return tuple(starmap(message, enumerate(times)))
+
+
+CODECS: Final = tuple(GOOD)

@@ -1,0 +1,109 @@
+"""Both tables, judged by the proxy's core and by real brokers: one verdict, whoever gives it."""
+
+import re
+
+import pytest
+
+from tests.differential.lines import Direct, Proxied, now_ms
+from tests.differential.requests import Answers, produce_frame, read_answers
+from tests.verdicts.beyond import BEYOND, EXACT
+from tests.verdicts.log_validator import CASES, NOT_REPLAYED
+from tests.verdicts.rows import ACCEPTED, Expected, Row, Wire
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.produce import PartitionProduceData, ProduceRequest
+from tsproxy.model.verdict import Accept, Reject
+from tsproxy.model.view import View
+from tsproxy.policy.judge import first_rejection, judge
+from tsproxy.policy.whole_request import refuse_whole_request
+from tsproxy.runtime.topic_limits import topic_limits
+from tsproxy.session.judging import Entry
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.wire.headers import RequestHeader
+
+ROWS = (*CASES, *BEYOND)
+NOW_MS = 1_767_225_600_000
+KEEP = {"retention.ms": "-1", "segment.ms": str(2**63 - 1)}
+
+
+def test_all_53_cases_of_the_log_validator_are_accounted_for():
+    assert len({row.original for row in CASES}) + len(NOT_REPLAYED) == 53
+
+
+def rejection(row: Row) -> Reject | None:
+    """What the core would refuse the row's records for."""
+    header = RequestHeader(0, row.api_version, 0, "test", 0)
+    partition = PartitionProduceData(0, memoryview(row.records(NOW_MS)))
+    request = ProduceRequest(row.transactional_id, -1, 0, ())
+    view = View(topics={"t": topic_limits(row.config)})
+    case = Entry(header, request, "t", partition, view, NOW_MS).case()
+    refused = refuse_whole_request([case]) or first_rejection(case)
+    if refused is None or refused.error_code is ErrorCode.INVALID_TIMESTAMP:
+        assert judge(case) == (refused or Accept()), "what is guilty must be refused, and nothing else"
+    return refused
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=row.name) for row in ROWS])
+def test_the_core_gives_the_verdict(row: Row):
+    refused = rejection(row)
+    if refused is None:
+        assert row.expected == ACCEPTED
+        return
+    assert refused.error_code == row.expected.code
+    assert tuple(e.batch_index for e in refused.record_errors) == (row.expected.culprits or ())
+    assert (refused.error_message or refused.detail or "").startswith(row.expected.text)
+
+
+async def answers_of(kafka: KafkaCluster, rows: list[Row], through_proxy: bool) -> list[Answers]:
+    """Each row's answer, one request a row; one topic for each configuration."""
+    side = "proxied" if through_proxy else "direct"
+    names = {str(sorted(row.config.items())): f"rows-{side}-{at}" for at, row in enumerate(rows)}
+    limits = {}
+    for row in rows:
+        name = names[str(sorted(row.config.items()))]
+        if name not in limits:
+            await kafka.create_topic(name, config=KEEP | row.config)
+            limits[name] = topic_limits(await kafka.topic_config(name))
+    node = kafka.node(kafka.node_ids[0])
+    address = (node.host, node.port)
+    line = Proxied(address, View(topics=limits)) if through_proxy else Direct(address)
+    answers = []
+    for row in rows:
+        name = names[str(sorted(row.config.items()))]
+        sent = [(name, 0, row.records(now_ms()))]
+        (payload,) = line.ask([produce_frame(row.api_version, 1, sent, row.transactional_id)])
+        assert payload is not None, row.name
+        answers.append(read_answers(row.api_version, payload))
+    line.close()
+    return answers
+
+
+@pytest.mark.parametrize("through_proxy", [False, True], ids=["directly", "through the proxy"])
+async def test_a_real_broker_gives_the_verdict(kafka: KafkaCluster, through_proxy: bool):
+    """The rows that stand on a bound to the millisecond are left out: the broker's clock is not ours."""
+    knows_legacy = kafka.version.startswith("3")
+    rows = [row for row in ROWS if row not in EXACT and (knows_legacy or row.wire is not Wire.LEGACY)]
+    wrong = []
+    for row, answers in zip(rows, await answers_of(kafka, rows, through_proxy), strict=True):
+        (answer,) = answers.values()
+        expected = row.expected if through_proxy else (getattr(row, "broker", None) or row.expected)
+        if (answer.error_code, told_culprits(row, expected)) != (
+            expected.code,
+            tuple(e.batch_index for e in answer.record_errors),
+        ):
+            wrong.append((row.name, expected, answer))
+    assert not wrong
+
+
+def told_culprits(row: Row, expected: Expected) -> tuple[int, ...]:
+    """The culprits that an answer of the row's version has room for."""
+    return (expected.culprits or ()) if row.api_version >= 8 else ()
+
+
+def test_a_text_that_names_bounds_names_them_as_longs_wrap():
+    """KIP-937 prints now - before and now + after; with Long.MAX the second one overflows."""
+    (row,) = (row for row in BEYOND if row.original == "a limit of Long.MAX makes the text's bound wrap")
+    refused = rejection(row)
+    assert refused is not None
+    assert refused.error_code is ErrorCode.INVALID_TIMESTAMP
+    (error,) = refused.record_errors
+    assert re.search(r"within \[1767139200000, -9223370269629175809\]$", error.message or "")
