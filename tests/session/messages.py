@@ -2,6 +2,7 @@
 
 import struct
 
+from tests.session.conversation import LIMITS, NOW_MS
 from tsproxy.model.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -69,6 +70,16 @@ def produced(topics, version=9, correlation_id=1, **more):
 
 def accepted(base_offset=0):
     return {"base_offset": base_offset, "log_start_offset": 0}
+
+
+def out_of_range(timestamp_ms, index=0):
+    """(batch_index, the broker's text) for a record that NOW_MS and LIMITS refuse."""
+    earliest, latest = NOW_MS - LIMITS.before_max_ms, NOW_MS + LIMITS.after_max_ms
+    return (
+        index,
+        f"Timestamp {timestamp_ms} of message with offset {index} is out of range. "
+        f"The timestamp should be within [{earliest}, {latest}]",
+    )
 
 
 def refused(*errors):

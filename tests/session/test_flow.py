@@ -27,6 +27,7 @@ from tests.session.messages import (
     METADATA,
     accepted,
     answer,
+    out_of_range,
     produce,
     produced,
     refused,
@@ -38,13 +39,7 @@ from tsproxy.session.session import Session
 
 GOOD = batch([NOW_MS])
 BAD = batch([NOW_MS + 2 * HOUR_MS])
-REJECTED = refused(
-    (
-        0,
-        f"Timestamp {NOW_MS + 2 * HOUR_MS} of message with offset 0 is out of range. "
-        f"The timestamp should be within [{NOW_MS - 24 * HOUR_MS}, {NOW_MS + HOUR_MS}]",
-    )
-)
+REJECTED = refused(out_of_range(NOW_MS + 2 * HOUR_MS))
 
 
 # -- Order ------------------------------------------------------------------------------------------

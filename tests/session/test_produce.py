@@ -26,6 +26,7 @@ from tests.session.messages import (
     REJECTED_TEXT,
     accepted,
     answer,
+    out_of_range,
     produce,
     produced,
     refused,
@@ -44,15 +45,6 @@ ALL_VERSIONS = range(3, 13)
 GOOD = batch([NOW_MS, NOW_MS - SECOND_MS])
 AHEAD_MS = NOW_MS + 2 * HOUR_MS
 BAD = batch([NOW_MS, AHEAD_MS])
-
-
-def too_far(timestamp_ms=AHEAD_MS, index=1):
-    """The broker's text for record `index` of a batch."""
-    return (
-        index,
-        f"Timestamp {timestamp_ms} of message with offset {index} is out of range. "
-        f"The timestamp should be within [{NOW_MS - DAY_MS}, {NOW_MS + HOUR_MS}]",
-    )
 
 
 # -- Forward all ------------------------------------------------------------------------------------
@@ -85,7 +77,7 @@ def test_compressed_batches_are_judged_like_plain_ones(codec):
         << to_broker(produce({"t": {0: batch([NOW_MS, NOW_MS], codec)}}))
         << booked("rejected", partition=1, error_code=32)
         >> broker(own)
-        << to_client(produced({"t": {0: accepted(), 1: refused(too_far())}}))
+        << to_client(produced({"t": {0: accepted(), 1: refused(out_of_range(AHEAD_MS, 1))}}))
         << booked("accepted", partition=0)
     )
 
@@ -148,7 +140,7 @@ def test_a_rejected_request_never_reaches_the_broker(version, acks):
     conversation = (
         Conversation()
         >> client(produce({"t": {0: BAD}}, version, acks, correlation_id=77))
-        << to_client(produced({"t": {0: refused(too_far())}}, version, correlation_id=77))
+        << to_client(produced({"t": {0: refused(out_of_range(AHEAD_MS, 1))}}, version, correlation_id=77))
     )
     assert conversation << booked(
         "rejected",
@@ -166,7 +158,7 @@ def test_a_rejected_request_never_reaches_the_broker(version, acks):
 
 def test_every_culprit_is_named_in_the_order_of_thecompact():
     times = [AHEAD_MS, NOW_MS, AHEAD_MS + 5, -1, NOW_MS - 2 * DAY_MS]
-    errors = [too_far(times[i], i) for i in (0, 2, 4)]
+    errors = [out_of_range(times[i], i) for i in (0, 2, 4)]
     assert (
         Conversation()
         >> client(produce({"t": {0: batch(times)}}))
@@ -180,7 +172,7 @@ def test_culprits_above_the_limit_are_counted_but_not_listed():
     assert (
         Conversation(view_of(culprits_listed=2))
         >> client(produce({"t": {0: batch(times)}}))
-        << to_client(produced({"t": {0: refused(too_far(index=0), too_far(index=1))}}))
+        << to_client(produced({"t": {0: refused(out_of_range(AHEAD_MS, 0), out_of_range(AHEAD_MS, 1))}}))
         << booked("rejected", bad_records=5, culprits=(Culprit(0, AHEAD_MS), Culprit(1, AHEAD_MS)))
     )
 
@@ -189,7 +181,7 @@ def test_a_rejection_guesses_the_unit_mistake():
     assert (
         Conversation()
         >> client(produce({"t": {0: batch([NOW_MS * 1000])}}))
-        << to_client(produced({"t": {0: refused(too_far(NOW_MS * 1000, 0))}}))
+        << to_client(produced({"t": {0: refused(out_of_range(NOW_MS * 1000, 0))}}))
         << booked("rejected", unit_guess=UnitGuess.MICROSECONDS)
     )
 
@@ -218,7 +210,7 @@ def test_mode_off_looks_at_nothing():
 
 def test_a_topic_whose_limits_are_unknown_is_left_to_the_broker_and_wanted():
     asked = produce({"new": {0: BAD}, "t": {0: GOOD}})
-    said = produced({"t": {0: accepted()}, "new": {0: refused(too_far())}})
+    said = produced({"t": {0: accepted()}, "new": {0: refused(out_of_range(AHEAD_MS, 1))}})
     assert (
         Conversation()
         >> client(asked)
@@ -233,7 +225,7 @@ def test_a_topic_whose_limits_are_unknown_is_left_to_the_broker_and_wanted():
 
 def test_limits_that_become_known_hold_from_the_next_request_on():
     asked = produce({"new": {0: BAD}})
-    said = produced({"new": {0: refused(too_far())}}, correlation_id=2)
+    said = produced({"new": {0: refused(out_of_range(AHEAD_MS, 1))}}, correlation_id=2)
     conversation = Conversation() >> client(asked) << to_broker(asked) << topic_wanted("new")
     conversation = conversation >> view_becomes(view_of(topics=["new"]))
     conversation = conversation >> client(produce({"new": {0: BAD}}, correlation_id=2)) << booked("rejected")
@@ -250,7 +242,10 @@ def test_a_split_request_carries_the_good_partitions_and_its_answer_both(version
     carried = produce({"t": {1: GOOD}}, version, transactional_id="tx")
     own = produced({"t": {1: accepted(42)}}, version, throttle_time_ms=17)
     both = produced(
-        {"t": {1: accepted(42), 0: refused(too_far())}, "u": {0: refused(too_far())}},
+        {
+            "t": {1: accepted(42), 0: refused(out_of_range(AHEAD_MS, 1))},
+            "u": {0: refused(out_of_range(AHEAD_MS, 1))},
+        },
         version,
         throttle_time_ms=17,
     )
@@ -282,7 +277,7 @@ def test_a_merged_answer_keeps_what_the_broker_said_besides():
     asked = produce({"t": {0: BAD, 1: GOOD}}, version=10)
     current_leader = b"\x02" + b"\x00\x09" + b"\x00\x00\x00\x02\x00\x00\x00\x05\x00" + b"\x63\x01p"
     told = b"\x00\x00\x00\x01" + b"\x00\x06" + b"\xff" * 24 + b"\x01" + b"\x00" + current_leader
-    code, text = too_far()
+    code, text = out_of_range(AHEAD_MS, 1)
     ours = (
         b"\x00\x00\x00\x00" + b"\x00\x20" + b"\xff" * 24
         + b"\x02" + code.to_bytes(4, "big") + compact(text.encode()) + b"\x00"
@@ -386,7 +381,7 @@ def test_the_brokers_rejection_is_booked_as_its_own(code, reason, is_final):
 def test_the_brokers_culprits_are_booked_with_the_times_its_texts_name():
     """Its clock may run ahead of ours: what passes here may be refused there."""
     asked = produce({"t": {0: GOOD}})
-    said = produced({"t": {0: refused((0, too_far(NOW_MS + 1, 0)[1]), (1, None))}})
+    said = produced({"t": {0: refused((0, out_of_range(NOW_MS + 1, 0)[1]), (1, None))}})
     assert (
         Conversation()
         >> client(asked)

@@ -1,0 +1,204 @@
+"""No client is ever told how to slip past the proxy: every address is mapped, or the session ends."""
+
+from dataclasses import fields, is_dataclass, replace
+from typing import get_args, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.session.conversation import (
+    NOW_MS,
+    PEER,
+    Conversation,
+    booked,
+    broker,
+    client,
+    closed,
+    node_wanted,
+    noted,
+    to_broker,
+    to_client,
+    view_becomes,
+    view_of,
+)
+from tests.session.messages import (
+    METADATA,
+    PRODUCE,
+    accepted,
+    answer,
+    out_of_range,
+    produce,
+    produced,
+    refused,
+    request,
+)
+from tests.wire.batches import batch
+from tests.wire.entities import addresses_in, entities, understood_responses, with_addresses, written
+from tests.wire.strategies import a_few
+from tsproxy.model.produce import NodeEndpoint
+from tsproxy.model.view import Endpoint
+from tsproxy.session.effects import CloseReason, CloseSession, NodeWanted, SendToClient
+from tsproxy.session.session import Session
+
+GOOD, BAD = batch([NOW_MS]), batch([0])
+
+HIDDEN_HOST, HIDDEN_PORT = "broker-7.internal.example", 0x51525354
+HIDDEN = (HIDDEN_HOST.encode(), HIDDEN_PORT.to_bytes(4, "big"))
+
+
+def tells_addresses(cls):
+    """True where some struct of the message has a host beside the id of a node."""
+    names = {f.name for f in fields(cls)}
+    inner = {
+        kind
+        for hint in get_type_hints(cls).values()
+        for kind in (hint, *get_args(hint))
+        if is_dataclass(kind)
+    }
+    return ("host" in names and bool(names & {"node_id", "broker_id"})) or any(map(tells_addresses, inner))
+
+
+TELLING = {
+    f"{cls.__name__} v{version}": (api_key, version, cls)
+    for api_key, version, cls in understood_responses()
+    if tells_addresses(cls)
+}
+
+
+def test_six_apis_tell_addresses():
+    """Fetch does from version 16 on, DescribeQuorum from 2 on: neither is offered."""
+    assert {api_key for api_key, _, _ in TELLING.values()} == {0, 3, 10, 60, 78, 79}
+
+
+@pytest.mark.parametrize(("api_key", "version", "cls"), TELLING.values(), ids=TELLING)
+@a_few
+@given(data=st.data())
+def test_no_byte_of_a_brokers_address_reaches_a_client(api_key, version, cls, data):
+    """Whatever the answer, whichever nodes are known, wherever its bytes are cut."""
+    entity = with_addresses(data.draw(entities(cls)), lambda *_: (HIDDEN_HOST, HIDDEN_PORT))
+    nodes = sorted({node_id for node_id, _, _ in addresses_in(entity)})
+    known = data.draw(st.one_of(st.just(nodes), st.lists(st.sampled_from(nodes)) if nodes else st.just([])))
+    view = replace(view_of(), endpoints=dict.fromkeys(known, Endpoint("proxy.example", 9193)))
+    session = Session(PEER, view)
+    asked = produce({"t": {0: GOOD, 1: BAD}}, version) if api_key == PRODUCE else request(api_key, version)
+    session.client_bytes(asked, NOW_MS)
+    said = answer(api_key, version, written(entity))
+    cut = data.draw(st.integers(0, len(said)))
+    effects = session.broker_bytes(said[:cut], NOW_MS) + session.broker_bytes(said[cut:], NOW_MS)
+    sent = b"".join(effect.data for effect in effects if isinstance(effect, SendToClient))
+    assert not [part for part in HIDDEN if part in sent]
+    is_mapped = -1 not in nodes and set(known) >= set(nodes)
+    assert bool(sent) == is_mapped
+    assert any(isinstance(effect, CloseSession) for effect in effects) != is_mapped
+
+
+# -- An unmapped node -------------------------------------------------------------------------------
+
+
+def metadata(node_id, host="b1", port=9092, correlation_id=1):
+    node = node_id.to_bytes(4, "big") + len(host).to_bytes(2, "big") + host.encode() + port.to_bytes(4, "big")
+    return answer(METADATA, 0, b"\x00\x00\x00\x01" + node + bytes(4), correlation_id)
+
+
+def test_an_answer_that_names_an_unknown_node_fails_closed_and_asks_for_it():
+    asked = request(METADATA)
+    assert (
+        Conversation(view_of(nodes=[1]))
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(metadata(7))
+        << node_wanted(7)
+        << closed(CloseReason.ADDRESS_UNMAPPED, text="an answer named node 7, which has no listener")
+    )
+
+
+def test_an_unknown_node_is_wanted_with_the_address_that_the_broker_told():
+    """The shell may listen for it from now on: the client's next connection gets its answer."""
+    session = Session(PEER, view_of(nodes=[]))
+    session.client_bytes(request(METADATA), NOW_MS)
+    wanted, _ = session.broker_bytes(metadata(7, HIDDEN_HOST, HIDDEN_PORT), NOW_MS)
+    assert wanted == NodeWanted(7, HIDDEN_HOST, HIDDEN_PORT)
+
+
+def test_a_node_is_known_from_the_moment_the_view_knows_it():
+    asked = request(METADATA)
+    assert (
+        Conversation(view_of(nodes=[]))
+        >> client(asked)
+        << to_broker(asked)
+        >> view_becomes(view_of(nodes=[7]))
+        >> broker(metadata(7))
+        << to_client(metadata(7, "proxy.example", 9199))
+    )
+
+
+def test_answers_before_the_one_with_the_unknown_node_still_leave():
+    asked = [request(METADATA), request(METADATA, correlation_id=2)]
+    assert (
+        Conversation(view_of(nodes=[1]))
+        >> client(*asked)
+        << to_broker(*asked)
+        >> broker(metadata(1), metadata(7, correlation_id=2))
+        << to_client(metadata(1, "proxy.example", 9193))
+        << node_wanted(7)
+        << closed(CloseReason.ADDRESS_UNMAPPED)
+    )
+
+
+# -- Produce ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [10, 11, 12])
+@pytest.mark.parametrize("split", [False, True])
+def test_a_produce_answer_tells_new_leaders_at_the_proxy(version, split):
+    """KIP-951; CurrentLeader, which names no address, stays as it is."""
+    moved = {"error_code": 6, "tags": bytes.fromhex("01 00 09 00000002 00000005 00")}
+    asked, told = {0: GOOD}, {0: moved}
+    if split:
+        asked, told = {0: GOOD, 1: BAD}, {0: moved, 1: refused(out_of_range(0))}
+    at_broker = (NodeEndpoint(2, "b2", 9092, "r"),)
+    at_proxy = (NodeEndpoint(2, "proxy.example", 9194, "r"),)
+    session = Session(PEER, view_of())
+    session.client_bytes(produce({"t": asked}, version), NOW_MS)
+    sent, *_ = session.broker_bytes(produced({"t": {0: moved}}, version, node_endpoints=at_broker), NOW_MS)
+    assert sent.data == produced({"t": told}, version, node_endpoints=at_proxy)
+
+
+def test_a_produce_answer_that_names_an_unknown_node_fails_closed():
+    """The batch is unconfirmed: the client never heard what became of it."""
+    asked = produce({"t": {0: GOOD}}, 10)
+    own = produced({"t": {0: {"error_code": 6}}}, 10, node_endpoints=(NodeEndpoint(7, "b7", 9092, None),))
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(own)
+        << node_wanted(7)
+        << booked("unconfirmed")
+        << closed(CloseReason.ADDRESS_UNMAPPED)
+    )
+
+
+@pytest.mark.parametrize(("api_key", "version"), [(1, 16), (1, 17), (55, 2)])
+def test_a_version_that_tells_addresses_and_is_not_rewritten_is_not_let_through(api_key, version):
+    assert (
+        Conversation()
+        >> client(request(api_key, version))
+        << noted("client_refused")
+        << closed(CloseReason.UNSUPPORTED_REQUEST)
+    )
+
+
+def test_an_accepted_batch_is_booked_even_if_its_answer_told_nodes():
+    asked = produce({"t": {0: GOOD}}, 10)
+    nodes = (NodeEndpoint(1, "b1", 9092, None),)
+    mapped = (NodeEndpoint(1, "proxy.example", 9193, None),)
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(produced({"t": {0: accepted()}}, 10, node_endpoints=nodes))
+        << to_client(produced({"t": {0: accepted()}}, 10, node_endpoints=mapped))
+        << booked("accepted")
+    )
