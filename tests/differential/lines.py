@@ -109,6 +109,13 @@ class Proxied:
                 effects = self._from_broker()
         return answers
 
+    def ask_nothing(self, frame: bytes) -> bool:
+        """Send a request that has no answer (acks=0); False where the session closed upon it."""
+        is_open = self._perform(self._session.client_bytes(frame, self._clock()))
+        if not is_open:
+            self.close()
+        return is_open
+
     def close(self) -> None:
         self._stream.close()
 

@@ -84,6 +84,9 @@ def limits(before: int, after: int | None = None) -> dict[str, str]:
     }
 
 
+KEEP: Final = {"retention.ms": "-1", "segment.ms": str(2**63 - 1)}
+"""Times of all centuries must neither be retired nor roll a segment each."""
+
 SECOND_EACH_WAY: Final = limits(SECOND * TICK)
 FIVE_SECONDS_EACH_WAY: Final = limits(5 * SECOND * TICK)
 APPEND_TIME: Final = {"message.timestamp.type": "LogAppendTime"}

@@ -8,7 +8,7 @@ from tests.differential.lines import Direct, Proxied, now_ms
 from tests.differential.requests import Answers, produce_frame, read_answers
 from tests.verdicts.beyond import BEYOND, EXACT
 from tests.verdicts.log_validator import CASES, NOT_REPLAYED
-from tests.verdicts.rows import ACCEPTED, Expected, Row, Wire
+from tests.verdicts.rows import ACCEPTED, KEEP, Expected, Row, Wire
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest
 from tsproxy.model.verdict import Accept, Reject
@@ -22,7 +22,6 @@ from tsproxy.wire.headers import RequestHeader
 
 ROWS = (*CASES, *BEYOND)
 NOW_MS = 1_767_225_600_000
-KEEP = {"retention.ms": "-1", "segment.ms": str(2**63 - 1)}
 
 
 def test_all_53_cases_of_the_log_validator_are_accounted_for():

@@ -1,0 +1,165 @@
+"""Whole requests against real brokers: what goes on, what is told, and when a connection closes."""
+
+import pytest
+
+from tests.differential.lines import Direct, Proxied, Stream, now_ms
+from tests.differential.requests import produce_frame, read_answers, request_frame
+from tests.differential.stored import stored_batches
+from tests.verdicts.rows import DAY, HOUR, KEEP, legacy, limits, v2
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.outcome import VerdictName
+from tsproxy.model.verdict import Reason, TopicLimits
+from tsproxy.model.view import View
+from tsproxy.testing.kafka_cluster import KafkaCluster
+
+BOTH = TopicLimits(before_max_ms=DAY, after_max_ms=HOUR)
+GOOD, BAD = v2(0), v2(2 * HOUR)
+VERSION = 11
+
+
+@pytest.fixture
+async def address(kafka: KafkaCluster, topic: str) -> tuple[str, int]:
+    await kafka.create_topic(topic, partitions=3, config=KEEP | limits(DAY, HOUR))
+    node = kafka.node(kafka.node_ids[0])
+    return node.host, node.port
+
+
+@pytest.fixture
+def proxied(address: tuple[str, int], topic: str):
+    line = Proxied(address, View(topics={topic: BOTH}))
+    yield line
+    line.close()
+
+
+@pytest.fixture
+def direct(address: tuple[str, int]):
+    line = Direct(address)
+    yield line
+    line.close()
+
+
+def count(line: Direct, topic: str) -> list[int]:
+    """How many batches lie in each partition."""
+    return [len(list(stored_batches(line, topic, partition, False))) for partition in range(3)]
+
+
+def test_null_records_are_refused_and_the_rest_goes_on(proxied: Proxied, direct: Direct, topic: str):
+    """A broker that is sent null records answers nothing and reads no more from the connection."""
+    sent = [(topic, 0, None), (topic, 1, GOOD(now_ms()))]
+    (payload,) = proxied.ask([produce_frame(VERSION, 1, sent)])
+    assert payload is not None
+    answers = read_answers(VERSION, payload)
+    assert [answers[topic, p].error_code for p in (0, 1)] == [ErrorCode.INVALID_RECORD, ErrorCode.NONE]
+    assert count(direct, topic) == [0, 1, 0]
+
+
+def test_a_partition_named_twice_is_refused_where_one_of_the_two_is_bad(proxied, direct, topic):
+    """A broker answers one of the two and does not tell which it stored."""
+    sent = [(topic, 0, GOOD(now_ms())), (topic, 0, BAD(now_ms())), (topic, 1, GOOD(now_ms()))]
+    (payload,) = proxied.ask([produce_frame(VERSION, 1, sent)])
+    answers = read_answers(VERSION, payload)
+    assert answers[topic, 0].error_code == ErrorCode.INVALID_TIMESTAMP
+    assert answers[topic, 1].error_code == ErrorCode.NONE
+    assert count(direct, topic) == [0, 1, 0]
+    rejected = [o for o in proxied.outcomes if o.verdict is VerdictName.REJECTED]
+    assert [(o.partition, o.error_code) for o in rejected] == [(0, 32), (0, 32)]
+
+
+@pytest.mark.parametrize("way", ["direct", "proxied"])
+def test_with_acks_0_good_batches_are_stored_and_a_bad_one_closes_the_connection(way, address, topic):
+    """Both alike: the broker stores what is good and closes, since it has no answer to put an error in."""
+    bad_and_good = produce_frame(
+        VERSION, 0, [(topic, 0, BAD(now_ms())), (topic, 1, GOOD(now_ms())), (topic, 2, GOOD(now_ms()))]
+    )
+    if way == "direct":
+        stream = Stream(address)
+        stream.send(bad_and_good)
+        assert stream.receive() is None
+        stream.close()
+    else:
+        line = Proxied(address, View(topics={topic: BOTH}))
+        assert line.ask_nothing(bad_and_good) is False
+    line = Direct(address)
+    # The proxy's connection is closed behind the request: that it was read first, only the log can say.
+    while count(line, topic) == [0, 0, 0]:
+        pass
+    assert count(line, topic) == [0, 1, 1]
+    line.close()
+
+
+def test_with_acks_0_and_nothing_bad_the_connection_stays(address, topic):
+    line = Proxied(address, View(topics={topic: BOTH}))
+    assert line.ask_nothing(produce_frame(VERSION, 0, [(topic, 0, GOOD(now_ms()))]))
+    (payload,) = line.ask([produce_frame(VERSION, 1, [(topic, 0, GOOD(now_ms()))])])
+    assert read_answers(VERSION, payload)[topic, 0].base_offset == 1
+    line.close()
+
+
+def test_produce_v13_was_never_offered_and_closes_the_connection(proxied, topic):
+    """From v13 on topics have ids alone, and limits are known by name: nothing is forwarded unjudged."""
+    (payload,) = proxied.ask([request_frame(0, 13, b"\x00" + bytes(20))])
+    assert payload is None
+
+
+def test_versions_that_the_broker_lacks_close_the_connection_both_ways(kafka_431: KafkaCluster, topic):
+    """A 4.x broker lists Produce from v0 on for old librdkafka's sake, yet closes (KAFKA-18659)."""
+    node = kafka_431.node(kafka_431.node_ids[0])
+    frame = produce_frame(2, 1, [("any", 0, GOOD(now_ms()))])
+    for line in (Direct((node.host, node.port)), Proxied((node.host, node.port), View())):
+        assert line.ask([frame]) == [None]
+        line.close()
+
+
+def test_rejections_and_acceptances_leave_in_the_order_of_their_requests(proxied, topic):
+    batches = [GOOD, BAD, GOOD, GOOD, BAD, BAD, GOOD]
+    frames = [
+        produce_frame(VERSION, 1, [(topic, 0, batch(now_ms()))], number=n) for n, batch in enumerate(batches)
+    ]
+    payloads = proxied.ask(frames)
+    codes = [read_answers(VERSION, payload)[topic, 0].error_code for payload in payloads]
+    assert codes == [32 if batch is BAD else 0 for batch in batches]
+    assert [int.from_bytes(payload[:4], "big") for payload in payloads] == list(range(len(batches)))
+
+
+KINDS = {
+    "a checksum": (v2(0, crc_off=1), Reason.INVALID_CRC),
+    "a base offset": (v2(0, base_offset=5), Reason.INVALID_OFFSET_OR_SEQUENCE),
+    "offsets that do not fit the count": (v2(0, last_offset_delta=9), Reason.INVALID_OFFSET_OR_SEQUENCE),
+    "a sequence number": (v2(0, producer_id=9, producer_epoch=0), Reason.INVALID_OFFSET_OR_SEQUENCE),
+    "a magic": (legacy(1, 0), Reason.INVALID_MAGIC),
+    "a magic that nobody knows": (v2(0, magic=9), Reason.INVALID_MAGIC),
+    "the size of a record": (v2(0, records_count=2, last_offset_delta=1), Reason.BAD_RECORD),
+    "too many bytes": (v2(0, tail=bytes(0), payload=bytes(2_000_000)), Reason.BAD_RECORD),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_broker_refuses_is_booked_by_its_kind(kind, address, topic):
+    """KIP-467's four metrics, and the rest; where limits are not known the broker judges alone."""
+    write, reason = KINDS[kind]
+    line = Proxied(address, View())
+    line.ask([produce_frame(VERSION, 1, [(topic, 0, write(now_ms()))])])
+    (outcome,) = line.outcomes
+    assert (outcome.verdict, outcome.reason) == (VerdictName.BROKER_REJECTED, reason)
+    line.close()
+
+
+@pytest.mark.parametrize("version", [5, VERSION])
+async def test_a_record_without_key_on_a_compacted_topic_is_booked_as_such(kafka, topic, version):
+    await kafka.create_topic(topic, config=KEEP | {"cleanup.policy": "compact"})
+    node = kafka.node(kafka.node_ids[0])
+    line = Proxied((node.host, node.port), View(topics={topic: TopicLimits(is_compacted=True)}))
+    line.ask([produce_frame(version, 1, [(topic, 0, GOOD(now_ms()))])])
+    (outcome,) = line.outcomes
+    assert (outcome.verdict, outcome.reason) == (VerdictName.BROKER_REJECTED, Reason.NO_KEY)
+    line.close()
+
+
+def test_a_wrong_maximum_in_the_header_is_counted_and_accepted(proxied, direct, topic):
+    sent = [(topic, 0, v2(0, 1, max_timestamp=5)(now_ms())), (topic, 1, GOOD(now_ms()))]
+    (payload,) = proxied.ask([produce_frame(VERSION, 1, sent)])
+    assert {a.error_code for a in read_answers(VERSION, payload).values()} == {0}
+    assert {o.partition: (o.verdict, o.reason) for o in proxied.outcomes} == {
+        0: (VerdictName.ACCEPTED, Reason.HEADER_MISMATCH),
+        1: (VerdictName.ACCEPTED, None),
+    }
