@@ -96,14 +96,17 @@ class Proxy:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._told_to_stop)
         await self._begin()
-        tasks = [loop.create_task(self._cluster.run()), loop.create_task(self._journal.tick())]
+        learning, ticking = loop.create_task(self._cluster.run()), loop.create_task(self._journal.tick())
         try:
-            await asyncio.wait([self._stopping, *tasks], return_when=asyncio.FIRST_COMPLETED)
-            for ended in (self._stopping, *tasks):
+            await asyncio.wait([self._stopping, learning], return_when=asyncio.FIRST_COMPLETED)
+            for ended in (self._stopping, learning):
                 if ended.done():
                     ended.result()
         finally:
-            await self._end(tasks)
+            await _cancelled(learning)  # first: a broker discovered now would open a port
+            cut = await self._drain()
+            await _cancelled(ticking)
+            await self._end(cut)
 
     async def _begin(self) -> None:
         config = self._config
@@ -115,6 +118,7 @@ class Proxy:
                     "version": __version__,
                     "python": platform.python_version(),
                     "mode": config.mode.value,
+                    "limits_from": "broker" if config.limits is None else "config",
                     "listeners": [listener.name for listener in config.listeners],
                 }
             )
@@ -130,14 +134,14 @@ class Proxy:
             **self._where(),
         )
 
-    async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
-        """Leave nothing behind, whatever ended the run."""
+    async def _drain(self) -> int:
+        """Returns how many clients were cut off."""
         clients = sum(len(front.relays) for front in self._fronts)
         log.info("drain_started", clients=clients, timeout_ms=self._config.drain_timeout_ms)
-        cut = await drain(self._fronts, self._config.drain_timeout_ms / 1000, self._hurry)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        return await drain(self._fronts, self._config.drain_timeout_ms / 1000, self._hurry)
+
+    async def _end(self, cut: int) -> None:
+        """The last lines, in the decision log and in this one."""
         self._admin.stop()
         if not await self._journal.stop():
             log.error("decision_log_not_finished", directory=str(self._config.decisions.directory))
@@ -202,6 +206,11 @@ class Proxy:
         if amiss:
             return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "".join(f"{each}\n" for each in amiss).encode())
         return Answer(HTTPStatus.OK, b"ready\n")
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def _livez() -> Answer:
