@@ -1,0 +1,198 @@
+"""Whole dialogues for properties: what a client sends, what a broker would answer, and in which pieces
+both arrive.
+
+The broker here is a function from a request to its answer, so that the same requests get the same
+answers however they arrive.
+"""
+
+import struct
+from collections import deque
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
+from tests.session.messages import (
+    API_VERSIONS,
+    FETCH,
+    HEARTBEAT,
+    METADATA,
+    PRODUCE,
+    answer,
+    produce,
+    produced,
+    request,
+)
+from tests.wire.batches import CODECS, batch
+from tsproxy.model.outcome import Outcome
+from tsproxy.session.effects import CloseSession, Emit, SendToBroker, SendToClient
+from tsproxy.session.session import Session
+from tsproxy.wire import k00_produce
+from tsproxy.wire.headers import read_request_header
+
+GOOD = [batch([NOW_MS, -1, NOW_MS - HOUR_MS], codec) for codec in CODECS.values()]
+BAD = [batch([NOW_MS, NOW_MS + 2 * HOUR_MS, 0], codec) for codec in CODECS.values()]
+BAD += [batch([NOW_MS], attributes=0x08), None]
+
+BROKER = b"\x00\x02b1" + struct.pack(">i", 9092)
+
+
+# -- What a client sends ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request: its frame, and for Produce what stands in it, {(topic, partition): batch}."""
+
+    frame: bytes
+    correlation_id: int
+    acks: int | None = None
+    batches: dict = field(default_factory=dict)
+    is_local: bool = False
+    """Answered by the proxy, whatever stands in it."""
+
+    @property
+    def wants_answer(self):
+        return self.acks != 0
+
+    @property
+    def rejected(self):
+        return {place for place, data in self.batches.items() if data not in GOOD}
+
+
+def _produce(topics, version, acks):
+    def made(correlation_id):
+        batches = {(t, i): data for t, partitions in topics.items() for i, data in partitions.items()}
+        sent = produce(topics, version, acks, correlation_id)
+        return Asked(sent, correlation_id, acks, batches)
+
+    return made
+
+
+def _other(api_key, version, is_local=False):
+    return lambda correlation_id: Asked(
+        request(api_key, version, b"", correlation_id), correlation_id, is_local=is_local
+    )
+
+
+partitions = st.dictionaries(st.integers(0, 3), st.sampled_from(GOOD + BAD), min_size=1, max_size=3)
+topics = st.dictionaries(st.sampled_from(["t", "u"]), partitions, min_size=1)
+produces = st.builds(_produce, topics, st.integers(3, 12), st.sampled_from([-1, 1, 0]))
+others = st.sampled_from(
+    [
+        _other(HEARTBEAT, 0),
+        _other(HEARTBEAT, 4),
+        _other(FETCH, 4),
+        _other(METADATA, 0),
+        _other(API_VERSIONS, 0),
+        _other(API_VERSIONS, 99, is_local=True),
+    ]
+)
+dialogues = st.lists(st.one_of(produces, others), max_size=8).map(
+    lambda made: [make(correlation_id) for correlation_id, make in enumerate(made)]
+)
+
+
+# -- What a broker answers --------------------------------------------------------------------------
+
+
+def frames_of(data):
+    """The frames in `data`, and what is left behind the last one."""
+    frames = []
+    while len(data) >= 4 and len(data) >= 4 + (size := int.from_bytes(data[:4], "big")):
+        frames.append(data[: 4 + size])
+        data = data[4 + size :]
+    return frames, data
+
+
+def answer_to(asked):
+    """A broker's answer to the request in `asked`; nothing for acks=0."""
+    header = read_request_header(asked[4:])
+    body = asked[4 + header.body_start :]
+    if header.api_key == PRODUCE:
+        return _stored(header, k00_produce.read_request(header.api_version, body))
+    bodies = {
+        METADATA: b"\x00\x00\x00\x01" + b"\x00\x00\x00\x01" + BROKER + bytes(4),
+        API_VERSIONS: struct.pack(">hi6h", 0, 2, 0, 0, 13, 77, 0, 99),
+        FETCH: bytes(50),
+    }
+    body = bodies.get(header.api_key, b"\x00\x00")
+    return answer(header.api_key, header.api_version, body, header.correlation_id)
+
+
+def _stored(header, asked):
+    if asked.acks == 0:
+        return b""
+    told = {
+        topic.name: {p.index: {"base_offset": 7, "log_start_offset": 0} for p in topic.partitions}
+        for topic in asked.topics
+    }
+    return produced(told, header.api_version, header.correlation_id)
+
+
+# -- In which pieces --------------------------------------------------------------------------------
+
+pieces = st.lists(st.tuples(st.booleans(), st.integers(1, 120)), max_size=60)
+"""(whether the client's bytes are next, how many of them); what is left then comes whole."""
+
+
+@dataclass
+class Told:
+    """What came of a dialogue. `most_unanswered`: how many answers the broker owed at most."""
+
+    to_broker: bytes = b""
+    to_client: bytes = b""
+    outcomes: list[Outcome] = field(default_factory=list)
+    effects: list = field(default_factory=list)
+    is_closed: bool = False
+    most_unanswered: int = 0
+
+    def note(self, effects):
+        """Take down the effects; returns the bytes that are for the broker."""
+        sent = b"".join(effect.data for effect in effects if isinstance(effect, SendToBroker))
+        self.effects += effects
+        self.to_broker += sent
+        self.to_client += b"".join(effect.data for effect in effects if isinstance(effect, SendToClient))
+        self.outcomes += [effect.outcome for effect in effects if isinstance(effect, Emit)]
+        self.is_closed |= any(isinstance(effect, CloseSession) for effect in effects)
+        return sent
+
+    def by_batch(self):
+        """Outcomes in an order that does not depend on when each was booked."""
+        return sorted(self.outcomes, key=lambda o: (o.correlation_id, o.topic, o.partition))
+
+
+class Pending:
+    """Bytes that wait to be said."""
+
+    def __init__(self, *frames):
+        self.frames = deque(frames)
+
+    def take(self, most):
+        taken = b""
+        while self.frames and len(taken) < most:
+            frame, room = self.frames.popleft(), most - len(taken)
+            taken += frame[:room]
+            if len(frame) > room:
+                self.frames.appendleft(frame[room:])
+        return taken
+
+
+WHOLE = 1 << 30
+
+
+def held(sent, schedule=(), **limits):
+    """Let `sent` be said in these pieces, answers in theirs; then both sides until nothing is left."""
+    session, told = Session(PEER, view_of(nodes=[1], **limits)), Told()
+    from_client, from_broker, at_broker = Pending(sent), Pending(), b""
+    steps = iter(schedule)
+    while (from_client.frames or from_broker.frames) and not told.is_closed:
+        is_client, size = next(steps, (not from_broker.frames, WHOLE))
+        if is_client:
+            effects = session.client_bytes(from_client.take(size), NOW_MS)
+        else:
+            effects = session.broker_bytes(from_broker.take(size), NOW_MS)
+        requests, at_broker = frames_of(at_broker + told.note(effects))
+        from_broker.frames.extend(said for asked in requests if (said := answer_to(asked)))
+        told.most_unanswered = max(told.most_unanswered, len(from_broker.frames))
+    return told

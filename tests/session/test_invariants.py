@@ -1,0 +1,200 @@
+"""What holds whatever is said, and in whatever pieces it arrives."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from kio.index import load_response_schema
+
+from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.dialogues import BAD, dialogues, frames_of, held, pieces
+from tests.session.messages import PRODUCE
+from tests.wire.entities import read
+from tsproxy.model.outcome import VerdictName
+from tsproxy.session.effects import CloseSession, Emit, PauseClient, ResumeClient, SendToBroker, TopicWanted
+from tsproxy.session.session import Session
+from tsproxy.wire.headers import read_request_header, response_body_start
+
+
+def stream(asked):
+    return b"".join(one.frame for one in asked)
+
+
+def until_closed(asked):
+    """The requests that are taken: all up to the first that ends the session, and that one."""
+    for at, one in enumerate(asked):
+        if one.acks == 0 and one.rejected:
+            return asked[: at + 1]
+    return asked
+
+
+@given(dialogues, pieces)
+def test_any_pieces_of_both_directions_give_the_same_bytes_and_outcomes(asked, schedule):
+    whole, cut = held(stream(asked)), held(stream(asked), schedule)
+    assert cut.to_broker == whole.to_broker
+    assert cut.to_client == whole.to_client
+    assert cut.by_batch() == whole.by_batch()
+    assert cut.is_closed == whole.is_closed
+
+
+@given(dialogues)
+def test_one_byte_at_a_time_gives_the_same_bytes_and_outcomes(asked):
+    whole, cut = held(stream(asked)), held(stream(asked), [(True, 1), (False, 1)] * 20_000)
+    assert (cut.to_broker, cut.to_client) == (whole.to_broker, whole.to_client)
+    assert cut.by_batch() == whole.by_batch()
+
+
+@given(dialogues, pieces)
+def test_the_same_bytes_at_the_same_time_give_the_same_effects(asked, schedule):
+    assert held(stream(asked), schedule).effects == held(stream(asked), schedule).effects
+
+
+@given(dialogues, pieces)
+def test_answers_leave_in_the_order_of_their_requests_one_for_each_that_wants_one(asked, schedule):
+    answers, rest = frames_of(held(stream(asked), schedule).to_client)
+    assert rest == b""
+    ids = [int.from_bytes(said[4:8], "big") for said in answers]
+    assert ids == [one.correlation_id for one in until_closed(asked) if one.wants_answer]
+
+
+@given(dialogues, pieces)
+def test_an_accepted_frame_leaves_as_it_came_and_a_forbidden_batch_never_leaves(asked, schedule):
+    sent, rest = frames_of(held(stream(asked), schedule).to_broker)
+    assert rest == b""
+    frames = {read_request_header(one[4:]).correlation_id: one for one in sent}
+    assert len(frames) == len(sent)
+    for one in until_closed(asked):
+        if one.is_local or (one.batches and one.rejected == set(one.batches)):
+            assert one.correlation_id not in frames
+        elif not one.rejected:
+            assert frames[one.correlation_id] == one.frame
+    assert not [data for data in BAD if data and data in b"".join(sent)]
+
+
+def told_rejections(one, said):
+    """{(topic, partition): (code, indices)} of what the answer refuses, read by kio."""
+    version = read_request_header(one.frame[4:]).api_version
+    cls = load_response_schema(PRODUCE, version)
+    entity = read(cls, said[4 + response_body_start(PRODUCE, version, said[4:]) :])
+    return {
+        (topic.name, p.index): (
+            p.error_code.value,
+            [error.batch_index for error in getattr(p, "record_errors", ())],
+        )
+        for topic in entity.responses
+        for p in topic.partition_responses
+        if p.error_code.value
+    }
+
+
+@given(dialogues, pieces)
+def test_each_rejected_batch_is_booked_once_as_its_answer_tells_it(asked, schedule):
+    told = held(stream(asked), schedule)
+    answers = {int.from_bytes(said[4:8], "big"): said for said in frames_of(told.to_client)[0]}
+    for one in until_closed(asked):
+        booked = [
+            o
+            for o in told.outcomes
+            if o.correlation_id == one.correlation_id and o.verdict is VerdictName.REJECTED
+        ]
+        assert sorted((o.topic, o.partition) for o in booked) == sorted(one.rejected)
+        if not one.batches or not one.wants_answer:
+            continue
+        version = read_request_header(one.frame[4:]).api_version
+        assert told_rejections(one, answers[one.correlation_id]) == {
+            (o.topic, o.partition): (
+                o.error_code,
+                [c.batch_index for c in o.culprits] if version >= 8 else [],
+            )
+            for o in booked
+        }
+
+
+@given(dialogues, pieces)
+def test_each_forwarded_batch_is_booked_once_by_what_became_of_it(asked, schedule):
+    told = held(stream(asked), schedule)
+    for one in until_closed(asked):
+        booked = [
+            o
+            for o in told.outcomes
+            if o.correlation_id == one.correlation_id and o.verdict is not VerdictName.REJECTED
+        ]
+        assert sorted((o.topic, o.partition) for o in booked) == sorted(set(one.batches) - one.rejected)
+        expected = VerdictName.ACCEPTED if one.wants_answer else VerdictName.UNCONFIRMED
+        assert {o.verdict for o in booked} <= {expected}
+
+
+@given(dialogues, pieces, st.integers(1, 3))
+def test_no_more_is_in_flight_than_may_be_and_nothing_is_lost_for_it(asked, schedule, most):
+    free, bound = held(stream(asked), schedule), held(stream(asked), schedule, in_flight_requests=most)
+    assert bound.most_unanswered <= most
+    assert (bound.to_broker, bound.to_client) == (free.to_broker, free.to_client)
+    assert bound.by_batch() == free.by_batch()
+
+
+@given(dialogues, pieces, st.integers(1, 3))
+def test_pauses_and_resumptions_take_turns(asked, schedule, most):
+    """The last one is no pause: a session that is owed nothing reads on."""
+    told = held(stream(asked), schedule, in_flight_requests=most)
+    turns = [type(e) for e in told.effects if isinstance(e, PauseClient | ResumeClient)]
+    assert turns == [PauseClient, ResumeClient] * (len(turns) // 2) + [PauseClient] * (len(turns) % 2)
+    assert told.is_closed or len(turns) % 2 == 0
+
+
+@given(dialogues, pieces)
+def test_a_close_comes_last_and_once(asked, schedule):
+    kinds = [type(effect) for effect in held(stream(asked), schedule).effects]
+    assert CloseSession not in kinds[:-1]
+
+
+# -- Garbage ----------------------------------------------------------------------------------------
+
+garbage = st.one_of(
+    st.binary(max_size=200),
+    st.builds(lambda size, rest: size.to_bytes(4, "big") + rest, st.integers(0, 99), st.binary(max_size=200)),
+)
+
+
+@given(dialogues, garbage, pieces)
+def test_whatever_a_client_sends_ends_in_a_close_or_an_answer(asked, noise, schedule):
+    """Good requests, then noise: the answers to these leave all the same, and whole frames only."""
+    told, alone = held(stream(asked) + noise, schedule), held(stream(asked), schedule)
+    assert frames_of(told.to_broker)[1] == b""
+    assert told.to_client.startswith(alone.to_client)
+    assert told.to_broker.startswith(alone.to_broker)
+
+
+@given(dialogues, garbage)
+def test_whatever_a_stranger_sends_before_sasl_goes_no_further(asked, noise):
+    """Of what is asked only ApiVersions is answered or sent on."""
+    session = Session(PEER, view_of(broker_needs_sasl=True))
+    effects = session.client_bytes(stream(asked) + noise, NOW_MS)
+    frames, _ = frames_of(b"".join(e.data for e in effects if isinstance(e, SendToBroker)))
+    assert {read_request_header(one[4:]).api_key for one in frames} <= {17, 18, 36}
+    assert not [e for e in effects if isinstance(e, Emit | TopicWanted)]
+
+
+@given(dialogues, st.data())
+def test_a_damaged_stream_is_passed_on_in_whole_frames_or_refused(asked, data):
+    sent = bytearray(stream(asked))
+    if sent:
+        sent[data.draw(st.integers(0, len(sent) - 1))] = data.draw(st.integers(0, 255))
+    session = Session(PEER, view_of())
+    effects = session.client_bytes(bytes(sent), NOW_MS) + session.client_closed()
+    assert frames_of(b"".join(e.data for e in effects if isinstance(e, SendToBroker)))[1] == b""
+    assert [type(e) for e in effects].count(CloseSession) == 1
+
+
+@given(dialogues, garbage)
+def test_whatever_a_broker_sends_ends_in_a_close_or_an_answer(asked, noise):
+    """An answer that cannot be read closes the session; what was forwarded is unconfirmed then."""
+    session = Session(PEER, view_of())
+    effects = session.client_bytes(stream(asked), NOW_MS)
+    for start in range(0, len(noise), 7):
+        effects += session.broker_bytes(noise[start : start + 7], NOW_MS)
+    effects += session.broker_closed()
+    kinds = [type(effect) for effect in effects]
+    assert kinds.count(CloseSession) == 1
+    assert kinds[-1] is CloseSession
+    booked = [e.outcome for e in effects if hasattr(e, "outcome")]
+    expected = sum(len(one.batches) for one in until_closed(asked))
+    assert len(booked) == expected
+    assert not [o for o in booked if o.verdict is VerdictName.ACCEPTED]
