@@ -5,7 +5,6 @@ come before times; one bad time makes the whole answer INVALID_TIMESTAMP.
 """
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec, ErrorCode, TimestampType, wrap64
@@ -28,19 +27,28 @@ def records_are_readable(case: Case) -> Reject | None:
 
 def each_record_is_valid(case: Case) -> Reject | None:
     """INVALID_TIMESTAMP or INVALID_RECORD with the culprits in ascending order."""
-    found = _violations(case)
-    listed = tuple(islice(found, case.culprits_listed))
-    if not listed:
+    listed: list[Violation] = []
+    first: Violation | None = None
+    timely: Violation | None = None
+    bad_records = 0
+    for violation in _violations(case):  # one at a time: a small batch may hold a million
+        first = first or violation
+        bad_records += 1
+        if bad_records <= case.culprits_listed:
+            listed.append(violation)
+        if timely is None and violation.error_code is ErrorCode.INVALID_TIMESTAMP:
+            timely = violation
+    if first is None:
         return None
-    rest = list(found)
-    timely = next((v for v in (*listed, *rest) if v.error_code is ErrorCode.INVALID_TIMESTAMP), None)
-    bad_records = len(listed) + len(rest)
+    culprits = tuple(listed)
     if timely is None:
-        text = _invalid_record_text(listed, bad_records)
-        return Reject(ErrorCode.INVALID_RECORD, text, listed[0].reason, listed, bad_records)
+        text = _invalid_record_text(culprits, bad_records)
+        return Reject(ErrorCode.INVALID_RECORD, text, first.reason, culprits, bad_records)
     is_of_value = timely.reason is not Reason.TYPE_MISMATCH
     guess = guess_unit(timely.timestamp_ms, case.now_ms) if is_of_value else None
-    return Reject(ErrorCode.INVALID_TIMESTAMP, timestamps.REJECTED, timely.reason, listed, bad_records, guess)
+    return Reject(
+        ErrorCode.INVALID_TIMESTAMP, timestamps.REJECTED, timely.reason, culprits, bad_records, guess
+    )
 
 
 def _violations(case: Case) -> Iterator[Violation]:

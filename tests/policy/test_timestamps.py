@@ -1,0 +1,217 @@
+"""The timestamp rule, sentence by sentence (KIP-32, KIP-937), and at the edges of Java's longs."""
+
+from ctypes import c_int64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, TimestampType, wrap64
+from tsproxy.model.verdict import Reason, TopicLimits
+from tsproxy.policy.timestamps import (
+    bounds,
+    is_limited,
+    is_out_of_range,
+    log_append_time_text,
+    out_of_range_text,
+    reason_out_of_range,
+)
+
+NOW_MS = 1_767_225_600_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+LIMITS = TopicLimits(before_max_ms=DAY_MS, after_max_ms=HOUR_MS)
+
+longs = st.one_of(
+    st.integers(LONG_MIN, LONG_MAX),
+    st.integers(NOW_MS - 10**6, NOW_MS + 10**6),
+    st.integers(-3, 3),
+    st.integers(LONG_MIN, LONG_MIN + 3),
+    st.integers(LONG_MAX - 3, LONG_MAX),
+    st.integers(LONG_MIN + NOW_MS - 3, LONG_MIN + NOW_MS + 3),
+)
+limits_ms = st.one_of(st.none(), st.integers(0, LONG_MAX), st.integers(0, 3), st.integers(0, 10**6))
+
+
+# -- KIP-937, "Timestamp Validation Logic" ----------------------------------------------------------
+
+ON_THE_BOUND = {
+    "the limit before now is in range": (NOW_MS - DAY_MS, False),
+    "one ms more before now is out of range": (NOW_MS - DAY_MS - 1, True),
+    "one ms less before now is in range": (NOW_MS - DAY_MS + 1, False),
+    "now is in range": (NOW_MS, False),
+    "the limit after now is in range": (NOW_MS + HOUR_MS, False),
+    "one ms more after now is out of range": (NOW_MS + HOUR_MS + 1, True),
+    "one ms less after now is in range": (NOW_MS + HOUR_MS - 1, False),
+}
+
+
+@pytest.mark.parametrize(("timestamp_ms", "is_out"), ON_THE_BOUND.values(), ids=ON_THE_BOUND)
+def test_the_difference_may_be_as_large_as_the_limit_and_no_larger(timestamp_ms, is_out):
+    """`time_difference <= ….before.max.ms` passes, and so does `<= ….after.max.ms`."""
+    assert is_out_of_range(timestamp_ms, LIMITS, NOW_MS) is is_out
+
+
+def test_before_and_after_are_limits_of_their_own():
+    """Past and future may differ from each other, where KIP-32 had one difference for both."""
+    assert not is_out_of_range(NOW_MS - DAY_MS, LIMITS, NOW_MS)
+    assert is_out_of_range(NOW_MS + DAY_MS, LIMITS, NOW_MS)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "passing", "failing"),
+    [
+        (0, 0, [NOW_MS], [NOW_MS - 1, NOW_MS + 1]),
+        (None, 0, [NOW_MS, 0, -2, LONG_MIN + NOW_MS + 1], [NOW_MS + 1, LONG_MAX]),
+        (0, None, [NOW_MS, NOW_MS + 1, LONG_MAX], [NOW_MS - 1, 0]),
+        (None, None, [0, NOW_MS, -2, LONG_MAX, LONG_MIN, LONG_MIN + NOW_MS], []),
+    ],
+)
+def test_a_side_may_have_no_tolerance_or_no_limit(before, after, passing, failing):
+    limits = TopicLimits(before_max_ms=before, after_max_ms=after)
+    assert [t for t in passing if is_out_of_range(t, limits, NOW_MS)] == []
+    assert [t for t in failing if not is_out_of_range(t, limits, NOW_MS)] == []
+
+
+def test_negative_times_are_times_before_1970():
+    """Only -1 is special; what KIP-228 wished for holds as far as a broker's check goes."""
+    assert is_out_of_range(-2, LIMITS, NOW_MS)
+    assert not is_out_of_range(-2, TopicLimits(before_max_ms=DAY_MS), now_ms=5)
+
+
+# -- KIP-32 -----------------------------------------------------------------------------------------
+
+
+@given(limits_ms, limits_ms, st.integers(0, 2**45))
+def test_a_record_without_a_timestamp_is_never_out_of_range(before, after, now_ms):
+    limits = TopicLimits(before_max_ms=before, after_max_ms=after)
+    assert not is_out_of_range(NO_TIMESTAMP, limits, now_ms)
+
+
+@given(longs, limits_ms, limits_ms)
+def test_with_log_append_time_nothing_is_out_of_range(timestamp_ms, before, after):
+    """The broker overwrites the time and asks nothing about it."""
+    limits = TopicLimits(TimestampType.LOG_APPEND_TIME, before, after)
+    assert not is_out_of_range(timestamp_ms, limits, NOW_MS)
+    assert bounds(limits, NOW_MS) is None
+    assert not is_limited(limits)
+
+
+# -- Java's arithmetic ------------------------------------------------------------------------------
+
+
+def is_out_of_range_in_java(timestamp_ms, before_max_ms, after_max_ms, now_ms):
+    """`LogValidator.validateTimestamp` of 3.6 to 4.3, with longs that wrap."""
+    difference = c_int64(now_ms - timestamp_ms).value
+    negated = c_int64(-1 * difference).value
+    before = LONG_MAX if before_max_ms is None else before_max_ms
+    after = LONG_MAX if after_max_ms is None else after_max_ms
+    return timestamp_ms != NO_TIMESTAMP and (difference > before or negated > after)
+
+
+@given(longs, limits_ms, limits_ms, st.integers(0, 2**45))
+def test_the_check_is_the_brokers_except_in_one_hole(timestamp_ms, before, after, now_ms):
+    """Long.MIN_VALUE + now negates to itself, and slips through a broker's check whatever the limits."""
+    limits = TopicLimits(before_max_ms=before, after_max_ms=after)
+    expected = is_out_of_range_in_java(timestamp_ms, before, after, now_ms)
+    if timestamp_ms == wrap64(LONG_MIN + now_ms):
+        assert not expected
+        expected = before is not None
+    assert is_out_of_range(timestamp_ms, limits, now_ms) is expected
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "limits", "is_out"),
+    [
+        (LONG_MIN + NOW_MS, TopicLimits(before_max_ms=0, after_max_ms=0), True),
+        (LONG_MIN + NOW_MS, TopicLimits(after_max_ms=0), False),
+        (LONG_MIN + NOW_MS - 1, TopicLimits(after_max_ms=HOUR_MS), True),
+        (LONG_MIN, TopicLimits(after_max_ms=HOUR_MS), True),
+        (LONG_MIN, TopicLimits(before_max_ms=HOUR_MS), False),
+        (LONG_MAX, TopicLimits(before_max_ms=0), False),
+        (LONG_MAX, TopicLimits(after_max_ms=HOUR_MS), True),
+    ],
+)
+def test_the_farthest_past_wraps_round_to_the_future(timestamp_ms, limits, is_out):
+    """As it does at a broker, which judges such a time by the limit for what lies ahead."""
+    assert is_out_of_range(timestamp_ms, limits, NOW_MS) is is_out
+
+
+@given(longs, limits_ms, limits_ms, st.integers(0, 2**45))
+def test_what_lies_inside_the_bounds_is_in_range(timestamp_ms, before, after, now_ms):
+    limits = TopicLimits(before_max_ms=before, after_max_ms=after)
+    within = bounds(limits, now_ms)
+    if within is None or within.lowest <= timestamp_ms <= within.highest:
+        assert not is_out_of_range(timestamp_ms, limits, now_ms)
+    elif timestamp_ms > LONG_MIN + now_ms and timestamp_ms != NO_TIMESTAMP:
+        assert is_out_of_range(timestamp_ms, limits, now_ms)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lowest", "highest"),
+    [
+        (DAY_MS, HOUR_MS, NOW_MS - DAY_MS, NOW_MS + HOUR_MS),
+        (0, 0, NOW_MS, NOW_MS),
+        (None, HOUR_MS, LONG_MIN + NOW_MS + 1, NOW_MS + HOUR_MS),
+        (DAY_MS, None, NOW_MS - DAY_MS, LONG_MAX),
+        (LONG_MAX - 1, LONG_MAX - 1, NOW_MS - LONG_MAX + 1, LONG_MAX),
+    ],
+)
+def test_bounds_stay_inside_what_a_long_holds(before, after, lowest, highest):
+    within = bounds(TopicLimits(before_max_ms=before, after_max_ms=after), NOW_MS)
+    assert (within.lowest, within.highest) == (lowest, highest)
+
+
+@given(longs, longs)
+def test_wrapping_is_what_a_java_long_does(a, b):
+    assert wrap64(a + b) == c_int64(a + b).value
+    assert wrap64(a - b) == c_int64(a - b).value
+
+
+# -- Reasons and texts ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "reason"),
+    [
+        (NOW_MS + 1, Reason.TOO_FAR_AHEAD),
+        (LONG_MAX, Reason.TOO_FAR_AHEAD),
+        (NOW_MS - 1, Reason.TOO_OLD),
+        (-5, Reason.TOO_OLD),
+        (LONG_MIN, Reason.TOO_OLD),
+    ],
+)
+def test_the_reason_is_the_side_that_a_time_is_really_on(timestamp_ms, reason):
+    assert reason_out_of_range(timestamp_ms, NOW_MS) is reason
+
+
+TEXTS = {
+    "both limits": (
+        LIMITS,
+        "Timestamp 5 of message with offset 3 is out of range. "
+        "The timestamp should be within [1767139200000, 1767229200000]",
+    ),
+    "nothing limits the past": (
+        TopicLimits(after_max_ms=HOUR_MS),
+        "Timestamp 5 of message with offset 3 is out of range. "
+        "The timestamp should be within [-9223370269629175807, 1767229200000]",
+    ),
+    "nothing limits the future, and the bound wraps": (
+        TopicLimits(before_max_ms=DAY_MS),
+        "Timestamp 5 of message with offset 3 is out of range. "
+        "The timestamp should be within [1767139200000, -9223370269629175809]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("limits", "text"), TEXTS.values(), ids=TEXTS)
+def test_a_broker_words_it_so_with_numbers_and_without_a_full_stop(limits, text):
+    assert out_of_range_text(5, 3, limits, NOW_MS) == text
+
+
+def test_a_broker_words_a_bit_3_of_the_producers_so():
+    assert log_append_time_text("DefaultRecord(offset=0)") == (
+        "Invalid timestamp type in message DefaultRecord(offset=0). "
+        "Producer should not set timestamp type to LogAppendTime."
+    )

@@ -1,0 +1,59 @@
+"""The unit mistake behind a refused value: the one reading that lands within a year of the clock."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN
+from tsproxy.model.verdict import UnitGuess
+from tsproxy.policy.units import NEAR_MS, READINGS, guess_unit
+
+NOW_MS = 1_767_225_600_000
+YEAR_MS = 365 * 24 * 3_600_000
+
+FILETIME_1970 = 116_444_736_000_000_000
+"""1970-01-01 in ticks of 100 ns since 1601-01-01, as Windows counts."""
+DOTNET_1970 = 621_355_968_000_000_000
+"""1970-01-01 in ticks of 100 ns since 0001-01-01, as .NET counts."""
+
+MISTAKES = {
+    "seconds": (NOW_MS // 1000, UnitGuess.SECONDS),
+    "microseconds": (NOW_MS * 1000, UnitGuess.MICROSECONDS),
+    "nanoseconds": (NOW_MS * 1_000_000, UnitGuess.NANOSECONDS),
+    "Windows' ticks": (NOW_MS * 10_000 + FILETIME_1970, UnitGuess.TICKS_100NS),
+    ".NET's ticks": (NOW_MS * 10_000 + DOTNET_1970, UnitGuess.TICKS_100NS),
+    "zero": (0, UnitGuess.ZERO),
+    "milliseconds, two years ago": (NOW_MS - 2 * YEAR_MS, None),
+    "minutes": (NOW_MS // 60_000, None),
+    "days": (NOW_MS // 86_400_000, None),
+    "a small negative": (-5, None),
+    "the largest long": (LONG_MAX, None),
+    "the smallest long": (LONG_MIN, None),
+}
+
+
+@pytest.mark.parametrize(("value", "unit"), MISTAKES.values(), ids=MISTAKES)
+def test_a_value_is_taken_for_the_unit_that_brings_it_near_the_clock(value, unit):
+    assert guess_unit(value, NOW_MS) is unit
+
+
+@pytest.mark.parametrize("aside", [-YEAR_MS, YEAR_MS])
+def test_a_year_is_near_and_a_second_more_is_not(aside):
+    near = (NOW_MS + aside) // 1000
+    assert guess_unit(near, NOW_MS) is UnitGuess.SECONDS
+    assert guess_unit(near + (1 if aside > 0 else -1), NOW_MS) is None
+
+
+@given(st.integers(LONG_MIN, LONG_MAX), st.integers(10**12, 10**13))
+def test_at_most_one_unit_fits_any_value_at_any_time(value, now_ms):
+    """Where two readings agreed, the table's order would decide, and nobody would know."""
+    fitting = {unit for unit, read in READINGS if abs(read(value) - now_ms) <= NEAR_MS}
+    assert len(fitting) <= 1
+
+
+@given(st.integers(10**12, 10**13), st.integers(-YEAR_MS + 1000, YEAR_MS - 1000))
+def test_a_time_near_the_clock_is_recognised_in_seconds_micro_and_nanoseconds(now_ms, aside):
+    time_ms = now_ms + aside
+    assert guess_unit(time_ms // 1000, now_ms) is UnitGuess.SECONDS
+    assert guess_unit(time_ms * 1000, now_ms) is UnitGuess.MICROSECONDS
+    assert guess_unit(time_ms * 1_000_000, now_ms) is UnitGuess.NANOSECONDS

@@ -1,0 +1,27 @@
+"""The verdict on one batch, by a proxy that knows its topic's limits."""
+
+from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.view import SessionLimits, View
+from tsproxy.session.judging import judge_all
+from tsproxy.wire.headers import RequestHeader
+
+NOW_MS = 1_767_225_600_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+LIMITS = TopicLimits(before_max_ms=DAY_MS, after_max_ms=HOUR_MS)
+
+
+def judged(records, limits=LIMITS, version=9, acks=-1, transactional_id=None, **session_limits):
+    """What becomes of `records` (bytes or None) for partition t-3; `limits` None: not known yet."""
+    header = RequestHeader(0, version, 1, None, 0)
+    partition = PartitionProduceData(3, None if records is None else memoryview(records))
+    request = ProduceRequest(transactional_id, acks, 1000, (TopicProduceData("t", (partition,)),))
+    view = View(topics={} if limits is None else {"t": limits}, limits=SessionLimits(**session_limits))
+    (only,) = judge_all(header, request, view, NOW_MS)
+    return only
+
+
+def verdict(records, *args, **more):
+    return judged(records, *args, **more).verdict
