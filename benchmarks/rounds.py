@@ -47,6 +47,5 @@ def spread(values: Sequence[float]) -> Spread:
 
 def _number(value: float) -> str:
     """Three significant digits, as a reader of a table wants them."""
-    if value >= 100:
-        return f"{value:.0f}"
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    size = abs(value)
+    return f"{value:.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
