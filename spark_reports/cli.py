@@ -160,7 +160,7 @@ def _make(options: argparse.Namespace, first: date, last: date, now: datetime) -
                 raise UsageError(text) from error
             raise SparkUnavailableError(f"{condition}: {text}") from error
         progress.done()
-        made = report.assemble(collected, first, last, options.top, int(now.timestamp() * 1000))
+        made = report.assemble(collected, first, last, int(now.timestamp() * 1000))
     if not report.has_lines(made):
         files = made["log"]["files"]
         raise NothingToReportError(

@@ -132,6 +132,18 @@ def identified(all_lines: DataFrame) -> DataFrame:
     return all_lines.where(F.col("problem").isNull() | ~F.col("problem").isin("not_json", "no_identity"))
 
 
+def files(all_lines: DataFrame) -> DataFrame:
+    """One row a file and problem: `file`, `problem` (null for usable lines), `lines`, `duplicates`, `raw`.
+
+    `raw` is the beginning of one such line. A line that two files hold counts for one of them.
+    """
+    return all_lines.groupBy("file", "problem").agg(
+        F.sum("copies").alias("lines"),
+        F.sum(F.col("copies") - 1).alias("duplicates"),
+        F.min("raw").alias("raw"),
+    )
+
+
 def of_period(some_lines: DataFrame, first: date, last: date) -> DataFrame:
     """The lines whose day lies in the period, both ends included."""
     return some_lines.where(F.col("day").between(first.isoformat(), last.isoformat()))

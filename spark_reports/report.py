@@ -4,24 +4,20 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
 from typing import Any, Final
 
-from spark_reports import checks, words
+from spark_reports import checks
 from spark_reports.headline import details, headline
+from spark_reports.producers import aligned, why, with_refusals
 from spark_reports.shape import (
     SHAPE_VERSION,
-    ClientReason,
     Counts,
     DriftBucket,
-    Example,
     LogQuality,
     Omitted,
-    Producer,
     ReasonRow,
     Report,
     Topic,
     TopicHours,
-    TopicShare,
     Totals,
-    Why,
 )
 from spark_reports.tables import Rows, Tables
 from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket_bounds_ms
@@ -32,20 +28,13 @@ HEATMAP_TOPICS: Final = 15
 _RETRIED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictName.UNCONFIRMED)
 _REFUSED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
 _OPEN: Final = ".open"
-
-_READINGS: Final = {
-    "seconds": lambda value: value * 1000,
-    "microseconds": lambda value: value // 1000,
-    "nanoseconds": lambda value: value // 1_000_000,
-}
-
-Client = tuple[str | None, str | None]
+_EXAMPLES: Final = 5
 
 
-def assemble(tables: Tables, first: date, last: date, top: int, now_ms: int) -> Report:
+def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     """The report of the days `first` to `last`; `now_ms` is when it is made."""
     totals = _totals(tables)
-    producers = _producers(tables, hours := _hours(first, last))
+    producers = with_refusals(tables, hours := _hours(first, last))
     reasons = sorted((_reason_row(r) for r in tables.reasons), key=lambda r: (-r["records"], r["cause"]))
     topics = _topics(tables.topics)
     refused = totals["records_rejected"] + totals["records_broker_rejected"]
@@ -66,8 +55,8 @@ def assemble(tables: Tables, first: date, last: date, top: int, now_ms: int) -> 
             records=totals["records_judged"] - sum(p["records"] for p in producers),
             refused_records=refused - sum(p["refused_records"] for p in producers),
         ),
-        topics=topics[:top],
-        topics_omitted=_topics_omitted(topics[top:]),
+        topics=topics,
+        topics_omitted=_topics_omitted(tables, len(topics)),
         reasons=reasons,
         drift_hist=HISTOGRAM_NAME,
         drift=_drift(tables.drift),
@@ -82,7 +71,7 @@ def assemble(tables: Tables, first: date, last: date, top: int, now_ms: int) -> 
                 "after_max_ms": row["after_max_ms"],
                 "first_ts": row["first_ts"],
             }
-            for row in _limits(tables.limits, [t["topic"] for t in topics[:top]])
+            for row in _limits(tables.limits, [t["topic"] for t in topics])
         ],
     )
 
@@ -126,7 +115,7 @@ def _counts(rows: Rows) -> Counts:
 def _totals(tables: Tables) -> Totals:
     seen = tables.summary
     return Totals(
-        **_counts(tables.totals),
+        **_counts(tables.topics),
         producers=seen["producers"],
         producers_affected=seen["producers_affected"],
         producers_with_unit_mistakes=seen["producers_with_unit_mistakes"],
@@ -139,10 +128,11 @@ def _refused(counts: Counts) -> int:
 
 
 def _topics(rows: Rows) -> list[Topic]:
-    """Every topic, the one with most refused records first."""
+    """The topics shown, the one with most refused records first."""
     by_topic: dict[str, Rows] = {}
     for row in rows:
-        by_topic.setdefault(row["topic"], []).append(row)
+        if row["topic"] is not None:
+            by_topic.setdefault(row["topic"], []).append(row)
     topics = [
         Topic(
             **_counts(own),
@@ -159,123 +149,24 @@ def _extreme(choose: Callable[..., int | None], rows: Rows, name: str) -> int | 
     return choose((row[name] for row in rows if row[name] is not None), default=None)
 
 
-def _topics_omitted(rest: Sequence[Topic]) -> Omitted:
+def _topics_omitted(tables: Tables, shown: int) -> Omitted:
+    rest = _counts([row for row in tables.topics if row["topic"] is None])
     return Omitted(
-        count=len(rest),
-        records=sum(t["records_judged"] for t in rest),
-        refused_records=sum(_refused(t) for t in rest),
-    )
-
-
-def _why(row: dict[str, Any]) -> Why:
-    said = words.advice(row["reason"], row["unit_guess"], row["error_code"])
-    return Why(
-        verdict=row["verdict"],
-        reason=row["reason"],
-        unit_guess=row["unit_guess"],
-        error_code=row["error_code"],
-        is_final=row["is_final"],
-        cause=said.cause,
-        fix=said.fix,
-        batches=row["batches"],
-        records=row["records"],
-        bad_records=row["bad_records"],
-        collateral_records=row["collateral_records"],
+        count=tables.summary["topics"] - shown,
+        records=rest["records_judged"],
+        refused_records=_refused(rest),
     )
 
 
 def _reason_row(row: dict[str, Any]) -> ReasonRow:
-    return ReasonRow(**_why(row), producers=row["producers"])
-
-
-def _client(row: dict[str, Any]) -> Client:
-    return (row["client_id"], row["principal"])
-
-
-def _by_client(rows: Rows) -> dict[Client, Rows]:
-    found: dict[Client, Rows] = {}
-    for row in rows:
-        found.setdefault(_client(row), []).append(row)
-    return found
-
-
-def _producers(tables: Tables, hours: Sequence[str]) -> list[Producer]:
-    reasons, topics = _by_client(tables.client_reasons), _by_client(tables.client_topics)
-    by_hour, examples = _by_client(tables.client_hours), _by_client(tables.examples)
-    addresses = {_client(row): row["addresses"] for row in tables.client_addresses}
-    return [
-        Producer(
-            client_id=row["client_id"],
-            principal=row["principal"],
-            records=row["records"],
-            refused_records=row["refused_records"],
-            refused_batches=row["refused_batches"],
-            bad_records=row["bad_records"],
-            collateral_records=row["collateral_records"],
-            first_ts=row["first_ts"],
-            last_ts=row["last_ts"],
-            topics=_topic_shares(topics.get(_client(row), [])),
-            topics_count=row["topics"],
-            addresses=addresses.get(_client(row), []),
-            client_software=_software(examples.get(_client(row), [])),
-            reasons=_client_reasons(reasons.get(_client(row), [])),
-            hours=_aligned(by_hour.get(_client(row), []), "refused_records", hours),
-            examples=[_example(e) for e in sorted(examples.get(_client(row), []), key=lambda e: e["ts"])],
-        )
-        for row in sorted(tables.producers, key=lambda r: (-r["refused_records"], str(_client(r))))
-    ]
-
-
-def _topic_shares(rows: Rows) -> list[TopicShare]:
-    shares = [TopicShare(topic=r["topic"], refused_records=r["refused_records"]) for r in rows]
-    return sorted(shares, key=lambda s: (-s["refused_records"], s["topic"]))
-
-
-def _client_reasons(rows: Rows) -> list[ClientReason]:
-    reasons = [
-        ClientReason(**_why(row), drift_min_ms=row["drift_min_ms"], drift_max_ms=row["drift_max_ms"])
-        for row in rows
-    ]
-    return sorted(reasons, key=lambda r: (-r["records"], r["cause"]))
-
-
-def _software(rows: Rows) -> list[str]:
-    return sorted({row["client_software"] for row in rows if row["client_software"]})
-
-
-def _example(row: dict[str, Any]) -> Example:
-    return Example(
-        ts=row["ts"],
-        topic=row["topic"],
-        partition=row["partition"],
-        client_address=row["client_address"],
-        error_message=row["error_message"],
-        records=row["records"],
-        bad_records=row["bad_records"],
-        bad_index=row["bad_index"] or [],
-        bad_ts=row["bad_ts"] or [],
-        read_as_ts=_read_as(row["bad_ts"], row["unit_guess"]),
-    )
-
-
-def _read_as(times: list[int] | None, unit_guess: str | None) -> str | None:
-    read = _READINGS.get(unit_guess or "")
-    return None if read is None or not times else instant(read(times[0]))
-
-
-def _aligned(rows: Rows, name: str, hours: Sequence[str]) -> list[int]:
-    sums = dict.fromkeys(hours, 0)
-    for row in rows:
-        if row["hour"] in sums:
-            sums[row["hour"]] += row[name]
-    return list(sums.values())
+    return ReasonRow(**why(row), producers=row["producers"])
 
 
 def _topic_hours(topic: str, rows: Rows, hours: Sequence[str]) -> TopicHours:
     return TopicHours(
         topic=topic,
-        records=_aligned(rows, "records", hours),
-        refused_records=_aligned(rows, "refused_records", hours),
+        records=aligned(rows, "records", hours),
+        refused_records=aligned(rows, "refused_records", hours),
     )
 
 
@@ -321,6 +212,10 @@ def _limits(rows: Rows, topics: Sequence[str]) -> Rows:
 
 def _quality(tables: Tables, first: date, last: date, now_ms: int) -> LogQuality:
     proof = checks.completeness(tables.boots, first, last, now_ms)
+    names = {row["file"] for row in tables.files}
+    apart = sorted(
+        (row for row in tables.files if row["problem"] is not None), key=lambda r: (r["file"], r["problem"])
+    )
     return LogQuality(
         is_complete=proof.is_complete,
         sentence=proof.sentence,
@@ -331,15 +226,22 @@ def _quality(tables: Tables, first: date, last: date, now_ms: int) -> LogQuality
         intervals=proof.intervals,
         missing_intervals=proof.missing_intervals,
         silent_boots=proof.silent_boots,
-        duplicate_lines=sum(row["duplicates"] for row in tables.problems if row["problem"] is None),
-        quarantined_lines={r["problem"]: r["lines"] for r in tables.problems if r["problem"] is not None},
-        quarantined_examples=[f"{r['file']}: {r['problem']}: {r['raw']}" for r in tables.problem_examples],
+        duplicate_lines=sum(row["duplicates"] for row in tables.files if row["problem"] is None),
+        quarantined_lines=_by_problem(apart),
+        quarantined_examples=[f"{r['file']}: {r['problem']}: {r['raw'] or ''}" for r in apart[:_EXAMPLES]],
         lines_dropped=proof.lines_dropped,
         decisions_suppressed=proof.decisions_suppressed,
         batches_folded=proof.batches_folded,
-        files=len(tables.files),
-        open_files=sum(name.endswith(_OPEN) for name in tables.files),
+        files=len(names),
+        open_files=sum(name.endswith(_OPEN) for name in names),
     )
+
+
+def _by_problem(rows: Rows) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for row in rows:
+        sums[row["problem"]] = sums.get(row["problem"], 0) + row["lines"]
+    return dict(sorted(sums.items()))
 
 
 def has_lines(report: Report) -> bool:

@@ -1,7 +1,7 @@
 """Runs the transforms over a log and brings their small results to the driver.
 
 The only room that makes Spark work: everything before it is lazy, everything after it plain Python. What
-is collected is bounded by `top`, or by the number of topics, hours, reasons and boots.
+is collected is bounded by `top`, or by the number of hours, reasons, boots and files.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,6 @@ from datetime import date
 from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports import checks, read, transforms
 from tsproxy.decisions.fields import EventName
@@ -26,7 +25,6 @@ class Tables:
     """Results of the transforms of the same names, and of `checks.boots`; rows as dicts."""
 
     summary: dict[str, Any]
-    totals: Rows
     topics: Rows
     hours: Rows
     reasons: Rows
@@ -39,10 +37,8 @@ class Tables:
     drift: Rows
     limits: Rows
     boots: list[Row]
-    problems: Rows
-    """Over all files read: `problem` (null for usable lines), `lines`, `duplicates`."""
-    problem_examples: Rows
-    files: list[str]
+    files: Rows
+    """Of `read.files`."""
 
 
 def collect(spark: SparkSession, inputs: Sequence[str], first: date, last: date, top: int) -> Tables:
@@ -55,14 +51,14 @@ def collect(spark: SparkSession, inputs: Sequence[str], first: date, last: date,
     counters = read.of_event(usable, EventName.COUNTERS)
     rolled = read.kept(transforms.rollup(counters))
     worst = read.kept(transforms.worst(transforms.producers(rolled), top))
+    by_topic = read.kept(transforms.only_topics(rolled, transforms.worst_topics(rolled, top)))
     theirs = transforms.of_clients(rolled, worst)
     decisions = read.of_event(usable, EventName.DECISION)
     try:
         return Tables(
             summary=_rows(transforms.summary(rolled))[0],
-            totals=_rows(transforms.totals(rolled)),
-            topics=_rows(transforms.topics(rolled)),
-            hours=_rows(transforms.hours(rolled)),
+            topics=_rows(transforms.topics(by_topic)),
+            hours=_rows(transforms.hours(by_topic)),
             reasons=_rows(transforms.reasons(rolled)),
             producers=_rows(worst),
             client_reasons=_rows(transforms.client_reasons(theirs)),
@@ -73,29 +69,12 @@ def collect(spark: SparkSession, inputs: Sequence[str], first: date, last: date,
             drift=_rows(transforms.drift(counters)),
             limits=_rows(transforms.limits(read.of_event(usable, EventName.LIFECYCLE))),
             boots=checks.boots(read.identified(everything), first, last).collect(),
-            problems=_rows(_problems(everything)),
-            problem_examples=_rows(_problem_examples(everything)),
-            files=[row["file"] for row in everything.select("file").distinct().collect()],
+            files=_rows(read.files(everything)),
         )
     finally:
-        for frame in (worst, rolled, everything):
+        for frame in (by_topic, worst, rolled, everything):
             frame.unpersist()
 
 
 def _rows(frame: DataFrame) -> Rows:
     return [row.asDict(recursive=True) for row in frame.collect()]
-
-
-def _problems(everything: DataFrame) -> DataFrame:
-    return everything.groupBy("problem").agg(
-        F.sum("copies").alias("lines"), F.sum(F.col("copies") - 1).alias("duplicates")
-    )
-
-
-def _problem_examples(everything: DataFrame) -> DataFrame:
-    found = everything.where(F.col("problem").isNotNull())
-    return (
-        found.select("file", "problem", F.coalesce("raw", F.lit("")).alias("raw"))
-        .orderBy("file", "raw")
-        .limit(5)
-    )

@@ -67,11 +67,6 @@ def _extremes() -> list[Column]:
     ]
 
 
-def totals(rolled: DataFrame) -> DataFrame:
-    """One row for how batches ended: `verdict`, `is_final`, SUMS."""
-    return rolled.groupBy("verdict", "is_final").agg(*[F.sum(name).alias(name) for name in SUMS])
-
-
 def summary(rolled: DataFrame) -> DataFrame:
     """One row: clients, clients with refusals, topics, and records whose unit is wrong."""
     client = F.struct(*CLIENT)
@@ -83,6 +78,26 @@ def summary(rolled: DataFrame) -> DataFrame:
         F.count_distinct(F.when(is_unit_mistake, client)).alias("producers_with_unit_mistakes"),
         F.coalesce(_sum_where(is_unit_mistake, "bad_records"), F.lit(0)).alias("unit_mistake_records"),
     )
+
+
+def worst_topics(rolled: DataFrame, count: int) -> DataFrame:
+    """The `count` topics with most refused records, then most records: `topic`."""
+    sums = rolled.groupBy("topic").agg(
+        _sum_where(is_refusal(), "records").alias("refused_records"),
+        _sum_where(is_judged(), "records").alias("records"),
+    )
+    order = [F.desc("refused_records"), F.desc("records"), F.asc("topic")]
+    return sums.orderBy(*order).limit(count).select("topic")
+
+
+def only_topics(rolled: DataFrame, shown: DataFrame) -> DataFrame:
+    """The same rows with the topics that are not shown taken together: their `topic` is null.
+
+    A client may write to as many topics as it likes to name; what reaches the driver stays bounded.
+    """
+    known = F.broadcast(shown.select(F.col("topic").alias("shown_topic")))
+    joined = rolled.join(known, on=F.col("topic") == F.col("shown_topic"), how="left")
+    return joined.withColumn("topic", F.col("shown_topic")).drop("shown_topic")
 
 
 def topics(rolled: DataFrame) -> DataFrame:

@@ -1,0 +1,120 @@
+"""The producers of report.json: one entry a client, from the tables about clients."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from spark_reports import words
+from spark_reports.shape import ClientReason, Example, Producer, TopicShare, Why
+from spark_reports.tables import Rows, Tables
+from tsproxy.decisions.text import instant
+
+_READINGS: Final = {
+    "seconds": lambda value: value * 1000,
+    "microseconds": lambda value: value // 1000,
+    "nanoseconds": lambda value: value // 1_000_000,
+}
+
+Client = tuple[str | None, str | None]
+
+
+def _client(row: dict[str, Any]) -> Client:
+    return (row["client_id"], row["principal"])
+
+
+def _by_client(rows: Rows) -> dict[Client, Rows]:
+    found: dict[Client, Rows] = {}
+    for row in rows:
+        found.setdefault(_client(row), []).append(row)
+    return found
+
+
+def with_refusals(tables: Tables, hours: Sequence[str]) -> list[Producer]:
+    """The worst clients, the one with most refused records first; `hours` as in Report.hours."""
+    reasons, topics = _by_client(tables.client_reasons), _by_client(tables.client_topics)
+    by_hour, examples = _by_client(tables.client_hours), _by_client(tables.examples)
+    addresses = {_client(row): row["addresses"] for row in tables.client_addresses}
+    return [
+        Producer(
+            client_id=row["client_id"],
+            principal=row["principal"],
+            records=row["records"],
+            refused_records=row["refused_records"],
+            refused_batches=row["refused_batches"],
+            bad_records=row["bad_records"],
+            collateral_records=row["collateral_records"],
+            first_ts=row["first_ts"],
+            last_ts=row["last_ts"],
+            topics=_topic_shares(topics.get(_client(row), [])),
+            topics_count=row["topics"],
+            addresses=addresses.get(_client(row), []),
+            client_software=_software(examples.get(_client(row), [])),
+            reasons=_client_reasons(reasons.get(_client(row), [])),
+            hours=aligned(by_hour.get(_client(row), []), "refused_records", hours),
+            examples=[_example(e) for e in sorted(examples.get(_client(row), []), key=lambda e: e["ts"])],
+        )
+        for row in sorted(tables.producers, key=lambda r: (-r["refused_records"], str(_client(r))))
+    ]
+
+
+def _topic_shares(rows: Rows) -> list[TopicShare]:
+    shares = [TopicShare(topic=r["topic"], refused_records=r["refused_records"]) for r in rows]
+    return sorted(shares, key=lambda s: (-s["refused_records"], s["topic"]))
+
+
+def _client_reasons(rows: Rows) -> list[ClientReason]:
+    reasons = [
+        ClientReason(**why(row), drift_min_ms=row["drift_min_ms"], drift_max_ms=row["drift_max_ms"])
+        for row in rows
+    ]
+    return sorted(reasons, key=lambda r: (-r["records"], r["cause"]))
+
+
+def _software(rows: Rows) -> list[str]:
+    return sorted({row["client_software"] for row in rows if row["client_software"]})
+
+
+def _example(row: dict[str, Any]) -> Example:
+    return Example(
+        ts=row["ts"],
+        topic=row["topic"],
+        partition=row["partition"],
+        client_address=row["client_address"],
+        error_message=row["error_message"],
+        records=row["records"],
+        bad_records=row["bad_records"],
+        bad_index=row["bad_index"] or [],
+        bad_ts=row["bad_ts"] or [],
+        read_as_ts=_read_as(row["bad_ts"], row["unit_guess"]),
+    )
+
+
+def _read_as(times: list[int] | None, unit_guess: str | None) -> str | None:
+    read = _READINGS.get(unit_guess or "")
+    return None if read is None or not times else instant(read(times[0]))
+
+
+def why(row: dict[str, Any]) -> Why:
+    """A reason, from a row with REASON and counts, with its likely cause and fix."""
+    said = words.advice(row["reason"], row["unit_guess"], row["error_code"])
+    return Why(
+        verdict=row["verdict"],
+        reason=row["reason"],
+        unit_guess=row["unit_guess"],
+        error_code=row["error_code"],
+        is_final=row["is_final"],
+        cause=said.cause,
+        fix=said.fix,
+        batches=row["batches"],
+        records=row["records"],
+        bad_records=row["bad_records"],
+        collateral_records=row["collateral_records"],
+    )
+
+
+def aligned(rows: Rows, name: str, hours: Sequence[str]) -> list[int]:
+    """A column of rows with an `hour`, one number for each of `hours`."""
+    sums = dict.fromkeys(hours, 0)
+    for row in rows:
+        if row["hour"] in sums:
+            sums[row["hour"]] += row[name]
+    return list(sums.values())

@@ -1,0 +1,18 @@
+"""One quiet local Spark session for all tests that need one: it takes seconds to start."""
+
+import pytest
+
+from spark_reports.session import spark_session
+
+
+def pytest_collection_modifyitems(items):
+    """Whoever asks for Spark needs Spark: the marker follows from the fixture."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+
+
+@pytest.fixture(scope="session")
+def spark():
+    with spark_session("local[2]") as session:
+        yield session

@@ -1,0 +1,164 @@
+"""The whole way: lines that proxies wrote, with known truth, to report.json."""
+
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from spark_reports import report, tables
+from spark_reports.write import read_report, to_json
+from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS, a_day
+from tests.spark_reports.logs import write
+
+FRIDAY = date(2026, 11, 20)
+SATURDAY = date(2026, 11, 21)
+NEXT_MORNING_MS = MIDNIGHT_MS + DAY_MS + 5 * HOUR_MS
+GOLDEN = Path(__file__).parents[1] / "decisions" / "golden"
+
+
+def tables_of(spark, *inputs, top=50):
+    return tables.collect(spark, [str(path) for path in inputs], FRIDAY, FRIDAY, top)
+
+
+def report_of(found):
+    return report.assemble(found, FRIDAY, FRIDAY, NEXT_MORNING_MS)
+
+
+@pytest.fixture(scope="module")
+def day():
+    """Two proxies, five hours, every kind of producer."""
+    return a_day(("px-1", "px-2"), hours=range(10, 15), minutes=range(0, 60, 20))
+
+
+@pytest.fixture(scope="module")
+def found(spark, day, tmp_path_factory):
+    """The tables of files in disorder, with some lines delivered twice and garbage among them."""
+    folder = tmp_path_factory.mktemp("decisions")
+    half = len(day.lines) // 2
+    write(folder / "decisions-20261120T090000Z-px-1-b-0001.jsonl.gz", *reversed(day.lines[:half]))
+    write(
+        folder / "decisions-20261120T110000Z-px-2-b-0001.jsonl.open", *day.lines[half - 50 :], raw='{"ts":"20'
+    )
+    return tables_of(spark, folder)
+
+
+@pytest.fixture(scope="module")
+def made(found):
+    return report_of(found)
+
+
+def test_totals_are_the_truth_to_the_record(day, made):
+    totals = made["totals"]
+    truth = {
+        "records_judged": day.judged(),
+        "records_accepted": day.judged("accepted"),
+        "records_rejected": day.judged("rejected"),
+        "records_broker_rejected": day.judged("broker_rejected"),
+        "records_unconfirmed": day.judged("unconfirmed"),
+        "bad_records": day.bad_records,
+        "collateral_records": day.collateral_records,
+    }
+    assert {name: totals[name] for name in truth} == truth
+    assert all(truth.values())
+
+
+def test_every_topic_has_its_own_truth(day, made):
+    for topic in made["topics"]:
+        for verdict in ("accepted", "rejected", "broker_rejected", "unconfirmed"):
+            assert topic[f"records_{verdict}"] == day.records[topic["topic"], verdict, True]
+    assert {topic["topic"] for topic in made["topics"]} == {topic for topic, _, _ in day.records}
+
+
+@pytest.mark.parametrize("part", ["totals", "topics"])
+def test_judged_is_the_sum_of_how_it_ended(made, part):
+    for counts in [made["totals"]] if part == "totals" else made["topics"]:
+        parts = ("accepted", "repaired", "rejected", "broker_rejected", "unconfirmed")
+        assert counts["records_judged"] == sum(counts[f"records_{name}"] for name in parts)
+
+
+def test_what_is_sent_again_is_counted_apart(day, made):
+    again = day.records["payments", "broker_rejected", False]
+    assert made["totals"]["records_broker_rejected_retried"] == again > 0
+
+
+def test_lines_delivered_twice_and_torn_ones_are_owned_up_to(made):
+    log = made["log"]
+    assert (log["duplicate_lines"], log["quarantined_lines"]) == (50, {"not_json": 1})
+    assert log["quarantined_examples"] == [
+        'decisions-20261120T110000Z-px-2-b-0001.jsonl.open: not_json: {"ts":"20'
+    ]
+    assert (log["files"], log["open_files"], log["is_complete"]) == (2, 1, True)
+
+
+def test_producers_come_worst_first_with_their_fix(made):
+    first = made["producers"][0]
+    assert (first["client_id"], first["principal"]) == ("sensor-gateway", "User:iot")
+    assert first["reasons"][0]["cause"] == "timestamps are in nanoseconds"
+    assert first["reasons"][0]["fix"] == "divide by 1,000,000"
+    assert first["client_software"] == ["librdkafka/2.6.0"]
+    refused = [producer["refused_records"] for producer in made["producers"]]
+    assert refused == sorted(refused, reverse=True)
+
+
+def test_a_producers_tables_add_up_to_what_it_had_refused(made):
+    for producer in made["producers"]:
+        assert sum(producer["hours"]) == producer["refused_records"]
+        assert sum(reason["records"] for reason in producer["reasons"]) == producer["refused_records"]
+        assert sum(topic["refused_records"] for topic in producer["topics"]) == producer["refused_records"]
+
+
+def test_an_example_reads_the_timestamp_in_the_guessed_unit(made):
+    nanoseconds = made["producers"][0]["examples"][-1]
+    assert nanoseconds["read_as_ts"][:16] == nanoseconds["ts"][:16]
+
+
+def test_hours_of_all_topics_add_up_to_the_day(made):
+    assert sum(made["all_topics"]["records"]) == made["totals"]["records_judged"]
+    assert sum(map(sum, (row["records"] for row in made["topic_hours"]))) == made["totals"]["records_judged"]
+    assert [hour for hour, n in zip(made["hours"], made["all_topics"]["records"], strict=True) if n] == [
+        f"2026-11-20T{hour:02d}" for hour in range(10, 15)
+    ]
+
+
+def test_limits_in_force_are_those_the_proxy_saw(made):
+    limits = {limit["topic"]: (limit["before_max_ms"], limit["after_max_ms"]) for limit in made["limits"]}
+    assert limits["orders"] == (7 * DAY_MS, HOUR_MS)
+    assert limits["metrics"] == (None, None)
+
+
+def test_the_headline_names_the_unit_mistakes(made):
+    assert made["headline"].startswith("2 producers send the wrong time unit;")
+    assert "sensor-gateway" in made["details"][0]
+
+
+def test_short_tables_say_what_they_left_out(spark, day, made, tmp_path):
+    path = write(tmp_path / "a.jsonl", *day.lines)
+    short = report_of(tables_of(spark, path, top=1))
+    assert short["totals"] == made["totals"]
+    assert [producer["client_id"] for producer in short["producers"]] == ["sensor-gateway"]
+    assert [topic["topic"] for topic in short["topics"]] == [made["topics"][0]["topic"]]
+    assert short["producers_omitted"] == {
+        "count": len(made["producers"]) - 1,
+        "records": day.judged() - short["producers"][0]["records"],
+        "refused_records": sum(producer["refused_records"] for producer in made["producers"][1:]),
+    }
+    assert short["topics_omitted"]["count"] == len(made["topics"]) - 1
+    assert short["topics_omitted"]["records"] == day.judged() - short["topics"][0]["records_judged"]
+
+
+def test_report_json_is_read_back_as_it_was_written(made, tmp_path):
+    path = tmp_path / "report.json"
+    path.write_text(to_json(made), encoding="utf-8")
+    assert read_report(path) == made
+    assert len(to_json(made)) < 100_000
+
+
+@pytest.mark.parametrize("version", ["v1"])
+def test_logs_of_every_version_ever_written_stay_readable(spark, version):
+    """A golden log and the truth about it, kept for ever: written once, never made anew."""
+    truth = json.loads((GOLDEN / f"{version}.truth.json").read_text())
+    found = report_of(tables_of(spark, GOLDEN / f"{version}.jsonl"))
+    assert {name: found["totals"][name] for name in truth["totals"]} == truth["totals"]
+    assert {t["topic"]: t["records_judged"] for t in found["topics"]} == truth["topics"]
+    assert found["log"]["is_complete"] is True

@@ -1,0 +1,182 @@
+"""Each table of the report from a handful of rows."""
+
+import pytest
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+from pyspark.testing import assertDataFrameEqual
+
+from spark_reports import transforms
+from spark_reports.schema import KEY, SUMS
+from tests.spark_reports.logs import counters, write
+from tsproxy.decisions.drift import bucket
+
+HOUR_MS = 3_600_000
+
+REJECTED = {"verdict": "rejected", "reason": "too_far_ahead", "error_code": 32, "bad_records": 4}
+REJECTED |= {"collateral_records": 6, "drift_min_ms": 5, "drift_max_ms": 9}
+TIMEOUT = {"verdict": "broker_rejected", "reason": "other", "error_code": 7, "bad_records": 10}
+
+
+@pytest.fixture
+def counters_of(spark, tmp_path):
+    """A DataFrame of usable counters lines."""
+
+    def make(*lines):
+        from datetime import date
+
+        from spark_reports import read
+
+        path = write(tmp_path / "a.jsonl", *[counters(seq, **fields) for seq, fields in enumerate(lines)])
+        return read.usable(read.lines(spark, [str(path)], date(2026, 11, 20), date(2026, 11, 20)))
+
+    return make
+
+
+@pytest.fixture
+def rolled_of(counters_of):
+    return lambda *lines: transforms.rollup(counters_of(*lines))
+
+
+def test_rollup_adds_up_what_has_one_key_and_keeps_the_extremes(spark, rolled_of):
+    rolled = rolled_of(
+        {**REJECTED, "first_ts": "2026-11-20T00:00:05.000Z"},
+        {**REJECTED, "last_ts": "2026-11-20T00:00:50.000Z", "drift_min_ms": -7},
+        {},
+    )
+    expected = spark.sql(
+        "SELECT 'rejected' verdict, 2L batches, 20L records, 8L bad_records, 12L collateral_records, "
+        "'2026-11-20T00:00:00.000Z' first_ts, '2026-11-20T00:00:50.000Z' last_ts, "
+        "-7L drift_min_ms, 9L drift_max_ms "
+        "UNION ALL SELECT 'accepted', 1L, 10L, 0L, 0L, "
+        "'2026-11-20T00:00:00.000Z', '2026-11-20T00:00:00.001Z', null, null"
+    )
+    assertDataFrameEqual(rolled.select(*expected.columns), expected)
+
+
+def test_rollup_keeps_hours_apart_and_has_the_columns_it_promises(rolled_of):
+    rolled = rolled_of({}, {"interval_start": "2026-11-20T05:00:00.000Z"})
+    assert sorted(row["hour"] for row in rolled.collect()) == ["2026-11-20T00", "2026-11-20T05"]
+    assert set(rolled.columns) == {
+        "hour", *KEY, *SUMS, "first_ts", "last_ts", "drift_min_ms", "drift_max_ms"
+    } - {"folded"}  # fmt: skip
+
+
+def test_folded_keys_are_one_and_apart_from_a_client_really_called_other(rolled_of):
+    rolled = rolled_of(
+        {"topic": "other", "client_id": "other", "folded": True}, {"topic": "other", "client_id": "other"}
+    )
+    found = {(row["topic"], row["client_id"]) for row in rolled.collect()}
+    assert found == {("(other)", "(other)"), ("other", "other")}
+
+
+def test_topics_keep_what_is_sent_again_apart(spark, rolled_of):
+    rolled = rolled_of(TIMEOUT, {**TIMEOUT, "is_final": False}, {**TIMEOUT, "is_final": False})
+    expected = spark.sql(
+        "SELECT 'orders' topic, 'broker_rejected' verdict, true is_final, 10L records "
+        "UNION ALL SELECT 'orders', 'broker_rejected', false, 20L"
+    )
+    assertDataFrameEqual(transforms.topics(rolled).select(*expected.columns), expected)
+
+
+def test_topics_not_shown_are_taken_together(rolled_of):
+    rolled = rolled_of({"topic": "calm"}, {**REJECTED, "topic": "bad"}, {"topic": "busy", "records": 90})
+    shown = transforms.worst_topics(rolled, 2)
+    assert [row["topic"] for row in shown.collect()] == ["bad", "busy"]
+    found = transforms.topics(transforms.only_topics(rolled, shown)).collect()
+    assert {row["topic"]: row["records"] for row in found} == {"bad": 10, "busy": 90, None: 10}
+
+
+def test_a_producer_is_charged_with_what_was_refused_for_good(rolled_of):
+    rolled = rolled_of(REJECTED, {}, {}, {**TIMEOUT, "is_final": False}, {"client_id": "innocent"})
+    (row,) = transforms.producers(rolled).collect()
+    assert (row["client_id"], row["records"], row["refused_records"]) == ("app", 30, 10)
+    assert (row["bad_records"], row["collateral_records"], row["topics"]) == (4, 6, 1)
+
+
+def test_a_client_without_an_id_is_a_producer_too(rolled_of):
+    rolled = rolled_of({**REJECTED, "client_id": None}, {"client_id": None})
+    worst = transforms.worst(transforms.producers(rolled), 1)
+    assert [row["client_id"] for row in worst.collect()] == [None]
+    assert transforms.of_clients(rolled, worst).count() == 2
+
+
+def test_the_worst_producers_come_first_and_only_so_many(rolled_of):
+    rolled = rolled_of(*[{**REJECTED, "client_id": f"c{n}", "records": 10 + n} for n in range(5)])
+    assert [row["client_id"] for row in transforms.worst(transforms.producers(rolled), 2).collect()] == [
+        "c4",
+        "c3",
+    ]
+
+
+def test_one_principal_is_not_another(rolled_of):
+    rolled = rolled_of({**REJECTED, "principal": "User:a"}, {**REJECTED, "principal": "User:b"})
+    assert transforms.producers(rolled).count() == 2
+
+
+def test_summary_counts_clients_and_unit_mistakes(rolled_of):
+    rolled = rolled_of(
+        {**REJECTED, "unit_guess": "nanoseconds"},
+        {**REJECTED, "unit_guess": "zero", "client_id": "zero"},
+        {"client_id": "innocent"},
+        {"client_id": None},
+    )
+    (row,) = transforms.summary(rolled).collect()
+    assert (row["producers"], row["producers_affected"]) == (4, 2)
+    assert (row["producers_with_unit_mistakes"], row["unit_mistake_records"]) == (1, 4)
+
+
+def test_summary_of_nothing_is_noughts(rolled_of):
+    (row,) = transforms.summary(rolled_of({}).where(F.lit(False))).collect()
+    assert (row["producers"], row["producers_affected"], row["unit_mistake_records"]) == (0, 0, 0)
+
+
+def test_hours_count_judged_and_refused_records_by_topic(rolled_of):
+    rolled = rolled_of(REJECTED, {}, {**TIMEOUT, "is_final": False}, {"topic": "clicks"})
+    found = {
+        row["topic"]: (row["records"], row["refused_records"]) for row in transforms.hours(rolled).collect()
+    }
+    assert found == {"orders": (20, 10), "clicks": (10, 0)}
+
+
+def test_reasons_leave_out_what_was_simply_taken(rolled_of):
+    rolled = rolled_of(REJECTED, {}, {**TIMEOUT, "is_final": False}, {"verdict": "unconfirmed"})
+    found = {
+        (row["verdict"], row["is_final"], row["producers"]) for row in transforms.reasons(rolled).collect()
+    }
+    assert found == {("rejected", True, 1), ("broker_rejected", False, 1)}
+
+
+def test_a_client_keeps_its_worst_topics(rolled_of):
+    rolled = rolled_of(*[{**REJECTED, "topic": f"t{n}", "records": 10 + n} for n in range(4)])
+    assert [row["topic"] for row in transforms.client_topics(rolled, 2).collect()] == ["t3", "t2"]
+
+
+def test_addresses_are_those_the_client_was_refused_from(counters_of):
+    made = counters_of(
+        {**REJECTED, "addresses": ["10.0.0.2", "10.0.0.1"]},
+        {**REJECTED, "addresses": ["10.0.0.1"]},
+        {"addresses": ["10.9.9.9"]},
+    )
+    assert [row["addresses"] for row in transforms.client_addresses(made).collect()] == [
+        ["10.0.0.1", "10.0.0.2"]
+    ]
+
+
+def test_drift_adds_buckets_and_puts_a_refusal_on_the_side_it_was_refused_for(counters_of):
+    far, near = bucket(2 * HOUR_MS), bucket(-50)
+    histogram = {"ahead": [[far, 1, 10]], "behind": [[near, 1, 10]]}
+    old = {**REJECTED, "reason": "too_old"}
+    drift = transforms.drift(
+        counters_of({**REJECTED, **histogram}, {**old, **histogram}, histogram, histogram)
+    )
+    found = {(row["side"], row["bucket"], row["refused"]): row["records"] for row in drift.collect()}
+    assert found == {
+        ("ahead", far, True): 10,
+        ("behind", near, True): 10,
+        ("ahead", far, False): 20,
+        ("behind", near, False): 20,
+    }
+
+
+def test_histograms_of_other_edges_and_unknown_buckets_are_not_added(counters_of):
+    made = counters_of({"hist": "drift-v2"}, {"ahead": [[9999, 1, 10]], "behind": []})
+    assert transforms.drift(made).count() == 0
