@@ -17,6 +17,7 @@ from tests.differential.requests import Answers, produce_frame, read_answers
 from tests.differential.stored import stored_batches
 from tests.differential.topics import PARTITIONS, Topic
 from tsproxy.model.kafka import ErrorCode, TimestampType
+from tsproxy.model.outcome import Outcome, VerdictName
 from tsproxy.model.view import View
 
 PIPELINED: Final = 24
@@ -24,6 +25,15 @@ PIPELINED: Final = 24
 
 VERSIONS: Final = {"3": range(12), "4": range(3, 13)}
 """Produce versions by the broker's major version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A request and what the broker itself answered, to be judged again later."""
+
+    probe: Probe
+    window: Window
+    answers: Answers
 
 
 @dataclass(slots=True)
@@ -39,6 +49,9 @@ class Tally:
     intended: Counter[str] = field(default_factory=Counter)
     unexplained: list[tuple[int, Exchange]] = field(default_factory=list)
     stored_differing: list[tuple[int, Part, bytes, bytes]] = field(default_factory=list)
+    forwarded: list[Outcome] = field(default_factory=list)
+    """Batches that the broker refused for their times, though the limits were known here."""
+    recorded: list[Recorded] = field(default_factory=list)
 
 
 Side = str
@@ -51,8 +64,16 @@ _Accepted = dict[int, tuple[int, Part]]
 class Comparison:
     """A run against one broker. `probes` are sent in order; `tally` says what came of them."""
 
-    def __init__(self, broker_version: str, address: tuple[str, int], topics: Sequence[Topic]) -> None:
+    def __init__(
+        self,
+        broker_version: str,
+        address: tuple[str, int],
+        topics: Sequence[Topic],
+        *,
+        is_recording: bool = False,
+    ) -> None:
         self.tally = Tally()
+        self._is_recording = is_recording
         self._broker_version = broker_version
         self._topics = topics
         self._direct = Direct(address)
@@ -82,6 +103,12 @@ class Comparison:
                     for number in islice(numbers, PIPELINED)
                 ]
             )
+        self.tally.forwarded = [
+            outcome
+            for outcome in self._proxied.outcomes
+            if outcome.verdict is VerdictName.BROKER_REJECTED
+            and outcome.error_code == ErrorCode.INVALID_TIMESTAMP
+        ]
         self._compare_stored()
         self.tally.seconds += time.monotonic() - started
 
@@ -99,6 +126,8 @@ class Comparison:
                 for payload in (all_payloads[at],)
             }
             self.tally.requests += 1
+            if self._is_recording and found["direct"] is not None:
+                self.tally.recorded.append(Recorded(probe, window, found["direct"]))
             for part in probe.parts:
                 self.tally.batches += 1
                 answers = {

@@ -12,5 +12,6 @@ async def test_the_proxy_answers_and_stores_what_the_broker_does(kafka: KafkaClu
     tally = await compare(kafka, seed="small", batches=BATCHES)
     assert not tally.unexplained, show(kafka.version, tally)
     assert not tally.stored_differing, show(kafka.version, tally)
+    assert not tally.forwarded, "a batch that the limits forbid reached the broker"
     assert tally.stored > BATCHES // 10, "too few batches were good enough to be stored"
     assert tally.codes[32] > BATCHES // 10, "too few batches were refused for their times"

@@ -1,0 +1,1 @@
+"""Does a test turn red when the rules are changed? See `__main__`."""
