@@ -16,7 +16,9 @@ def headline(totals: Totals, producers: Sequence[Producer]) -> str:
     if judged == 0:
         return "No records came through the proxy."
     if refused == 0:
-        return f"All {words.many(judged, 'record')} were let through."
+        return (
+            "The one record was let through." if judged == 1 else f"All {judged:,} records were let through."
+        )
     worst = producers[0] if producers else None
     mistaken = totals["producers_with_unit_mistakes"]
     if mistaken:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from spark_reports.shape import Limits
+from tsproxy.decisions.text import bounded
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.verdict import Reason, UnitGuess
@@ -61,6 +62,18 @@ REASON_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
         Reason.NEGATIVE: Advice("timestamps are before 1970", "check how the event time is computed"),
         Reason.MISSING: Advice("records carry no timestamp", "set a timestamp on every record"),
         Reason.BAD_RECORD: Advice("batches cannot be read", "update or replace the client library"),
+        Reason.NO_KEY: Advice(
+            "records without a key for a compacted topic",
+            "set a key, or write to a topic that is not compacted",
+        ),
+        Reason.INVALID_MAGIC: Advice("batches of a format that is not allowed", "update the client library"),
+        Reason.INVALID_CRC: Advice(
+            "batches damaged on their way",
+            "look at the network and the client's memory; the producer tries again",
+        ),
+        Reason.INVALID_OFFSET_OR_SEQUENCE: Advice(
+            "offsets or sequence numbers in a batch are wrong", "update or replace the client library"
+        ),
         Reason.TYPE_MISMATCH: Advice(
             "batches claim log-append time, which only a broker may set", "send create-time batches"
         ),
@@ -101,6 +114,10 @@ REASON_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         Reason.NEGATIVE: "negative",
         Reason.MISSING: "no timestamp",
         Reason.BAD_RECORD: "bad record",
+        Reason.NO_KEY: "no key",
+        Reason.INVALID_MAGIC: "wrong format",
+        Reason.INVALID_CRC: "damaged",
+        Reason.INVALID_OFFSET_OR_SEQUENCE: "wrong sequence",
         Reason.TYPE_MISMATCH: "wrong timestamp type",
         Reason.HEADER_MISMATCH: "header mismatch",
         Reason.OTHER: "other",
@@ -132,16 +149,16 @@ def advice(reason: str | None, unit_guess: str | None, error_code: int) -> Advic
     """The likely cause and its fix; an error of the broker that is not about time goes by its code."""
     if unit_guess is not None and unit_guess in UNIT_ADVICE:
         return UNIT_ADVICE[unit_guess]
-    if not is_about_time(reason) and error_code in ERROR_ADVICE:
+    if says_little(reason) and error_code in ERROR_ADVICE:
         return ERROR_ADVICE[error_code]
     if reason is not None and reason in REASON_ADVICE and reason != Reason.OTHER:
         return REASON_ADVICE[reason]
     return Advice(f"the broker answered {error_name(error_code)}", "see Kafka's documentation of this error")
 
 
-def is_about_time(reason: str | None) -> bool:
-    """False where the reason says nothing of the records' times, so that the error code says more."""
-    return reason not in (None, Reason.OTHER, Reason.BAD_RECORD)
+def says_little(reason: str | None) -> bool:
+    """True where the error code says more than the reason does."""
+    return reason in (None, Reason.OTHER, Reason.BAD_RECORD)
 
 
 def error_name(code: int) -> str:
@@ -245,8 +262,9 @@ def client(client_id: str | None) -> str:
 
 
 def short(text: str, limit: int = 160) -> str:
-    """Text with its end cut where it would drown the page; report.json has it whole."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    """Printable text with its end cut where it would drown the page; report.json has it whole."""
+    shown = bounded(text)
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
 
 
 def instant_words(instant: str) -> str:

@@ -7,18 +7,21 @@ from typing import Final
 from spark_reports import words
 from spark_reports.render.balance import parts_of
 from spark_reports.shape import Limits, Producer, ReasonRow, Report, Topic
+from tsproxy.decisions.text import bounded
 
 _ROWS: Final = 25
+_TEXT_CHARS: Final = 2_000
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 
 
 def escape(text: str) -> str:
     """Text that Markdown shows as it is: no link, no markup, no end of a table's cell.
 
-    `&` and `<` become entities, because HTML inside Markdown is HTML.
+    `&` and `<` become entities, because HTML inside Markdown is HTML. Unprintable characters, line ends
+    among them, are escaped as in the decision log.
     """
     entities = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
-    written = _SPECIAL.sub(lambda found: entities.get(found[1], f"\\{found[1]}"), text)
+    written = _SPECIAL.sub(lambda found: entities.get(found[1], f"\\{found[1]}"), bounded(text, _TEXT_CHARS))
     # An address in plain text is made a link by most renderers; a client's id must not become one.
     return written.replace("://", ":&#8203;//").replace("www.", "www&#8203;.").replace("@", "&#64;")
 
@@ -51,7 +54,7 @@ def _balance(report: Report) -> str:
     rows = [
         ("records judged", words.count(judged), ""),
         *(
-            (said, words.count(records), words.share(records, judged))
+            (said, words.count(records), escape(words.share(records, judged)))
             for records, said, _ in parts_of(report["totals"])
         ),
     ]
@@ -84,7 +87,7 @@ def _producer_row(producer: Producer) -> tuple[str, ...]:
         f"**{escape(words.short(words.client(producer['client_id']), 80))}**{principal}",
         escape("; ".join(why)),
         words.count(producer["refused_records"]),
-        words.share(producer["refused_records"], producer["records"]),
+        escape(words.share(producer["refused_records"], producer["records"])),
         "; ".join(drifts),
         escape(", ".join(words.short(topic["topic"], 60) for topic in producer["topics"])),
     )

@@ -4,7 +4,6 @@ Everything from the log was made printable when it was written (`tsproxy.decisio
 again here, because a report.json may come from anywhere.
 """
 
-from collections.abc import Sequence
 from textwrap import wrap
 from typing import Final
 
@@ -14,7 +13,9 @@ from spark_reports.shape import Producer, Report
 from tsproxy.decisions.text import bounded
 
 _ROWS: Final = 10
-_BAR_CELLS: Final = 30
+_BAR_CELLS: Final = 24
+_LEAST_COLUMNS: Final = 72
+_TEXT_CHARS: Final = 2_000
 _COLOURS: Final = {
     "accepted": "32",
     "repaired": "34",
@@ -37,9 +38,9 @@ class _Paint:
 
 
 def render(report: Report, columns: int = 100, has_colour: bool = False) -> str:
-    """Text of at most `columns` a line where names allow; ends in a newline."""
+    """Lines of at most `columns` (72 at least); ends in a newline."""
     paint = _Paint(has_colour)
-    width = max(60, min(columns, 140))
+    width = max(_LEAST_COLUMNS, min(columns, 140))
     days = report["first_day"] + (
         "" if report["first_day"] == report["last_day"] else f" to {report['last_day']}"
     )
@@ -47,19 +48,22 @@ def render(report: Report, columns: int = 100, has_colour: bool = False) -> str:
     lines = [
         paint(f"tsproxy daily report · {days} · UTC{unfinished}", "soft"),
         "",
-        *(paint(line, "bold") for line in wrap(bounded(report["headline"], 1_000), width)),
-        *(line for text in report["details"] for line in wrap(bounded(text, 1_000), width)),
-        paint(report["log"]["sentence"], "accepted" if report["log"]["is_complete"] else "ours"),
+        *(paint(line, "bold") for line in wrap(bounded(report["headline"], _TEXT_CHARS), width)),
+        *(line for text in report["details"] for line in wrap(bounded(text, _TEXT_CHARS), width)),
+        *(paint(line, _proof_colour(report)) for line in wrap(report["log"]["sentence"], width)),
         "",
-        *_balance(report, paint),
+        *_balance(report, paint, width),
         "",
         *_producers(report, paint, width),
-        *_sent_again(report),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _balance(report: Report, paint: _Paint) -> list[str]:
+def _proof_colour(report: Report) -> str:
+    return "accepted" if report["log"]["is_complete"] else "ours"
+
+
+def _balance(report: Report, paint: _Paint, width: int) -> list[str]:
     totals = report["totals"]
     judged = totals["records_judged"]
     digits = len(words.count(judged))
@@ -71,17 +75,19 @@ def _balance(report: Report, paint: _Paint) -> list[str]:
         lines.append(f"  {words.count(records):>{digits}}  {said:<23} {part:>7}  {bar}".rstrip())
     refused, batches = words.count(totals["batches_refused"]), words.count(totals["batches_judged"])
     bad, good = words.count(totals["bad_records"]), words.count(totals["collateral_records"])
-    lines.append(
-        f"Refused: {refused} of {batches} batches, {bad} records at fault, {good} good ones with them."
+    summary = f"Refused: {refused} of {batches} batches, {bad} records at fault, {good} good ones with them."
+    again = totals["records_broker_rejected_retried"]
+    sent_again = (
+        f"Not among them: {words.many(again, 'record')} that met a temporary error and were sent again."
     )
-    return lines
+    return [*lines, *wrap(summary, width), *(wrap(sent_again, width) if again else [])]
 
 
 def _producers(report: Report, paint: _Paint, width: int) -> list[str]:
     shown = report["producers"][:_ROWS]
     if not shown:
         return ["No producer had a record refused."]
-    name_width = min(32, max(len(_name(producer)) for producer in shown))
+    name_width = min(width // 4, max(len(_name(producer)) for producer in shown))
     lines = [
         paint(f"{'producer':<{name_width}}  {'refused':>12}  {'of its own':>10}  why, and what to do", "soft")
     ]
@@ -89,16 +95,15 @@ def _producers(report: Report, paint: _Paint, width: int) -> list[str]:
         why = _why(producer)
         first, *rest = wrap(why, max(24, width - name_width - 28)) or [""]
         refused, own = words.count(producer["refused_records"]), _own(producer)
-        lines.append(
-            f"{paint(f'{_name(producer):<{name_width}}', 'bold')}  {refused:>12}  {own:>10}  {first}"
-        )
+        name = f"{words.short(_name(producer), name_width):<{name_width}}"
+        lines.append(f"{paint(name, 'bold')}  {refused:>12}  {own:>10}  {first}")
         lines += [f"{'':<{name_width + 28}}{line}" for line in rest]
     more = report["producers_omitted"]["count"] + len(report["producers"]) - len(shown)
     return [*lines, f"and {words.many(more, 'more producer')}"] if more else lines
 
 
 def _name(producer: Producer) -> str:
-    return words.short(bounded(words.client(producer["client_id"])), 32)
+    return bounded(words.client(producer["client_id"]))
 
 
 def _own(producer: Producer) -> str:
@@ -113,12 +118,3 @@ def _why(producer: Producer) -> str:
         for reason in producer["reasons"][:2]
     ]
     return "; ".join(dict.fromkeys(said))
-
-
-def _sent_again(report: Report) -> Sequence[str]:
-    again = report["totals"]["records_broker_rejected_retried"]
-    return (
-        ["", f"{words.many(again, 'record')} more met a temporary error and were sent again."]
-        if again
-        else []
-    )

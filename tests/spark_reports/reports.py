@@ -1,0 +1,65 @@
+"""Reports for the renderers' tests: a fixed one, an empty one, and one full of hostile text."""
+
+import copy
+import json
+from pathlib import Path
+
+FIXED = Path(__file__).parent / "fixed" / "report.json"
+"""Made once from `day.a_day` with two proxies and 24 hours, before the tests of looks were written."""
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror='alert(1)'>",
+    "</style><script>alert(1)</script>",
+    "javascript:alert(1)",
+    "| a | b |\n| --- | --- |",
+    "[click](http://evil.example/) ![x](http://evil.example/x.png) <b>bold</b> `code`",
+    "\x1b]0;owned\x07\x1b[2J\u202egnp.exe",
+    "&lt;script&gt;&#60;",
+    "x" * 249 + "…abcdef012345",
+)
+
+
+def fixed():
+    return json.loads(FIXED.read_text(encoding="utf-8"))
+
+
+def empty():
+    """A day on which nothing was refused, or nothing came at all."""
+    report = fixed()
+    for name in ("producers", "reasons", "drift", "topics", "limits", "topic_hours"):
+        report[name] = []
+    report["totals"] = dict.fromkeys(report["totals"], 0)
+    for name in ("producers_omitted", "topics_omitted"):
+        report[name] = dict.fromkeys(report[name], 0)
+    report["all_topics"] = {"topic": "", "records": [0] * 24, "refused_records": [0] * 24}
+    return report | {"headline": "No records came through the proxy.", "details": []}
+
+
+def hostile(text):
+    """The fixed report with `text` wherever a client or a broker could have chosen it."""
+    report = fixed()
+    report["headline"] = f"{text} causes 50 % of 3 refused records."
+    report["details"] = [f"{text} accounts for all."]
+    for producer in report["producers"]:
+        producer |= {"client_id": text, "principal": text, "addresses": [text], "client_software": [text]}
+        for topic in producer["topics"]:
+            topic["topic"] = text
+        for example in producer["examples"]:
+            example |= {"topic": text, "error_message": text, "client_address": text}
+    for topic in [*report["topics"], *report["topic_hours"], *report["limits"]]:
+        topic["topic"] = text
+    report["log"]["quarantined_lines"] = {"not_json": 1}
+    report["log"]["quarantined_examples"] = [f"{text}: not_json: {text}"]
+    return report
+
+
+def large(producers=1_000):
+    """A report with far more rows than fit into a page, each as long as the log allows."""
+    report = hostile("<&\"'>" * 50)
+    one = report["producers"][0]
+    one["reasons"] = one["reasons"] * 20
+    one["examples"] = one["examples"] * 20
+    report["producers"] = [copy.copy(one) for _ in range(producers)]
+    report["topics"] = report["topics"] * 500
+    return report

@@ -1,0 +1,140 @@
+"""The command: exit codes, files, and no noise on either stream."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from spark_reports.cli import main
+from tests.spark_reports import reports
+from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
+from tests.spark_reports.logs import write
+
+
+@pytest.fixture(scope="module")
+def decisions(tmp_path_factory):
+    """The log of one hour on Friday and one on Saturday, as a proxy leaves it behind."""
+    folder = tmp_path_factory.mktemp("decisions")
+    for number, day in enumerate(("20261120", "20261121")):
+        lines = a_day(("px",), range(1, 2), (0,), start_ms=MIDNIGHT_MS + number * DAY_MS).lines
+        write(folder / f"decisions-{day}T010000Z-px-b-0001.jsonl", *[line | {"boot": day} for line in lines])
+    return folder
+
+
+def test_daily_writes_its_files_and_prints_a_summary_in_a_process_of_its_own(decisions, tmp_path):
+    """As a user types it: nothing on standard error, two days in one report."""
+    command = [sys.executable, "-m", "spark_reports", "daily", "--date", "2026-11-20..2026-11-21"]
+    options = ["--input", str(decisions), "--output", str(tmp_path / "out"), "--master", "local[2]"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("tsproxy daily report · 2026-11-20 to 2026-11-21 · UTC")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report.md", "report.json"}
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["log"]["boots"] == 2
+    assert len(report["hours"]) == 48
+    assert sum(1 for records in report["all_topics"]["records"] if records) == 2
+
+
+def test_a_gate_that_trips_is_exit_code_3_and_the_report_is_there(spark, decisions, tmp_path, capsys):
+    options = ["--input", str(decisions), "--output", str(tmp_path), "--format", "json", "--quiet"]
+    assert main(["daily", "--date", "2026-11-20", *options, "--fail-on", "rejected_rate>1%"]) == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("spark_reports: quality gate: rejected_rate>1%: rejected_rate is ")
+
+
+def test_a_day_of_which_the_log_says_nothing_is_exit_code_1(spark, tmp_path, capsys):
+    (tmp_path / "decisions").mkdir()
+    options = ["--input", str(tmp_path / "decisions"), "--output", str(tmp_path / "out")]
+    assert main(["daily", "--date", "2026-11-20", *options]) == 1
+    assert "no decision log lines of 2026-11-20" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_input_that_is_not_there_is_exit_code_2(spark, tmp_path, capsys):
+    options = ["--input", str(tmp_path / "nowhere"), "--output", str(tmp_path / "out")]
+    assert main(["daily", "--date", "2026-11-20", *options]) == 2
+    assert "nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["daily", "--date", "2026-02-30"], "not a day"),
+        (["daily", "--date", "2026-11-20..2026-11-01"], "not a period"),
+        (["daily", "--date", "2026-11-01..2026-11-20"], "not a period of 1 to 7 days"),
+        (["daily", "--format", "pdf"], "'pdf' is none of html, md, json"),
+        (["daily", "--top", "0"], "not a number from 1"),
+        (["daily", "--fail-on", "much"], "is not MEASURE>NUMBER"),
+        (["weekly"], "invalid choice"),
+        ([], "required"),
+    ],
+)
+def test_a_mistake_in_the_arguments_is_exit_code_2_in_one_sentence(arguments, says, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["--help"], ["daily", "--help"], ["render", "--help"]])
+def test_help_has_an_example(command, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 0
+    assert "spark_reports daily --date 2026-11-20 --input" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "starts"),
+    [("html", "<!doctype html>"), ("md", "# tsproxy"), ("json", "{"), ("terminal", "tsproxy daily")],
+)
+def test_render_makes_each_form_from_a_report(name, starts, tmp_path, capsys):
+    assert main(["render", str(reports.FIXED), "--format", name, "-o", str(tmp_path / "made")]) == 0
+    assert (tmp_path / "made").read_text().startswith(starts)
+    assert main(["render", str(reports.FIXED), "--format", name]) == 0
+    assert capsys.readouterr().out.startswith(starts)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "No such file"),
+        ("{", "is not JSON"),
+        ("[]", "not a report made by spark_reports"),
+        ('{"report": "daily", "version": 99}', "version 99"),
+    ],
+)
+def test_render_of_what_is_no_report_is_exit_code_1_in_one_sentence(content, says, tmp_path, capsys):
+    path = tmp_path / "report.json"
+    if content is not None:
+        path.write_text(content)
+    assert main(["render", str(path)]) == 1
+    said = capsys.readouterr().err
+    assert says in said
+    assert said.count("\n") == 1
+
+
+def test_render_needs_neither_pyspark_nor_java(tmp_path):
+    """The renderers run where only a report.json is."""
+    script = (
+        "import sys; from spark_reports.cli import main; "
+        f"code = main(['render', {str(reports.FIXED)!r}, '-o', {str(tmp_path / 'x')!r}]); "
+        "sys.exit(code or any(name.split('.')[0] in ('pyspark', 'py4j') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+    assert (tmp_path / "x").exists()
+
+
+def test_without_java_one_sentence_says_what_to_install(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    assert main(["daily", "--input", str(tmp_path), "--output", str(tmp_path / "out")]) == 1
+    assert "Spark needs Java 17 or newer" in capsys.readouterr().err
+
+
+def test_importing_the_package_loads_no_spark():
+    script = "import sys, spark_reports, spark_reports.cli; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
