@@ -70,14 +70,16 @@ async def _deliver_aiokafka(receipt: Receipt, bootstrap_servers: str) -> None:
     producer = receipt.share.producer
     options: dict[str, Any] = dict(producer.options)
     client = AIOKafkaProducer(bootstrap_servers=bootstrap_servers, client_id=producer.client_id, **options)
-    await client.start()
+    futures = []
     try:
+        await client.start()
         for message, key, timestamp_ms in receipt.outgoing():
             future = await client.send(
                 message.topic.name, message.value, key, message.partition, timestamp_ms
             )
             future.add_done_callback(partial(_settle, receipt, message.number))
-        await client.flush()
+            futures.append(future)
+        await asyncio.wait(futures)
     finally:
         # Nothing is left to send, unless this was cancelled: then stop() would wait for it in vain.
         with suppress(TimeoutError):
