@@ -32,7 +32,13 @@ from tsproxy.testing.identity import Identity
 from tsproxy.testing.jars import fetch_kafka_jars
 from tsproxy.testing.kafka_node import KafkaNode, PortTakenError, Runtime
 from tsproxy.testing.ports import free_ports
-from tsproxy.testing.server_properties import ClientSecurity, NodePorts, scram_arguments, server_properties
+from tsproxy.testing.server_properties import (
+    HOST,
+    ClientSecurity,
+    NodePorts,
+    scram_arguments,
+    server_properties,
+)
 
 if TYPE_CHECKING:  # needs `cryptography`, which plain listeners do without
     from tsproxy.testing.certificates import CertificateAuthority
@@ -56,7 +62,8 @@ class KafkaCluster:
     they need a certificate as well. `users` (passwords by name; letters, digits, `.`, `_`, `-`) are
     known to every SASL mechanism. TLS needs an `authority` to sign for it, which a proxy may share.
     `properties` are added to every broker's server.properties and win over the kit's own. Where
-    they name an authorizer, the kit itself stays a super user.
+    they name an authorizer, the kit itself stays a super user. `advertised_host` is the name that
+    brokers tell their clients, for tests that must tell a broker's own address from a proxy's.
     """
 
     def __init__(
@@ -69,6 +76,7 @@ class KafkaCluster:
         users: Mapping[str, str] | None = None,
         authority: "CertificateAuthority | None" = None,
         properties: Mapping[str, str] | None = None,
+        advertised_host: str = HOST,
         heap: str = "256m",
     ) -> None:
         self.version = version
@@ -78,6 +86,7 @@ class KafkaCluster:
         self._authority = authority
         self._users = dict(users or {})
         self._properties = dict(properties or {})
+        self._advertised_host = advertised_host
         self._heap = heap
         self._nodes: dict[int, KafkaNode] = {}
         self._closing = AsyncExitStack()
@@ -237,7 +246,7 @@ class KafkaCluster:
             security = self._client_security()
             scram = scram_arguments(security.users)
             texts = {
-                n: server_properties(n, ports, security, node.data, self._properties)
+                n: server_properties(n, ports, security, node.data, self._properties, self._advertised_host)
                 for n, node in self._nodes.items()
             }
             await asyncio.gather(

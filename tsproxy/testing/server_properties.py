@@ -53,8 +53,12 @@ def server_properties(
     security: ClientSecurity,
     data: Path,
     overrides: Mapping[str, str],
+    advertised_host: str = HOST,
 ) -> str:
-    """The text of one broker's file. `ports` names all brokers by node id; `overrides` wins."""
+    """The text of one broker's file. `ports` names all brokers by node id; `overrides` wins.
+
+    `advertised_host` is what clients are told, in place of HOST; brokers among themselves say HOST.
+    """
     own = ports[node_id]
     copies = min(3, len(ports))
     properties = {
@@ -66,7 +70,9 @@ def server_properties(
         "listeners": _listeners(
             {CLIENTS: own.clients, INTERNAL: own.internal, CONTROLLER: own.controller},
         ),
-        "advertised.listeners": _listeners({CLIENTS: own.clients, INTERNAL: own.internal}),
+        "advertised.listeners": ",".join(
+            [_listeners({CLIENTS: own.clients}, advertised_host), _listeners({INTERNAL: own.internal})]
+        ),
         "listener.security.protocol.map": (
             f"{CLIENTS}:{security.protocol},{INTERNAL}:PLAINTEXT,{CONTROLLER}:PLAINTEXT"
         ),
@@ -93,8 +99,8 @@ def server_properties(
     return "".join(f"{name}={_escaped(value)}\n" for name, value in properties.items())
 
 
-def _listeners(ports: Mapping[str, int]) -> str:
-    return ",".join(f"{name}://{HOST}:{port}" for name, port in ports.items())
+def _listeners(ports: Mapping[str, int], host: str = HOST) -> str:
+    return ",".join(f"{name}://{host}:{port}" for name, port in ports.items())
 
 
 def _tls(security: ClientSecurity) -> dict[str, str]:
