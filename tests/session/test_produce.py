@@ -40,7 +40,7 @@ from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
 from tsproxy.model.view import Mode, View
 from tsproxy.session.effects import CloseReason
 
-ALL_VERSIONS = range(3, 13)
+ALL_VERSIONS = range(13)
 
 GOOD = batch([NOW_MS, NOW_MS - SECOND_MS])
 AHEAD_MS = NOW_MS + 2 * HOUR_MS

@@ -254,6 +254,13 @@ def test_a_challenge_is_no_acceptance(mechanism, told):
     )
 
 
+def test_the_first_answer_without_error_accepts_a_peer_whose_mechanism_nobody_knows():
+    """Nothing says how many steps it has; AWS_MSK_IAM, for one, has a single one and a long answer."""
+    steps = [(b"signed", b'{"version":"2020_10_22"}')]
+    asked = request(HEARTBEAT)
+    assert accept(Conversation(locked()), "AWS_MSK_IAM", steps, 1) >> client(asked) << to_broker(asked)
+
+
 def test_a_refused_peer_is_not_accepted():
     sent, said = authenticate(b"\x00alice\x00wrong"), authenticated(error_code=58)
     conversation = (
