@@ -63,10 +63,18 @@ def _topic_shares(rows: Rows) -> list[TopicShare]:
 
 def _client_reasons(rows: Rows) -> list[ClientReason]:
     reasons = [
-        ClientReason(**why(row), drift_min_ms=row["drift_min_ms"], drift_max_ms=row["drift_max_ms"])
+        ClientReason(
+            **why(row, _latest_ms(row)), drift_min_ms=row["drift_min_ms"], drift_max_ms=row["drift_max_ms"]
+        )
         for row in rows
     ]
     return sorted(reasons, key=lambda r: (-r["records"], r["cause"]))
+
+
+def _latest_ms(row: dict[str, Any]) -> int | None:
+    """The latest time at fault, to within the period: enough to tell 1969 from today."""
+    drift_ms: int | None = row["drift_max_ms"]
+    return None if drift_ms is None else words.epoch_ms(row["last_ts"]) + drift_ms
 
 
 def _software(rows: Rows) -> list[str]:
@@ -93,9 +101,9 @@ def _read_as(times: list[int] | None, unit_guess: str | None) -> str | None:
     return None if read is None or not times else instant(read(times[0]))
 
 
-def why(row: dict[str, Any]) -> Why:
-    """A reason, from a row with REASON and counts, with its likely cause and fix."""
-    said = words.advice(row["reason"], row["unit_guess"], row["error_code"])
+def why(row: dict[str, Any], latest_ms: int | None = None) -> Why:
+    """A reason, from a row with REASON and counts, with its likely cause and fix (`words.advice`)."""
+    said = words.advice(row["reason"], row["unit_guess"], row["error_code"], latest_ms)
     return Why(
         verdict=row["verdict"],
         reason=row["reason"],

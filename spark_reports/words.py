@@ -145,12 +145,19 @@ VERDICT_WORDS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-def advice(reason: str | None, unit_guess: str | None, error_code: int) -> Advice:
-    """The likely cause and its fix; an error of the broker that is not about time goes by its code."""
+def advice(
+    reason: str | None, unit_guess: str | None, error_code: int, latest_ms: int | None = None
+) -> Advice:
+    """The likely cause and its fix; an error of the broker that is not about time goes by its code.
+
+    `latest_ms` is the latest time at fault, where known: brokers call a time before 1970 just old.
+    """
     if unit_guess is not None and unit_guess in UNIT_ADVICE:
         return UNIT_ADVICE[unit_guess]
     if says_little(reason) and error_code in ERROR_ADVICE:
         return ERROR_ADVICE[error_code]
+    if reason == Reason.TOO_OLD and latest_ms is not None and latest_ms < 0:
+        return REASON_ADVICE[Reason.NEGATIVE]
     if reason is not None and reason in REASON_ADVICE and reason != Reason.OTHER:
         return REASON_ADVICE[reason]
     return Advice(f"the broker answered {error_name(error_code)}", "see Kafka's documentation of this error")

@@ -53,12 +53,12 @@ class Frame:
     tick_gap: int
     left: int = 44
     right: int = 10
-    top: int = 46
+    top: int = 62
     bottom: int = 26
 
 
-WIDE: Final = Frame(width=1040, height=320, bins_per_decade=4, tick_gap=44)
-NARROW: Final = Frame(width=350, height=340, bins_per_decade=2, tick_gap=34, left=34, right=4, top=62)
+WIDE: Final = Frame(width=1040, height=336, bins_per_decade=4, tick_gap=44)
+NARROW: Final = Frame(width=350, height=340, bins_per_decade=2, tick_gap=34, left=34, right=4)
 
 
 class _Axis:

@@ -112,6 +112,13 @@ def test_the_fix_for_nanoseconds_is_said_in_words():
     assert (said.cause, said.fix) == ("timestamps are in nanoseconds", "divide by 1,000,000")
 
 
+def test_a_time_before_1970_is_not_taken_for_a_replay():
+    """Brokers know no such reason: to them it is too old (`LogValidator.java`)."""
+    assert words.advice("too_old", None, 32, -5).cause == "timestamps are before 1970"
+    assert words.advice("too_old", None, 32, 5).cause == "timestamps are older than the topic allows"
+    assert words.advice("too_old", "seconds", 32, 5).cause == "timestamps are in seconds"
+
+
 def test_an_error_of_the_broker_goes_by_its_name():
     assert words.advice("other", None, 22).cause == "the broker answered error 22"
     assert words.advice("bad_record", None, 10).cause == "batches are larger than the topic allows"
