@@ -21,7 +21,7 @@ DAY_MS = 86_400_000
 PARTITIONS = 3
 RECORDS_A_BATCH = 50
 LIMITS = {
-    "message.timestamp.before.max.ms": str(30 * DAY_MS),
+    "message.timestamp.before.max.ms": str(90 * DAY_MS),
     "message.timestamp.after.max.ms": "3600000",
     "retention.ms": "-1",
 }
@@ -35,7 +35,7 @@ class Batch:
 
 
 def demo_batches(now_ms: int) -> Iterator[Batch]:
-    """All 103,140 events in batches of 50. None lies within minutes of a limit (the data says so)."""
+    """All 103,140 events in batches of 50. None lies within an hour below 90 days (the data says so)."""
     events = read_events()
     for number, start in enumerate(range(0, len(events), RECORDS_A_BATCH)):
         chosen = events[start : start + RECORDS_A_BATCH]
