@@ -11,7 +11,7 @@ setup(
         Extension(
             "tsproxy.wire.kernel._kernel",
             ["tsproxy/wire/kernel/_kernel.pyx"],
-            depends=["tsproxy/wire/kernel/_walk.pxd"],
+            depends=["tsproxy/wire/kernel/_stream.pxd", "tsproxy/wire/kernel/_walk.pxd"],
             optional=True,
         )
     ]
