@@ -6,7 +6,7 @@ BIN := .venv/bin
 CODE := tsproxy spark_reports tests deploy benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-full bench lint format clean
+.PHONY: help setup java demo test test-full differential mutation bench lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,14 @@ lint: .venv/stamp ## ruff, mypy --strict, import layers
 format: .venv/stamp ## let ruff write the code's form
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
+
+N ?= 100000
+SEED ?= 2026
+differential: java .venv/stamp ## N generated batches to both broker versions, straight and through the proxy
+	$(BIN)/python -m tests.differential $(N) --seed $(SEED)
+
+mutation: java .venv/stamp ## change the rules one thing at a time, and look for a test that turns red
+	$(BIN)/python -m tests.mutation
 
 bench: .venv/stamp ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks
