@@ -8,9 +8,10 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tsproxy import __version__
 from tsproxy.config import Config, ConfigError, Document, empty_document, load, put_setting, read_yaml
@@ -33,6 +34,7 @@ examples:
       clients bootstrap at port 9192; broker n is served on port 9193 + n
   tsproxy run --upstream kafka-1:9092,kafka-2:9092 --listen 0.0.0.0:9192 --advertised-host kafka.example.com
   tsproxy run --config tsproxy.yaml --admin off --log-format json
+  tsproxy run --config tsproxy.yaml --workers 4
 
 SIGTERM lets running requests finish (limits.drain_timeout); a second one does not wait.
 """,
@@ -67,15 +69,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    config = load(_document(options), os.environ)
     # Imported here: `--help`, `check` and `decisions` need neither a loop nor a Kafka client.
     from tsproxy.runtime.logging import LogFormat, configure_logging
     from tsproxy.runtime.loop import LoopName, run
     from tsproxy.runtime.server import StartError, serve
+    from tsproxy.runtime.workers.channel import inherited_orders
+    from tsproxy.runtime.workers.supervisor import supervise
+    from tsproxy.runtime.workers.worker import serve_as_worker
 
-    configure_logging(LogFormat(options.log_format))
+    main: Callable[[], Coroutine[Any, Any, None]]
+    orders = inherited_orders(os.environ)
+    if orders is not None:
+        main = partial(serve_as_worker, orders)
+    else:
+        config = load(_document(options), os.environ)
+        main = partial(supervise if config.workers > 1 else serve, config)
+    configure_logging(LogFormat(options.log_format), orders.number if orders else None)
     try:
-        run(LoopName(options.loop), lambda: serve(config))
+        run(LoopName(options.loop), main)
     except StartError as error:
         print(f"tsproxy: {error}", file=sys.stderr)
         return FAILED
@@ -127,6 +138,8 @@ def _document(options: argparse.Namespace) -> Document:
         root.section("admin", "--admin").put("bind", Scalar(options.admin, "--admin"))
     if options.decisions:
         root.section("decisions", "--decisions").put("directory", Scalar(options.decisions, "--decisions"))
+    if options.workers:
+        root.put("workers", Scalar(options.workers, "--workers"))
     for setting in options.set:
         put_setting(document, setting)
     return document
@@ -160,6 +173,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--advertised-host", metavar="H", help="the host that clients are told, with --listen")
     run.add_argument("--admin", metavar="H:P|off", help="metrics and health (127.0.0.1:9464)")
     run.add_argument("--decisions", metavar="DIR", help="folder of the decision log (tsproxy-decisions)")
+    run.add_argument("--workers", metavar="N", help="processes that share the ports (1)")
     run.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="any other key")
     run.add_argument("--log-format", choices=("auto", "console", "json"), default="auto")
     run.add_argument("--loop", choices=("auto", "asyncio", "uvloop"), default="auto", help="event loop")

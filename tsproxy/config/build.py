@@ -55,6 +55,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
         session_limits=SessionLimits(**{name: limits[name] for name in SessionLimits.__dataclass_fields__}),
         drain_timeout_ms=limits["drain_timeout"],
         admin_bind=admin_bind,
+        workers=root["workers"],
     )
 
 

@@ -223,6 +223,12 @@ KEYS: Final = (
         "Where `/metrics`, `/livez` and `/readyz` are served.",
         default="127.0.0.1:9464",
     ),
+    Key(
+        "workers",
+        _number(1, 256),
+        "Processes that share the listening ports; more than 1 adds a supervisor over them.",
+        default="1",
+    ),
 )
 
 

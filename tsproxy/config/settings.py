@@ -145,3 +145,5 @@ class Config:
     drain_timeout_ms: int
     admin_bind: Address | None
     """None where the admin port is off."""
+    workers: int
+    """Processes that share the listening ports; 1 is this process alone."""

@@ -1,11 +1,11 @@
 """A few pages over HTTP/1.1 for scrapers and probes: `/metrics`, `/livez`, `/readyz`.
 
 Small on purpose: GET and HEAD, one request a connection, every read bounded in bytes and time, a
-bounded number of connections. Nothing here waits for anything but the other end.
+bounded number of connections. Nothing here waits for anything but the other end and the page itself.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -29,7 +29,8 @@ class Answer:
     allow: str | None = None
 
 
-Page = Callable[[], Answer]
+Page = Callable[[], Answer | Awaitable[Answer]]
+"""A page that must be asked for elsewhere bounds its own patience, below PATIENCE_S."""
 
 
 class AdminHttp:
@@ -81,7 +82,8 @@ class AdminHttp:
             return method == b"HEAD", _plain(HTTPStatus.NOT_FOUND)
         if method not in (b"GET", b"HEAD"):
             return False, Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"Method Not Allowed\n", allow="GET, HEAD")
-        return method == b"HEAD", page()
+        answer = page()
+        return method == b"HEAD", answer if isinstance(answer, Answer) else await answer
 
 
 async def _send(answer: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -45,6 +45,7 @@ class Front:
         self._around = around
         self._bootstrap_servers = config.upstream.bootstrap_servers
         self._brokers: dict[int, Address] = {}
+        self._is_shared = config.workers > 1
         self._listener = listener
         self._limits = config.limits
         self._next_bootstrap = 0
@@ -54,7 +55,7 @@ class Front:
         self._unserved: set[int] = set()
         self._upstream = upstream
         self._view = View(limits=config.session_limits, mode=config.mode)
-        self._bootstrap = Port(listener.bind, self._into(self._bootstrap_targets))
+        self._bootstrap = Port(listener.bind, self._into(self._bootstrap_targets), is_shared=self._is_shared)
 
     @property
     def name(self) -> str:
@@ -116,7 +117,9 @@ class Front:
             return
         try:
             port = Port(
-                Address(self._listener.bind.host, number), self._into(lambda: [self._brokers[node_id]])
+                Address(self._listener.bind.host, number),
+                self._into(lambda: [self._brokers[node_id]]),
+                is_shared=self._is_shared,
             )
             port.open()
         except ListenError as error:

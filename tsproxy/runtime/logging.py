@@ -31,8 +31,11 @@ _LEVELS: Final = {
 }
 
 
-def configure_logging(log_format: LogFormat) -> None:
-    """Set up structlog, and lead the standard library's logging into it."""
+def configure_logging(log_format: LogFormat, worker: int | None = None) -> None:
+    """Set up structlog, and lead the standard library's logging into it.
+
+    `worker`: the number that every line of this process carries, where it is one of several.
+    """
     is_console = log_format is LogFormat.CONSOLE or (log_format is LogFormat.AUTO and sys.stderr.isatty())
     renderer: Processor = (
         # Texts as literals: a line break in what a client sent must not make a line of its own.
@@ -45,6 +48,7 @@ def configure_logging(log_format: LogFormat) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _lead,
+            *([] if worker is None else [_number(worker)]),
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
@@ -92,6 +96,14 @@ def _lead(_: Any, __: str, event: EventDict) -> EventDict:
         "event": event.pop("event"),
         **event,
     }
+
+
+def _number(worker: int) -> Processor:
+    def add(_: Any, __: str, event: EventDict) -> EventDict:
+        event["worker"] = worker
+        return event
+
+    return add
 
 
 def _encode(event: Any, **_: Any) -> str:  # structlog's signature for serializers

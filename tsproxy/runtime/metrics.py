@@ -99,6 +99,10 @@ class Metrics:
     def handshake_failed(self, listener: str) -> None:
         self._handshakes.labels(listener).inc()
 
+    def families(self) -> Iterable[Metric]:
+        """All metrics as they are now, for whoever adds them to those of other processes."""
+        return self._registry.collect()
+
     def render(self) -> bytes:
         """The text that a scrape gets (Prometheus text format)."""
         return generate_latest(self._registry)

@@ -31,15 +31,19 @@ class ListenError(Exception):
 
 
 class Port:
-    """Binds at once (port 0: any free one; `address` has the real one). Raises ListenError."""
+    """Binds at once (port 0: any free one; `address` has the real one). Raises ListenError.
+
+    `is_shared`: processes of this user that say so too may have the same port, and the kernel spreads
+    connections over those of them that have opened it.
+    """
 
     __slots__ = ("_accepted", "_is_open", "_retry", "_socket", "address")
 
-    def __init__(self, address: Address, accepted: Accepted) -> None:
+    def __init__(self, address: Address, accepted: Accepted, *, is_shared: bool = False) -> None:
         self._accepted = accepted
         self._is_open = False
         self._retry: asyncio.TimerHandle | None = None
-        self._socket = _bind(address)
+        self._socket = bind(address, is_shared=is_shared)
         self.address = Address(address.host, self._socket.getsockname()[1])
 
     def open(self) -> None:
@@ -86,7 +90,8 @@ class Port:
         self._retry = loop.call_later(RETRY_S, self._watch)
 
 
-def _bind(address: Address) -> socket.socket:
+def bind(address: Address, *, is_shared: bool = False) -> socket.socket:
+    """A non-blocking socket that has the port and does not listen yet. Raises ListenError."""
     try:
         family, kind, protocol, _, sockaddr = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -98,6 +103,8 @@ def _bind(address: Address) -> socket.socket:
         raise ListenError(listen_text(address, error)) from None
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
             # As asyncio does: "::" must not take the IPv4 port as well, or both could not be given.
             listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)

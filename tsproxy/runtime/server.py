@@ -1,4 +1,4 @@
-"""One process of the proxy, from its configuration to its last line.
+"""One process of the proxy, from its configuration to its last line: the only one, or one worker.
 
 Start: certificates are read, the decision log is opened, ports are reserved; then the proxy's own
 connection finds the brokers, each gets its port, and clients are let in. Stop (SIGTERM, SIGINT): no
@@ -11,10 +11,12 @@ import platform
 import secrets
 import signal
 import socket
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 import structlog
+from prometheus_client.metrics_core import Metric
 
 from tsproxy import __version__
 from tsproxy.config.settings import Address, Config
@@ -47,15 +49,28 @@ async def serve(config: Config) -> None:
     Raises ConfigError for certificates that cannot be used, and StartError.
     """
     try:
-        await Proxy(config, Clock()).run()
+        proxy = Proxy(config, Clock(), _announce)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, proxy.stop_or_hurry)
+        await proxy.run()
     except (ListenError, PermissionDeniedError) as error:
         raise StartError(str(error)) from error
+
+
+Announce = Callable[[str, Mapping[str, Any]], None]
+"""Called with `starting`, `started` and `stopped`, and the facts of each."""
+
+
+def _announce(what: str, facts: Mapping[str, Any]) -> None:
+    log.info(f"proxy_{what}", **facts)
 
 
 class Proxy:
     """All rooms of the runtime, wired. Its constructor reserves the ports (ListenError)."""
 
-    def __init__(self, config: Config, clock: Clock) -> None:
+    def __init__(self, config: Config, clock: Clock, announce: Announce) -> None:
+        self._announce = announce
         self._config = config
         self._hurry = asyncio.Event()
         self._is_open = False
@@ -86,15 +101,15 @@ class Proxy:
             Front(listener, config, context, Upstream(tls), around)
             for listener, context in zip(config.listeners, contexts, strict=True)
         ]
-        self._admin = AdminHttp({"/metrics": self._metrics_page, "/livez": _livez, "/readyz": self._readyz})
+        self._admin = AdminHttp(
+            {"/metrics": self._metrics_page, "/livez": livez_page, "/readyz": self._readyz}
+        )
         self._admin_address: Address | None = None
 
     async def run(self) -> None:
-        """Returns after SIGTERM or SIGINT. Raises PermissionDeniedError, ListenError, StartError."""
+        """Returns once it was told to stop. Raises PermissionDeniedError, ListenError, StartError."""
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(_complain)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._told_to_stop)
+        loop.set_exception_handler(complain)
         await self._begin()
         learning, ticking = loop.create_task(self._cluster.run()), loop.create_task(self._journal.tick())
         try:
@@ -107,6 +122,38 @@ class Proxy:
             cut = await self._drain()
             await _cancelled(ticking)
             await self._end(cut)
+
+    def stop(self) -> None:
+        """Stop in order, from whatever state."""
+        if not self._stopping.done():
+            self._stopping.set_result(None)
+
+    def hurry(self) -> None:
+        """While it stops: wait for nobody any more."""
+        self._hurry.set()
+
+    def stop_or_hurry(self) -> None:
+        """What a signal means, and another one."""
+        if self._stopping.done():
+            self.hurry()
+        else:
+            self.stop()
+
+    def amiss(self) -> list[str]:
+        """Why no client should be sent here now, a sentence each; empty while all is well."""
+        amiss = []
+        if not self._is_open:
+            amiss.append("brokers are not known yet: clients are not let in")
+        if not self._is_reachable:
+            amiss.append("the cluster does not answer the proxy's own connection")
+        if self._stopping.done():
+            amiss.append("the proxy stops")
+        return amiss
+
+    def families(self) -> Iterable[Metric]:
+        """The metrics as they are now."""
+        self._journal.measure()
+        return self._metrics.families()
 
     async def _begin(self) -> None:
         config = self._config
@@ -128,11 +175,8 @@ class Proxy:
                 f"decisions.directory: {directory} cannot be written: {error.strerror}; "
                 "name a folder that this user may write to (--decisions)"
             ) from None
-        log.info(
-            "proxy_starting",
-            upstream=[str(each) for each in config.upstream.bootstrap_servers],
-            **self._where(),
-        )
+        upstream = [str(each) for each in config.upstream.bootstrap_servers]
+        self._announce("starting", {"upstream": upstream, **self._where()})
 
     async def _drain(self) -> int:
         """Returns how many clients were cut off."""
@@ -145,13 +189,7 @@ class Proxy:
         self._admin.stop()
         if not await self._journal.stop():
             log.error("decision_log_not_finished", directory=str(self._config.decisions.directory))
-        log.info("proxy_stopped", clients_cut=cut)
-
-    def _told_to_stop(self) -> None:
-        if self._stopping.done():
-            self._hurry.set()
-        else:
-            self._stopping.set_result(None)
+        self._announce("stopped", {"clients_cut": cut})
 
     def _see(self, facts: ClusterFacts) -> None:
         """Serve the brokers that there are now; let clients in once there are some."""
@@ -175,7 +213,7 @@ class Proxy:
                 self._stopping.set_exception(error)
             return
         brokers = {front.name: _ports(front) for front in self._fronts}
-        log.info("proxy_started", brokers=brokers, **self._where())
+        self._announce("started", {"brokers": brokers, **self._where()})
 
     def _see_reachable(self, is_reachable: bool) -> None:
         self._is_reachable = is_reachable
@@ -195,17 +233,7 @@ class Proxy:
         return Answer(HTTPStatus.OK, self._metrics.render(), CONTENT_TYPE)
 
     def _readyz(self) -> Answer:
-        """Ready while clients are let in and the cluster answers; else what is amiss, a line each."""
-        amiss = []
-        if not self._is_open:
-            amiss.append("brokers are not known yet: clients are not let in")
-        if not self._is_reachable:
-            amiss.append("the cluster does not answer the proxy's own connection")
-        if self._stopping.done():
-            amiss.append("the proxy stops")
-        if amiss:
-            return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "".join(f"{each}\n" for each in amiss).encode())
-        return Answer(HTTPStatus.OK, b"ready\n")
+        return readyz_page(self.amiss())
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:
@@ -213,8 +241,15 @@ async def _cancelled(task: asyncio.Task[None]) -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-def _livez() -> Answer:
+def livez_page() -> Answer:
     return Answer(HTTPStatus.OK, b"alive\n")
+
+
+def readyz_page(amiss: Sequence[str]) -> Answer:
+    """Ready while nothing is amiss; else what is, a line each."""
+    if amiss:
+        return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "".join(f"{each}\n" for each in amiss).encode())
+    return Answer(HTTPStatus.OK, b"ready\n")
 
 
 def _ports(front: Front) -> dict[str, int]:
@@ -228,7 +263,7 @@ def _journal(config: Config, metrics: Metrics, clock: Clock) -> Journal:
     return Journal(DecisionLog(proxy, boot, now_ms), files, metrics, clock)
 
 
-def _complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """What nobody else caught on the loop: told, never fatal."""
     error = context.get("exception")
     facts = {"error": type(error).__name__, "frames": frames_of(error)} if error else {}

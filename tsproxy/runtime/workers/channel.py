@@ -1,0 +1,108 @@
+"""What a supervisor and a worker say to each other: orders at first, then a JSON object a line.
+
+The channel is a socket pair whose far end the worker inherits; the environment says which descriptor
+it is. It ends when either process ends, however that happens, and the other one acts on it.
+
+    supervisor: {"order": "report", "id": 7} | {"order": "drain"} | {"order": "hurry"}
+    worker:     {"told": "started", ...} | {"told": "failed", "text"} | {"told": "stopped", ...}
+                | {"told": "report", "id": 7, "amiss": [...], "families": [...]}
+"""
+
+import asyncio
+import json
+import os
+import pickle
+import socket
+import struct
+from collections.abc import AsyncIterator, Mapping, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from tsproxy.config.settings import Config
+
+VARIABLE: Final = "TSPROXY_WORKER_CHANNEL"
+MAX_LINE_BYTES: Final = 64 << 20
+"""A report has a few thousand series at most; this only keeps a mistake from filling the memory."""
+
+_LENGTH: Final = struct.Struct(">i")
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a worker starts with. The configuration comes from the supervisor, not from the file, which
+    may have changed since: all workers run the same one."""
+
+    number: int
+    config: Config
+
+
+@dataclass(frozen=True, slots=True)
+class Inherited:
+    """A worker's orders, and its end of the channel."""
+
+    number: int
+    config: Config
+    end: socket.socket
+
+
+def inherited_orders(environ: MutableMapping[str, str]) -> Inherited | None:
+    """The orders of this process where a supervisor started it, else None. Waits for them.
+
+    Raises EOFError where the supervisor ended before it gave any.
+    """
+    descriptor = environ.pop(VARIABLE, None)
+    if descriptor is None:
+        return None
+    os.set_inheritable(int(descriptor), False)
+    end = socket.socket(fileno=int(descriptor))
+    (length,) = _LENGTH.unpack(_exactly(end, _LENGTH.size))
+    # Secrets go this way too: neither arguments nor environment show them.
+    orders: Orders = pickle.loads(_exactly(end, length))  # noqa: S301  # our own parent wrote it
+    return Inherited(orders.number, orders.config, end)
+
+
+def _exactly(end: socket.socket, count: int) -> bytes:
+    received = b""
+    while len(received) < count:
+        more = end.recv(count - len(received))
+        if not more:
+            raise EOFError("the supervisor ended before it gave its orders")
+        received += more
+    return received
+
+
+class Channel:
+    """One end. What is said to a process that has ended is lost without a sound: its end is noticed
+    by `lines` coming to theirs."""
+
+    __slots__ = ("_reader", "_writer")
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def over(cls, end: socket.socket) -> "Channel":
+        return cls(*await asyncio.open_unix_connection(sock=end, limit=MAX_LINE_BYTES))
+
+    def give(self, orders: Orders) -> None:
+        """To be said first, and by the supervisor."""
+        text = pickle.dumps(orders)
+        self._writer.write(_LENGTH.pack(len(text)) + text)
+
+    def say(self, line: Mapping[str, Any]) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(json.dumps(line).encode() + b"\n")
+
+    async def lines(self) -> AsyncIterator[Mapping[str, Any]]:
+        """What the other end says, until it ends."""
+        with suppress(ConnectionError):
+            while (line := await self._reader.readline()).endswith(b"\n"):
+                yield cast("Mapping[str, Any]", json.loads(line))
+
+    async def close(self) -> None:
+        """What was said is sent first."""
+        self._writer.close()
+        with suppress(ConnectionError):
+            await self._writer.wait_closed()

@@ -1,0 +1,190 @@
+"""One worker as the supervisor sees it: started, heard, and started again when it ends.
+
+A worker that ends before it ever let clients in ends the whole start: what keeps it from running keeps
+the others too. Later a life that ends is followed by the next one, after a wait that doubles from
+FIRST_RETRY_MS to LAST_RETRY_MS and begins anew after a life of HEALTHY_MS.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import structlog
+
+from tsproxy.config.settings import Config
+from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.server import StartError
+from tsproxy.runtime.workers.channel import VARIABLE, Channel, Orders
+from tsproxy.runtime.workers.totals import Families, counts, families_of, joined
+
+log = structlog.get_logger()
+
+FIRST_RETRY_MS: Final = 250
+LAST_RETRY_MS: Final = 30_000
+HEALTHY_MS: Final = 60_000
+REPORT_S: Final = 2.0
+"""How long a worker may take to say how it is; one that takes longer is not ready."""
+
+
+class Member:
+    """Worker `number`; `on_started` is called with the facts of each life that lets clients in."""
+
+    def __init__(
+        self, number: int, config: Config, clock: Clock, on_started: Callable[[Mapping[str, Any]], None]
+    ) -> None:
+        self.amiss: tuple[str, ...] = ("does not run yet",)
+        self.clients_cut = 0
+        self.number = number
+        self.restarts = 0
+        self._asked: dict[int, asyncio.Future[None]] = {}
+        self._asks = 0
+        self._channel: Channel | None = None
+        self._clock = clock
+        self._config = config
+        self._failure: str | None = None
+        self._latest: Families = {}
+        self._on_started = on_started
+        self._process: Process | None = None
+        self._retired: Families = {}
+        self._started_ms: int | None = None
+        self._stopping = asyncio.Event()
+        self._was_ever_started = False
+
+    @property
+    def families(self) -> Families:
+        """All that this worker has counted, in this life and in those before; gauges of this life."""
+        return joined([self._latest, self._retired])
+
+    async def run(self) -> None:
+        """Returns when it has ended after `drain`. Raises StartError where it never ran, or where it
+        did not end well."""
+        retry_ms = FIRST_RETRY_MS
+        while not self._stopping.is_set():
+            try:
+                status = await self._live()
+            except OSError as error:  # no process or descriptor to be had: perhaps later
+                status, self._failure = 1, f"worker {self.number} cannot be started: {error.strerror}"
+            end = self._failure or f"worker {self.number} ended: {_status_text(status)}"
+            if self._stopping.is_set():
+                if status:
+                    raise StartError(end)
+                return
+            if not self._was_ever_started:
+                raise StartError(end)
+            if self._started_ms is not None and self._clock.monotonic_ms() - self._started_ms >= HEALTHY_MS:
+                retry_ms = FIRST_RETRY_MS
+            log.error("worker_ended", worker=self.number, error=end, restart_in_ms=retry_ms)
+            self.amiss = (end,)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(retry_ms / 1000):
+                    await self._stopping.wait()
+                    return
+            retry_ms = min(2 * retry_ms, LAST_RETRY_MS)
+            self.restarts += 1
+
+    async def report(self) -> None:
+        """Bring `families` and `amiss` up to now, or make `amiss` say that this failed."""
+        if self._channel is None:
+            return
+        self._asks += 1
+        number = self._asks
+        answered = self._asked[number] = asyncio.get_running_loop().create_future()
+        self._channel.say({"order": "report", "id": number})
+        try:
+            async with asyncio.timeout(REPORT_S):
+                await answered
+        except TimeoutError:
+            self.amiss = (f"has not answered for {REPORT_S:g} s",)
+        finally:
+            self._asked.pop(number, None)
+
+    def drain(self) -> None:
+        """End in order; a worker that waits to be restarted is not."""
+        self._stopping.set()
+        if self._channel is not None:
+            self._channel.say({"order": "drain"})
+
+    def hurry(self) -> None:
+        if self._channel is not None:
+            self._channel.say({"order": "hurry"})
+
+    def kill(self) -> None:
+        """For one that does not end in order."""
+        if self._process is not None and self._process.returncode is None:
+            log.error("worker_killed", worker=self.number, advice="it did not end in time")
+            self._process.kill()
+
+    async def _live(self) -> int:
+        """One life, from its start to its end. Returns its status, negative for a signal."""
+        self._failure, self._started_ms = None, None
+        self.amiss = ("does not run yet",)
+        ours, theirs = socket.socketpair()
+        try:
+            process = self._process = await _start(theirs)
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self._channel = channel = await Channel.over(ours)
+        try:
+            channel.give(Orders(self.number, self._config))
+            if self._stopping.is_set():
+                self.drain()
+            async for line in channel.lines():
+                self._hear(line)
+            return await process.wait()
+        finally:
+            self._channel = None
+            self.amiss = ("has ended",)
+            for answered in self._asked.values():
+                if not answered.done():
+                    answered.set_result(None)
+            self._latest, self._retired = {}, counts(self.families)
+            if process.returncode is None:  # we were cancelled
+                process.kill()
+                await process.wait()
+            await channel.close()
+
+    def _hear(self, line: Mapping[str, Any]) -> None:
+        match line["told"]:
+            case "started":
+                self._started_ms = self._clock.monotonic_ms()
+                self._was_ever_started = True
+                self.amiss = ()
+                self._on_started(line)
+            case "failed":
+                self._failure = line["text"]
+            case "stopped":
+                self.clients_cut += line["clients_cut"]
+            case "report":
+                self.amiss = tuple(line["amiss"])
+                self._latest = families_of(line["families"])
+                answered = self._asked.get(line["id"])
+                if answered is not None and not answered.done():
+                    answered.set_result(None)
+
+
+async def _start(theirs: socket.socket) -> Process:
+    """The command that this process is, once more, with its end of the channel.
+
+    In a session of its own: a terminal's Ctrl-C is for the supervisor, which then tells its workers.
+    """
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        *sys.orig_argv[1:],
+        stdin=DEVNULL,
+        pass_fds=[theirs.fileno()],
+        start_new_session=True,
+        env={**os.environ, VARIABLE: str(theirs.fileno())},
+    )
+
+
+def _status_text(status: int) -> str:
+    return f"killed by {signal.Signals(-status).name}" if status < 0 else f"status {status}"

@@ -1,0 +1,94 @@
+"""The metrics of several processes as one. Pure.
+
+Counters and histograms are sums, the counts of lives that have ended included: a total that went back
+when a worker was restarted would look to Prometheus like everything counted anew. Gauges are about
+now, so only living workers have a share; `GAUGES` says how they are joined.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from prometheus_client.metrics_core import Metric
+
+Labels = tuple[tuple[str, str], ...]
+
+GAUGES: Final[Mapping[str, Callable[[float, float], float]]] = {
+    "tsproxy_brokers": min,  # served by every worker
+    "tsproxy_build_info": max,
+    "tsproxy_upstream_up": min,  # 1 while it works for all
+}
+"""How two values of a gauge become one; a gauge that is not here is a sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One metric of one or more processes: (sample's name, labels) -> value, in the order of text."""
+
+    name: str
+    kind: str
+    documentation: str
+    samples: Mapping[tuple[str, Labels], float]
+
+    @property
+    def is_gauge(self) -> bool:
+        return self.kind == "gauge"
+
+
+Families = Mapping[str, Family]
+
+
+def as_lines(metrics: Iterable[Metric]) -> list[Any]:
+    """What a worker reports, for JSON: [name, kind, documentation, [[sample, labels, value], ...]]."""
+    return [
+        [each.name, each.type, each.documentation, [[s.name, s.labels, s.value] for s in each.samples]]
+        for each in metrics
+    ]
+
+
+def families_of(lines: Sequence[Any]) -> Families:
+    """What `as_lines` wrote."""
+    return {
+        name: Family(
+            name,
+            kind,
+            documentation,
+            {(sample, tuple(labels.items())): value for sample, labels, value in samples},
+        )
+        for name, kind, documentation, samples in lines
+    }
+
+
+def counts(families: Families) -> Families:
+    """Those that outlive the process that counted them."""
+    return {name: family for name, family in families.items() if not family.is_gauge}
+
+
+def joined(parts: Iterable[Families]) -> Families:
+    """All of `parts` as one process would have it."""
+    whole: dict[str, Family] = {}
+    for part in parts:
+        for name, family in part.items():
+            whole[name] = _join(whole[name], family) if name in whole else family
+    return whole
+
+
+def _join(one: Family, other: Family) -> Family:
+    join = GAUGES.get(one.name, _sum) if one.is_gauge else _sum
+    samples = dict(one.samples)
+    for key, value in other.samples.items():
+        samples[key] = join(samples[key], value) if key in samples else value
+    return Family(one.name, one.kind, one.documentation, samples)
+
+
+def _sum(one: float, other: float) -> float:
+    return one + other
+
+
+def as_metrics(families: Families) -> Iterable[Metric]:
+    """For Prometheus's own renderer."""
+    for family in families.values():
+        metric = Metric(family.name, family.documentation, family.kind)
+        for (sample, labels), value in family.samples.items():
+            metric.add_sample(sample, dict(labels), value)
+        yield metric

@@ -1,0 +1,67 @@
+"""A worker process: a whole proxy that takes its orders from the supervisor.
+
+It drains when it is told to, at SIGTERM (once or often: only the supervisor knows whether somebody
+is in a hurry, and a service manager may signal both), and when the supervisor is gone.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from tsproxy.config import ConfigError
+from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.cluster import PermissionDeniedError
+from tsproxy.runtime.ports import ListenError
+from tsproxy.runtime.server import Proxy, StartError
+from tsproxy.runtime.workers.channel import Channel, Inherited
+from tsproxy.runtime.workers.totals import as_lines
+
+log = structlog.get_logger()
+
+
+async def serve_as_worker(orders: Inherited) -> None:
+    """Run until told to stop. Ends the process with status 1 where it cannot run; the supervisor,
+    which was told why, says so."""
+    channel = await Channel.over(orders.end)
+
+    def announce(what: str, facts: Mapping[str, Any]) -> None:
+        if what == "started":
+            log.info("worker_started", pid=os.getpid())
+        elif what == "stopped":
+            log.info("worker_stopped", **facts)
+        channel.say({"told": what, **facts})  # last: the supervisor's own line follows ours
+
+    try:
+        proxy = Proxy(orders.config, Clock(), announce)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, proxy.stop)
+        obeying = loop.create_task(_obey(channel, proxy))
+        await proxy.run()
+        obeying.cancel()
+        await asyncio.gather(obeying, return_exceptions=True)
+    except (ConfigError, ListenError, PermissionDeniedError, StartError) as error:
+        channel.say({"told": "failed", "text": str(error)})
+        raise SystemExit(1) from None
+    finally:
+        await channel.close()
+
+
+async def _obey(channel: Channel, proxy: Proxy) -> None:
+    try:
+        async for line in channel.lines():
+            match line["order"]:
+                case "report":
+                    report = {"amiss": proxy.amiss(), "families": as_lines(proxy.families())}
+                    channel.say({"told": "report", "id": line["id"], **report})
+                case "drain":
+                    proxy.stop()
+                case "hurry":
+                    proxy.hurry()
+        log.error("supervisor_lost", advice="this worker drains and ends")
+    finally:
+        proxy.stop()  # nobody would be obeyed any more, nor ask how this worker is
