@@ -206,6 +206,7 @@ async def test_a_killed_supervisor_leaves_no_worker(kafka_431):
 
     await until(lambda: not any(runs(pid) for pid in workers.values()))
     await until(lambda: events(proxy).count("worker_stopped") == 2)
+    assert events(proxy).count("supervisor_lost") == 2
     for _, writer in ends:
         writer.close()
     with pytest.raises(Exception, match="status -9"):
@@ -326,6 +327,7 @@ def test_what_keeps_a_worker_from_running_ends_the_start_with_its_sentence(tmp_p
     last = ended.stderr.splitlines()[-1]
     assert last.startswith(f"tsproxy: decisions.directory: {tmp_path}/file cannot be written: ")
     assert ended.stderr.count("tsproxy: ") == 1
+    assert "supervisor_lost" not in ended.stderr
     assert "Traceback" not in ended.stderr
 
 

@@ -37,18 +37,24 @@ async def serve_as_worker(orders: Inherited) -> None:
 
     try:
         proxy = Proxy(orders.config, Clock(), announce)
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, proxy.stop)
-        obeying = loop.create_task(_obey(channel, proxy))
-        await proxy.run()
-        obeying.cancel()
-        await asyncio.gather(obeying, return_exceptions=True)
+        await _run(proxy, channel)
     except (ConfigError, ListenError, PermissionDeniedError, StartError) as error:
         channel.say({"told": "failed", "text": str(error)})
         raise SystemExit(1) from None
     finally:
         await channel.close()
+
+
+async def _run(proxy: Proxy, channel: Channel) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, proxy.stop)
+    obeying = loop.create_task(_obey(channel, proxy))
+    try:
+        await proxy.run()
+    finally:
+        obeying.cancel()
+        await asyncio.gather(obeying, return_exceptions=True)
 
 
 async def _obey(channel: Channel, proxy: Proxy) -> None:
