@@ -92,6 +92,26 @@ def _stamped_message(now_ms: int) -> bytes:
     return write_messages([Message(1, now_ms, attributes=BIT_3)])
 
 
+def _two_batches(now_ms: int) -> bytes:
+    return v2(0)(now_ms) + v2(OUT_OF_RANGE)(now_ms)
+
+
+def _cut(size: int) -> Callable[[int], bytes]:
+    """A batch that ends within its own header, and says so."""
+
+    def write(now_ms: int) -> bytes:
+        batch = v2(OUT_OF_RANGE, base_timestamp=0)(now_ms)[:size]
+        return batch[:8] + (size - 12).to_bytes(4, "big") + batch[12:]
+
+    return write
+
+
+def _negative_then_bad(now_ms: int) -> bytes:
+    return write_messages([Message(1, -2), Message(1, now_ms + OUT_OF_RANGE, offset=1)])
+
+
+EXACT_BYTES: Final = str(len(v2(OUT_OF_RANGE)(0)))
+
 STAMPED: Final = invalid_timestamp(0)
 
 BOUNDS: Final = (
@@ -256,6 +276,58 @@ ON_BROKERS: Final = (
         BOTH,
     ),
     row("in v2, a batch of magic 2", v2(OUT_OF_RANGE, 0), invalid_timestamp(0), BOTH, version=2, wire=LEGACY),
+    row(
+        "two batches in v3",
+        _two_batches,
+        invalid_record("Produce requests with version 3 are only allowed to contain exactly one"),
+        BOTH,
+        version=3,
+    ),
+    row(
+        "a batch cut before its producer_id ends",
+        _cut(50),
+        Expected(ErrorCode.UNKNOWN_SERVER_ERROR, text="Record batch is shorter than its header"),
+        BOTH,
+    ),
+    row(
+        "a batch cut behind its producer_id",
+        _cut(51),
+        Expected(ErrorCode.CORRUPT_MESSAGE, text="Record is corrupt"),
+        BOTH,
+    ),
+    row(
+        "an offset range of nothing",
+        v2(OUT_OF_RANGE, last_offset_delta=-1),
+        invalid_record("Batch has an invalid offset range: [0, -1]"),
+        BOTH,
+    ),
+    row(
+        "as large as is allowed",
+        v2(OUT_OF_RANGE),
+        invalid_timestamp(0),
+        BOTH | {"max.message.bytes": EXACT_BYTES},
+    ),
+    row(
+        "a negative time in a bare message, before a bad one",
+        _negative_then_bad,
+        Expected(ErrorCode.UNKNOWN_SERVER_ERROR, text="Invalid negative timestamp -2"),
+        ONLY_AFTER,
+        wire=LEGACY,
+    ),
+    row(
+        "the same where the topic compresses: all are judged before any is written",
+        _negative_then_bad,
+        invalid_timestamp(0),
+        ONLY_AFTER | {"compression.type": "gzip"},
+        wire=LEGACY,
+    ),
+    row(
+        "the same where the topic does not compress",
+        _negative_then_bad,
+        Expected(ErrorCode.UNKNOWN_SERVER_ERROR, text="Invalid negative timestamp -2"),
+        ONLY_AFTER | {"compression.type": "uncompressed"},
+        wire=LEGACY,
+    ),
     row("KIP-32's one limit", legacy(1, -2 * HOUR), invalid_timestamp(0), DIFFERENCE, wire=LEGACY),
 )
 
