@@ -1,6 +1,7 @@
 """The walk in steps gives the facts of the walk in one, whatever the bytes and wherever they are cut."""
 
 import tracemalloc
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -35,7 +36,7 @@ def in_pieces(walker, pieces, base_timestamp, count, lengths_must_fit):
 )
 def test_any_pieces_give_the_facts_of_the_whole(walker, data, base_timestamp, count, lengths_must_fit, cuts):
     at = [0, *sorted(cuts), max([len(data), *cuts])]
-    pieces = [data[start:end] for start, end in zip(at, at[1:], strict=False)]
+    pieces = [data[start:end] for start, end in pairwise(at)]
     whole = _twin.walk(data, base_timestamp, count, lengths_must_fit)
     assert in_pieces(walker, pieces, base_timestamp, count, lengths_must_fit) == whole
     views = [memoryview(piece) for piece in pieces]

@@ -130,6 +130,14 @@ def test_the_budget_counts_all_gzip_members_together():
         plain(GZIP, gzip.compress(bytes(600)) * 2, budget=1199)
 
 
+def test_a_gzip_member_that_breaks_in_its_middle_is_an_error_behind_another_too():
+    """Only a header that is none is ignored: `GZIPInputStream` throws for what is wrong inside."""
+    second = bytearray(gzip.compress(zlib.compress(PLAIN * 500) * 500))
+    second[-1000:-8] = b"\xff" * 992
+    with pytest.raises(CodecError):
+        plain(GZIP, gzip.compress(PLAIN) + second, budget=10 * MIB)
+
+
 # -- snappy -----------------------------------------------------------------------------------------
 
 

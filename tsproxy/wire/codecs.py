@@ -10,11 +10,13 @@ codec reads on, or stops, where Kafka's reader does:
 * zstd: frames go on to the end of the data.
 
 Raises CodecError for data that the codec refuses, BudgetError above `budget` bytes of output,
-WindowError for a zstd window above the bound. The budget holds before memory is spent.
+WindowError for a zstd window above the bound. The budget holds before memory is spent, and `stream`
+holds no more than one piece at a time: 64 KiB, or a block where the codec has blocks (lz4: up to 4 MiB;
+snappy: as long as its block says, which brokers hold whole, too).
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, cast
 
 import cramjam
@@ -41,8 +43,16 @@ class WindowError(ValueError):
 def decompress(
     codec_id: int, data: memoryview, budget: int, zstd_window: int, *, ignores_lz4_checksum: bool = False
 ) -> bytes:
-    """All of `data`'s output, at most `budget` bytes of it.
+    """All of `data`'s output in one piece; arguments and errors as in `stream`."""
+    return b"".join(stream(codec_id, data, budget, zstd_window, ignores_lz4_checksum=ignores_lz4_checksum))
 
+
+def stream(
+    codec_id: int, data: memoryview, budget: int, zstd_window: int, *, ignores_lz4_checksum: bool = False
+) -> Iterator[bytes]:
+    """`data`'s output, piece by piece, at most `budget` bytes of it.
+
+    What came before an error is part of no output: its owner drops it.
     `ignores_lz4_checksum`: old producers computed an lz4 header's checksum over the wrong bytes, so
     readers do not look at it in messages of magic 0 (KAFKA-3160).
     """
@@ -53,54 +63,72 @@ def decompress(
     return _READERS[codec_id](data, budget)
 
 
+_PIECE: Final = 1 << 16
+
 _GZIP_ERROR: Final = cast("type[Exception]", isal_zlib.error)  # its stub calls the class an instance
 _GZIP_SMALLEST: Final = 18
 """A header and a trailer: Java does not look for another member in as few bytes or fewer."""
 _GZIP_CHUNK: Final = 1 << 12
-"""Each member copies what was fed and is not its own: fed whole, many small ones would cost a square."""
+"""What any member but the first is fed first, then twice as much each time: it copies what was fed and
+is not its own, so that many small ones, fed whole, would cost a square."""
 
 
-def _gzip(data: memoryview, budget: int) -> bytes:
-    parts: list[bytes] = []
+def _gzip(data: memoryview, budget: int) -> Iterator[bytes]:
     pos = 0
     while True:
+        member = _GzipMember(data, pos)
+        given = 0
         try:
-            member, pos = _gzip_member(data, pos, budget)
+            for piece in member.pieces(budget):
+                given += len(piece)
+                yield piece
         except _GZIP_ERROR as error:
-            if parts:
-                break
+            if pos and not given:
+                return
             raise CodecError(str(error)) from error
-        parts.append(member)
-        budget -= len(member)
+        budget -= given
+        pos = member.end
         if len(data) - pos <= _GZIP_SMALLEST:
-            break
-    return b"".join(parts)
+            return
 
 
-def _gzip_member(data: memoryview, pos: int, budget: int) -> tuple[bytes, int]:
-    """(output of the member that begins at `pos`, where it ends)."""
-    member = isal_zlib.decompressobj(wbits=31)
-    parts: list[bytes] = []
-    while not member.eof:
-        if pos == len(data):
-            raise CodecError("gzip data is cut short")
-        chunk = data[pos : pos + _GZIP_CHUNK]
-        parts.append(member.decompress(chunk, budget + 1))
-        budget -= len(parts[-1])
-        if budget < 0:
-            raise BudgetError
-        pos += len(chunk) - len(member.unused_data)
-    return b"".join(parts), pos
+class _GzipMember:
+    """The member that begins at `end`, which is moved to where it ends."""
+
+    def __init__(self, data: memoryview, end: int) -> None:
+        self._data = data
+        self.end = end
+
+    def pieces(self, budget: int) -> Iterator[bytes]:
+        member = isal_zlib.decompressobj(wbits=31)
+        held, chunk_size = b"", _GZIP_CHUNK if self.end else _PIECE
+        is_full = False
+        while not member.eof:
+            chunk: bytes | memoryview = held
+            if not held and not is_full:
+                chunk = self._data[self.end : self.end + chunk_size]
+                self.end += len(chunk)
+                chunk_size = min(2 * chunk_size, _PIECE)
+                if not chunk:
+                    raise CodecError("gzip data is cut short")
+            piece = member.decompress(chunk, _PIECE)
+            held, is_full = member.unconsumed_tail, len(piece) == _PIECE
+            budget -= len(piece)
+            if budget < 0:
+                raise BudgetError
+            if piece:
+                yield piece
+        self.end -= len(member.unused_data)
 
 
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = 16
 
 
-def _snappy(data: memoryview, budget: int) -> bytes:
+def _snappy(data: memoryview, budget: int) -> Iterator[bytes]:
     if len(data) < _XERIAL_HEADER or bytes(data[:8]) != _XERIAL_MAGIC:
-        return _snappy_block(data, budget)
-    parts: list[bytes] = []
+        yield _snappy_block(data, budget)
+        return
     pos, left = _XERIAL_HEADER, budget
     while pos < len(data):
         if len(data) - pos < 4:
@@ -112,10 +140,10 @@ def _snappy(data: memoryview, budget: int) -> bytes:
             continue
         if size < 0 or size > len(data) - pos:
             raise CodecError(f"snappy block of {size} bytes, {len(data) - pos} left")
-        parts.append(_snappy_block(data[pos : pos + size], left))
-        left -= len(parts[-1])
+        block = _snappy_block(data[pos : pos + size], left)
+        left -= len(block)
         pos += size
-    return b"".join(parts)
+        yield block
 
 
 def _snappy_block(block: memoryview, budget: int) -> bytes:
@@ -134,10 +162,10 @@ _LZ4_UNCOMPRESSED: Final = 0x80000000
 _UINT32_LE: Final = struct.Struct("<I")
 
 
-def _lz4(data: memoryview, budget: int, ignores_checksum: bool) -> bytes:
+def _lz4(data: memoryview, budget: int, ignores_checksum: bool) -> Iterator[bytes]:
     try:
         pos, block_size, has_block_checksums = _lz4_header(data, ignores_checksum)
-        return _lz4_blocks(data, pos, block_size, has_block_checksums, budget)
+        yield from _lz4_blocks(data, pos, block_size, has_block_checksums, budget)
     except (struct.error, IndexError) as error:
         raise CodecError("lz4 frame is cut short") from error
 
@@ -163,8 +191,9 @@ def _lz4_header(data: memoryview, ignores_checksum: bool) -> tuple[int, int, boo
     return end + 1, block_size, bool(flags & 0x10)
 
 
-def _lz4_blocks(data: memoryview, pos: int, block_size: int, has_checksums: bool, budget: int) -> bytes:
-    parts: list[bytes] = []
+def _lz4_blocks(
+    data: memoryview, pos: int, block_size: int, has_checksums: bool, budget: int
+) -> Iterator[bytes]:
     left = budget
     while word := _UINT32_LE.unpack_from(data, pos)[0]:
         size = word & ~_LZ4_UNCOMPRESSED
@@ -186,30 +215,24 @@ def _lz4_blocks(data: memoryview, pos: int, block_size: int, has_checksums: bool
         left -= len(out)
         if left < 0:
             raise BudgetError
-        parts.append(out)
-    return b"".join(parts)
+        yield out
 
 
-_CHUNK: Final = 1 << 16
-
-
-def _zstd(data: memoryview, budget: int, window: int) -> bytes:
+def _zstd(data: memoryview, budget: int, window: int) -> Iterator[bytes]:
     reader = zstandard.ZstdDecompressor(max_window_size=window).stream_reader(data, read_across_frames=True)
-    parts: list[bytes] = []
     left = budget
     try:
-        while chunk := reader.read(_CHUNK):
+        while chunk := reader.read(_PIECE):
             left -= len(chunk)
             if left < 0:
                 raise BudgetError
-            parts.append(chunk)
+            yield chunk
     except zstandard.ZstdError as error:
         if "too much memory" in str(error):
             raise WindowError from error
         raise CodecError(str(error)) from error
     if not _zstd_ends_whole(data):  # the reader takes a cut frame for a finished one
         raise CodecError("zstd frame is cut short")
-    return b"".join(parts)
 
 
 _ZSTD_SKIPPABLE: Final = 0x184D2A50
@@ -242,7 +265,7 @@ def _zstd_ends_whole(data: memoryview) -> bool:
     return pos == len(data)
 
 
-_READERS: Final[dict[int, Callable[[memoryview, int], bytes]]] = {
+_READERS: Final[dict[int, Callable[[memoryview, int], Iterator[bytes]]]] = {
     Codec.GZIP: _gzip,
     Codec.SNAPPY: _snappy,
 }

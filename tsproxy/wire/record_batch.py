@@ -3,6 +3,8 @@
 Source: `DefaultRecordBatch.java`. How one record is laid out stands in `records`.
 """
 
+from collections.abc import Callable
+
 import google_crc32c
 
 from tsproxy.model.kafka import Codec
@@ -25,38 +27,45 @@ def read_facts(batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = Fal
     `is_rebuilt`: the topic's own codec makes the broker write the batch anew. To do that it reads
     compressed records whole, where it otherwise steps over their keys and values.
     """
-    plain = _plain(batch, limits)
-    if isinstance(plain, Fault):
-        return RecordFacts(0, None, None, 0, plain)
-    lengths_must_fit = is_rebuilt or batch.codec_id == Codec.NONE
-    return kernel.walk(plain, batch.base_timestamp, batch.records_count, lengths_must_fit)
+    if batch.codec_id == Codec.NONE and batch.records_count <= limits.records_per_batch:
+        return kernel.walk(batch.data[HEADER_SIZE:], batch.base_timestamp, batch.records_count, True)
+    walker = kernel.StreamWalker(batch.base_timestamp, batch.records_count, is_rebuilt)
+    fault = _unfold(batch, limits, walker.feed)
+    return walker.finish() if fault is None else RecordFacts(0, None, None, 0, fault)
 
 
 def read_records(batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False) -> Records:
     """The same records as columns: dear, and needed only to say which of them are guilty."""
     columns: records.Columns = ([], [], [], [])
-    plain = _plain(batch, limits)
-    if isinstance(plain, Fault):
-        return Records(*columns, fault=plain)
-    lengths_must_fit = is_rebuilt or batch.codec_id == Codec.NONE
-    fault = records.walk(columns, bytes(plain), batch.base_timestamp, batch.records_count, lengths_must_fit)
+    pieces: list[bytes | memoryview] = []
+    fault = _unfold(batch, limits, pieces.append)
+    if fault is None:
+        plain = b"".join(pieces)
+        pieces.clear()  # twice the records are enough
+        lengths_must_fit = is_rebuilt or batch.codec_id == Codec.NONE
+        fault = records.walk(columns, plain, batch.base_timestamp, batch.records_count, lengths_must_fit)
     return Records(*columns, fault=fault)
 
 
-def _plain(batch: RecordBatch, limits: SessionLimits) -> bytes | memoryview | Fault:
-    """The records' bytes as they were before compression, or why they cannot be had."""
+def _unfold(
+    batch: RecordBatch, limits: SessionLimits, take: Callable[[bytes | memoryview], None]
+) -> Fault | None:
+    """Hand over the records' bytes as they were before compression, or say why they cannot be had."""
     if batch.records_count > limits.records_per_batch:
         return Fault.TOO_MANY_RECORDS
     body = batch.data[HEADER_SIZE:]
     if batch.codec_id == Codec.NONE:
-        return body
+        take(body)
+        return None
     if batch.codec_id > Codec.ZSTD:
         return Fault.UNKNOWN_CODEC
     try:
-        return codecs.decompress(batch.codec_id, body, limits.decompressed_batch, limits.zstd_window)
+        for piece in codecs.stream(batch.codec_id, body, limits.decompressed_batch, limits.zstd_window):
+            take(piece)
     except codecs.CodecError:
         return Fault.UNDECOMPRESSABLE
     except codecs.BudgetError:
         return Fault.DECOMPRESSED_TOO_LARGE
     except codecs.WindowError:
         return Fault.ZSTD_WINDOW_TOO_LARGE
+    return None

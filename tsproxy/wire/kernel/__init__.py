@@ -24,7 +24,11 @@ if os.environ.get("TSPROXY_KERNEL") == _twin.NAME:
     NAME, walk, StreamWalker = _twin.NAME, _twin.walk, _twin_stream.StreamWalker
 else:
     try:
-        from tsproxy.wire.kernel._kernel import NAME, StreamWalker, walk
+        from tsproxy.wire.kernel._kernel import (  # type: ignore[assignment]  # another class, the same face
+            NAME,
+            StreamWalker,
+            walk,
+        )
     except ImportError:
         NAME, walk, StreamWalker = _twin.NAME, _twin.walk, _twin_stream.StreamWalker
 

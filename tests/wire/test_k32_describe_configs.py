@@ -1,0 +1,102 @@
+"""DescribeConfigs without addresses, against an independent library's layouts."""
+
+import importlib
+from datetime import timedelta
+from io import BytesIO
+from typing import Any
+
+import pytest
+from kio.schema.errors import ErrorCode
+from kio.serial import entity_reader, entity_writer
+from kio.static.primitive import i8, i32Timedelta
+
+from tsproxy.wire.k32_describe_configs import mask_addresses, tells_addresses
+from tsproxy.wire.primitives import DecodeError
+
+VERSIONS = (1, 2, 3, 4)
+ADDRESS = "PLAINTEXT://planted.example:9092"
+
+
+def module(version: int) -> Any:
+    return importlib.import_module(f"kio.schema.describe_configs.v{version}.response")
+
+
+def response(version: int, values: dict[str, str | None]) -> Any:
+    """An answer about one broker; every configuration has its own value for its synonym too."""
+    kio = module(version)
+    more = {"config_type": i8(2), "documentation": "words"} if version >= 3 else {}
+    configs = tuple(
+        kio.DescribeConfigsResourceResult(
+            name=name,
+            value=value,
+            read_only=False,
+            config_source=i8(4),
+            is_sensitive=False,
+            synonyms=(kio.DescribeConfigsSynonym(name=name, value=value, source=i8(4)),),
+            **more,
+        )
+        for name, value in values.items()
+    )
+    result = kio.DescribeConfigsResult(
+        error_code=ErrorCode.none, error_message=None, resource_type=i8(4), resource_name="1", configs=configs
+    )
+    throttle = i32Timedelta.parse(timedelta())
+    return kio.DescribeConfigsResponse(throttle_time=throttle, results=(result, result))
+
+
+def written(entity: Any) -> bytes:
+    buffer = BytesIO()
+    entity_writer(type(entity))(buffer, entity)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_values_that_name_brokers_become_null_and_all_else_stays(version: int) -> None:
+    plain: dict[str, str | None] = {"log.retention.ms": "1000", "ssl.keystore.password": None}
+    told = {
+        "advertised.listeners": ADDRESS,
+        "listeners": ADDRESS,
+        "controller.quorum.bootstrap.servers": ADDRESS,
+    }
+    masked = mask_addresses(version, written(response(version, plain | told)))
+    assert masked == written(response(version, plain | dict.fromkeys(told)))
+    read, size = entity_reader(module(version).DescribeConfigsResponse)(masked, 0)
+    assert size == len(masked)
+    assert {c.value for r in read.results for c in r.configs} == {"1000", None}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_answer_without_addresses_stays_as_it_is(version: int) -> None:
+    body = written(response(version, {"retention.ms": "1", "cleanup.policy": "delete"}))
+    assert mask_addresses(version, body) == body
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_answer_that_is_cut_short_is_never_let_through(version: int) -> None:
+    """What cannot be read to its end might hold an address: DecodeError, and the session closes."""
+    body = written(response(version, {"listeners": ADDRESS}))
+    for size in range(len(body)):
+        with pytest.raises(DecodeError):
+            mask_addresses(version, body[:size])
+
+
+def test_version_0_has_is_default_where_later_ones_have_the_source() -> None:
+    """KIP-226. 3.9 brokers speak it; the independent library does not."""
+    head = bytes(4) + b"\0\0\0\1" + b"\0\0" + b"\xff\xff" + b"\4" + b"\0\1" + b"1" + b"\0\0\0\1"
+    name, flags = b"\0\x09" + b"listeners", b"\1\0\0"
+    value = len(ADDRESS).to_bytes(2, "big") + ADDRESS.encode()
+    assert mask_addresses(0, head + name + value + flags) == head + name + b"\xff\xff" + flags
+
+
+@pytest.mark.parametrize(
+    ("name", "is_address"),
+    [
+        ("advertised.listeners", True),
+        ("rlmm.config.remote.log.metadata.common.client.bootstrap.servers", True),
+        ("controller.quorum.voters", True),
+        ("listener.security.protocol.map", False),
+        ("max.connections", False),
+    ],
+)
+def test_which_configurations_name_brokers(name: str, is_address: bool) -> None:
+    assert tells_addresses(name) is is_address
