@@ -160,14 +160,12 @@ def _make(options: argparse.Namespace, first: date, last: date, now: datetime) -
                 raise UsageError(text) from error
             raise SparkUnavailableError(f"{condition}: {text}") from error
         progress.done()
-        made = report.assemble(collected, first, last, int(now.timestamp() * 1000))
-    if not report.has_lines(made):
-        files = made["log"]["files"]
+    if collected is None:
+        days = f"{first}" if first == last else f"{first}..{last}"
         raise NothingToReportError(
-            f"no decision log lines of {first}{f'..{last}' if last != first else ''} "
-            f"under {' '.join(options.input)} ({files} files read; days are UTC)"
+            f"no decision log lines of {days} under {' '.join(options.input)} (days are UTC)"
         )
-    return made
+    return report.assemble(collected, first, last, int(now.timestamp() * 1000))
 
 
 def _render(options: argparse.Namespace) -> int:

@@ -111,15 +111,16 @@ def _bad_counts() -> Column:
 def deduplicated(marked: DataFrame) -> DataFrame:
     """One row a line, however often a log shipper delivered it; `copies` says how often.
 
-    Unreadable lines have no identity: equal ones are one row, their copies counted too.
+    Unreadable lines have no identity: equal ones are one row, their copies counted too. The line
+    travels as one struct: forty aggregates of one column each cost a quarter more.
     """
     identity = [*IDENTITY, "raw"]
     rest = [name for name in marked.columns if name not in identity]
-    return (
-        marked.groupBy(*identity)
-        .agg(*[F.first(name).alias(name) for name in rest], F.count("*").alias("copies"))
-        .select(*COLUMNS, "raw", "file", "copies", "problem", "day", "hour")
+    lines_once = marked.groupBy(*identity).agg(
+        F.first(F.struct(*rest)).alias("line"), F.count("*").alias("copies")
     )
+    flat = lines_once.select(*identity, "copies", "line.*")
+    return flat.select(*COLUMNS, "raw", "file", "copies", "problem", "day", "hour")
 
 
 def usable(all_lines: DataFrame) -> DataFrame:

@@ -242,8 +242,3 @@ def _by_problem(rows: Rows) -> dict[str, int]:
     for row in rows:
         sums[row["problem"]] = sums.get(row["problem"], 0) + row["lines"]
     return dict(sorted(sums.items()))
-
-
-def has_lines(report: Report) -> bool:
-    """False where the log holds nothing at all of the period."""
-    return report["log"]["lines"] > 0

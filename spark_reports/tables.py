@@ -41,19 +41,27 @@ class Tables:
     """Of `read.files`."""
 
 
-def collect(spark: SparkSession, inputs: Sequence[str], first: date, last: date, top: int) -> Tables:
-    """Read the log and compute every table of the period.
+def collect(spark: SparkSession, inputs: Sequence[str], first: date, last: date, top: int) -> Tables | None:
+    """Read the log and compute every table of the period; None where it holds nothing of the period.
 
     Raises pyspark's AnalysisException where an input is not there.
     """
     everything = read.kept(read.lines(spark, inputs, first, last))
+    try:
+        boots = checks.boots(read.identified(everything), first, last).collect()
+        return _tables(everything, boots, first, last, top) if boots else None
+    finally:
+        everything.unpersist()
+
+
+def _tables(everything: DataFrame, boots: list[Row], first: date, last: date, top: int) -> Tables:
     usable = read.of_period(read.usable(everything), first, last)
     counters = read.of_event(usable, EventName.COUNTERS)
     rolled = read.kept(transforms.rollup(counters))
     worst = read.kept(transforms.worst(transforms.producers(rolled), top))
     by_topic = read.kept(transforms.only_topics(rolled, transforms.worst_topics(rolled, top)))
     theirs = transforms.of_clients(rolled, worst)
-    decisions = read.of_event(usable, EventName.DECISION)
+    examples = transforms.examples(read.of_event(usable, EventName.DECISION), EXAMPLES_PER_REASON)
     try:
         return Tables(
             summary=_rows(transforms.summary(rolled))[0],
@@ -65,14 +73,14 @@ def collect(spark: SparkSession, inputs: Sequence[str], first: date, last: date,
             client_topics=_rows(transforms.client_topics(theirs, TOPICS_PER_CLIENT)),
             client_hours=_rows(transforms.client_hours(theirs)),
             client_addresses=_rows(transforms.of_clients(transforms.client_addresses(counters), worst)),
-            examples=_rows(transforms.of_clients(transforms.examples(decisions, EXAMPLES_PER_REASON), worst)),
+            examples=_rows(transforms.of_clients(examples, worst)),
             drift=_rows(transforms.drift(counters)),
             limits=_rows(transforms.limits(read.of_event(usable, EventName.LIFECYCLE))),
-            boots=checks.boots(read.identified(everything), first, last).collect(),
+            boots=boots,
             files=_rows(read.files(everything)),
         )
     finally:
-        for frame in (by_topic, worst, rolled, everything):
+        for frame in (by_topic, worst, rolled):
             frame.unpersist()
 
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,8 @@ from spark_reports.cli import main
 from tests.spark_reports import reports
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import write
+
+GOLDEN = Path(__file__).parents[1] / "decisions" / "golden"
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +39,21 @@ def test_daily_writes_its_files_and_prints_a_summary_in_a_process_of_its_own(dec
     assert sum(1 for records in report["all_topics"]["records"] if records) == 2
 
 
-def test_a_gate_that_trips_is_exit_code_3_and_the_report_is_there(spark, decisions, tmp_path, capsys):
-    options = ["--input", str(decisions), "--output", str(tmp_path), "--format", "json", "--quiet"]
-    assert main(["daily", "--date", "2026-11-20", *options, "--fail-on", "rejected_rate>1%"]) == 3
-    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+@pytest.mark.parametrize("version", ["v1"])
+def test_a_gate_that_trips_is_exit_code_3_and_the_report_is_there(spark, version, tmp_path, capsys):
+    """Of a golden log, one for each version ever written: kept for ever, so that it stays readable."""
+    options = ["--input", str(GOLDEN / f"{version}.jsonl"), "--output", str(tmp_path), "--format", "json"]
+    gate = ["--fail-on", "rejected_rate>1%", "--fail-on", "lost_lines>0"]
+    assert main(["daily", "--date", "2026-11-20", *options, *gate, "--quiet"]) == 3
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith("spark_reports: quality gate: rejected_rate>1%: rejected_rate is ")
+    assert printed.err.count("\n") == 1
+    truth = json.loads((GOLDEN / f"{version}.truth.json").read_text())
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert {name: report["totals"][name] for name in truth["totals"]} == truth["totals"]
+    assert {topic["topic"]: topic["records_judged"] for topic in report["topics"]} == truth["topics"]
+    assert report["log"]["is_complete"]
 
 
 def test_a_day_of_which_the_log_says_nothing_is_exit_code_1(spark, tmp_path, capsys):
