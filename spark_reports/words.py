@@ -284,13 +284,14 @@ def epoch_ms(instant: str) -> int:
     return int(datetime.fromisoformat(instant).timestamp() * 1000)
 
 
-def limits_words(limits: Sequence[Limits]) -> list[str]:
-    """`7 d / 1 h`, with the time of each change; what no proxy knew is a dash."""
-    said = []
-    for number, limit in enumerate(limits):
-        since = f" from {limit['first_ts'][11:16]}" if number else ""
+def limits_by_topic(limits: Sequence[Limits]) -> dict[str, list[str]]:
+    """For each topic `7 d / 1 h` (may be old / ahead), with the time of each change."""
+    said: dict[str, list[str]] = {}
+    for limit in limits:
+        own = said.setdefault(limit["topic"], [])
+        since = f" from {limit['first_ts'][11:16]}" if own else ""
         if limit["timestamp_type"] == "LogAppendTime":
-            said.append(f"broker's time{since}")
+            own.append(f"broker's time{since}")
         else:
-            said.append(f"{bound(limit['before_max_ms'])} / {bound(limit['after_max_ms'])}{since}")
-    return said or ["–"]
+            own.append(f"{bound(limit['before_max_ms'])} / {bound(limit['after_max_ms'])}{since}")
+    return said

@@ -6,7 +6,7 @@ from typing import Final
 from spark_reports import words
 from spark_reports.render.markup import Content, Markup, element, join
 from spark_reports.render.tables import table, tag
-from spark_reports.shape import Limits, ReasonRow, Report, Topic
+from spark_reports.shape import ReasonRow, Report, Topic
 
 _REASON_HEADS: Final = (
     ("Reason", None),
@@ -65,10 +65,8 @@ def topics(report: Report, rows: int) -> Markup:
     """Every topic: limits in force, how its records ended, how far they drifted."""
     shown = report["topics"][:rows]
     now_ms = words.epoch_ms(f"{report['last_day']}T12:00:00.000+00:00")
-    limits: dict[str, list[Limits]] = {}
-    for limit in report["limits"]:
-        limits.setdefault(limit["topic"], []).append(limit)
-    cells = [_topic_cells(topic, limits.get(topic["topic"], []), now_ms) for topic in shown]
+    limits = words.limits_by_topic(report["limits"])
+    cells = [_topic_cells(topic, limits.get(topic["topic"], ["–"]), now_ms) for topic in shown]
     rest = report["topics"][rows:]
     more = report["topics_omitted"]["count"] + len(rest)
     records = report["topics_omitted"]["records"] + sum(t["records_judged"] for t in rest)
@@ -82,10 +80,10 @@ def topics(report: Report, rows: int) -> Markup:
     )
 
 
-def _topic_cells(topic: Topic, limits: Sequence[Limits], now_ms: int) -> tuple[Content, ...]:
+def _topic_cells(topic: Topic, limits: Sequence[str], now_ms: int) -> tuple[Content, ...]:
     return (
         element("span", words.short(topic["topic"], 60), class_="name"),
-        join(*[element("div", text) for text in words.limits_words(limits)]),
+        join(*[element("div", text) for text in limits]),
         words.drift_range(topic["drift_min_ms"], topic["drift_max_ms"], now_ms),
         words.count(topic["records_judged"]),
         words.count(topic["records_accepted"] + topic["records_repaired"]),

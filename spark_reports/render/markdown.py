@@ -6,7 +6,7 @@ from typing import Final
 
 from spark_reports import words
 from spark_reports.render.balance import parts_of
-from spark_reports.shape import Limits, Producer, ReasonRow, Report, Topic
+from spark_reports.shape import Producer, ReasonRow, Report, Topic
 from tsproxy.decisions.text import bounded
 
 _ROWS: Final = 25
@@ -114,20 +114,18 @@ def _sent_again(report: Report) -> str:
 
 
 def _topics(report: Report) -> str:
-    limits: dict[str, list[Limits]] = {}
-    for limit in report["limits"]:
-        limits.setdefault(limit["topic"], []).append(limit)
+    limits = words.limits_by_topic(report["limits"])
     heads = ("topic", "may be old / ahead", "judged", "accepted", "tsproxy", "broker", "unconfirmed")
     shown = report["topics"][:_ROWS]
     more = report["topics_omitted"]["count"] + len(report["topics"]) - len(shown)
-    table = _table(heads, [_topic_row(topic, limits.get(topic["topic"], [])) for topic in shown])
+    table = _table(heads, [_topic_row(topic, limits.get(topic["topic"], ["–"])) for topic in shown])
     return table + (f"\n\nAnd {words.many(more, 'more topic')}." if more else "")
 
 
-def _topic_row(topic: Topic, limits: Sequence[Limits]) -> tuple[str, ...]:
+def _topic_row(topic: Topic, limits: Sequence[str]) -> tuple[str, ...]:
     return (
         escape(words.short(topic["topic"], 80)),
-        ", ".join(words.limits_words(limits)),
+        ", ".join(limits),
         words.count(topic["records_judged"]),
         words.count(topic["records_accepted"] + topic["records_repaired"]),
         words.count(topic["records_rejected"]),

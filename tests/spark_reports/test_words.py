@@ -132,6 +132,13 @@ def test_reasons_and_units_are_those_of_the_decision_log():
     assert set(words.VERDICT_WORDS) == choices["verdict"]
 
 
+def test_limits_are_told_with_the_time_of_each_change():
+    limit = {"topic": "t", "timestamp_type": "CreateTime", "before_max_ms": None, "after_max_ms": HOUR_MS}
+    changed = limit | {"timestamp_type": "LogAppendTime", "first_ts": "2026-11-20T14:02:00.000Z"}
+    said = words.limits_by_topic([limit | {"first_ts": "2026-11-20T00:00:00.000Z"}, changed])
+    assert said == {"t": ["unlimited / 1 h", "broker's time from 14:02"]}
+
+
 def test_a_client_without_a_name_is_called_something():
     assert [words.client(name) for name in (None, "", "app")] == [
         "(no client id)",
