@@ -7,6 +7,7 @@ answers however they arrive.
 
 import struct
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
@@ -25,7 +26,7 @@ from tests.session.messages import (
 )
 from tests.wire.batches import CODECS, batch
 from tsproxy.model.outcome import Outcome
-from tsproxy.session.effects import CloseSession, Emit, SendToBroker, SendToClient
+from tsproxy.session.effects import CloseSession, Emit, Judge, SendToBroker, SendToClient
 from tsproxy.session.session import Session
 from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import read_request_header
@@ -146,11 +147,16 @@ class Told:
     effects: list = field(default_factory=list)
     is_closed: bool = False
     most_unanswered: int = 0
+    job: Callable | None = None
+    """What is to be judged, while it is not."""
 
     def note(self, effects):
         """Take down the effects; returns the bytes that are for the broker."""
         sent = b"".join(effect.data for effect in effects if isinstance(effect, SendToBroker))
         self.effects += effects
+        jobs = [effect.job for effect in effects if isinstance(effect, Judge)]
+        assert not (self.job and jobs), "one at a time"
+        self.job = jobs[0] if jobs else self.job
         self.to_broker += sent
         self.to_client += b"".join(effect.data for effect in effects if isinstance(effect, SendToClient))
         self.outcomes += [effect.outcome for effect in effects if isinstance(effect, Emit)]
@@ -182,13 +188,19 @@ WHOLE = 1 << 30
 
 
 def held(sent, schedule=(), **limits):
-    """Let `sent` be said in these pieces, answers in theirs; then both sides until nothing is left."""
+    """Let `sent` be said in these pieces, answers in theirs; then both sides until nothing is left.
+
+    What is to be judged apart is done when the client's turn comes, and what it says then comes behind.
+    """
     session, told = Session(PEER, view_of(nodes=[1], **limits)), Told()
     from_client, from_broker, at_broker = Pending(sent), Pending(), b""
     steps = iter(schedule)
-    while (from_client.frames or from_broker.frames) and not told.is_closed:
+    while (from_client.frames or from_broker.frames or told.job) and not told.is_closed:
         is_client, size = next(steps, (not from_broker.frames, WHOLE))
-        if is_client:
+        if told.job and (is_client or not from_broker.frames):
+            job, told.job = told.job, None
+            effects = session.judged(job(), NOW_MS)
+        elif is_client:
             effects = session.client_bytes(from_client.take(size), NOW_MS)
         else:
             effects = session.broker_bytes(from_broker.take(size), NOW_MS)

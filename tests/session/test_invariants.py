@@ -1,5 +1,6 @@
 """What holds whatever is said, and in whatever pieces it arrives."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kio.index import load_response_schema
@@ -9,7 +10,16 @@ from tests.session.dialogues import BAD, dialogues, frames_of, held, pieces
 from tests.session.messages import PRODUCE
 from tests.wire.entities import read
 from tsproxy.model.outcome import VerdictName
-from tsproxy.session.effects import CloseSession, Emit, PauseClient, ResumeClient, SendToBroker, TopicWanted
+from tsproxy.session import produce
+from tsproxy.session.effects import (
+    CloseSession,
+    Emit,
+    Judge,
+    PauseClient,
+    ResumeClient,
+    SendToBroker,
+    TopicWanted,
+)
 from tsproxy.session.session import Session
 from tsproxy.wire.headers import read_request_header, response_body_start
 
@@ -143,6 +153,19 @@ def test_pauses_and_resumptions_take_turns(asked, schedule, most):
 def test_a_close_comes_last_and_once(asked, schedule):
     kinds = [type(effect) for effect in held(stream(asked), schedule).effects]
     assert CloseSession not in kinds[:-1]
+
+
+@given(dialogues, pieces)
+def test_what_is_judged_apart_leaves_the_same_bytes_and_outcomes(asked, schedule):
+    at_once = held(stream(asked), schedule)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(produce, "DEAR_BYTES", 0)
+        apart = held(stream(asked), schedule)
+    assert (apart.to_broker, apart.to_client) == (at_once.to_broker, at_once.to_client)
+    assert apart.by_batch() == at_once.by_batch()
+    assert apart.is_closed == at_once.is_closed
+    kinds = [type(effect) for effect in apart.effects]
+    assert kinds.count(Judge) == sum(one.acks is not None for one in until_closed(asked))
 
 
 # -- Garbage ----------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ either end is lost, or when the proxy drains; what was sent before is flushed fi
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, assert_never
 
@@ -23,6 +24,7 @@ from tsproxy.session.effects import (
     CloseSession,
     Effect,
     Emit,
+    Judge,
     NodeWanted,
     Note,
     PauseClient,
@@ -31,6 +33,7 @@ from tsproxy.session.effects import (
     SendToClient,
     TopicWanted,
 )
+from tsproxy.session.produce import Ruling
 from tsproxy.session.session import Session
 
 UPSTREAM_UNAVAILABLE: Final = "upstream_unavailable"
@@ -38,6 +41,11 @@ UPSTREAM_UNAVAILABLE: Final = "upstream_unavailable"
 
 HALF_CLOSED_S: Final = 30.0
 """How long a client that sends no more may wait for the answers it is still owed."""
+
+
+JUDGES: Final = 2
+"""How many threads judge large compressed batches; decompressors let other threads run meanwhile. Each
+may hold one batch's largest block, so that few of them are a bound on memory, too."""
 
 
 class Stage(Enum):
@@ -57,6 +65,7 @@ class Surroundings:
     book: Callable[[Outcome], None]
     want_topic: Callable[[str], None]
     want_node: Callable[[int], None]
+    judges: Executor = field(default_factory=lambda: ThreadPoolExecutor(JUDGES, "judge"))
 
 
 class Relay:
@@ -67,6 +76,7 @@ class Relay:
         "_around",
         "_early",
         "_is_connecting",
+        "_judging",
         "_on_end",
         "_peer",
         "_session",
@@ -84,6 +94,7 @@ class Relay:
         self._around = around
         self._early: list[bytes] = []
         self._is_connecting = True
+        self._judging: asyncio.Future[Ruling] | None = None
         self._on_end: Callable[[Relay], None] | None = on_end
         self._peer = peer
         self._session = Session(peer, view)
@@ -159,6 +170,8 @@ class Relay:
     def lost(self, leg: Leg) -> None:
         if leg is self.client and self._stage is Stage.CONNECTING and self._early:
             return  # see `upstream_connected`
+        if leg is self.client and self._session.is_judging:
+            return  # a broker would have read this request before it saw the end: see `_judged`
         self._part(leg)
         self._end_if_over()
 
@@ -217,6 +230,8 @@ class Relay:
         self._early.clear()
         if self._timer is not None:
             self._timer.cancel()
+        if self._judging is not None:
+            self._judging.cancel()
         self._around.metrics.session_closed(self._peer.listener, reason)
         if reason != CloseReason.PEER_CLOSED and not is_told:
             self._note("session_closed", {"reason": reason, "text": text})
@@ -265,6 +280,8 @@ class Relay:
                     self.client.gate.hold(Hold.SESSION_ASKED)
                 case ResumeClient():
                     self.client.gate.release(Hold.SESSION_ASKED)
+                case Judge():
+                    self._judge(effect)
                 case TopicWanted():
                     self._around.want_topic(effect.topic)
                 case NodeWanted():
@@ -280,6 +297,24 @@ class Relay:
         self.client.write(to_client)
         if close is not None:  # one line is enough
             self._close(close.reason, close.text, is_told=was_noted)
+
+    def _judge(self, wanted: Judge) -> None:
+        loop = asyncio.get_running_loop()
+        self._judging = loop.run_in_executor(self._around.judges, wanted.job)
+        self._judging.add_done_callback(self._judged)
+
+    def _judged(self, judging: asyncio.Future[Ruling]) -> None:
+        """The session goes on, unless it has ended meanwhile; a client that left then is let go."""
+        if judging.cancelled():
+            return
+        self._judging = None
+        self._step(lambda: self._session.judged(judging.result(), self._around.clock.now_ms()))
+        if self._session.is_judging:
+            return
+        if self.client.was_lost:
+            self.lost(self.client)
+        elif self._stage is Stage.FINISHING and not self._is_owed_answers():
+            self._part(self.client)
 
     def _note(self, event: str, facts: Mapping[str, object], *, ours: bool = False) -> None:
         peer = self._peer

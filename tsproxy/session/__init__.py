@@ -8,6 +8,7 @@ Public face (all return `list[Effect]`):
     session = Session(peer, view)
     session.client_bytes(data, now_ms)     bytes came from the client
     session.broker_bytes(data, now_ms)     bytes came from the broker
+    session.judged(ruling, now_ms)         the job of a `Judge` effect is done
     session.client_closed()                the client's side ended (EOF or error)
     session.broker_closed()                the broker's side ended
     session.view = new_view                between two calls: limits, brokers or mode changed

@@ -3,11 +3,12 @@
 The shell performs effects in their order. A session yields nothing after `CloseSession`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from tsproxy.model.outcome import Outcome
+from tsproxy.session.produce import Ruling
 
 
 class CloseReason(StrEnum):
@@ -43,6 +44,17 @@ class PauseClient:
 @dataclass(frozen=True, slots=True)
 class ResumeClient:
     """Read from the client again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Run `job` where it holds up nobody else, and give what it returns to `Session.judged`.
+
+    It is a pure function of what it holds, and dear: a large compressed batch. The session takes
+    nothing more from the client until then (a `PauseClient` follows), and closes over it if it must.
+    """
+
+    job: Callable[[], Ruling]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,7 @@ Effect = (
     | SendToClient
     | PauseClient
     | ResumeClient
+    | Judge
     | CloseSession
     | Emit
     | Note

@@ -12,6 +12,7 @@ ends in a clean close; the same bytes at the same time give the same effects.
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey
@@ -23,6 +24,7 @@ from tsproxy.session.effects import (
     CloseSession,
     Effect,
     Emit,
+    Judge,
     NodeWanted,
     Note,
     PauseClient,
@@ -44,7 +46,7 @@ from tsproxy.session.slots import (
     WatchRawToken,
     WatchToken,
 )
-from tsproxy.wire import addresses, k17_k36_sasl, k18_api_versions
+from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.apis import request_is_understood
 from tsproxy.wire.frames import SIZE_BYTES, FrameTooLargeError, NotKafkaError, RequestFrames
@@ -90,6 +92,7 @@ class Session:
         self._sasl = SaslWatch(view.broker_needs_sasl)
         self._is_paused = False
         self._is_closed = False
+        self._is_judging = False
         self._ending: CloseSession | None = None
         self._to_broker: list[bytes] = []
         self._to_client: list[bytes] = []
@@ -97,10 +100,15 @@ class Session:
 
     @property
     def in_flight_requests(self) -> int:
-        """How many answers the client is still owed."""
-        return len(self._slots)
+        """How many answers the client is still owed; a request that is being judged counts, too."""
+        return len(self._slots) + self._is_judging
 
-    # -- The four things that can happen ------------------------------------------------------------
+    @property
+    def is_judging(self) -> bool:
+        """True from a `Judge` effect to `judged`, or to the session's end."""
+        return self._is_judging
+
+    # -- The five things that can happen ------------------------------------------------------------
 
     def client_bytes(self, data: bytes, now_ms: int) -> list[Effect]:
         """The client sent `data`."""
@@ -115,6 +123,14 @@ class Session:
             self._answers.feed(data)
             self._take_answers()
             self._take_requests(now_ms)  # an answer may have freed what a request was waiting for
+        return self._done()
+
+    def judged(self, ruling: produce.Ruling, now_ms: int) -> list[Effect]:
+        """The job of a `Judge` effect is done: its request goes its way, then those behind it."""
+        if self._is_judging:
+            self._is_judging = False
+            self._ruled(ruling)
+            self._take_requests(now_ms)
         return self._done()
 
     def client_closed(self) -> list[Effect]:
@@ -151,8 +167,12 @@ class Session:
 
     def _must_wait(self) -> bool:
         """A SASL step goes in lockstep; no connection has more in flight than it may; no request
-        is taken after one that ends the session."""
-        if self._ending is not None or len(self._slots) >= self.view.limits.in_flight_requests:
+        is taken after one that ends the session, nor beside one that is being judged."""
+        if (
+            self._ending is not None
+            or self._is_judging
+            or len(self._slots) >= self.view.limits.in_flight_requests
+        ):
             return True
         return bool(self._slots) and isinstance(self._slots[-1], WatchHandshake | WatchToken | WatchRawToken)
 
@@ -191,7 +211,16 @@ class Session:
         header = request.header
         if header.client_id != self._peer.client_id or self._sasl.principal != self._peer.principal:
             self._peer = replace(self._peer, client_id=header.client_id, principal=self._sasl.principal)
-        ruling = produce.rule(header, request.frame, self._peer, self.view, request.now_ms)
+        asked = k00_produce.read_request(header.api_version, request.body)
+        job = partial(produce.rule, header, asked, request.frame, self._peer, self.view, request.now_ms)
+        if produce.is_dear(header, asked):
+            self._is_judging = True
+            self._effects.append(Judge(job))
+        else:
+            self._ruled(job())
+
+    def _ruled(self, ruling: produce.Ruling) -> None:
+        header = ruling.header
         self._effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
         self._emit(outcomes.of_rejections(ruling))
         if ruling.acks == 0:
@@ -353,6 +382,7 @@ class Session:
         if self._is_closed:
             return
         self._is_closed = True
+        self._is_judging = False
         for slot in self._slots:
             if isinstance(slot, BookProduce):
                 self._emit(outcomes.unconfirmed(slot.ruling))
