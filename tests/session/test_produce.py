@@ -156,7 +156,7 @@ def test_a_rejected_request_never_reaches_the_broker(version, acks):
     )
 
 
-def test_every_culprit_is_named_in_the_order_of_thecompact():
+def test_every_culprit_is_named_in_the_order_of_the_batch():
     times = [AHEAD_MS, NOW_MS, AHEAD_MS + 5, -1, NOW_MS - 2 * DAY_MS]
     errors = [out_of_range(times[i], i) for i in (0, 2, 4)]
     assert (
@@ -174,6 +174,18 @@ def test_culprits_above_the_limit_are_counted_but_not_listed():
         >> client(produce({"t": {0: batch(times)}}))
         << to_client(produced({"t": {0: refused(out_of_range(AHEAD_MS, 0), out_of_range(AHEAD_MS, 1))}}))
         << booked("rejected", bad_records=5, culprits=(Culprit(0, AHEAD_MS), Culprit(1, AHEAD_MS)))
+    )
+
+
+def test_the_limit_on_culprits_holds_for_all_partitions_of_one_answer_together():
+    """One small request must not make a huge answer, however it spreads its bad records."""
+    culprits = [out_of_range(AHEAD_MS, 0), out_of_range(AHEAD_MS, 1)]
+    assert (
+        Conversation(view_of(culprits_listed=3))
+        >> client(produce({"t": {0: batch([AHEAD_MS] * 2), 1: batch([AHEAD_MS] * 2)}}))
+        << to_client(produced({"t": {0: refused(*culprits), 1: refused(culprits[0])}}))
+        << booked("rejected", bad_records=2)
+        << booked("rejected", bad_records=2)
     )
 
 

@@ -207,7 +207,7 @@ KEYS: Final = (
     Key(
         "limits.culprits_listed",
         _number(1, 1_000_000),
-        "Most records named in the answer to a refused batch.",
+        "Most records named in one answer as refused; all are counted.",
         default="10000",
     ),
     Key("limits.zstd_window", SIZE, "Largest window a zstd frame may ask for.", default="8MiB"),

@@ -5,7 +5,7 @@ far cheaper to read than what tells its culprits.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -54,7 +54,7 @@ def judge_all(header: RequestHeader, request: ProduceRequest, view: View, now_ms
         for partition in topic.partitions
     ]
     cases = [entry.case() for entry in entries]
-    verdicts: list[Verdict] = [judge(case) if view.mode is Mode.ENFORCE else Accept() for case in cases]
+    verdicts = list(_verdicts(cases, view))
     guilty: dict[tuple[str, int], Reject] = {}
     for entry, verdict in zip(entries, verdicts, strict=True):
         if isinstance(verdict, Reject):
@@ -72,6 +72,16 @@ def judge_all(header: RequestHeader, request: ProduceRequest, view: View, now_ms
         )
         for entry, case, verdict in zip(entries, cases, verdicts, strict=True)
     ]
+
+
+def _verdicts(cases: list[Case], view: View) -> Iterator[Verdict]:
+    """Each case's verdict; `culprits_listed` bounds what one answer names, whatever it is made of."""
+    listed = view.limits.culprits_listed
+    for case in cases:
+        verdict = judge(replace(case, culprits_listed=listed)) if view.mode is Mode.ENFORCE else Accept()
+        if isinstance(verdict, Reject):
+            listed -= len(verdict.violations)
+        yield verdict
 
 
 @dataclass(frozen=True, slots=True)
