@@ -4,6 +4,7 @@ Sources: the message schemas (`clients/src/main/resources/common/message`), `Err
 `RecordBatch.java`. Names are Kafka's.
 """
 
+import re
 from enum import IntEnum
 from typing import Final
 
@@ -19,6 +20,14 @@ def wrap64(value: int) -> int:
     return ((value + 2**63) & (2**64 - 1)) - 2**63
 
 
+_TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
+
+
+def is_topic_name(name: str) -> bool:
+    """True where a topic may be called so (`Topic.java`). A client may ask for any other name, too."""
+    return _TOPIC_NAME.fullmatch(name) is not None
+
+
 class ApiKey(IntEnum):
     """The API keys that some part of tsproxy treats by name (`ApiKeys.java`)."""
 
@@ -28,6 +37,7 @@ class ApiKey(IntEnum):
     FIND_COORDINATOR = 10
     SASL_HANDSHAKE = 17
     API_VERSIONS = 18
+    DESCRIBE_CONFIGS = 32
     SASL_AUTHENTICATE = 36
     DESCRIBE_QUORUM = 55
     DESCRIBE_CLUSTER = 60

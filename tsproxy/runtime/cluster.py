@@ -17,7 +17,7 @@ from typing import Final
 import structlog
 
 from tsproxy.config.settings import Address, Upstream
-from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.kafka import ErrorCode, is_topic_name
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.runtime.admin_connection import AdminConnection, ConversationError, TopicAnswer, connected
 from tsproxy.runtime.clock import Clock
@@ -85,8 +85,14 @@ class Cluster:
         self._wake = asyncio.Event()
 
     def want_topic(self, topic: str) -> None:
-        """A producer writes to `topic`: find out its limits, and keep them fresh."""
-        if not self._reads_limits or topic in self._facts.topics or topic in self._absent:
+        """A producer writes to `topic`: find out its limits, and keep them fresh.
+
+        A name that no topic can have is not asked for: one that is no UTF-8 could not even be sent,
+        and what cannot be sent would stand in the way of all others for good.
+        """
+        if not self._reads_limits or not is_topic_name(topic):
+            return
+        if topic in self._facts.topics or topic in self._absent:
             return
         if len(self._facts.topics) + len(self._new) < MAX_TOPICS:
             self._new[topic] = None

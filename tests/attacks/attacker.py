@@ -1,0 +1,87 @@
+"""Bytes that no decent client sends, and a connection to send them on."""
+
+import asyncio
+import contextlib
+import struct
+import urllib.request
+from pathlib import Path
+
+from tests.wire.batches import batch
+
+HOST = "127.0.0.1"
+PATIENCE_S = 30
+
+
+def produce(topic, records, *, client_id=b"app", version=3, acks=-1, correlation_id=1):
+    """A whole Produce frame (v3 to v8) of one partition; names are bytes, so any may be sent."""
+    name = struct.pack(">h", -1) if client_id is None else struct.pack(">h", len(client_id)) + client_id
+    payload = struct.pack(">hhi", 0, version, correlation_id) + name
+    payload += struct.pack(">hhii", -1, acks, 10_000, 1)
+    payload += struct.pack(">h", len(topic)) + topic
+    payload += struct.pack(">iii", 1, 0, len(records)) + records
+    return struct.pack(">i", len(payload)) + payload
+
+
+def far_ahead(clock):
+    """A batch of one record that no limit but "unlimited" lets pass: its time is in microseconds."""
+    return batch([clock.now_ms() * 1000])
+
+
+def port_of(proxy):
+    return int(proxy.bootstrap_servers.rpartition(":")[2])
+
+
+async def answer_to(port, data):
+    """What comes back, up to the end of the first frame; None where the connection just ends."""
+    reader, writer = await asyncio.open_connection(HOST, port)
+    try:
+        writer.write(data)
+        async with asyncio.timeout(PATIENCE_S):
+            size = int.from_bytes(await reader.readexactly(4), "big")
+            return await reader.readexactly(size)
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None
+    finally:
+        writer.close()
+
+
+async def last_words(port, data, *, ends=False):
+    """All that comes back until the proxy closes. `ends`: say after `data` that nothing more comes."""
+    reader, writer = await asyncio.open_connection(HOST, port)
+    try:
+        with contextlib.suppress(ConnectionError):
+            writer.write(data)
+            if ends:
+                writer.write_eof()
+            async with asyncio.timeout(PATIENCE_S):
+                return await reader.read()
+        return b""
+    finally:
+        writer.close()
+
+
+async def metric(proxy, line):
+    """The value of a metric by its line without the value; 0 where there is no such line."""
+
+    def page():
+        with urllib.request.urlopen(f"http://{proxy.admin_address}/metrics", timeout=PATIENCE_S) as answer:
+            return answer.read().decode()
+
+    for each in (await asyncio.to_thread(page)).splitlines():
+        if each.startswith(line + " "):
+            return float(each.rpartition(" ")[2])
+    return 0.0
+
+
+def resident_mib(proxy):
+    """Memory of the proxy's process."""
+    pages = int(Path(f"/proc/{proxy.pid}/statm").read_text().split()[1])
+    return pages * 4096 / 2**20
+
+
+async def until(is_so, what):
+    """Waits for a fact of another process."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not await is_so():  # noqa: ASYNC110  # nobody tells us
+            await asyncio.sleep(0.05)
+    return what

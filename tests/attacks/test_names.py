@@ -1,0 +1,60 @@
+"""Names that a client chose: of topics, of itself."""
+
+import json
+
+import pytest
+
+from tests.attacks.attacker import answer_to, far_ahead, metric, port_of, produce, until
+from tsproxy.model.kafka import is_topic_name
+from tsproxy.runtime.clock import Clock
+from tsproxy.testing.proxy import RunningProxy
+
+REJECTED = 'tsproxy_batches_total{listener="default",reason="too_far_ahead",verdict="rejected"}'
+
+STRANGE_TOPICS = [b"\xff\xfe", b"\xed\xa0\x80", b"a\x00b", b"x" * 32767, b"", b"..", "ö".encode()]
+
+
+async def test_a_topic_name_that_is_no_utf_8_does_not_keep_the_proxy_from_learning_other_topics(
+    kafka_431, topic
+):
+    """One such request once stopped all that the proxy learns of its cluster, until it was restarted."""
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        for name in STRANGE_TOPICS:
+            assert await answer_to(port_of(proxy), produce(name, far_ahead(Clock()))) is not None, name
+
+        async def is_judged_here():
+            await answer_to(port_of(proxy), produce(topic.encode(), far_ahead(Clock())))
+            return await metric(proxy, REJECTED) > 0
+
+        await until(is_judged_here, "the limits of a new topic are known")
+    assert not [line for line in proxy.log if line["event"].endswith("_crashed")]
+
+
+CLIENT_IDS = {
+    "null": None,
+    "empty": b"",
+    "control characters": b"\xff\xfe\x00\x1b[31m\n",
+    "32 KB": b"c" * 32767,
+}
+
+
+@pytest.mark.parametrize("client_id", CLIENT_IDS.values(), ids=CLIENT_IDS)
+async def test_any_client_id_leaves_a_short_and_printable_line(kafka_431, topic, client_id):
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        await answer_to(port_of(proxy), produce(topic.encode(), far_ahead(Clock()), client_id=client_id))
+    (line,) = [line for line in proxy.decisions() if line["event"] == "decision"]
+    assert (line.get("client_id") is None) == (client_id is None)
+    assert line.get("client_id", "").isprintable()
+    assert len(json.dumps(line)) < 4_000
+
+
+@pytest.mark.parametrize("name", ["orders", "a", "...", "A-b_c.9", "x" * 249])
+def test_what_a_topic_may_be_called(name):
+    assert is_topic_name(name)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "x" * 250, "a b", "ö", "a\n", "\udcff", "a/b"])
+def test_what_no_topic_can_be_called(name):
+    assert not is_topic_name(name)
