@@ -71,7 +71,10 @@ async def committed(kafka: KafkaCluster, topic: str) -> list[tuple[bytes | None,
     partition = TopicPartition(topic, 0)
     async with consumer:
         consumer.assign([partition])
-        end = (await consumer.end_offsets([partition]))[partition]
+        # A commit is answered before its marker lies in the log: until then its records are not to be seen.
+        end = -1
+        while end < (await kafka.end_offsets(topic))[0]:
+            end = (await consumer.end_offsets([partition]))[partition]
         found: list[tuple[bytes | None, int]] = []
         while await consumer.position(partition) < end:
             for records in (await consumer.getmany(timeout_ms=100)).values():
@@ -136,8 +139,8 @@ async def java_transactions(producer: JavaProducer, topic: str, moment_ms: int) 
                 await producer.commit()
                 seen.append("committed")
                 continue
-            except JavaProducerError as error:
-                seen.append((error.exception, plain(str(error), topic)))
+            except JavaProducerError:
+                seen.append("not committed")  # with which of two exceptions depends on its own threads
         await producer.abort()
         seen.append("aborted")
     return seen
@@ -198,10 +201,22 @@ async def test_librdkafkas_idempotent_producer_sees_the_same_and_goes_on(kafka: 
     assert was_refused_by_the_proxy(proxy)
 
 
+RDKAFKA_TRANSACTIONS = (
+    ("bad", "commit"),
+    ("good bad", "commit"),
+    ("bad", "abort"),
+    ("good", "commit"),
+    ("good", "commit"),
+)
+"""librdkafka loses the transaction after a refused one as well ("skipped sequence numbers"), with or
+without a proxy: the last one shows that it goes on."""
+
+
 def rdkafka_transactions(producer: Producer, topic: str, moment_ms: int) -> list[object]:
     seen: list[object] = []
     producer.init_transactions(60)
-    for times, ends in (([1], "commit"), ([moment_ms, 1], "commit"), ([1], "abort"), ([moment_ms], "commit")):
+    for records, ends in RDKAFKA_TRANSACTIONS:
+        times = [moment_ms if record == "good" else 1 for record in records.split()]
         producer.begin_transaction()
         told = [answer for ts in times for answer in rdkafka_send(producer, topic, [ts])]
         seen += [answer if isinstance(answer, tuple) else "stored" for answer in told]
