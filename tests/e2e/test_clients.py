@@ -9,7 +9,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 from confluent_kafka import KafkaError, Message, Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Refused
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -117,3 +117,21 @@ async def test_clients_are_told_of_the_proxys_addresses_alone(
     known |= {(node.id, node.port) for node in (*described.nodes, described.controller)}
     assert known == {(int(node), port) for node, port in proxy.facts["brokers"]["default"].items()}
     assert kafka.node(1).port not in {port for _, port in known}
+
+
+async def test_a_brokers_configuration_does_not_tell_its_addresses(
+    kafka: KafkaCluster, proxy: RunningProxy
+) -> None:
+    """They stand there as plain strings; asked directly, the broker tells them."""
+
+    def listeners(servers: str) -> set[str | None]:
+        broker = ConfigResource(ResourceType.BROKER, str(kafka.node_ids[0]))
+        admin = AdminClient({"bootstrap.servers": servers})
+        answered = admin.describe_configs([broker])[broker].result(30)
+        assert answered["message.max.bytes"].value is not None
+        return {entry.value for name, entry in answered.items() if name.endswith("listeners")}
+
+    assert str(kafka.node(kafka.node_ids[0]).port) in "".join(
+        value or "" for value in listeners(kafka.bootstrap_servers)
+    )
+    assert listeners(proxy.bootstrap_servers) == {None}

@@ -38,6 +38,7 @@ from tsproxy.session.slots import (
     BookProduce,
     Held,
     Local,
+    MaskConfigs,
     NarrowVersions,
     Relay,
     RewriteAddresses,
@@ -46,7 +47,7 @@ from tsproxy.session.slots import (
     WatchRawToken,
     WatchToken,
 )
-from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions
+from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions, k32_describe_configs
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.apis import request_is_understood
 from tsproxy.wire.frames import SIZE_BYTES, FrameTooLargeError, NotKafkaError, RequestFrames
@@ -245,6 +246,10 @@ class Session:
             self._peer = replace(self._peer, client_software=software)
         self._forward(request.frame, NarrowVersions(header.correlation_id, header.api_version))
 
+    def _describe_configs(self, request: _Request) -> None:
+        header = request.header
+        self._forward(request.frame, MaskConfigs(header.correlation_id, header.api_version))
+
     def _sasl_handshake(self, request: _Request) -> None:
         header = request.header
         self._sasl.handshake_sent(header.api_version, k17_k36_sasl.read_handshake_request(request.body))
@@ -334,6 +339,10 @@ class Session:
                 body = memoryview(payload)[start:]
                 rewritten = addresses.rewrite(slot.api_key, slot.api_version, body, self._endpoint_of)
                 return frame(payload[:start] + rewritten)
+            case MaskConfigs():
+                start = response_body_start(ApiKey.DESCRIBE_CONFIGS, slot.api_version, payload)
+                body = memoryview(payload)[start:]
+                return frame(payload[:start] + k32_describe_configs.mask_addresses(slot.api_version, body))
             case NarrowVersions():
                 start = response_body_start(ApiKey.API_VERSIONS, slot.api_version, payload)
                 return frame(
@@ -407,6 +416,7 @@ _BEFORE_SASL: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, Api
 _READ: Final[dict[int, Callable[[Session, _Request], None]]] = {
     ApiKey.PRODUCE: Session._produce,
     ApiKey.API_VERSIONS: Session._api_versions,
+    ApiKey.DESCRIBE_CONFIGS: Session._describe_configs,
     ApiKey.SASL_HANDSHAKE: Session._sasl_handshake,
     ApiKey.SASL_AUTHENTICATE: Session._sasl_authenticate,
 }

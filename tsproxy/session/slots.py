@@ -31,6 +31,14 @@ class RewriteAddresses:
 
 
 @dataclass(frozen=True, slots=True)
+class MaskConfigs:
+    """DescribeConfigs: brokers' listeners stand among their configuration, as plain strings."""
+
+    correlation_id: int
+    api_version: int
+
+
+@dataclass(frozen=True, slots=True)
 class NarrowVersions:
     """ApiVersions: offer only what is understood."""
 
@@ -62,7 +70,15 @@ class BookProduce:
     ruling: Ruling
 
 
-Held = RewriteAddresses | NarrowVersions | WatchHandshake | WatchToken | WatchRawToken | BookProduce
+Held = (
+    RewriteAddresses
+    | MaskConfigs
+    | NarrowVersions
+    | WatchHandshake
+    | WatchToken
+    | WatchRawToken
+    | BookProduce
+)
 """Answers that are read whole before they go on."""
 
 Slot = Relay | Local | Held
