@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import threading
 
 import pytest
@@ -105,6 +106,21 @@ async def test_a_directory_that_cannot_be_written_is_an_error_at_the_start(tmp_p
 
     with pytest.raises(OSError, match=r"File exists|Not a directory"):
         files_in(tmp_path / "file").start()
+
+
+async def test_a_file_that_somebody_removed_is_told_of_and_followed_by_a_new_one(tmp_path):
+    folder = tmp_path / "decisions"
+    files = files_in(folder)
+    files.start()
+    files.put([{"n": 1}])
+    await until(lambda: files.written == 1)
+    shutil.rmtree(folder)
+    with structlog.testing.capture_logs() as told:
+        files.put([{"n": 2}])
+        assert files.stop(10)
+
+    assert [(line["event"], line["bytes_lost"]) for line in told] == [("decision_file_removed", 8)]
+    assert lines(folder) == [{"n": 2}]
 
 
 async def test_files_are_not_readable_by_everybody(tmp_path):

@@ -132,7 +132,8 @@ class _Files:
         self._size_bytes = 0
 
     def write(self, line: bytes) -> None:
-        """One line; turned to a new file first where this one is too old or too full."""
+        """One line; turned to a new file first where this one is too old, too full or not there any more."""
+        self._let_go_if_removed()
         is_full = self._size_bytes and self._size_bytes + len(line) > self._settings.rotate_size_bytes
         if is_full or self.seconds_left() <= 0:
             self.turn()
@@ -146,6 +147,14 @@ class _Files:
             os.ftruncate(self._descriptor, self._size_bytes)
             raise
         self._size_bytes += len(line)
+
+    def _let_go_if_removed(self) -> None:
+        """A file that somebody has removed goes on taking lines, and keeps none of them."""
+        if self._descriptor < 0 or os.fstat(self._descriptor).st_nlink:
+            return
+        log.error("decision_file_removed", file=str(self._path), bytes_lost=self._size_bytes)
+        os.close(self._descriptor)
+        self._descriptor, self._size_bytes = -1, 0
 
     def turn(self) -> None:
         """Close this file and begin the next; an empty one just goes on."""
