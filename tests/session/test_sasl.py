@@ -101,6 +101,20 @@ EXCHANGES = {
         [(b"n,,\x01auth=Bearer " + DASHED + b"\x01\x01", b"")],
         None,
     ),
+    "OAUTHBEARER with claims nested without end": (
+        "OAUTHBEARER",
+        [
+            (
+                b"n,,\x01auth=Bearer e30."
+                + base64.urlsafe_b64encode(b"[" * 99_999)
+                + b"."
+                + DASHED
+                + b"\x01",
+                b"",
+            )
+        ],
+        None,
+    ),
     "GSSAPI": ("GSSAPI", [(b"\x60\x01", b"\x60\x02"), (b"", b"\x05\x04"), (SECRET, b"")], None),
 }
 """mechanism, (the client's token, the broker's answer) step by step, the principal that is booked"""

@@ -34,7 +34,7 @@ def _bearer_name(token: bytes) -> str | None:
     claims = bearer.split(b".")[1:2]
     try:
         subject = json.loads(base64.urlsafe_b64decode(claims[0] + b"==="))["sub"] if claims else None
-    except (binascii.Error, ValueError, KeyError, TypeError):
+    except (binascii.Error, ValueError, KeyError, TypeError, RecursionError):  # the last: JSON nested deep
         return None
     return subject if isinstance(subject, str) else None
 
