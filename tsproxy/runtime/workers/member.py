@@ -31,6 +31,10 @@ HEALTHY_MS: Final = 60_000
 REPORT_S: Final = 2.0
 """How long a worker may take to say how it is; one that takes longer is not ready."""
 
+_ORDERLY: Final = (0, -signal.SIGTERM)
+"""How a worker may end once it was told to. The signal itself ends it, where a service manager sends it
+to every process, only before it has begun or after it has finished; in between it means `drain`."""
+
 
 class Member:
     """Worker `number`; `on_started` is called with the facts of each life that lets clients in."""
@@ -72,7 +76,7 @@ class Member:
                 status, self._failure = 1, f"worker {self.number} cannot be started: {error.strerror}"
             end = self._failure or f"worker {self.number} ended: {_status_text(status)}"
             if self._stopping.is_set():
-                if status:
+                if status not in _ORDERLY:
                     raise StartError(end)
                 return
             if not self._was_ever_started:
