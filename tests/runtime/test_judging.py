@@ -118,6 +118,20 @@ async def test_a_batch_of_a_client_that_has_gone_is_still_sent_on():
 
 
 @on_both_loops
+async def test_a_batch_of_a_client_whose_connection_broke_is_still_sent_on():
+    """Under TLS a client's goodbye ends the connection at once."""
+    world = JudgingWorld()
+    async with wire(world) as the:
+        await the.client_sends(large(acks=0))
+        await until(world.judges.begun.is_set)
+        the.relay.client.abort()
+        await until(lambda: the.relay.client.was_lost)
+        world.judges.may_go.set()
+        assert await the.broker_gets(len(large(acks=0))) == large(acks=0)
+        assert await the.broker_sees_end()
+
+
+@on_both_loops
 async def test_a_drain_waits_for_what_is_being_judged():
     world = JudgingWorld()
     async with wire(world) as the:

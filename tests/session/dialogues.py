@@ -155,7 +155,7 @@ class Told:
         sent = b"".join(effect.data for effect in effects if isinstance(effect, SendToBroker))
         self.effects += effects
         jobs = [effect.job for effect in effects if isinstance(effect, Judge)]
-        assert not (self.job and jobs), "one at a time"
+        assert len(jobs) + (self.job is not None) <= 1, "one at a time"
         self.job = jobs[0] if jobs else self.job
         self.to_broker += sent
         self.to_client += b"".join(effect.data for effect in effects if isinstance(effect, SendToClient))
