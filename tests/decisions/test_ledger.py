@@ -9,7 +9,7 @@ from tests.decisions.outcomes import HOUR_MS, NOON_MS, batch, named, outcome, ou
 from tsproxy.decisions.drift import bucket
 from tsproxy.decisions.events import collateral_records
 from tsproxy.decisions.ledger import ADDRESSES_LISTED, Ledger
-from tsproxy.model.outcome import VerdictName
+from tsproxy.model.outcome import Totals, VerdictName
 
 ADDED_UP = ("batches", "records", "bad_records", "collateral_records", "bytes")
 
@@ -136,3 +136,70 @@ def test_what_the_producer_sends_again_by_itself_is_counted_apart():
     for is_final in (False, True, False):
         ledger.book(outcome(VerdictName.BROKER_REJECTED, error_code=7, is_final=is_final))
     assert {e["is_final"]: e["batches"] for e in drained(ledger)} == {False: 2, True: 1}
+
+
+def totals_of(outcomes_of_one_key):
+    """What many accepted outcomes come to, as the kernel tells it (each of a request of its own)."""
+    drifts = [
+        (o.batch.min_timestamp_ms - o.now_ms, o.batch.max_timestamp_ms - o.now_ms)
+        for o in outcomes_of_one_key
+    ]
+    ahead, behind = Counter(), Counter()
+    for o, (low, high) in zip(outcomes_of_one_key, drifts, strict=True):
+        ahead[bucket(high), "batches"] += 1
+        ahead[bucket(high), "records"] += o.batch.records
+        behind[bucket(low), "batches"] += 1
+        behind[bucket(low), "records"] += o.batch.records
+    first = outcomes_of_one_key[0]
+    return Totals(
+        peer=first.peer,
+        topic=first.topic,
+        limits=first.limits,
+        batches=len(outcomes_of_one_key),
+        records=sum(o.batch.records for o in outcomes_of_one_key),
+        bytes=sum(o.batch.batch_bytes for o in outcomes_of_one_key),
+        requests=len(outcomes_of_one_key),
+        first_ms=min(o.now_ms for o in outcomes_of_one_key),
+        last_ms=max(o.now_ms for o in outcomes_of_one_key),
+        drift_min_ms=min(low for low, _ in drifts),
+        drift_max_ms=max(high for _, high in drifts),
+        ahead=bars(ahead),
+        behind=bars(behind),
+    )
+
+
+def bars(counted):
+    return tuple(
+        (index, counted[index, "batches"], counted[index, "records"])
+        for index in sorted({i for i, _ in counted})
+    )
+
+
+accepted = st.builds(
+    lambda number, records, late_ms: outcome(
+        correlation_id=number, now_ms=NOON_MS + late_ms, batch=batch(records, NOON_MS - 5, NOON_MS + number)
+    ),
+    st.integers(0, 10**6),
+    st.integers(1, 50),
+    st.integers(0, 10_000),
+)
+
+
+@given(st.lists(accepted, min_size=1, max_size=20, unique_by=lambda o: o.correlation_id), st.data())
+def test_totals_count_as_the_outcomes_do_that_they_stand_for(booked, data):
+    cut = data.draw(st.integers(0, len(booked)))
+    one_by_one, together = Ledger(), Ledger()
+    for o in booked:
+        one_by_one.book(o)
+    for part in (booked[:cut], booked[cut:]):
+        if part:
+            together.book_totals(totals_of(part))
+    assert drained(together) == drained(one_by_one)
+
+
+def test_totals_past_the_bound_of_keys_are_folded_with_all_their_batches():
+    ledger = Ledger(max_keys=0)
+    ledger.book_totals(totals_of([outcome(correlation_id=1), outcome(correlation_id=2)]))
+    assert ledger.batches_folded == 2
+    (event,) = drained(ledger)
+    assert (event["topic"], event["folded"], event["batches"]) == ("other", True, 2)

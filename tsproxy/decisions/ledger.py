@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket, drift_ms
 from tsproxy.decisions.events import Event, batch_span_ms, collateral_records, drift_range_ms, fit
 from tsproxy.decisions.text import bounded, bounded_or_none, instant
-from tsproxy.model.outcome import Outcome, VerdictName
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.outcome import Bars, Outcome, Totals, VerdictName
 from tsproxy.model.verdict import Reason, UnitGuess
 
 OTHER: Final = "other"
@@ -48,6 +49,21 @@ def key_of(outcome: Outcome) -> Key:
         unit_guess=outcome.unit_guess,
         error_code=int(outcome.error_code),
         is_final=outcome.is_final,
+    )
+
+
+def key_of_totals(totals: Totals) -> Key:
+    """The key under which each of the outcomes would have stood that the totals stand for."""
+    return Key(
+        listener=totals.peer.listener,
+        topic=bounded(totals.topic),
+        client_id=bounded_or_none(totals.peer.client_id),
+        principal=bounded_or_none(totals.peer.principal),
+        verdict=VerdictName.ACCEPTED,
+        reason=None,
+        unit_guess=None,
+        error_code=int(ErrorCode.NONE),
+        is_final=True,
     )
 
 
@@ -96,6 +112,21 @@ class Tally:
             _count(self.ahead, drift_ms(span[1], outcome.now_ms), outcome.batch.records)
             _count(self.behind, drift_ms(span[0], outcome.now_ms), outcome.batch.records)
 
+    def add_totals(self, totals: Totals) -> None:
+        """The same as `add` for each outcome that the totals stand for."""
+        self.batches += totals.batches
+        self.records += totals.records
+        self.bytes += totals.bytes
+        self.requests += totals.requests
+        self._add_address(totals.peer.client_address)
+        self.first_ms = _least(self.first_ms, totals.first_ms)
+        self.last_ms = _greatest(self.last_ms, totals.last_ms)
+        if totals.drift_min_ms is not None and totals.drift_max_ms is not None:
+            self.drift_min_ms = _least(self.drift_min_ms, totals.drift_min_ms)
+            self.drift_max_ms = _greatest(self.drift_max_ms, totals.drift_max_ms)
+        _merge(self.ahead, totals.ahead)
+        _merge(self.behind, totals.behind)
+
     def _add_request(self, outcome: Outcome) -> None:
         """A request's batches are booked one after the other, so remembering the last one is enough."""
         peer = outcome.peer
@@ -104,10 +135,13 @@ class Tally:
             return
         self._last_request = request
         self.requests += 1
-        if peer.client_address in self.addresses:
+        self._add_address(peer.client_address)
+
+    def _add_address(self, address: str) -> None:
+        if address in self.addresses:
             return
         if len(self.addresses) < ADDRESSES_LISTED:
-            self.addresses.add(peer.client_address)
+            self.addresses.add(address)
         else:
             self.addresses_truncated = True
 
@@ -146,6 +180,13 @@ def _count(histogram: Histogram, drift: int, records: int) -> None:
     counts[1] += records
 
 
+def _merge(histogram: Histogram, bars: Bars) -> None:
+    for index, batches, records in bars:
+        counts = histogram.setdefault(index, [0, 0])
+        counts[0] += batches
+        counts[1] += records
+
+
 def _rows(histogram: Histogram) -> list[list[int]]:
     return [[index, *histogram[index]] for index in sorted(histogram)]
 
@@ -161,15 +202,24 @@ class Ledger:
 
     def book(self, outcome: Outcome) -> Key:
         """Count one outcome; the key it was counted under."""
-        key = key_of(outcome)
+        key, tally = self._tally(key_of(outcome), 1)
+        tally.add(outcome)
+        return key
+
+    def book_totals(self, totals: Totals) -> None:
+        """Count the accepted outcomes that the totals stand for."""
+        _, tally = self._tally(key_of_totals(totals), totals.batches)
+        tally.add_totals(totals)
+
+    def _tally(self, key: Key, batches: int) -> tuple[Key, Tally]:
+        """The key under which so many batches are counted, and its tally."""
         tally = self._tallies.get(key)
         if tally is None:
             if len(self._tallies) >= self._max_keys:
                 key = folded(key)
-                self.batches_folded += 1
+                self.batches_folded += batches
             tally = self._tallies.setdefault(key, Tally())
-        tally.add(outcome)
-        return key
+        return key, tally
 
     def drain(self, interval_start_ms: int, now_ms: int) -> list[Event]:
         """One `counters` event a key, in the order the keys came up; the ledger is empty after it."""

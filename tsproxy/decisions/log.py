@@ -19,7 +19,7 @@ from tsproxy.decisions.examples import Examples
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName, LifecycleKind
 from tsproxy.decisions.ledger import MAX_KEYS, Ledger
 from tsproxy.decisions.text import bounded, instant
-from tsproxy.model.outcome import Outcome
+from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.model.verdict import TopicLimits
 
 INTERVAL_MS: Final = 60_000
@@ -70,7 +70,7 @@ class DecisionLog:
         """Count one batch. Returns what it makes due: mostly nothing."""
         self._now_ms = max(self._now_ms, outcome.now_ms)
         lines = self._end_interval() if self._now_ms >= self._ends_ms else []
-        lines += self._news_of_limits(outcome)
+        lines += self._news_of_limits(outcome.topic, outcome.limits, outcome.now_ms)
         key = self._ledger.book(outcome)
         if outcome.verdict in EXEMPLARY:
             suppressed = self._examples.admit(key, self._now_ms)
@@ -80,6 +80,19 @@ class DecisionLog:
                 self._written += 1
                 lines.append(self._line(EventName.DECISION, outcome.now_ms, decision(outcome, suppressed)))
         return lines
+
+    def book_totals(self, totals: Totals) -> list[Event]:
+        """Count accepted batches that nobody looked at one by one, in the interval that is open.
+
+        Totals grow while nobody asks for them: ask for all of them before what makes an interval end
+        (`is_due`), and each batch is counted in the interval of its own clock.
+        """
+        self._ledger.book_totals(totals)
+        return self._news_of_limits(totals.topic, totals.limits, totals.last_ms)
+
+    def is_due(self, now_ms: int) -> bool:
+        """True where `tick`, or booking an outcome of that clock, would end the interval."""
+        return now_ms >= self._ends_ms or now_ms < self._starts_ms - self._interval_ms
 
     def tick(self, now_ms: int, writer: WriterHealth | None = None) -> list[Event]:
         """Counters and a heartbeat when an interval is over, else nothing. Call it every second or so.
@@ -144,15 +157,14 @@ class DecisionLog:
         lines.append(self._line(EventName.HEARTBEAT, self._now_ms, fit(heartbeat)))
         return lines
 
-    def _news_of_limits(self, outcome: Outcome) -> list[Event]:
+    def _news_of_limits(self, topic: str, limits: TopicLimits | None, now_ms: int) -> list[Event]:
         """A line where a topic's limits are seen for the first time today, or are not what they were."""
-        limits, topic = outcome.limits, outcome.topic
         if limits is None or self._limits.get(topic) == limits:
             return []
         if topic not in self._limits and len(self._limits) >= self._max_keys:
             return []
         self._limits[topic] = limits
-        return [self._line(EventName.LIFECYCLE, outcome.now_ms, topic_limits(topic, limits))]
+        return [self._line(EventName.LIFECYCLE, now_ms, topic_limits(topic, limits))]
 
     def _line(self, event: EventName, now_ms: int, facts: Event) -> Event:
         line: Event = {

@@ -71,3 +71,30 @@ class Outcome:
     culprits: tuple[Culprit, ...] = ()
     bad_records: int = 0
     is_final: bool = True
+
+
+Bars = tuple[tuple[int, int, int], ...]
+"""A sparse drift histogram: (signed bucket, batches, records), ascending by bucket."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What the accepted batches of one connection for one topic came to, over a while.
+
+    They stand for as many outcomes `accepted`, which nobody made. Drift in ms is timestamp minus
+    clock, saturated as in `drift-v1`; None where no record carried a time.
+    """
+
+    peer: Peer
+    topic: str
+    limits: TopicLimits | None
+    batches: int
+    records: int
+    bytes: int
+    requests: int
+    first_ms: int
+    last_ms: int
+    drift_min_ms: int | None
+    drift_max_ms: int | None
+    ahead: Bars
+    behind: Bars
