@@ -1,7 +1,7 @@
 """The walk in steps gives the facts of the walk in one, whatever the bytes and wherever they are cut."""
 
+import itertools
 import tracemalloc
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.kernel.byte_strings import longs, plain_records, record, varint
 from tests.kernel.variants import VARIANTS, name_of
 from tsproxy.model.records import Fault, RecordFacts
-from tsproxy.wire.kernel import _twin, _twin_stream
+from tsproxy.wire.kernel import _twin
 
 NOW_MS = 1_790_000_000_000
 MIB = 1 << 20
 
-WALKERS = [_twin_stream.StreamWalker if each is _twin else each.StreamWalker for each in VARIANTS]
+WALKERS = [each.StreamWalker for each in VARIANTS]
 
 pytestmark = pytest.mark.parametrize("walker", WALKERS, ids=map(name_of, VARIANTS))
 
@@ -36,7 +36,7 @@ def in_pieces(walker, pieces, base_timestamp, count, lengths_must_fit):
 )
 def test_any_pieces_give_the_facts_of_the_whole(walker, data, base_timestamp, count, lengths_must_fit, cuts):
     at = [0, *sorted(cuts), max([len(data), *cuts])]
-    pieces = [data[start:end] for start, end in pairwise(at)]
+    pieces = [data[start:end] for start, end in itertools.pairwise(at)]
     whole = _twin.walk(data, base_timestamp, count, lengths_must_fit)
     assert in_pieces(walker, pieces, base_timestamp, count, lengths_must_fit) == whole
     views = [memoryview(piece) for piece in pieces]

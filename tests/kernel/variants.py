@@ -5,7 +5,7 @@ from types import ModuleType
 from tsproxy.wire.kernel import _twin
 
 try:
-    from tsproxy.wire.kernel import _kernel as native
+    from tsproxy.wire.kernel import _native as native
 except ImportError:
     native = None
 

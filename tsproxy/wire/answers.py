@@ -4,6 +4,7 @@ Which of the two is the session's to say, from the slot at the head of its queue
 costs no memory however large it is.
 """
 
+from tsproxy.wire.kernel import AnswerLexer
 from tsproxy.wire.primitives import DecodeError
 from tsproxy.wire.received import Received
 
@@ -44,6 +45,12 @@ class AnswerStream:
             raise DecodeError(f"an answer of {size} bytes")
         head = self._received.peek(_HEAD_BYTES)
         return int.from_bytes(head[_SIZE_BYTES:], "big", signed=True) if len(head) == _HEAD_BYTES else None
+
+    def fine(self, lexer: AnswerLexer) -> bytes:
+        """The run of next whole answers that the kernel lets pass; empty where none does."""
+        received = self._received
+        end = lexer.passing(received.data, received.pos)
+        return received.take(end - received.pos) if end > received.pos else b""
 
     def stream(self) -> None:
         """Let the next answer through as it comes: `passing` gives its bytes."""

@@ -8,6 +8,7 @@ received, never with the size announced.
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey
+from tsproxy.wire.kernel import RequestLexer
 from tsproxy.wire.primitives import DecodeError
 from tsproxy.wire.received import Received
 
@@ -69,6 +70,12 @@ class RequestFrames:
 
     def feed(self, data: bytes) -> None:
         self._received.feed(data)
+
+    def fine(self, lexer: RequestLexer, room: int, now_ms: int) -> bytes:
+        """The run of next frames, `room` at most, that the kernel lets pass; empty where none does."""
+        received = self._received
+        end = lexer.passing(received.data, received.pos, room, now_ms)
+        return received.take(end - received.pos) if end > received.pos else b""
 
     def next_frame(self, is_raw: bool = False) -> bytes | None:
         """The next whole frame, or None until more has come. `is_raw`: a SASL token without header."""

@@ -1,35 +1,66 @@
-"""The kernel: the few loops that every record passes through, natively or in Python.
+"""The kernel: the loops that every record and every frame passes through, natively or in Python.
 
-Native code may prove innocence; guilt is decided by whoever reads the records as columns
-(`wire.records`). Both variants give the same facts for any bytes whatever: the twin is the native
-kernel's oracle, and what an install without a compiler runs on. `TSPROXY_KERNEL=twin` chooses it.
+Native code may prove innocence; guilt is decided by whoever reads the frame with the decoders of
+`wire` and the checks of `policy`. Both variants do the same for any bytes whatever: the twin is the
+native kernel's oracle, and what an install without a compiler runs on (`TSPROXY_KERNEL=twin` asks
+for it). None of these raises for what the bytes hold.
 
-    NAME                                                        "native" or "twin"
-    walk(data, base_timestamp, count, lengths_must_fit)         -> RecordFacts
-    StreamWalker(base_timestamp, count, lengths_must_fit)       the same for records that come in pieces:
-        .feed(data), .finish() -> RecordFacts                   any pieces give what `walk` gives
+    NAME                 "native" or "twin"
+    walk(data, base_timestamp, count, lengths_must_fit) -> RecordFacts
+                         the facts of a batch's plain records; `lengths_must_fit` as in `wire.records`
+    StreamWalker(base_timestamp, count, lengths_must_fit)  .feed(data), .finish() -> RecordFacts
+                         the same for records that come in pieces, of which it keeps nothing; any
+                         pieces give what `walk` gives. Belongs to one thread
+    RequestLexer(...)    .passing(data, start, room, now_ms) -> end of the requests that may go on
+    AnswerLexer(...)     .passing(data, start) -> end of the answers that may go on
+    InFlight(slot_of)    what both share: the queue of requests that are not answered yet
+    Table(...)           a row a topic: bounds for the RequestLexer, counts of what was accepted
 
-A StreamWalker keeps nothing of what it is fed, however long a record is. It belongs to one thread.
-`data` is a batch's plain records in one contiguous buffer. `lengths_must_fit` as in `wire.records`:
-true for records that came uncompressed. Never raises for what the bytes hold.
+What passes is what the session, given the same frames, would have sent on unchanged: an API whose
+answer nobody reads, or a Produce request of plain v2 batches inside their topic's bounds. Anything
+odd does not pass, and the session decides.
 
-Not here: decompression, checksums, headers of batches and requests, verdicts.
+Not here: buffers, decompression, checksums, verdicts.
 """
 
 import os
 
-from tsproxy.wire.kernel import _twin, _twin_stream
+from tsproxy.wire.kernel import _twin
+from tsproxy.wire.kernel.passed import PassedBatch, PassedProduce, PassedRelay
 
 if os.environ.get("TSPROXY_KERNEL") == _twin.NAME:
-    NAME, walk, StreamWalker = _twin.NAME, _twin.walk, _twin_stream.StreamWalker
+    from tsproxy.wire.kernel._twin import NAME, AnswerLexer, InFlight, RequestLexer, StreamWalker, Table, walk
 else:
     try:
-        from tsproxy.wire.kernel._kernel import (  # type: ignore[assignment]  # another class, the same face
+        from tsproxy.wire.kernel._native import (
             NAME,
+            AnswerLexer,
+            InFlight,
+            RequestLexer,
             StreamWalker,
+            Table,
             walk,
         )
     except ImportError:
-        NAME, walk, StreamWalker = _twin.NAME, _twin.walk, _twin_stream.StreamWalker
+        from tsproxy.wire.kernel._twin import (
+            NAME,
+            AnswerLexer,
+            InFlight,
+            RequestLexer,
+            StreamWalker,
+            Table,
+            walk,
+        )
 
-__all__ = ["NAME", "StreamWalker", "walk"]
+__all__ = [
+    "NAME",
+    "AnswerLexer",
+    "InFlight",
+    "PassedBatch",
+    "PassedProduce",
+    "PassedRelay",
+    "RequestLexer",
+    "StreamWalker",
+    "Table",
+    "walk",
+]

@@ -1,4 +1,4 @@
-"""The twin's walk in steps: `_stream.pxd` in Python, field by field where a piece ends in a record."""
+"""The twin's walk in steps: `_native/stream.pxd` in Python, field by field where a piece ends in a record."""
 
 from enum import IntEnum
 

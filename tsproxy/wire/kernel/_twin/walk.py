@@ -1,12 +1,8 @@
-"""The kernel in Python: the native one's oracle, and its stand-in where it is not built."""
-
-from typing import Final
+"""The walk over a batch's plain records, in Python."""
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, wrap64
 from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.wire.records import read_varint, read_varlong, skip_headers
-
-NAME: Final = "twin"
 
 
 def walk(data: bytes | memoryview, base_timestamp: int, count: int, lengths_must_fit: bool) -> RecordFacts:

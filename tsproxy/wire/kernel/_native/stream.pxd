@@ -1,11 +1,11 @@
 # The same walk in steps, for records that come piece by piece out of a decompressor.
 #
-# A record that lies whole in a piece is read by `_walk.pxd`. One that a piece's end cuts is read field
+# A record that lies whole in a piece is read by `walk.pxd`. One that a piece's end cuts is read field
 # by field, and what need not be looked at is counted down: nothing of a piece is kept.
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from tsproxy.wire.kernel._walk cimport (
+from tsproxy.wire.kernel._native.walk cimport (
     FINE, MALFORMED_RECORD, PREMATURE_END, RECORDS_REMAINING, VARINT_TOO_LONG,
     Walked, any_record, any_varint, short_varint, usual_record, zigzag,
 )

@@ -20,6 +20,8 @@ cdef struct Walked:
     int64_t highest
     WalkFault fault
 
+cdef object facts_of(Walked* found)
+
 
 cdef inline int64_t zigzag(uint64_t raw) noexcept nogil:
     return <int64_t>((raw >> 1) ^ (0 - (raw & 1)))

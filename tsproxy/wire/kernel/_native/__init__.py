@@ -1,0 +1,16 @@
+"""The kernel in Cython. What each name does is said in the package; `_twin` is the same in Python.
+
+Every module here stands beside the twin's of the same name. ImportError where none was built.
+"""
+
+from typing import Final
+
+from tsproxy.wire.kernel._native.in_flight import InFlight
+from tsproxy.wire.kernel._native.lexers import AnswerLexer, RequestLexer
+from tsproxy.wire.kernel._native.stream import StreamWalker
+from tsproxy.wire.kernel._native.table import Table
+from tsproxy.wire.kernel._native.walk import walk
+
+NAME: Final[str] = "native"
+
+__all__ = ["NAME", "AnswerLexer", "InFlight", "RequestLexer", "StreamWalker", "Table", "walk"]

@@ -1,0 +1,336 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Which requests and answers pass: whole frames, and nothing about them that needs thought.
+
+Every read of a frame goes through a `Cursor` or the walk, which both stay inside it.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.ref cimport PyObject
+from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcmp
+
+from tsproxy.wire.kernel._native.cursor cimport (
+    Cursor, is_whole, no_tags, peek_int16, peek_int32, peek_int64,
+    read_int16, read_int32, read_size, read_string_size, take,
+)
+from tsproxy.wire.kernel._native.in_flight cimport PRODUCE, RELAY, Entry, InFlight
+from tsproxy.wire.kernel._native.table cimport Batch, Row, Table
+from tsproxy.wire.kernel._native.walk cimport FINE, Walked, walk_records
+
+cdef enum:
+    SIZE_BYTES = 4
+    SMALLEST = 10                # a request: key, version, correlation id, null client id
+    OLDEST_PRODUCE = 3           # the first with batches of magic 2
+    NEWEST_PRODUCE = 12
+    PRODUCE_FLEXIBLE_FROM = 9
+    BATCH_HEADER = 61
+    TRANSACTIONAL = 0x10         # attribute bit 4
+    MOST_UNORDERED = 64          # one bit each
+
+
+cdef bint is_text(const uint8_t* at, int64_t size, bytes text) noexcept:
+    """True where `size` bytes at `at` are `text`; a size below 0 is null, and so is None."""
+    if text is None or size < 0:
+        return text is None and size == -1
+    return size == PyBytes_GET_SIZE(text) and memcmp(at, PyBytes_AS_STRING(text), size) == 0
+
+
+cdef bint is_within(Row* row, int64_t lowest_ms, int64_t highest_ms, int64_t now_ms) noexcept:
+    """As `Row.allows` of the twin; `now_ms` is not negative."""
+    cdef int64_t wrapping = INT64_MIN + now_ms + 1
+    if lowest_ms > highest_ms or not row.is_bounded:
+        return True
+    if lowest_ms < wrapping or (row.before_max_ms >= 0 and lowest_ms < now_ms - row.before_max_ms):
+        return False
+    return row.after_max_ms < 0 or now_ms > INT64_MAX - row.after_max_ms or highest_ms <= now_ms + row.after_max_ms
+
+
+cdef class RequestLexer:
+    """See `_twin/lexers.py`."""
+
+    cdef public Table table
+    cdef InFlight in_flight
+    cdef bytes relayed
+    cdef bytes flexible_from
+    cdef int64_t produce_frame
+    cdef int64_t other_frame
+
+    def __cinit__(
+        self, InFlight in_flight, bytes relayed, bytes flexible_from,
+        produce_frame, other_frame,
+    ):
+        if len(relayed) != len(flexible_from):
+            raise ValueError("both tables have one byte an API key")
+        self.in_flight = in_flight
+        self.relayed, self.flexible_from = relayed, flexible_from
+        self.produce_frame, self.other_frame = produce_frame, other_frame
+
+    def passing(self, data, Py_ssize_t start, Py_ssize_t room, int64_t now_ms):
+        cdef Py_buffer view
+        cdef const uint8_t* at
+        cdef const uint8_t* end
+        cdef int64_t size
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            at = <const uint8_t*>view.buf + start
+            end = <const uint8_t*>view.buf + view.len
+            while room > 0 and end - at >= SIZE_BYTES + SMALLEST:
+                size = peek_int32(at)
+                if size < SMALLEST or size > end - at - SIZE_BYTES:
+                    break
+                if not self.passes(at + SIZE_BYTES, size, now_ms):
+                    break
+                at += SIZE_BYTES + size
+                room -= 1
+            return at - <const uint8_t*>view.buf
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef int passes(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1:
+        """1 for a request that may go on, and is in flight now; else 0."""
+        cdef Cursor cursor = Cursor(payload, payload + size, False)
+        cdef int16_t api_key = read_int16(&cursor)
+        cdef int16_t version = read_int16(&cursor)
+        cdef int32_t correlation_id = read_int32(&cursor)
+        cdef int64_t client_id_size = read_int16(&cursor)
+        cdef const uint8_t* client_id = cursor.at
+        cdef bint is_flexible
+        if api_key < 0 or api_key >= PyBytes_GET_SIZE(self.relayed) or client_id_size < -1:
+            return 0
+        if client_id_size > 0:
+            take(&cursor, client_id_size)
+        is_flexible = version >= <uint8_t>PyBytes_AS_STRING(self.flexible_from)[api_key]
+        no_tags(&cursor, is_flexible)
+        if cursor.is_bad or version < 0:
+            return 0
+        if api_key != 0:
+            if size > self.other_frame or version >= <uint8_t>PyBytes_AS_STRING(self.relayed)[api_key]:
+                return 0
+            self.in_flight.add(Entry(RELAY, version, 0, correlation_id, 0, now_ms, NULL))
+            return 1
+        if self.table is None or size > self.produce_frame or now_ms < 0:
+            return 0
+        if version < OLDEST_PRODUCE or version > NEWEST_PRODUCE:
+            return 0
+        if not is_text(client_id, client_id_size, self.table.client_id_bytes):
+            return 0
+        return self.produce_passes(&cursor, version, correlation_id, now_ms)
+
+    cdef int produce_passes(
+        self, Cursor* body, int16_t version, int32_t correlation_id, int64_t now_ms
+    ) except -1:
+        cdef bint is_flexible = version >= PRODUCE_FLEXIBLE_FROM
+        cdef Py_ssize_t staged_before = self.in_flight.batch_count
+        cdef int64_t id_size = read_string_size(body, is_flexible)
+        cdef const uint8_t* transactional_id = take(body, id_size) if id_size > 0 else body.at
+        cdef int16_t acks = read_int16(body)
+        cdef int64_t topics
+        cdef Py_ssize_t row = -1
+        read_int32(body)  # timeout_ms
+        topics = read_size(body, is_flexible)
+        if body.is_bad or topics < 1 or (acks != -1 and acks != 1):
+            return 0
+        if not is_text(transactional_id, id_size, self.table.transactional_id_bytes):
+            return 0
+        while topics > 0 and not body.is_bad:
+            row = self.stage_topic(body, is_flexible, row + 1, now_ms)
+            topics -= 1
+        no_tags(body, is_flexible)
+        if not is_whole(body):
+            self.in_flight.batch_count = staged_before
+            return 0
+        self.in_flight.add(
+            Entry(
+                kind=PRODUCE,
+                api_version=version,
+                acks=acks,
+                correlation_id=correlation_id,
+                batches=<int32_t>(self.in_flight.batch_count - staged_before),
+                now_ms=now_ms,
+                owner=<PyObject*>self.table,
+            )
+        )
+        self.table.in_flight += 1
+        return 1
+
+    cdef Py_ssize_t stage_topic(
+        self, Cursor* body, bint is_flexible, Py_ssize_t guess, int64_t now_ms
+    ) except? -2:
+        """Stage the batches of the topic that comes next, and return its row; `body` is bad if it may not."""
+        cdef int64_t name_size = read_string_size(body, is_flexible)
+        cdef const uint8_t* name = take(body, name_size)
+        cdef int64_t partitions = read_size(body, is_flexible)
+        cdef Py_ssize_t row = -1
+        if not body.is_bad and partitions > 0:
+            row = self.table.row_of(name, name_size, guess)
+        if row < 0:
+            body.is_bad = True
+            return row
+        while partitions > 0 and not body.is_bad:
+            self.stage_partition(body, is_flexible, row, now_ms)
+            partitions -= 1
+        no_tags(body, is_flexible)
+        return row
+
+    cdef int stage_partition(self, Cursor* body, bint is_flexible, Py_ssize_t row, int64_t now_ms) except -1:
+        cdef int32_t partition = read_int32(body)
+        cdef int64_t size = read_size(body, is_flexible)
+        cdef const uint8_t* records = take(body, size)
+        cdef Batch* batch
+        no_tags(body, is_flexible)
+        if body.is_bad:
+            return 0
+        batch = self.in_flight.stage()
+        batch.row, batch.partition = <int32_t>row, partition
+        if not self.batch_is_fine(records, size, batch, now_ms):
+            body.is_bad = True
+        return 0
+
+    cdef bint batch_is_fine(
+        self, const uint8_t* at, int64_t size, Batch* batch, int64_t now_ms
+    ) noexcept:
+        """True for one plain v2 batch whose header nobody minds and whose times are within bounds."""
+        cdef Walked found
+        cdef int32_t count
+        cdef int16_t allowed = 0 if self.table.transactional_id_bytes is None else TRANSACTIONAL
+        if size < BATCH_HEADER or peek_int64(at) != 0 or peek_int32(at + 8) != size - 12 or at[16] != 2:
+            return False
+        count = peek_int32(at + 57)
+        batch.producer_id, batch.producer_epoch = peek_int64(at + 43), peek_int16(at + 51)
+        if peek_int16(at + 21) & ~allowed or count < 1 or count > self.table.records_per_batch:
+            return False
+        if peek_int32(at + 23) != count - 1 or (batch.producer_id >= 0 and peek_int32(at + 53) < 0):
+            return False
+        walk_records(at + BATCH_HEADER, at + size, peek_int64(at + 27), count, True, &found)
+        if found.fault != FINE:
+            return False
+        if peek_int64(at + 35) != (found.highest if found.lowest <= found.highest else -1):
+            return False
+        batch.size_in_bytes, batch.records = <int32_t>size, count
+        batch.lowest_ms, batch.highest_ms = found.lowest, found.highest
+        return is_within(&self.table.rows[batch.row], found.lowest, found.highest, now_ms)
+
+
+cdef class AnswerLexer:
+    """See `_twin/lexers.py`."""
+
+    cdef InFlight in_flight
+
+    def __cinit__(self, InFlight in_flight):
+        self.in_flight = in_flight
+
+    def passing(self, data, Py_ssize_t start):
+        cdef Py_buffer view
+        cdef const uint8_t* at
+        cdef const uint8_t* end
+        cdef int64_t size
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            at = <const uint8_t*>view.buf + start
+            end = <const uint8_t*>view.buf + view.len
+            while end - at >= 2 * SIZE_BYTES:
+                size = peek_int32(at)
+                if size < SIZE_BYTES or size > end - at - SIZE_BYTES:
+                    break
+                if not self.passes(at + SIZE_BYTES, size):
+                    break
+                self.in_flight.drop()
+                at += SIZE_BYTES + size
+            return at - <const uint8_t*>view.buf
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef int passes(self, const uint8_t* payload, int64_t size) except -1:
+        """1 for the answer to the head that may go on, booked; else 0."""
+        cdef Entry* head = self.in_flight.head_entry()
+        cdef Cursor answer = Cursor(payload + SIZE_BYTES, payload + size, False)
+        cdef Table table
+        cdef Py_ssize_t at
+        if head == NULL or (head.kind != RELAY and head.kind != PRODUCE):
+            return 0
+        if peek_int32(payload) != head.correlation_id:
+            return 0
+        if head.kind == RELAY:
+            return 1
+        table = <Table>head.owner
+        if not self.all_accepted(&answer, head, table):
+            return 0
+        for at in range(head.batches):
+            table.book(self.in_flight.batch(at), head.correlation_id, head.now_ms)
+        return 1
+
+    cdef bint all_accepted(self, Cursor* answer, Entry* head, Table table) noexcept:
+        """True where the answer names each partition once, all with code 0, and tells nothing else."""
+        cdef bint is_flexible = head.api_version >= PRODUCE_FLEXIBLE_FROM
+        cdef int64_t topics, partitions, name_size
+        cdef const uint8_t* name
+        cdef Py_ssize_t told = 0, found
+        cdef uint64_t seen = 0
+        no_tags(answer, is_flexible)
+        topics = read_size(answer, is_flexible)
+        while topics > 0 and not answer.is_bad:
+            name_size = read_string_size(answer, is_flexible)
+            name = take(answer, name_size)
+            partitions = read_size(answer, is_flexible)
+            if partitions < 1:
+                return False
+            while partitions > 0 and not answer.is_bad:
+                found = -1
+                if told < head.batches:
+                    found = self.find(head, table, name, name_size, read_int32(answer), told, seen)
+                if found < 0:
+                    return False
+                seen |= <uint64_t>1 << (found & (MOST_UNORDERED - 1))
+                self.read_yes(answer, head.api_version, is_flexible)
+                told += 1
+                partitions -= 1
+            no_tags(answer, is_flexible)
+            topics -= 1
+        read_int32(answer)  # throttle_time_ms
+        no_tags(answer, is_flexible)
+        return told == head.batches and is_whole(answer)
+
+    cdef Py_ssize_t find(
+        self,
+        Entry* head,
+        Table table,
+        const uint8_t* topic,
+        int64_t topic_size,
+        int32_t partition,
+        Py_ssize_t expected,
+        uint64_t seen,
+    ) noexcept:
+        """Which batch is spoken of, -1 for none: mostly the expected one, else one not seen yet."""
+        cdef Py_ssize_t at
+        if topic == NULL:
+            return -1
+        if head.batches > MOST_UNORDERED:
+            return expected if self.is_of(expected, table, topic, topic_size, partition) else -1
+        if not seen >> expected & 1 and self.is_of(expected, table, topic, topic_size, partition):
+            return expected
+        for at in range(head.batches):
+            if not seen >> at & 1 and self.is_of(at, table, topic, topic_size, partition):
+                return at
+        return -1
+
+    cdef bint is_of(
+        self, Py_ssize_t index, Table table, const uint8_t* topic, int64_t topic_size, int32_t partition
+    ) noexcept:
+        cdef Batch* batch = self.in_flight.batch(index)
+        cdef Row* row = &table.rows[batch.row]
+        if batch.partition != partition or row.topic_size != topic_size:
+            return False
+        return memcmp(row.topic, topic, topic_size) == 0
+
+    cdef void read_yes(self, Cursor* answer, int16_t version, bint is_flexible) noexcept:
+        """Past what one partition is told; bad unless that is code 0 and nothing more."""
+        if read_int16(answer) != 0:
+            answer.is_bad = True
+        take(answer, 8 + 8)  # base_offset, log_append_time_ms
+        if version >= 5:
+            take(answer, 8)  # log_start_offset
+        if version >= 8:
+            if read_size(answer, is_flexible) != 0 or read_string_size(answer, is_flexible) != -1:
+                answer.is_bad = True
+        no_tags(answer, is_flexible)

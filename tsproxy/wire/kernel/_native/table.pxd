@@ -1,0 +1,61 @@
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+
+cdef struct Bar:
+    int32_t bucket
+    int64_t batches
+    int64_t records
+
+cdef struct Histogram:
+    Bar* bars
+    int32_t count
+    int32_t capacity
+    int32_t latest  # the bar that was counted last: mostly the next one as well
+
+cdef struct Row:
+    const uint8_t* topic
+    Py_ssize_t topic_size
+    bint is_bounded
+    int64_t before_max_ms  # below 0: unlimited
+    int64_t after_max_ms
+    int64_t batches
+    int64_t records
+    int64_t bytes
+    int64_t requests
+    int64_t first_ms
+    int64_t last_ms
+    int64_t drift_min_ms   # above `drift_max_ms` where no record carried a time
+    int64_t drift_max_ms
+    int32_t last_correlation_id
+    Histogram ahead
+    Histogram behind
+
+cdef struct Batch:
+    int32_t row
+    int32_t partition
+    int32_t size_in_bytes
+    int32_t records
+    int64_t lowest_ms      # above `highest_ms` where no record carries a time
+    int64_t highest_ms
+    int64_t producer_id
+    int16_t producer_epoch
+
+
+cdef class Table:
+    cdef readonly object peer
+    cdef readonly object transactional_id
+    cdef public Py_ssize_t in_flight
+    cdef bytes client_id_bytes         # None for null
+    cdef bytes transactional_id_bytes  # None for null
+    cdef int32_t records_per_batch
+    cdef Row* rows
+    cdef Py_ssize_t count
+    cdef Py_ssize_t capacity
+    cdef dict index                    # topic as bytes -> its row; keeps the bytes alive
+    cdef list topics
+    cdef list limits
+    cdef int64_t* edges
+    cdef Py_ssize_t edges_count
+
+    cdef Py_ssize_t row_of(self, const uint8_t* topic, Py_ssize_t size, Py_ssize_t guess)
+    cdef int book(self, Batch* batch, int32_t correlation_id, int64_t now_ms) except -1
+    cdef int32_t bucket(self, int64_t drift_ms) noexcept

@@ -1,0 +1,243 @@
+"""Which requests and answers pass: whole frames, and nothing about them that needs thought."""
+
+from typing import Final
+
+from tsproxy.model.kafka import NO_TIMESTAMP, ApiKey
+from tsproxy.model.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
+from tsproxy.model.records import BatchFacts, RecordBatch
+from tsproxy.wire import k00_produce, record_set
+from tsproxy.wire.headers import RequestHeader, read_request_header, response_body_start
+from tsproxy.wire.kernel._twin.in_flight import InFlight
+from tsproxy.wire.kernel._twin.table import Row, Table
+from tsproxy.wire.kernel._twin.walk import walk
+from tsproxy.wire.kernel.passed import PassedBatch, PassedProduce, PassedRelay
+from tsproxy.wire.primitives import DecodeError
+
+_SIZE_BYTES: Final = 4
+_SMALLEST: Final = 10
+_BARE_HEADER: Final = 10
+_NO_TAGS: Final = (b"", b"\x00")
+_MAX_UNORDERED: Final = 64
+"""Partitions of an answer that are looked for where they are not told in the request's order."""
+
+_TRANSACTIONAL: Final = 0x10
+PRODUCE_VERSIONS: Final = range(3, 13)
+
+
+class RequestLexer:
+    """Looks for requests that certainly may go on as they came, and notes them in `in_flight`.
+
+    `relayed`: by API key, 1 + the newest version that passes unread, 0 for none. `flexible_from`: by
+    API key. Sizes in bytes. `table` is the session's to replace at any time; None lets no Produce pass.
+    """
+
+    def __init__(
+        self,
+        in_flight: InFlight,
+        relayed: bytes,
+        flexible_from: bytes,
+        produce_frame: int,
+        other_frame: int,
+    ) -> None:
+        self.table: Table | None = None
+        self._in_flight = in_flight
+        self._relayed = relayed
+        self._flexible_from = flexible_from
+        self._produce_frame = produce_frame
+        self._other_frame = other_frame
+
+    def passing(self, data: bytes | bytearray, start: int, room: int, now_ms: int) -> int:
+        """Where the run of requests ends that begins at `start` and passes, `room` of them at most."""
+        while room > 0 and len(data) - start >= _SIZE_BYTES + _SMALLEST:
+            end = start + _SIZE_BYTES + int.from_bytes(data[start : start + _SIZE_BYTES], "big", signed=True)
+            if end > len(data) or not self._passes(bytes(data[start + _SIZE_BYTES : end]), now_ms):
+                break
+            start, room = end, room - 1
+        return start
+
+    def _passes(self, payload: bytes, now_ms: int) -> bool:
+        if len(payload) < _SMALLEST:
+            return False
+        try:
+            if int.from_bytes(payload[:2], "big") == ApiKey.PRODUCE:
+                return len(payload) <= self._produce_frame and self._produce_passes(payload, now_ms)
+            return len(payload) <= self._other_frame and self._relay_passes(payload)
+        except DecodeError:
+            return False
+
+    def _relay_passes(self, payload: bytes) -> bool:
+        header = read_request_header(payload)
+        if not 0 <= header.api_key < len(self._relayed):
+            return False
+        if not 0 <= header.api_version < self._relayed[header.api_key]:
+            return False
+        if not self._has_plain_header(header, payload):
+            return False
+        self._in_flight.push(PassedRelay(header.correlation_id))
+        return True
+
+    def _produce_passes(self, payload: bytes, now_ms: int) -> bool:
+        header, table = read_request_header(payload), self.table
+        if table is None or now_ms < 0 or header.client_id != table.peer.client_id:
+            return False
+        if header.api_version not in PRODUCE_VERSIONS:
+            return False
+        if not self._has_plain_header(header, payload):
+            return False
+        body = payload[header.body_start :]
+        request = k00_produce.read_request(header.api_version, body)
+        if request.transactional_id != table.transactional_id or request.acks not in (-1, 1):
+            return False
+        if not _is_plain(request) or k00_produce.write_request(header.api_version, request) != body:
+            return False
+        batches = self._batches(request, table, now_ms)
+        if batches is None:
+            return False
+        passed = PassedProduce(
+            header.correlation_id,
+            header.api_version,
+            request.acks,
+            now_ms,
+            table.peer,
+            table.transactional_id,
+            batches,
+        )
+        table.in_flight += 1
+        self._in_flight.push((passed, table))
+        return True
+
+    def _has_plain_header(self, header: RequestHeader, payload: bytes) -> bool:
+        """True where no tag follows the client id."""
+        is_flexible = header.api_version >= self._flexible_from[header.api_key]
+        client_id_size = max(0, int.from_bytes(payload[8:10], "big", signed=True))
+        tags = payload[_BARE_HEADER + client_id_size : header.body_start]
+        return tags == (b"\x00" if is_flexible else b"")
+
+    def _batches(self, request: ProduceRequest, table: Table, now_ms: int) -> tuple[PassedBatch, ...] | None:
+        """The batches of a request all of whose partitions are fine, else None."""
+        batches = []
+        for topic in request.topics:
+            row = table.rows.get(topic.name)
+            if row is None or not topic.partitions:
+                return None
+            for partition in topic.partitions:
+                facts = self._facts(partition.records, row, table, now_ms)
+                if facts is None:
+                    return None
+                batches.append(PassedBatch(topic.name, partition.index, row.limits, facts))
+        return tuple(batches) or None
+
+    def _facts(self, data: memoryview | None, row: Row, table: Table, now_ms: int) -> BatchFacts | None:
+        """The facts of the one batch that `data` is, None where anything about it is odd."""
+        found = record_set.scan(data, 2)
+        if data is None or found.fault is not None or len(found.batches) != 1:
+            return None
+        batch = found.batches[0]
+        if batch.size_in_bytes != len(data) or not self._is_usual(batch, table):
+            return None
+        facts = walk(data[record_set.HEADER_SIZE :], batch.base_timestamp, batch.records_count, True)
+        highest_ms = NO_TIMESTAMP if facts.highest_ms is None else facts.highest_ms
+        if facts.fault is not None or batch.max_timestamp != highest_ms:
+            return None
+        if not row.allows(facts.lowest_ms, facts.highest_ms, now_ms):
+            return None
+        return BatchFacts(
+            magic=2,
+            codec=batch.codec_name,
+            batch_bytes=len(data),
+            records=facts.records,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            min_timestamp_ms=facts.lowest_ms,
+            max_timestamp_ms=facts.highest_ms,
+        )
+
+    def _is_usual(self, batch: RecordBatch, table: Table) -> bool:
+        """True for the header of an uncompressed batch that no broker and no rule minds."""
+        allowed_attributes = 0 if table.transactional_id is None else _TRANSACTIONAL
+        return (
+            batch.magic == 2
+            and batch.base_offset == 0
+            and batch.attributes & ~allowed_attributes == 0
+            and 0 < batch.records_count <= table.records_per_batch
+            and batch.last_offset_delta == batch.records_count - 1
+            and (batch.producer_id < 0 or batch.base_sequence >= 0)
+        )
+
+
+class AnswerLexer:
+    """Looks for answers that certainly may go on as they came, and takes them off `in_flight`."""
+
+    def __init__(self, in_flight: InFlight) -> None:
+        self._in_flight = in_flight
+
+    def passing(self, data: bytes | bytearray, start: int) -> int:
+        """Where the run of whole answers ends that begins at `start` and passes."""
+        while len(data) - start >= 2 * _SIZE_BYTES:
+            size = int.from_bytes(data[start : start + _SIZE_BYTES], "big", signed=True)
+            end = start + _SIZE_BYTES + size
+            if size < _SIZE_BYTES or end > len(data):
+                break
+            if not self._passes(bytes(data[start + _SIZE_BYTES : end])):
+                break
+            self._in_flight.pop()
+            start = end
+        return start
+
+    def _passes(self, payload: bytes) -> bool:
+        passed = self._in_flight.passed_head()
+        correlation_id = int.from_bytes(payload[:4], "big", signed=True)
+        if isinstance(passed, PassedRelay):
+            return passed.correlation_id == correlation_id
+        if passed is None:
+            return False
+        request, table = passed
+        if request.correlation_id != correlation_id or not _all_accepted(request, payload):
+            return False
+        table.in_flight -= 1
+        table.book(request)
+        return True
+
+
+def _all_accepted(request: PassedProduce, payload: bytes) -> bool:
+    """True where the answer names each partition once, all with code 0, and tells nothing else."""
+    version = request.api_version
+    try:
+        start = response_body_start(ApiKey.PRODUCE, version, payload)
+        response = k00_produce.read_response(version, payload[start:])
+    except DecodeError:
+        return False
+    is_plain_header = payload[4:start] in _NO_TAGS
+    if not is_plain_header or not _says_only_yes(response):
+        return False
+    if k00_produce.write_response(version, response) != payload[start:]:
+        return False
+    asked = [(batch.topic, batch.partition) for batch in request.batches]
+    told = [(topic.name, partition.index) for topic in response.topics for partition in topic.partitions]
+    return told == asked or (len(told) <= _MAX_UNORDERED and sorted(told) == sorted(asked))
+
+
+def _says_only_yes(response: ProduceResponse) -> bool:
+    if response.node_endpoints is not None or response.tags:
+        return False
+    return all(
+        topic.tags in _NO_TAGS and topic.partitions and all(_is_yes(each) for each in topic.partitions)
+        for topic in response.topics
+    )
+
+
+def _is_yes(partition: PartitionProduceResponse) -> bool:
+    return (
+        partition.error_code == 0
+        and not partition.record_errors
+        and partition.error_message is None
+        and partition.tags in _NO_TAGS
+    )
+
+
+def _is_plain(request: ProduceRequest) -> bool:
+    """True where no tag stands anywhere."""
+    return request.tags in _NO_TAGS and all(
+        topic.tags in _NO_TAGS and all(partition.tags in _NO_TAGS for partition in topic.partitions)
+        for topic in request.topics
+    )
