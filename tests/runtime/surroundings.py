@@ -34,6 +34,7 @@ class Told:
 class World:
     told: Told = field(default_factory=Told)
     outcomes: list = field(default_factory=list)
+    totals: list = field(default_factory=list)
     topics: list[str] = field(default_factory=list)
     nodes: list[int] = field(default_factory=list)
     metrics: Metrics = field(default_factory=Metrics)
@@ -46,6 +47,7 @@ class World:
             self.metrics,
             Notes(self.told, clock),
             self.outcomes.append,
+            self.totals.append,
             self.topics.append,
             self.nodes.append,
         )

@@ -1,11 +1,13 @@
 """The journal: outcomes reach the decision log and the metrics, and no line is lost on the way."""
 
 import json
+from dataclasses import replace
 
 from tests.runtime.test_decision_files import HandClock
 from tests.runtime.test_metrics import ACCEPTED, rendered
 from tsproxy.config.settings import Decisions
 from tsproxy.decisions import DecisionLog
+from tsproxy.model.outcome import Totals
 from tsproxy.runtime.decision_files import DecisionFiles
 from tsproxy.runtime.journal import Journal
 from tsproxy.runtime.metrics import Metrics
@@ -16,7 +18,7 @@ MINUTE_MS = 60_000
 async def test_a_whole_life_leaves_lines_without_gaps_also_when_it_ends_between_two_ticks(tmp_path):
     clock, metrics = HandClock(), Metrics()
     files = DecisionFiles(Decisions(tmp_path, 60 * MINUTE_MS, 1 << 20), "proxy", "boot", clock)
-    journal = Journal(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock)
+    journal = Journal(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None)
     journal.start({"version": "1"})
     journal.see_cluster("cluster", (1, 2))
     journal.book(ACCEPTED)
@@ -34,3 +36,43 @@ async def test_a_whole_life_leaves_lines_without_gaps_also_when_it_ends_between_
     ]
     assert sum(line["records"] for line in lines if line["event"] == "counters") == ACCEPTED.batch.records
     assert rendered(metrics)["tsproxy_decisions_total"] == len(lines)
+
+
+TOTALS = Totals(
+    peer=ACCEPTED.peer,
+    topic=ACCEPTED.topic,
+    limits=ACCEPTED.limits,
+    batches=20,
+    records=300,
+    bytes=4_000,
+    requests=10,
+    first_ms=ACCEPTED.now_ms,
+    last_ms=ACCEPTED.now_ms,
+    drift_min_ms=0,
+    drift_max_ms=0,
+    ahead=((0, 20, 300),),
+    behind=((0, 20, 300),),
+)
+
+
+async def test_totals_are_asked_for_before_an_outcome_ends_the_interval_that_they_belong_to(tmp_path):
+    clock, metrics = HandClock(), Metrics()
+    files = DecisionFiles(Decisions(tmp_path, 60 * MINUTE_MS, 1 << 20), "proxy", "boot", clock)
+    kept = [TOTALS]
+    journal = Journal(
+        DecisionLog("proxy", "boot", ACCEPTED.now_ms),
+        files,
+        metrics,
+        clock,
+        lambda: [journal.book_totals(kept.pop()) for _ in kept],
+    )
+    journal.start({})
+    journal.book(ACCEPTED)
+    journal.book(replace(ACCEPTED, now_ms=ACCEPTED.now_ms + MINUTE_MS))
+    assert await journal.stop()
+
+    [file] = tmp_path.iterdir()
+    counters = [line for line in map(json.loads, file.open()) if line["event"] == "counters"]
+    assert [line["batches"] for line in counters] == [21, 1]
+    accepted = 'listener="public",reason="",verdict="accepted"'
+    assert rendered(metrics)[f"tsproxy_batches_total{{{accepted}}}"] == 22

@@ -4,13 +4,13 @@ Pure lines come from `tsproxy.decisions`; this adds the clock that ticks and the
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import structlog
 
 from tsproxy.decisions import DecisionLog, LifecycleKind, WriterHealth
-from tsproxy.model.outcome import Outcome
+from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.decision_files import DecisionFiles
 from tsproxy.runtime.metrics import Metrics
@@ -24,8 +24,19 @@ LAST_LINES_S: Final = 10.0
 
 
 class Journal:
-    def __init__(self, log: DecisionLog, files: DecisionFiles, metrics: Metrics, clock: Clock) -> None:
+    """`collect` makes all sessions tell the totals that they keep (`book_totals`): before an interval
+    ends, so that each batch is counted in its own, and before the metrics are read."""
+
+    def __init__(
+        self,
+        log: DecisionLog,
+        files: DecisionFiles,
+        metrics: Metrics,
+        clock: Clock,
+        collect: Callable[[], None],
+    ) -> None:
         self._clock = clock
+        self._collect = collect
         self._files = files
         self._log = log
         self._metrics = metrics
@@ -37,8 +48,15 @@ class Journal:
 
     def book(self, outcome: Outcome) -> None:
         """One batch has ended."""
+        if self._log.is_due(outcome.now_ms):
+            self._collect()
         self._files.put(self._log.book(outcome))
         self._metrics.booked(outcome)
+
+    def book_totals(self, totals: Totals) -> None:
+        """Many batches have been accepted since a session was last asked."""
+        self._files.put(self._log.book_totals(totals))
+        self._metrics.booked_totals(totals)
 
     def tell(self, kind: LifecycleKind, facts: Mapping[str, object]) -> None:
         """Something happened to the proxy itself."""
@@ -51,20 +69,25 @@ class Journal:
     async def tick(self) -> None:
         """Close intervals when they are over, for ever."""
         while True:
-            await asyncio.sleep(TICK_S)
+            await asyncio.sleep(TICK_S - self._clock.now_ms() % 1000 / 1000)  # on time where one ends
             try:
-                self._files.put(self._log.tick(self._clock.now_ms(), self._health()))
+                now_ms = self._clock.now_ms()
+                if self._log.is_due(now_ms):
+                    self._collect()
+                self._files.put(self._log.tick(now_ms, self._health()))
             except Exception as error:
                 # A mistake in the counting must not take the data path down.
                 log.error("decision_log_crashed", error=type(error).__name__, frames=frames_of(error))
 
     async def stop(self) -> bool:
         """Write the last lines and close the file; False where the disk took too long."""
+        self._collect()
         self._files.put(self._log.stop(self._clock.now_ms(), self._health()))
         return await asyncio.to_thread(self._files.stop, LAST_LINES_S)
 
     def measure(self) -> None:
-        """Bring the metrics up to what the files say."""
+        """Bring the metrics up to what the sessions and the files say."""
+        self._collect()
         self._metrics.decisions_written = self._files.written
         self._metrics.decisions_dropped = self._files.dropped
 

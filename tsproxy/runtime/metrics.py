@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from tsproxy import __version__
-from tsproxy.model.outcome import Outcome, VerdictName
+from tsproxy.model.outcome import Outcome, Totals, VerdictName
 from tsproxy.model.verdict import Reason
 from tsproxy.session.effects import CloseReason
 
@@ -72,17 +72,28 @@ class Metrics:
 
     def booked(self, outcome: Outcome) -> None:
         """Count one batch that has ended."""
-        key = (outcome.peer.listener, outcome.verdict, outcome.reason)
+        batches, records = self._counters(outcome.peer.listener, outcome.verdict, outcome.reason)
+        batches.inc()
+        records.inc(outcome.batch.records)
+        if outcome.bad_records:
+            self._bad_records.labels(outcome.reason or "", outcome.unit_guess or "").inc(outcome.bad_records)
+
+    def booked_totals(self, totals: Totals) -> None:
+        """Count many batches that have been accepted."""
+        batches, records = self._counters(totals.peer.listener, VerdictName.ACCEPTED, None)
+        batches.inc(totals.batches)
+        records.inc(totals.records)
+
+    def _counters(
+        self, listener: str, verdict: VerdictName, reason: Reason | None
+    ) -> tuple[Counter, Counter]:
+        key = (listener, verdict, reason)
         counters = self._by_outcome.get(key)
         if counters is None:
             labels = [value or "" for value in key]
             counters = (self._batches.labels(*labels), self._records.labels(*labels))
             self._by_outcome[key] = counters  # a closed list of keys; looking labels up costs 1 us each
-        batches, records = counters
-        batches.inc()
-        records.inc(outcome.batch.records)
-        if outcome.bad_records:
-            self._bad_records.labels(outcome.reason or "", outcome.unit_guess or "").inc(outcome.bad_records)
+        return counters
 
     def connection_moved(self, listener: str, state: str | None, to: str | None) -> None:
         """One connection left a state for another; None before the first and after the last."""

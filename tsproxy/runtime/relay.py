@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, assert_never
 
-from tsproxy.model.outcome import Outcome, Peer
+from tsproxy.model.outcome import Outcome, Peer, Totals
 from tsproxy.model.view import View
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.flow import Hold
@@ -24,6 +24,7 @@ from tsproxy.session.effects import (
     CloseSession,
     Effect,
     Emit,
+    EmitTotals,
     Judge,
     NodeWanted,
     Note,
@@ -63,6 +64,7 @@ class Surroundings:
     metrics: Metrics
     notes: Notes
     book: Callable[[Outcome], None]
+    book_totals: Callable[[Totals], None]
     want_topic: Callable[[str], None]
     want_node: Callable[[int], None]
     judges: Executor = field(default_factory=lambda: ThreadPoolExecutor(JUDGES, "judge"))
@@ -97,7 +99,7 @@ class Relay:
         self._judging: asyncio.Future[Ruling] | None = None
         self._on_end: Callable[[Relay], None] | None = on_end
         self._peer = peer
-        self._session = Session(peer, view)
+        self._session = Session(peer, view, uses_kernel=True)
         self._stage = Stage.CONNECTING
         self._timer: asyncio.TimerHandle | None = None
         around.metrics.connection_moved(peer.listener, None, Stage.CONNECTING.name)
@@ -110,6 +112,11 @@ class Relay:
     def is_settled(self) -> bool:
         """Nothing is owed and everything is sent; only goodbyes may be missing."""
         return self._stage is Stage.CLOSING and self.client.is_flushed and self.broker.is_flushed
+
+    def tell_totals(self) -> None:
+        """Book what was accepted and is only counted so far."""
+        if self._stage is not Stage.CLOSING:
+            self._step(self._session.totals)
 
     # The broker's end is made.
 
@@ -261,7 +268,19 @@ class Relay:
             self._note(
                 "session_crashed", {"error": type(error).__name__, "frames": frames_of(error)}, ours=True
             )
+            self._settle()
             self._close(CloseReason.INTERNAL_ERROR, "a mistake in tsproxy; please report the frames")
+
+    def _settle(self) -> None:
+        """Book what a crashed session has counted and still has in flight; nothing of it is sent."""
+        try:
+            for effect in self._session.broker_closed():
+                if isinstance(effect, Emit):
+                    self._around.book(effect.outcome)
+                elif isinstance(effect, EmitTotals):
+                    self._around.book_totals(effect.totals)
+        except Exception:
+            return  # the same mistake once more, most likely: it is told already
 
     def _perform(self, effects: list[Effect]) -> None:
         to_broker: list[bytes] = []
@@ -276,6 +295,8 @@ class Relay:
                     to_client.append(effect.data)
                 case Emit():
                     self._around.book(effect.outcome)
+                case EmitTotals():
+                    self._around.book_totals(effect.totals)
                 case PauseClient():
                     self.client.gate.hold(Hold.SESSION_ASKED)
                 case ResumeClient():

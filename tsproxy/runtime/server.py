@@ -35,6 +35,7 @@ from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.relay import Surroundings
 from tsproxy.runtime.tls import listener_context, upstream_context
 from tsproxy.runtime.upstream import Upstream
+from tsproxy.wire import kernel
 
 log = structlog.get_logger()
 
@@ -77,7 +78,7 @@ class Proxy:
         self._is_reachable = False
         self._members: tuple[str | None, tuple[int, ...]] | None = None
         self._metrics = Metrics()
-        self._journal = _journal(config, self._metrics, clock)
+        self._journal = _journal(config, self._metrics, clock, self._collect_totals)
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         tls = upstream_context(config.upstream.tls) if config.upstream.tls else None
         self._cluster = Cluster(
@@ -93,6 +94,7 @@ class Proxy:
             self._metrics,
             Notes(log, clock),
             self._journal.book,
+            self._journal.book_totals,
             self._cluster.want_topic,
             self._cluster.want_node,
         )
@@ -177,6 +179,8 @@ class Proxy:
             ) from None
         upstream = [str(each) for each in config.upstream.bootstrap_servers]
         self._announce("starting", {"upstream": upstream, **self._where()})
+        if kernel.NAME != "native":
+            log.warning("native_kernel_missing", running_on=kernel.NAME, costs="several times the CPU")
 
     async def _drain(self) -> int:
         """Returns how many clients were cut off."""
@@ -219,6 +223,11 @@ class Proxy:
         self._is_reachable = is_reachable
         self._metrics.upstream_up.set(is_reachable)
 
+    def _collect_totals(self) -> None:
+        for front in self._fronts:
+            for relay in tuple(front.relays):  # a mistake in one ends it, and takes it out
+                relay.tell_totals()
+
     def _where(self) -> dict[str, Any]:
         """All addresses, with their real ports."""
         return {
@@ -256,11 +265,11 @@ def _ports(front: Front) -> dict[str, int]:
     return {str(node_id): endpoint.port for node_id, endpoint in front.endpoints.items()}
 
 
-def _journal(config: Config, metrics: Metrics, clock: Clock) -> Journal:
+def _journal(config: Config, metrics: Metrics, clock: Clock, collect: Callable[[], None]) -> Journal:
     """The decision log of this boot. The proxy is named after its machine; a boot's name is new."""
     proxy, boot, now_ms = socket.gethostname(), f"{clock.now_ms():x}{secrets.token_hex(4)}", clock.now_ms()
     files = DecisionFiles(config.decisions, proxy, boot, clock)
-    return Journal(DecisionLog(proxy, boot, now_ms), files, metrics, clock)
+    return Journal(DecisionLog(proxy, boot, now_ms), files, metrics, clock, collect)
 
 
 def complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tsproxy.model.outcome import Outcome
+from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.session.produce import Ruling
 
 
@@ -73,6 +73,13 @@ class Emit:
 
 
 @dataclass(frozen=True, slots=True)
+class EmitTotals:
+    """Many batches have been accepted that nobody looked at one by one: book them together."""
+
+    totals: Totals
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """Something an operator may want to see: a `snake_case_past_tense` event and its facts."""
 
@@ -104,6 +111,7 @@ Effect = (
     | Judge
     | CloseSession
     | Emit
+    | EmitTotals
     | Note
     | TopicWanted
     | NodeWanted

@@ -5,17 +5,18 @@ request is written anew without the refused ones, under the same header.
 """
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
-from tsproxy.model.kafka import Codec
+from tsproxy.model.kafka import ApiKey, Codec
 from tsproxy.model.outcome import Peer
 from tsproxy.model.produce import ProduceRequest
-from tsproxy.model.verdict import Reject
+from tsproxy.model.verdict import Accept, Reject
 from tsproxy.model.view import View
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
 from tsproxy.session.judging import Judged, judge_all
 from tsproxy.wire import k00_produce, record_set
 from tsproxy.wire.headers import RequestHeader, frame
+from tsproxy.wire.kernel import PassedProduce
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,29 @@ class Ruling:
     def unknown_topics(self) -> frozenset[str]:
         """Topics that were judged without knowing their limits."""
         return frozenset(j.topic for j in (*self.forwarded, *self.rejected) if j.limits is None)
+
+    @classmethod
+    def of_passed(cls, passed: PassedProduce) -> Self:
+        """What `rule` said, or would have said, of a request that the kernel let pass, and that is gone."""
+        return cls(
+            header=RequestHeader(
+                ApiKey.PRODUCE,
+                passed.api_version,
+                passed.correlation_id,
+                passed.peer.client_id,
+                body_start=0,
+            ),
+            peer=passed.peer,
+            now_ms=passed.now_ms,
+            acks=passed.acks,
+            transactional_id=passed.transactional_id,
+            to_broker=None,
+            forwarded=tuple(
+                Judged(each.topic, each.partition, each.batch, each.limits, Accept())
+                for each in passed.batches
+            ),
+            rejected=(),
+        )
 
 
 DEAR_BYTES: Final = 256 * 1024

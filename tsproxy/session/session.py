@@ -9,7 +9,6 @@ their requests, as many as requests that expect one; any chunking gives the same
 ends in a clean close; the same bytes at the same time give the same effects.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,13 +16,14 @@ from typing import Final
 
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome, Peer
-from tsproxy.model.view import Endpoint, View
+from tsproxy.model.view import Endpoint, Mode, View
 from tsproxy.session import outcomes, produce, produce_answer
 from tsproxy.session.effects import (
     CloseReason,
     CloseSession,
     Effect,
     Emit,
+    EmitTotals,
     Judge,
     NodeWanted,
     Note,
@@ -33,6 +33,7 @@ from tsproxy.session.effects import (
     SendToClient,
     TopicWanted,
 )
+from tsproxy.session.passing import Passing, relayed_but
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import (
     BookProduce,
@@ -46,6 +47,7 @@ from tsproxy.session.slots import (
     WatchHandshake,
     WatchRawToken,
     WatchToken,
+    of_passed,
 )
 from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions, k32_describe_configs
 from tsproxy.wire.answers import AnswerStream
@@ -58,6 +60,7 @@ from tsproxy.wire.headers import (
     response_body_start,
     response_header,
 )
+from tsproxy.wire.kernel import InFlight
 from tsproxy.wire.primitives import DecodeError
 
 
@@ -84,12 +87,13 @@ class _Request:
 class Session:
     """See the package for the face. `view` may be replaced between two calls."""
 
-    def __init__(self, peer: Peer, view: View) -> None:
-        self.view = view
+    def __init__(self, peer: Peer, view: View, *, uses_kernel: bool = False) -> None:
+        self._view = view
         self._peer = peer
         self._requests = RequestFrames(view.limits.produce_frame, view.limits.other_frame)
         self._answers = AnswerStream()
-        self._slots: deque[Slot] = deque()
+        self._slots = InFlight(of_passed)
+        self._passing = Passing(self._slots, RELAYED, view.limits) if uses_kernel else None
         self._sasl = SaslWatch(view.broker_needs_sasl)
         self._is_paused = False
         self._is_closed = False
@@ -98,6 +102,15 @@ class Session:
         self._to_broker: list[bytes] = []
         self._to_client: list[bytes] = []
         self._effects: list[Effect] = []
+
+    @property
+    def view(self) -> View:
+        return self._view
+
+    @view.setter
+    def view(self, view: View) -> None:
+        self._view = view
+        self._forget_what_passes()
 
     @property
     def in_flight_requests(self) -> int:
@@ -144,12 +157,20 @@ class Session:
         self._close(CloseReason.PEER_CLOSED, "the broker closed")
         return self._done()
 
+    def totals(self) -> list[Effect]:
+        """What was accepted since the last call and is not told as an outcome each."""
+        if self._passing is not None:
+            self._effects += map(EmitTotals, self._passing.drain())
+        return self._done()
+
     # -- Requests -----------------------------------------------------------------------------------
 
     def _take_requests(self, now_ms: int) -> None:
         try:
             while not self._is_closed and not self._must_wait():
                 is_raw = self._sasl.takes_raw_tokens
+                if not is_raw and self._requests_pass(now_ms):
+                    continue
                 received = self._requests.next_frame(is_raw)
                 if received is None:
                     break
@@ -166,6 +187,16 @@ class Session:
             self._refuse(CloseReason.BAD_FRAME, str(error))
         self._pause_or_resume()
 
+    def _requests_pass(self, now_ms: int) -> bool:
+        """True where the kernel took requests that come next and sent them on."""
+        if self._passing is None or not self._sasl.is_accepted:
+            return False
+        room = self.view.limits.in_flight_requests - len(self._slots)
+        run = self._passing.requests(self._requests, room, now_ms)
+        if run:
+            self._to_broker.append(run)
+        return bool(run)
+
     def _must_wait(self) -> bool:
         """A SASL step goes in lockstep; no connection has more in flight than it may; no request
         is taken after one that ends the session, nor beside one that is being judged."""
@@ -175,7 +206,7 @@ class Session:
             or len(self._slots) >= self.view.limits.in_flight_requests
         ):
             return True
-        return bool(self._slots) and isinstance(self._slots[-1], WatchHandshake | WatchToken | WatchRawToken)
+        return isinstance(self._slots.last(), WatchHandshake | WatchToken | WatchRawToken)
 
     def _pause_or_resume(self) -> None:
         must_wait = self._must_wait()
@@ -222,7 +253,8 @@ class Session:
 
     def _ruled(self, ruling: produce.Ruling) -> None:
         header = ruling.header
-        self._effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
+        if self.view.mode is not Mode.OFF:
+            self._effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
         self._emit(outcomes.of_rejections(ruling))
         if ruling.acks == 0:
             self._produce_without_answer(ruling)
@@ -230,6 +262,8 @@ class Session:
             self._answer_locally(produce_answer.local(ruling))
         else:
             self._forward(ruling.to_broker, BookProduce(header.correlation_id, ruling))
+            if self._passing is not None:
+                self._passing.learn(ruling, self.view)
 
     def _produce_without_answer(self, ruling: produce.Ruling) -> None:
         """acks=0: what is good goes on; if anything was not, the connection closes, as a broker's does."""
@@ -244,6 +278,7 @@ class Session:
         software = k18_api_versions.read_client_software(header.api_version, request.body)
         if software is not None:
             self._peer = replace(self._peer, client_software=software)
+            self._forget_what_passes()
         self._forward(request.frame, NarrowVersions(header.correlation_id, header.api_version))
 
     def _describe_configs(self, request: _Request) -> None:
@@ -266,10 +301,10 @@ class Session:
 
     def _forward(self, request: bytes, slot: Slot) -> None:
         self._to_broker.append(request)
-        self._slots.append(slot)
+        self._slots.push(slot)
 
     def _answer_locally(self, answer: bytes) -> None:
-        self._slots.append(Local(answer))
+        self._slots.push(Local(answer))
         self._send_local_answers()
 
     # -- Answers ------------------------------------------------------------------------------------
@@ -286,6 +321,8 @@ class Session:
                 CloseReason.ADDRESS_UNMAPPED,
                 f"an answer named node {error.wanted.node_id}, which has no listener",
             )
+        if self._passing is not None:
+            self._effects += map(EmitTotals, self._passing.settled())
 
     def _take_answer(self) -> bool:
         """Take one step with the broker's bytes; False where more must come first."""
@@ -295,11 +332,15 @@ class Session:
             if has_ended:
                 self._answered()
             return has_ended
+        if self._passing is not None and (run := self._passing.answers(self._answers)):
+            self._to_client.append(run)
+            self._send_local_answers()
+            return True
         if self._answers.size() is None:
             return False
-        if not self._slots:
+        slot: Slot | None = self._slots.head()
+        if slot is None:
             raise DecodeError("nothing was asked")
-        slot = self._slots[0]
         assert not isinstance(slot, Local), "local answers leave the queue as soon as they head it"
         if not isinstance(slot, WatchRawToken):
             correlation_id = self._answers.correlation_id()
@@ -318,13 +359,13 @@ class Session:
         return True
 
     def _answered(self) -> None:
-        self._slots.popleft()
+        self._slots.pop()
         self._send_local_answers()
 
     def _send_local_answers(self) -> None:
-        while self._slots and isinstance(self._slots[0], Local):
-            self._to_client.append(self._slots[0].answer)
-            self._slots.popleft()
+        while isinstance(slot := self._slots.own_head(), Local):
+            self._to_client.append(slot.answer)
+            self._slots.pop()
         self._close_if_ended()
 
     def _held(self, slot: Held, payload: bytes) -> bytes:
@@ -356,9 +397,15 @@ class Session:
                 self._sasl.token_answered(
                     *k17_k36_sasl.read_authenticate_response(slot.api_version, payload[start:])
                 )
+                self._forget_what_passes()  # the principal may be another one
             case WatchRawToken():
                 self._sasl.token_answered(0, payload)
+                self._forget_what_passes()
         return frame(payload)
+
+    def _forget_what_passes(self) -> None:
+        if self._passing is not None:
+            self._passing.forget()
 
     def _endpoint_of(self, node_id: int, host: str, port: int) -> Endpoint:
         endpoint = self.view.endpoints.get(node_id)
@@ -392,10 +439,11 @@ class Session:
             return
         self._is_closed = True
         self._is_judging = False
-        for slot in self._slots:
+        for slot in self._slots.clear():
             if isinstance(slot, BookProduce):
                 self._emit(outcomes.unconfirmed(slot.ruling))
-        self._slots.clear()
+        if self._passing is not None:
+            self._effects += map(EmitTotals, self._passing.drain())
         self._effects.append(CloseSession(reason, text))
 
     def _done(self) -> list[Effect]:
@@ -421,3 +469,6 @@ _READ: Final[dict[int, Callable[[Session, _Request], None]]] = {
     ApiKey.SASL_AUTHENTICATE: Session._sasl_authenticate,
 }
 """Requests that are read. Answers with addresses (`addresses.LAYOUTS`) are rewritten, all others relayed."""
+
+RELAYED: Final = relayed_but(_READ.keys() | addresses.LAYOUTS.keys())
+"""The others, as the kernel is told: one table of routes, so that no answer slips by that must be read."""

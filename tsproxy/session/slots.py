@@ -7,6 +7,7 @@ always the request that the broker is answering now. That is why a FIFO is enoug
 from dataclasses import dataclass
 
 from tsproxy.session.produce import Ruling
+from tsproxy.wire.kernel import PassedProduce, PassedRelay
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,13 @@ class BookProduce:
 
     correlation_id: int
     ruling: Ruling
+
+
+def of_passed(passed: PassedProduce | PassedRelay) -> Relay | BookProduce:
+    """The slot of a request that the kernel let pass and whose answer needs a thought."""
+    if isinstance(passed, PassedRelay):
+        return Relay(passed.correlation_id)
+    return BookProduce(passed.correlation_id, Ruling.of_passed(passed))
 
 
 Held = (

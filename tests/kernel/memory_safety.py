@@ -1,0 +1,95 @@
+"""The native kernel under AddressSanitizer and UBSan, over the fuzz corpus.
+
+    python -m tests.kernel.memory_safety [--seeds 2000]
+
+Builds the kernel with both sanitizers into a folder of its own (gcc is needed), and lets it read what
+the tests draw, each input in a buffer that ends exactly where its bytes end: a single byte read or
+written outside ends the run with a report. The twin reads along, and must come to the same.
+"""
+
+import argparse
+import ctypes
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from random import Random
+
+ROOT = Path(__file__).parents[2]
+SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1"
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    options.add_argument("--seeds", type=int, default=2_000, help="conversations and record sets to read")
+    options.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    if chosen.inside:
+        read_corpus(chosen.seeds)
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        build(Path(folder))
+        return run_inside(Path(folder), chosen.seeds)
+
+
+def build(folder: Path) -> None:
+    flags = {"CFLAGS": SANITIZERS, "LDFLAGS": SANITIZERS}
+    command = ["setup.py", "-q", "build", "--build-base", folder / "base", "--build-lib", folder / "lib"]
+    subprocess.run([sys.executable, *command], cwd=ROOT, env=os.environ | flags, check=True)
+
+
+def run_inside(folder: Path, seeds: int) -> int:
+    """Run this module again, on the kernel just built. The sanitizers must be loaded before Python."""
+    environment = os.environ | {
+        "LD_PRELOAD": " ".join(library(name) for name in ("libasan.so", "libubsan.so")),
+        "ASAN_OPTIONS": "detect_leaks=0",  # CPython keeps much until its end
+        "PYTHONMALLOC": "malloc",  # otherwise small objects share blocks, and hide what is beside them
+        "PYTHONPATH": os.pathsep.join([str(folder / "lib"), str(ROOT)]),
+    }
+    command = [sys.executable, "-P", "-m", "tests.kernel.memory_safety", "--inside", "--seeds", str(seeds)]
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
+def library(name: str) -> str:
+    asked = ["gcc", f"-print-file-name={name}"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def exact(data: bytes) -> memoryview:
+    """`data` at the very end of a block of memory; `bytes` and arrays have some to spare behind them."""
+    front = bytes(64)  # ctypes keeps what is smaller inside an object
+    block = (ctypes.c_ubyte * (len(front) + len(data))).from_buffer_copy(front + data)
+    return memoryview(block).cast("B")[len(front) :]
+
+
+def read_corpus(seeds: int) -> None:
+    from tests.kernel.byte_strings import record
+    from tests.kernel.traces import trace
+    from tsproxy.wire.kernel import _native, _twin
+
+    started, inputs = time.monotonic(), 0
+    for seed in range(seeds):
+        assert trace(_native, seed, exact) == trace(_twin, seed), f"seed {seed}: the variants differ"
+        random = Random(seed)
+        data = bytearray(
+            b"".join(
+                record(random.getrandbits(40), n, value=bytes(n % 70)) for n in range(random.randint(1, 90))
+            )
+        )
+        for _ in range(50):
+            data[random.randrange(len(data))] = random.getrandbits(8)
+            cut, count = data[: random.randint(0, len(data))], random.randint(-1, 100)
+            for must_fit in (True, False):
+                facts = _native.walk(exact(cut), 0, count, must_fit)
+                assert facts == _twin.walk(bytes(cut), 0, count, must_fit), f"seed {seed}: the walks differ"
+                inputs += 1
+    seconds = time.monotonic() - started
+    print(
+        f"{seeds} conversations and {inputs} record sets in {seconds:.0f} s: nothing read or written outside"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""What the kernel passes, the session without it would have forwarded unchanged, and booked the same."""
+
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.kernel.conversations import Scene
+from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.messages import answer, request
+from tsproxy.decisions.ledger import Ledger
+from tsproxy.model.outcome import VerdictName
+from tsproxy.session.effects import Effect, Emit, EmitTotals, SendToBroker, SendToClient
+from tsproxy.session.session import Session
+from tsproxy.wire.apis import APIS
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@dataclass
+class Spectator:
+    """Watches one session: what it sent, what else it wanted, and what was booked."""
+
+    session: Session
+    ledger: Ledger = field(default_factory=Ledger)
+    passed: int = 0
+
+    def see(self, effects: list[Effect]) -> tuple[bytes, bytes, list[Effect]]:
+        """(to the broker, to the client, all else but the booking of accepted batches)."""
+        to_broker, to_client, others = b"", b"", []
+        for effect in effects:
+            match effect:
+                case SendToBroker(data):
+                    to_broker += data
+                case SendToClient(data):
+                    to_client += data
+                case EmitTotals(totals):
+                    self.ledger.book_totals(totals)
+                    self.passed += totals.batches
+                case Emit(outcome) if outcome.verdict is VerdictName.ACCEPTED:
+                    self.ledger.book(outcome)
+                case Emit(outcome):
+                    self.ledger.book(outcome)
+                    others.append(effect)
+                case _:
+                    others.append(effect)
+        return to_broker, to_client, others
+
+    def booked(self) -> list[dict]:
+        return sorted(self.ledger.drain(0, 1), key=str)
+
+
+def converse(seed: int, turns: int = 60) -> Spectator:
+    """Lead one conversation through a session with and one without the kernel, side by side."""
+    scene = Scene(Random(seed))
+    pick, view = scene.random, scene.view()
+    plain = Spectator(Session(PEER, view))
+    quick = Spectator(Session(PEER, view, uses_kernel=True))
+    to_send = bytearray()
+
+    def both(name: str, *arguments: object) -> None:
+        expected = plain.see(getattr(plain.session, name)(*arguments))
+        assert quick.see(getattr(quick.session, name)(*arguments)) == expected, (seed, name)
+        scene.broker_reads(expected[0])
+
+    for _ in range(turns):
+        scene.now_ms += pick.choice([0, 0, 1, 7, 1000])
+        if scene.chance(50):
+            to_send += b"".join(scene.request() for _ in range(pick.choice([1, 1, 2, 6])))
+        if scene.chance(3):
+            plain.session.view = quick.session.view = scene.view()
+        if scene.chance(5):
+            quick.see(quick.session.totals())
+        if scene.chance(60):
+            size = len(to_send) if scene.chance(70) else pick.randint(0, len(to_send))
+            both("client_bytes", bytes(to_send[:size]), scene.now_ms)
+            del to_send[:size]
+        if scene.chance(60):
+            size = len(scene.answers) if scene.chance(70) else pick.randint(0, len(scene.answers))
+            both("broker_bytes", bytes(scene.answers[:size]), scene.now_ms)
+            del scene.answers[:size]
+    both(pick.choice(["client_closed", "broker_closed"]))
+    assert quick.booked() == plain.booked(), seed
+    return quick
+
+
+@given(seed=seeds)
+def test_what_the_kernel_passes_the_session_would_have_forwarded_unchanged_and_booked_the_same(seed):
+    converse(seed)
+
+
+def test_most_batches_of_these_conversations_pass_by_the_kernel():
+    """Otherwise the property above would say little."""
+    spectators = [converse(seed) for seed in range(60)]
+    assert sum(spectator.passed for spectator in spectators) > 60 * 10
+
+
+@pytest.mark.parametrize("api_key", APIS)
+def test_no_answer_slips_by_that_the_session_would_have_read(api_key):
+    """Whatever the route, at every version: a broker's address must not leak where the kernel passes."""
+    for version in range(APIS[api_key].max_version + 1):
+        sessions = [Session(PEER, view_of(), uses_kernel=uses_kernel) for uses_kernel in (False, True)]
+        asked, told = request(api_key, version, bytes(60)), answer(api_key, version, bytes(60))
+        plain, quick = (
+            [session.client_bytes(asked, NOW_MS), session.broker_bytes(told, NOW_MS)] for session in sessions
+        )
+        assert quick == plain

@@ -1,0 +1,79 @@
+"""All that one variant of the kernel does with a conversation that a seed makes, as a list of values."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from types import ModuleType
+from typing import Any
+
+from tests.kernel.conversations import LIMITS, TOPICS, Scene
+from tests.session.conversation import PEER
+from tsproxy.decisions.drift import EDGES
+from tsproxy.session.passing import FLEXIBLE_FROM
+from tsproxy.session.session import RELAYED
+
+Buffer = Callable[[bytes], Any]
+"""Makes the buffer that the kernel is shown: `bytes`, or one that ends exactly where its bytes end."""
+
+
+def trace(kernel: ModuleType, seed: int, buffer: Buffer = bytes, turns: int = 25) -> list[object]:
+    """What passes, what is in flight, what is counted; what does not pass is stepped over."""
+    scene = Scene(Random(seed))
+    in_flight = kernel.InFlight(lambda passed: passed)
+    requests = kernel.RequestLexer(in_flight, RELAYED, FLEXIBLE_FROM, 5_000, 300)
+    answers = kernel.AnswerLexer(in_flight)
+    seen: list[object] = []
+
+    def client(data: bytes) -> None:
+        room = scene.random.choice([1, 100, 100])
+        start = 0
+        while start is not None:
+            end = requests.passing(buffer(data), start, room, scene.now_ms)
+            scene.broker_reads(data[start:end])
+            seen.append(end)
+            start = _next_frame(data, end)
+
+    def broker(data: bytes) -> None:
+        start = 0
+        while start is not None:
+            end = answers.passing(buffer(data), start)
+            start = _next_frame(data, end)
+            seen.append(end)
+            if start is not None and len(in_flight):
+                seen.append(in_flight.head())
+                in_flight.pop()
+
+    for _ in range(turns):
+        if requests.table is None or scene.chance(10):
+            requests.table = _table(kernel, scene)
+        scene.now_ms += scene.random.choice([0, 1, 1000])
+        client(_cut(scene, b"".join(scene.request() for _ in range(scene.random.randint(1, 6)))))
+        if scene.chance(5):
+            in_flight.push("a slot of the session's own")
+        if scene.chance(70):
+            broker(_cut(scene, bytes(scene.answers)))
+            scene.answers.clear()
+        if scene.chance(3):
+            seen += in_flight.clear()
+        seen += [len(in_flight), in_flight.own_head(), in_flight.last(), requests.table.in_flight]
+        seen += requests.table.drain() if scene.chance(20) else []
+    return [*seen, *in_flight.clear(), *requests.table.drain(), requests.table.in_flight]
+
+
+def _table(kernel: ModuleType, scene: Scene) -> Any:
+    peer = replace(PEER, client_id=scene.client_id)
+    table = kernel.Table(peer, scene.transactional_id, scene.random.choice([3, 1000]), EDGES)
+    for topic in TOPICS[: scene.random.choice([1, 3, 3, 4])]:
+        limits = scene.random.choice(LIMITS)
+        table.add(topic, limits, limits.before_max_ms, limits.after_max_ms)
+    return table
+
+
+def _cut(scene: Scene, data: bytes) -> bytes:
+    return data[: scene.random.randint(0, len(data))] if scene.chance(10) else data
+
+
+def _next_frame(data: bytes, start: int) -> int | None:
+    """Where the frame begins that follows the one at `start`; None where that is not whole."""
+    end = start + 4 + int.from_bytes(data[start : start + 4], "big")
+    return end if start + 4 <= len(data) and end <= len(data) else None

@@ -1,0 +1,93 @@
+"""What goes by without a thought: the kernel's lexers, and the table that tells them what is fine.
+
+The session remains the one definition of what the proxy does. It shows the kernel which batches of
+which topics it would forward unchanged (`learn`), from then on the kernel lets such requests and the
+answers that accept them pass, and counts them; whatever else comes, the session decides.
+
+A table holds for one peer, one transactional id and one view: when any of them changes, it is retired
+(`forget`), and the next Produce request of each topic takes the long way and makes a row again.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from tsproxy.decisions.drift import EDGES
+from tsproxy.model.outcome import Totals
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.view import Mode, SessionLimits, View
+from tsproxy.policy import timestamps
+from tsproxy.session.produce import Ruling
+from tsproxy.wire.answers import AnswerStream
+from tsproxy.wire.apis import APIS
+from tsproxy.wire.frames import RequestFrames
+from tsproxy.wire.kernel import AnswerLexer, InFlight, RequestLexer, Table
+
+_KEYS: Final = range(max(APIS) + 1)
+_ALWAYS_INFLEXIBLE: Final = 255
+
+FLEXIBLE_FROM: Final = bytes(
+    min(APIS[key].flexible_from, _ALWAYS_INFLEXIBLE) if key in APIS else _ALWAYS_INFLEXIBLE for key in _KEYS
+)
+
+
+def relayed_but(read: Collection[int]) -> bytes:
+    """By API key: how many versions, from 0 on, go by unread, and their answers as well; none of `read`."""
+    return bytes(APIS[key].max_version + 1 if key in APIS and key not in read else 0 for key in _KEYS)
+
+
+class Passing:
+    """The kernel of one session. `relayed` is what `relayed_but` made of the session's own routes;
+    `limits` bound its frames as they bound the session's."""
+
+    def __init__(self, in_flight: InFlight, relayed: bytes, limits: SessionLimits) -> None:
+        self._requests = RequestLexer(
+            in_flight, relayed, FLEXIBLE_FROM, limits.produce_frame, limits.other_frame
+        )
+        self._answers = AnswerLexer(in_flight)
+        self._retired: list[Table] = []
+
+    def requests(self, frames: RequestFrames, room: int, now_ms: int) -> bytes:
+        """The requests that come next and may go on, `room` at most; empty where none does."""
+        return frames.fine(self._requests, room, now_ms)
+
+    def answers(self, stream: AnswerStream) -> bytes:
+        """The answers that come next and may go on; empty where none does."""
+        return stream.fine(self._answers)
+
+    def learn(self, ruling: Ruling, view: View) -> None:
+        """Let requests like this one pass: its topics, as far as their batches were forwarded."""
+        table = self._requests.table
+        if table is None or table.peer != ruling.peer or table.transactional_id != ruling.transactional_id:
+            self.forget()
+            table = Table(ruling.peer, ruling.transactional_id, view.limits.records_per_batch, EDGES)
+            self._requests.table = table
+        for topic in dict.fromkeys(judged.topic for judged in ruling.forwarded):
+            limits = view.topics.get(topic)  # the ruling's may be those of an earlier view
+            if topic not in table and (limits is not None or view.mode is Mode.OFF):
+                table.add(topic, limits, *_bounds(limits, view.mode))
+
+    def forget(self) -> None:
+        """Let no Produce request pass until something is learnt anew."""
+        if self._requests.table is not None:
+            self._retired.append(self._requests.table)
+            self._requests.table = None
+
+    def settled(self) -> list[Totals]:
+        """What retired tables still had to tell, once all that passed by them is answered."""
+        if not self._retired:
+            return []
+        over = [table for table in self._retired if not table.in_flight]
+        self._retired = [table for table in self._retired if table.in_flight]
+        return [totals for table in over for totals in table.drain()]
+
+    def drain(self) -> list[Totals]:
+        """All that was accepted since the last drain and passed without an outcome of its own."""
+        table = self._requests.table
+        return self.settled() + (table.drain() if table is not None else [])
+
+
+def _bounds(limits: TopicLimits | None, mode: Mode) -> tuple[int | None, int | None]:
+    """How far a time may lie before and after the clock, in ms; twice None where any time passes."""
+    if limits is None or mode is Mode.OFF or not timestamps.is_limited(limits):
+        return None, None
+    return limits.before_max_ms, limits.after_max_ms
