@@ -48,6 +48,9 @@ class ReadGate:
         self._transport = transport
         loop.call_soon(self._apply)
 
+    def is_held_for(self, reason: Hold) -> bool:
+        return reason in self._holds
+
     def hold(self, reason: Hold) -> None:
         self._holds.add(reason)
         self._apply()

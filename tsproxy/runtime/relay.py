@@ -81,6 +81,7 @@ class Relay:
         "_judging",
         "_on_end",
         "_peer",
+        "_postponed",
         "_session",
         "_stage",
         "_timer",
@@ -99,6 +100,7 @@ class Relay:
         self._judging: asyncio.Future[Ruling] | None = None
         self._on_end: Callable[[Relay], None] | None = on_end
         self._peer = peer
+        self._postponed: Judge | None = None
         self._session = Session(peer, view, uses_kernel=True)
         self._stage = Stage.CONNECTING
         self._timer: asyncio.TimerHandle | None = None
@@ -178,6 +180,7 @@ class Relay:
         if leg is self.client and self._stage is Stage.CONNECTING and self._early:
             return  # see `upstream_connected`
         if leg is self.client and self._session.is_judging:
+            self._judge_postponed()
             return  # a broker would have read this request before it saw the end: see `_judged`
         self._part(leg)
         self._end_if_over()
@@ -190,6 +193,8 @@ class Relay:
                 gate.hold(reason)
             else:
                 gate.release(reason)
+        if leg is self.client and not full:
+            self._judge_postponed()
 
     # Endings.
 
@@ -237,6 +242,7 @@ class Relay:
         self._early.clear()
         if self._timer is not None:
             self._timer.cancel()
+        self._postponed = None
         if self._judging is not None:
             self._judging.cancel()
         self._around.metrics.session_closed(self._peer.listener, reason)
@@ -320,6 +326,19 @@ class Relay:
             self._close(close.reason, close.text, is_told=was_noted)
 
     def _judge(self, wanted: Judge) -> None:
+        """Not while the client takes no more: a small request may have a large answer, and behind it
+        the session may hold a thousand like it."""
+        if self.client.gate.is_held_for(Hold.CLIENT_FULL):
+            self._postponed = wanted
+        else:
+            self._begin_judging(wanted)
+
+    def _judge_postponed(self) -> None:
+        if (wanted := self._postponed) is not None:
+            self._postponed = None
+            self._begin_judging(wanted)
+
+    def _begin_judging(self, wanted: Judge) -> None:
         loop = asyncio.get_running_loop()
         self._judging = loop.run_in_executor(self._around.judges, wanted.job)
         self._judging.add_done_callback(self._judged)
@@ -330,6 +349,9 @@ class Relay:
             return
         self._judging = None
         self._step(lambda: self._session.judged(judging.result(), self._around.clock.now_ms()))
+        if self.client.was_lost and _finds_nobody(judging):
+            self._part(self.client)
+            self._end_if_over()
         if self._session.is_judging:
             return
         if self.client.was_lost:
@@ -342,3 +364,8 @@ class Relay:
         who = {"listener": peer.listener, "client": peer.client_address, "client_port": peer.client_port}
         tell = self._around.notes.error if ours else self._around.notes.warn
         tell(peer.client_address, event, {**who, **facts})
+
+
+def _finds_nobody(judging: asyncio.Future[Ruling]) -> bool:
+    """True for a request with an answer: a broker that cannot deliver it reads nothing more either."""
+    return judging.exception() is None and judging.result().acks != 0

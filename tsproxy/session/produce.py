@@ -65,6 +65,30 @@ DEAR_BYTES: Final = 256 * 1024
 """From so many compressed bytes on, a request is judged where it holds up nobody else. The way there
 and back costs 50 to 70 us of CPU, which smaller ones do not save."""
 
+DEAR_RECORDS: Final = 20_000
+"""From so many records on as well, all requests of one go taken together: a guilty record costs 3 to
+5 us in Python, and a compressed request of a few hundred bytes may hold a million."""
+
+_A_PARTITION: Final = 10
+"""What a partition costs beside its records, in records."""
+_MESSAGES_A_BYTE: Final = 30
+"""What a byte of a set below v3 may unfold to at most: gzip gains 1000, and a message has 34 bytes."""
+_COUNT_AT: Final = 57
+
+
+def records_at_most(header: RequestHeader, request: ProduceRequest) -> int:
+    """What judging may cost at most, in records. Taken from sizes and counts alone: nothing is unfolded."""
+    sets = [p.records for topic in request.topics for p in topic.partitions]
+    counted = (_records_at_most(header, records) for records in sets if records is not None)
+    return _A_PARTITION * len(sets) + sum(counted)
+
+
+def _records_at_most(header: RequestHeader, records: memoryview) -> int:
+    if header.api_version < ONE_BATCH_FROM:
+        return _MESSAGES_A_BYTE * len(records)
+    # A batch that says less than it holds is refused for what is left over, and more is not read.
+    return max(0, int.from_bytes(records[_COUNT_AT : record_set.HEADER_SIZE], "big", signed=True))
+
 
 def is_dear(header: RequestHeader, request: ProduceRequest) -> bool:
     """True where much must be decompressed, all partitions taken together."""

@@ -63,6 +63,8 @@ from tsproxy.wire.headers import (
 from tsproxy.wire.kernel import InFlight
 from tsproxy.wire.primitives import DecodeError
 
+MOST_WAITING_BYTES: Final = 1 << 20
+
 
 class _EndpointUnknownError(Exception):
     """An answer names a node that we do not listen for."""
@@ -98,6 +100,8 @@ class Session:
         self._is_paused = False
         self._is_closed = False
         self._is_judging = False
+        self._records_taken = 0
+        self._waiting_bytes = 0
         self._ending: CloseSession | None = None
         self._to_broker: list[bytes] = []
         self._to_client: list[bytes] = []
@@ -199,10 +203,12 @@ class Session:
 
     def _must_wait(self) -> bool:
         """A SASL step goes in lockstep; no connection has more in flight than it may; no request
-        is taken after one that ends the session, nor beside one that is being judged."""
+        is taken after one that ends the session, nor beside one that is being judged, nor while many
+        bytes of our own answers wait for the broker's: a small request may have a large one."""
         if (
             self._ending is not None
             or self._is_judging
+            or self._waiting_bytes >= MOST_WAITING_BYTES
             or len(self._slots) >= self.view.limits.in_flight_requests
         ):
             return True
@@ -245,7 +251,8 @@ class Session:
             self._peer = replace(self._peer, client_id=header.client_id, principal=self._sasl.principal)
         asked = k00_produce.read_request(header.api_version, request.body)
         job = partial(produce.rule, header, asked, request.frame, self._peer, self.view, request.now_ms)
-        if produce.is_dear(header, asked):
+        self._records_taken += produce.records_at_most(header, asked)
+        if self._records_taken > produce.DEAR_RECORDS or produce.is_dear(header, asked):
             self._is_judging = True
             self._effects.append(Judge(job))
         else:
@@ -261,7 +268,9 @@ class Session:
         elif ruling.to_broker is None:
             self._answer_locally(produce_answer.local(ruling))
         else:
-            self._forward(ruling.to_broker, BookProduce(header.correlation_id, ruling))
+            # The frame is the transport's now: a slot that kept it would double it until it is answered.
+            slot = BookProduce(header.correlation_id, replace(ruling, to_broker=None))
+            self._forward(ruling.to_broker, slot)
             if self._passing is not None:
                 self._passing.learn(ruling, self.view)
 
@@ -305,6 +314,7 @@ class Session:
 
     def _answer_locally(self, answer: bytes) -> None:
         self._slots.push(Local(answer))
+        self._waiting_bytes += len(answer)
         self._send_local_answers()
 
     # -- Answers ------------------------------------------------------------------------------------
@@ -365,6 +375,7 @@ class Session:
     def _send_local_answers(self) -> None:
         while isinstance(slot := self._slots.own_head(), Local):
             self._to_client.append(slot.answer)
+            self._waiting_bytes -= len(slot.answer)
             self._slots.pop()
         self._close_if_ended()
 
@@ -455,6 +466,7 @@ class Session:
             done.append(SendToClient(to_client))
         done += self._effects
         self._to_broker, self._to_client, self._effects = [], [], []
+        self._records_taken = 0
         return done
 
 

@@ -1,0 +1,120 @@
+"""Small requests that ask for much: a few hundred bytes may hold a million records, all guilty."""
+
+import asyncio
+import socket
+
+import pytest
+import zstandard
+
+from tests.attacks.attacker import (
+    HOST,
+    PATIENCE_S,
+    answer_to,
+    far_ahead,
+    port_of,
+    produce,
+    resident_mib,
+    until,
+)
+from tests.session.conversation import (
+    NOW_MS,
+    Conversation,
+    client,
+    to_broker,
+    view_of,
+)
+from tests.session.messages import HEARTBEAT, answer, request
+from tests.session.messages import produce as asked
+from tests.wire.batches import ZSTD, batch, record
+from tsproxy.runtime.clock import Clock
+from tsproxy.session.effects import Judge, PauseClient, SendToClient
+from tsproxy.session.produce import DEAR_RECORDS
+from tsproxy.testing.proxy import RunningProxy
+
+
+def guilty(count, timestamp_ms=0):
+    """`count` records, all out of range, in about a hundred bytes."""
+    body = zstandard.ZstdCompressor().compress(record(0, 0, None, None) * count)
+    return batch([timestamp_ms], ZSTD, body=body, records_count=count, last_offset_delta=count - 1)
+
+
+DEAR = asked({"t": {0: guilty(DEAR_RECORDS + 1)}})
+CHEAP = asked({"t": {0: guilty(10)}})
+
+
+def kinds(effects):
+    return [type(effect) for effect in effects]
+
+
+def test_a_request_of_few_bytes_and_many_records_is_judged_beside_the_loop():
+    session = Conversation().session
+
+    assert len(DEAR) < 300
+    assert kinds(session.client_bytes(DEAR, NOW_MS)) == [Judge, PauseClient]
+
+
+def test_requests_that_are_cheap_one_by_one_are_judged_beside_the_loop_once_they_are_many():
+    one = asked({"t": {0: guilty(DEAR_RECORDS // 4)}})
+    effects = Conversation().session.client_bytes(one * 100, NOW_MS)
+
+    assert kinds(effects)[-2:] == [Judge, PauseClient]
+    assert kinds(effects).count(Judge) == 1
+
+
+def test_a_request_of_many_partitions_is_judged_beside_the_loop():
+    many = asked({"t": dict.fromkeys(range(DEAR_RECORDS // 10 + 1))})
+
+    assert Judge in kinds(Conversation().session.client_bytes(many, NOW_MS))
+
+
+def test_what_was_judged_in_an_earlier_go_makes_no_request_dear():
+    session = Conversation().session
+    for _ in range(10):
+        effects = session.client_bytes(asked({"t": {0: guilty(DEAR_RECORDS // 4)}}), NOW_MS)
+
+        assert SendToClient in kinds(effects)
+
+
+def test_no_request_is_taken_while_many_bytes_of_our_own_answers_wait_for_the_brokers():
+    """A thousand small requests behind one that the broker holds have a gigabyte of answers."""
+    slow = request(HEARTBEAT, 4)
+    large = asked({"t": {0: guilty(DEAR_RECORDS // 2)}}, version=9)
+    conversation = Conversation(view_of(culprits_listed=10_000))
+    assert conversation >> client(slow) << to_broker(slow)
+    session = conversation.session
+    taken = 0
+    while PauseClient not in kinds(session.client_bytes(large, NOW_MS)):
+        taken += 1
+        assert taken < 10
+
+    assert kinds(session.broker_bytes(answer(HEARTBEAT, 4), NOW_MS))[0] is SendToClient
+
+
+@pytest.fixture
+async def proxy_and_topic(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+
+        async def is_judged_here():
+            told = await answer_to(port_of(proxy), produce(topic.encode(), far_ahead(Clock()), version=8))
+            return proxy.decisions() and told and proxy.decisions()[-1].get("verdict") == "rejected"
+
+        await until(is_judged_here, "the topic's limits are known")
+        yield proxy, topic.encode()
+
+
+async def test_a_client_that_never_reads_its_large_answers_costs_little_memory_and_nobody_else_waits(
+    proxy_and_topic,
+):
+    """200 KB of requests once cost 2.5 GB of answers, and held up everybody for two minutes."""
+    proxy, topic = proxy_and_topic
+    storm = produce(topic, guilty(10_000, Clock().now_ms() * 1000), version=8) * 1_500
+    before_mib = resident_mib(proxy)
+    with socket.create_connection((HOST, port_of(proxy))) as attacker:
+        attacker.setblocking(False)
+        sending = asyncio.create_task(asyncio.get_running_loop().sock_sendall(attacker, storm))
+        for _ in range(20):
+            async with asyncio.timeout(PATIENCE_S):
+                assert await answer_to(port_of(proxy), produce(topic, batch([Clock().now_ms()]), version=8))
+        assert resident_mib(proxy) - before_mib < 64
+        sending.cancel()
