@@ -84,13 +84,17 @@ def _append_time(moment_ms: int, limits: TopicLimits, window: Window) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The same records on both ways, and both answers; an answer is None where there was none but a close."""
+    """The same records on both ways, and both answers; an answer is None where there was none but a close.
+
+    `request` is all that the request held, `part` included.
+    """
 
     broker_version: str
     version: int
     part: Part
     direct: Answer | None
     proxied: Answer | None
+    request: tuple[Part, ...] = ()
 
     def differing(self) -> tuple[str, ...]:
         """The names of the fields that differ; `closed` where one side was closed and the other not."""

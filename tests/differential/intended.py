@@ -8,10 +8,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.differential.comparison import Exchange
+from tests.differential.generator import Part
 from tsproxy.model.kafka import Codec, ErrorCode, TimestampType
+from tsproxy.model.produce import PartitionProduceData, ProduceRequest
 from tsproxy.model.records import Fault
-from tsproxy.model.view import SessionLimits
+from tsproxy.model.view import SessionLimits, View
+from tsproxy.policy.case import Case
+from tsproxy.policy.request_checks import ONE_BATCH_FROM
+from tsproxy.policy.whole_request import STEPS
+from tsproxy.session.judging import Entry
 from tsproxy.wire import message_set, record_batch, record_set
+from tsproxy.wire.headers import RequestHeader
 
 _ATTRIBUTES_AT: Final = {0: 17, 1: 17, 2: 22}
 """Where the low byte of the attributes lies, by magic."""
@@ -106,6 +113,26 @@ def _absurd_size(exchange: Exchange) -> bool:
     return False
 
 
+def _order_of_partitions(exchange: Exchange) -> bool:
+    """Partitions that differ in why they refuse the whole request: each side tells the reason of one."""
+    if exchange.version >= ONE_BATCH_FROM or exchange.differing() != ("error_code",):
+        return False
+    if exchange.direct is None or exchange.proxied is None:
+        return False
+    *earlier, last = STEPS
+    cases = [_case(exchange, part) for part in exchange.request]
+    if any(step(cases) is not None for step in earlier):  # which a broker takes in the request's order
+        return False
+    codes = [reject.error_code for case in cases if (reject := last([case])) is not None]
+    return codes[:1] == [exchange.proxied.error_code] and exchange.direct.error_code in codes
+
+
+def _case(exchange: Exchange, part: Part) -> Case:
+    header, request = RequestHeader(0, exchange.version, 0, "test", 0), ProduceRequest(None, 1, 0, ())
+    records = PartitionProduceData(part.partition, memoryview(part.records))
+    return Entry(header, request, part.topic.config, records, View(), 0).case()
+
+
 _OF_TRANSACTIONS: Final = (
     ErrorCode.NOT_ENOUGH_REPLICAS,
     ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -156,6 +183,13 @@ INTENDED: Final = (
         "Compares the size with what is there: the message ends the set, as one cut short does.",
         "Memory is spent on bytes received, never on sizes announced.",
         _absurd_size,
+    ),
+    Difference(
+        "partitions that refuse the whole request for different reasons (Produce v0 to v2)",
+        "Tells the reason of the one that comes first in its hash map of partitions.",
+        "Tells the reason of the one that comes first in the request.",
+        "Every partition is refused either way, and the order of a hash map is no rule.",
+        _order_of_partitions,
     ),
 )
 

@@ -53,6 +53,7 @@ def contradictions(recorded: Recorded, broker_version: str) -> Iterator[str]:
             probe.version,
             part,
             *(comparable(a, part.topic.direct, part.topic.limits, recorded.window) for a in (theirs, answer)),
+            request=probe.parts,
         )
         if exchange.differing() and claimed_by(exchange) is None:
             yield f"{probe.number}: {exchange.differing()}"

@@ -136,7 +136,12 @@ class Comparison:
                 self._judge(
                     probe.number,
                     Exchange(
-                        self._broker_version, probe.version, part, answers["direct"], answers["proxied"]
+                        self._broker_version,
+                        probe.version,
+                        part,
+                        answers["direct"],
+                        answers["proxied"],
+                        probe.parts,
                     ),
                 )
 

@@ -21,6 +21,7 @@ from tests.verdicts.rows import (
     Expected,
     Row,
     Wire,
+    cut_short,
     invalid_record,
     invalid_timestamp,
     legacy,
@@ -94,16 +95,6 @@ def _stamped_message(now_ms: int) -> bytes:
 
 def _two_batches(now_ms: int) -> bytes:
     return v2(0)(now_ms) + v2(OUT_OF_RANGE)(now_ms)
-
-
-def _cut(size: int) -> Callable[[int], bytes]:
-    """A batch that ends within its own header, and says so."""
-
-    def write(now_ms: int) -> bytes:
-        batch = v2(OUT_OF_RANGE, base_timestamp=0)(now_ms)[:size]
-        return batch[:8] + (size - 12).to_bytes(4, "big") + batch[12:]
-
-    return write
 
 
 def _negative_then_bad(now_ms: int) -> bytes:
@@ -285,13 +276,13 @@ ON_BROKERS: Final = (
     ),
     row(
         "a batch cut before its producer_id ends",
-        _cut(50),
+        cut_short(OUT_OF_RANGE, 50),
         Expected(ErrorCode.UNKNOWN_SERVER_ERROR, text="Record batch is shorter than its header"),
         BOTH,
     ),
     row(
         "a batch cut behind its producer_id",
-        _cut(51),
+        cut_short(OUT_OF_RANGE, 51),
         Expected(ErrorCode.CORRUPT_MESSAGE, text="Record is corrupt"),
         BOTH,
     ),

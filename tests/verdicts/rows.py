@@ -113,6 +113,16 @@ def v2_at(*times_ms: int, codec: int = 0, **fields: object) -> Callable[[int], b
     return lambda now_ms: write_batch(Batch(keyless(*times_ms), codec=codec, **fields))
 
 
+def cut_short(offset_ms: int, size: int) -> Callable[[int], bytes]:
+    """A batch that ends within its own header, after `size` bytes, and says so."""
+
+    def write(now_ms: int) -> bytes:
+        batch = v2(offset_ms, base_timestamp=0)(now_ms)[:size]
+        return batch[:8] + (size - 12).to_bytes(4, "big") + batch[12:]
+
+    return write
+
+
 def legacy(magic: int, *offsets_ms: int, codec: int = 0, **fields: object) -> Callable[[int], bytes]:
     """Messages of magic 0 or 1, wrapped where there is a codec; magic 0 carries no times."""
 

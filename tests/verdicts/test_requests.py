@@ -5,7 +5,7 @@ import pytest
 from tests.differential.lines import Direct, Proxied, Stream, now_ms
 from tests.differential.requests import produce_frame, read_answers, request_frame
 from tests.differential.stored import stored_batches
-from tests.verdicts.rows import DAY, HOUR, KEEP, legacy, limits, v2
+from tests.verdicts.rows import DAY, HOUR, KEEP, cut_short, legacy, limits, v2
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.verdict import Reason, TopicLimits
@@ -93,6 +93,23 @@ def test_with_acks_0_and_nothing_bad_the_connection_stays(address, topic):
     (payload,) = line.ask([produce_frame(VERSION, 1, [(topic, 0, GOOD(now_ms()))])])
     assert read_answers(VERSION, payload)[topic, 0].base_offset == 1
     line.close()
+
+
+async def test_of_two_reasons_to_refuse_all_the_request_the_brokers_hash_map_chooses(kafka_391, topic):
+    """Below v3. The broker's choice does not move with the order of partitions; the proxy tells the first."""
+    await kafka_391.create_topic(topic, partitions=2, config=KEEP | limits(DAY, HOUR))
+    node = kafka_391.node(kafka_391.node_ids[0])
+    lines = Direct((node.host, node.port)), Proxied((node.host, node.port), View(topics={topic: BOTH}))
+    sent = [(topic, 0, cut_short(0, 40)(now_ms())), (topic, 1, GOOD(now_ms()) + bytes(20))]
+    frames = [produce_frame(2, 1, order) for order in (sent, sent[::-1])]
+    (broker, again), proxied = (
+        [{a.error_code for a in read_answers(2, payload).values()} for payload in line.ask(frames)]
+        for line in lines
+    )
+    for line in lines:
+        line.close()
+    assert broker == again
+    assert proxied == [{ErrorCode.UNKNOWN_SERVER_ERROR}, {ErrorCode.CORRUPT_MESSAGE}]
 
 
 def test_produce_v13_was_never_offered_and_closes_the_connection(proxied, topic):

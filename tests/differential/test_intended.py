@@ -1,0 +1,54 @@
+"""The rows of intended differences claim what they say, and nothing beside it."""
+
+import pytest
+
+from tests.differential.comparison import Answer, Exchange
+from tests.differential.generator import Part
+from tests.differential.intended import claimed_by
+from tests.differential.topics import Topic
+from tests.verdicts.rows import cut_short, v2
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.verdict import TopicLimits
+
+TOPIC = Topic("t", "t.d", "t.p", TopicLimits())
+UNKNOWN, CORRUPT = ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.CORRUPT_MESSAGE
+
+GOOD = v2(0)(0)
+SHORT = cut_short(0, 40)(0)
+UNREADABLE = GOOD + bytes(20)
+TRANSACTIONAL = v2(0, attributes=0x10)(0)
+
+
+def exchange(version: int, direct: int, proxied: int, *request: bytes) -> Exchange:
+    """Both answers to the first of the partitions of `request`."""
+    parts = tuple(Part(TOPIC, at, records) for at, records in enumerate(request))
+    answers = (Answer(code, -1, "-1", -1, (), None, b"") for code in (direct, proxied))
+    return Exchange("3.9.1", version, parts[0], *answers, request=parts)
+
+
+CLAIMED = {
+    "the later reason": exchange(1, UNKNOWN, CORRUPT, UNREADABLE, SHORT),
+    "the later reason, the other way round": exchange(2, CORRUPT, UNKNOWN, SHORT, UNREADABLE),
+    "a good partition between the two": exchange(0, UNKNOWN, CORRUPT, UNREADABLE, GOOD, SHORT),
+}
+NOT_CLAIMED = {
+    "one reason alone": exchange(1, UNKNOWN, CORRUPT, UNREADABLE, GOOD),
+    "one reason twice": exchange(1, UNKNOWN, CORRUPT, UNREADABLE, UNREADABLE),
+    "a code that is no partition's reason": exchange(1, ErrorCode.INVALID_RECORD, CORRUPT, UNREADABLE, SHORT),
+    "the proxy tells the later reason": exchange(1, CORRUPT, UNKNOWN, UNREADABLE, SHORT),
+    "the broker takes what the proxy refuses": exchange(1, ErrorCode.NONE, CORRUPT, UNREADABLE, SHORT),
+    "an earlier step": exchange(1, UNKNOWN, CORRUPT, TRANSACTIONAL, UNREADABLE, SHORT),
+    "a version of one batch a partition": exchange(3, UNKNOWN, CORRUPT, UNREADABLE, SHORT),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMED)
+def test_the_order_of_partitions_explains(name: str):
+    row = claimed_by(CLAIMED[name])
+    assert row is not None
+    assert row.name.startswith("partitions that refuse the whole request")
+
+
+@pytest.mark.parametrize("name", NOT_CLAIMED)
+def test_the_order_of_partitions_does_not_explain(name: str):
+    assert claimed_by(NOT_CLAIMED[name]) is None
