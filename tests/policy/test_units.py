@@ -44,6 +44,16 @@ def test_a_year_is_near_and_a_second_more_is_not(aside):
     assert guess_unit(near + (1 if aside > 0 else -1), NOW_MS) is None
 
 
+@pytest.mark.parametrize("aside", [-YEAR_MS, YEAR_MS])
+@pytest.mark.parametrize(
+    ("per_ms", "at_1970"), [(1000, 0), (10**6, 0), (10**4, FILETIME_1970), (10**4, DOTNET_1970)]
+)
+def test_a_year_is_near_and_a_millisecond_more_is_not_in_finer_units(per_ms, at_1970, aside):
+    one_more = 1 if aside > 0 else -1
+    assert guess_unit((NOW_MS + aside) * per_ms + at_1970, NOW_MS) is not None
+    assert guess_unit((NOW_MS + aside + one_more) * per_ms + at_1970, NOW_MS) is None
+
+
 @given(st.integers(LONG_MIN, LONG_MAX), st.integers(10**12, 10**13))
 def test_at_most_one_unit_fits_any_value_at_any_time(value, now_ms):
     """Where two readings agreed, the table's order would decide, and nobody would know."""
