@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from dataclasses import replace
 
 import pytest
 import zstandard
@@ -16,20 +17,29 @@ from tests.attacks.attacker import (
     resident_mib,
     until,
 )
+from tests.kernel.variants import VARIANTS, name_of
 from tests.session.conversation import (
+    LIMITS,
     NOW_MS,
+    PEER,
     Conversation,
     client,
+    closed,
+    noted,
     to_broker,
     view_of,
 )
 from tests.session.messages import HEARTBEAT, answer, request
 from tests.session.messages import produce as asked
 from tests.wire.batches import ZSTD, batch, record
+from tsproxy.decisions.drift import EDGES
 from tsproxy.runtime.clock import Clock
-from tsproxy.session.effects import Judge, PauseClient, SendToClient
+from tsproxy.session.effects import CloseReason, CloseSession, Judge, Note, PauseClient, SendToClient
+from tsproxy.session.passing import FLEXIBLE_FROM
 from tsproxy.session.produce import DEAR_RECORDS
+from tsproxy.session.session import RELAYED
 from tsproxy.testing.proxy import RunningProxy
+from tsproxy.wire.k00_produce import MOST_PARTITIONS
 
 
 def guilty(count, timestamp_ms=0):
@@ -65,6 +75,43 @@ def test_a_request_of_many_partitions_is_judged_beside_the_loop():
     many = asked({"t": dict.fromkeys(range(DEAR_RECORDS // 10 + 1))})
 
     assert Judge in kinds(Conversation().session.client_bytes(many, NOW_MS))
+
+
+def of_partitions(count):
+    good = batch([NOW_MS])
+    return asked({"t": dict.fromkeys(range(count), good)})
+
+
+def test_more_partitions_than_a_broker_can_lead_are_refused():
+    """Six bytes a partition: a frame of 100 MiB of them would take 30 GB."""
+    refused = asked({"t": dict.fromkeys(range(MOST_PARTITIONS + 1))})
+
+    assert (
+        Conversation()
+        >> client(refused)
+        << noted("client_refused")
+        << closed(CloseReason.BAD_FRAME)
+    )
+
+
+def test_more_topics_than_a_broker_can_lead_are_refused():
+    effects = Conversation().session.client_bytes(
+        asked({f"t{n}": {} for n in range(MOST_PARTITIONS + 1)}), NOW_MS
+    )
+
+    assert kinds(effects) == [Note, CloseSession]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
+@pytest.mark.parametrize(("count", "passes"), [(MOST_PARTITIONS, True), (MOST_PARTITIONS + 1, False)])
+def test_the_kernel_lets_as_many_partitions_pass_as_the_session(variant, count, passes):
+    table = variant.Table(replace(PEER, client_id="app"), None, 1000, EDGES)
+    table.add("t", LIMITS, LIMITS.before_max_ms, LIMITS.after_max_ms)
+    lexer = variant.RequestLexer(variant.InFlight(id), RELAYED, FLEXIBLE_FROM, 1 << 27, 1 << 20)
+    lexer.table = table
+    frame = of_partitions(count)
+
+    assert lexer.passing(frame, 0, 1, NOW_MS) == (len(frame) if passes else 0)
 
 
 def test_what_was_judged_in_an_earlier_go_makes_no_request_dear():

@@ -11,6 +11,7 @@ An encoded message is equal to the decoded one, byte for byte, unknown tags incl
 carry a tag section of their own from v9; brokers leave it empty, and so do we.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from tsproxy.model.produce import (
@@ -24,31 +25,44 @@ from tsproxy.model.produce import (
 )
 from tsproxy.model.verdict import RecordError
 from tsproxy.wire import primitives as put
-from tsproxy.wire.primitives import MAX_STRING, Reader
+from tsproxy.wire.primitives import MAX_STRING, DecodeError, Reader
 
 FLEXIBLE_FROM: Final = 9
 NODE_ENDPOINTS_TAG: Final = 0
 
+MOST_PARTITIONS: Final = 20_000
+"""In one request: several times what one broker leads, and no more than 40 MB of memory. Without a
+bound a frame of 100 MiB, six bytes a partition, would take 30 GB. The native kernel knows it, too."""
+
 
 def read_request(version: int, body: bytes | memoryview) -> ProduceRequest:
-    """The request whose body this is; bytes after its end are ignored, as brokers do."""
+    """The request whose body this is; bytes after its end are ignored, as brokers do.
+
+    DecodeError where it does not fit its layout, or has more than MOST_PARTITIONS.
+    """
     flexible = version >= FLEXIBLE_FROM
     reader = Reader(body)
     return ProduceRequest(
         transactional_id=reader.nullable_string(flexible) if version >= 3 else None,
         acks=reader.int16(),
         timeout_ms=reader.int32(),
-        topics=tuple(_read_topic(reader, flexible) for _ in range(reader.array(flexible))),
+        topics=tuple(_read_topics(reader, flexible)),
         tags=reader.tags(flexible),
     )
 
 
-def _read_topic(reader: Reader, flexible: bool) -> TopicProduceData:
-    return TopicProduceData(
-        name=reader.string(flexible),
-        partitions=tuple(_read_partition(reader, flexible) for _ in range(reader.array(flexible))),
-        tags=reader.tags(flexible),
-    )
+def _read_topics(reader: Reader, flexible: bool) -> Iterator[TopicProduceData]:
+    left = MOST_PARTITIONS
+    for _ in range(reader.array(flexible)):
+        name, partitions = reader.string(flexible), reader.array(flexible)
+        left -= max(1, partitions)
+        if left < 0:
+            raise DecodeError(f"a Produce request for more than {MOST_PARTITIONS} partitions")
+        yield TopicProduceData(
+            name=name,
+            partitions=tuple(_read_partition(reader, flexible) for _ in range(partitions)),
+            tags=reader.tags(flexible),
+        )
 
 
 def _read_partition(reader: Reader, flexible: bool) -> PartitionProduceData:

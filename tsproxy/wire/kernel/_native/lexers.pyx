@@ -27,6 +27,7 @@ cdef enum:
     BATCH_HEADER = 61
     TRANSACTIONAL = 0x10         # attribute bit 4
     MOST_UNORDERED = 64          # one bit each
+    MOST_PARTITIONS = 20000      # as k00_produce
 
 
 cdef bint is_text(const uint8_t* at, int64_t size, bytes text) noexcept:
@@ -137,7 +138,7 @@ cdef class RequestLexer:
             row = self.stage_topic(body, is_flexible, row + 1, now_ms)
             topics -= 1
         no_tags(body, is_flexible)
-        if not is_whole(body):
+        if not is_whole(body) or self.in_flight.batch_count - staged_before > MOST_PARTITIONS:
             self.in_flight.batch_count = staged_before
             return 0
         self.in_flight.add(
