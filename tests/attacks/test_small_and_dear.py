@@ -86,12 +86,7 @@ def test_more_partitions_than_a_broker_can_lead_are_refused():
     """Six bytes a partition: a frame of 100 MiB of them would take 30 GB."""
     refused = asked({"t": dict.fromkeys(range(MOST_PARTITIONS + 1))})
 
-    assert (
-        Conversation()
-        >> client(refused)
-        << noted("client_refused")
-        << closed(CloseReason.BAD_FRAME)
-    )
+    assert Conversation() >> client(refused) << noted("client_refused") << closed(CloseReason.BAD_FRAME)
 
 
 def test_more_topics_than_a_broker_can_lead_are_refused():

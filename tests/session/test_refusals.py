@@ -110,6 +110,22 @@ def test_a_frame_of_exactly_the_limit_is_waited_for(head):
     assert Conversation() >> client(head)
 
 
+CUT_SHORT = {
+    "within its size": (b"\x00\x00\x01", 3, None),
+    "behind its size": (struct.pack(">i", 50), 4, 54),
+    "one byte too early": (request(HEARTBEAT)[:-1], len(request(HEARTBEAT)) - 1, len(request(HEARTBEAT))),
+}
+
+
+@pytest.mark.parametrize(("data", "received", "announced"), CUT_SHORT.values(), ids=CUT_SHORT)
+def test_a_frame_whose_end_never_came_is_noted(data, received, announced):
+    session = Session(PEER, view_of())
+    session.client_bytes(request(HEARTBEAT) + data, NOW_MS)
+    note, _ = session.client_closed()
+
+    assert note == Note("frame_cut_short", {"received_bytes": received, "announced_bytes": announced})
+
+
 def test_a_request_reaches_the_broker_only_when_it_is_whole():
     """A broker that saw half a frame would be stuck behind a client that stalls."""
     asked = request(HEARTBEAT)

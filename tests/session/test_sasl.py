@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import struct
 
 import pytest
@@ -379,3 +380,22 @@ def test_a_token_without_its_length_shows_nothing_of_itself(token):
     shown = [SECRET[:4], SECRET[:4].hex(" ").encode(), str(head).encode()]
     assert not [text for text in shown if text in told]
     assert not [effect for effect in effects if isinstance(effect, SendToClient)]
+
+
+RAW_TOKENS = [b"\x00al\x00pw", b"\x00alice\x00secret", b"\x00a\x00" + SECRET, b"\x7f\xff\x00\x00" + SECRET]
+
+
+@pytest.mark.parametrize("token", RAW_TOKENS)
+def test_a_token_where_a_request_is_due_is_refused_without_a_number_made_of_it(token):
+    """A client that leaves out the handshake: its token reads as API key, version, sizes."""
+    session = Session(PEER, locked())
+    effects = session.client_bytes(frame(token), NOW_MS)
+    shown = re.findall(r"\d+", str([effect for effect in effects if not isinstance(effect, SendToBroker)]))
+
+    assert effects
+    assert effects[-1].text in (
+        "not a request, before authentication",
+        "Produce before authentication",
+        "an unknown API before authentication",
+    )
+    assert shown == []

@@ -51,7 +51,7 @@ from tsproxy.session.slots import (
 )
 from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions, k32_describe_configs
 from tsproxy.wire.answers import AnswerStream
-from tsproxy.wire.apis import request_is_understood
+from tsproxy.wire.apis import APIS, request_is_understood
 from tsproxy.wire.frames import SIZE_BYTES, FrameTooLargeError, NotKafkaError, RequestFrames
 from tsproxy.wire.headers import (
     RequestHeader,
@@ -153,6 +153,11 @@ class Session:
 
     def client_closed(self) -> list[Effect]:
         """The client's side ended."""
+        cut_short = self._requests.cut_short
+        # Of a raw SASL token not even the size is told: it may be part of a secret.
+        if cut_short and not self._is_closed and not self._ending and not self._sasl.takes_raw_tokens:
+            facts = dict(zip(("received_bytes", "announced_bytes"), cut_short, strict=True))
+            self._effects.append(Note("frame_cut_short", facts))
         self._close(CloseReason.PEER_CLOSED, "the client closed")
         return self._done()
 
@@ -188,7 +193,10 @@ class Session:
         except FrameTooLargeError as error:
             self._refuse(CloseReason.FRAME_TOO_LARGE, str(error))
         except DecodeError as error:
-            self._refuse(CloseReason.BAD_FRAME, str(error))
+            # What cannot be read before the peer is accepted may be a token: no number out of it is told.
+            is_told = self._sasl.is_accepted or self._sasl.takes_raw_tokens
+            text = str(error) if is_told else "not a request, before authentication"
+            self._refuse(CloseReason.BAD_FRAME, text)
         self._pause_or_resume()
 
     def _requests_pass(self, now_ms: int) -> bool:
@@ -224,7 +232,8 @@ class Session:
         header = request.header
         is_understood = request_is_understood(header.api_key, header.api_version)
         if not self._sasl.is_accepted and header.api_key not in _BEFORE_SASL:
-            self._refuse(CloseReason.UNSUPPORTED_REQUEST, f"API key {header.api_key} before authentication")
+            name = APIS[header.api_key].name if header.api_key in APIS else "an unknown API"
+            self._refuse(CloseReason.UNSUPPORTED_REQUEST, f"{name} before authentication")
         elif header.api_key == ApiKey.API_VERSIONS and not is_understood:
             self._answer_locally(
                 frame(

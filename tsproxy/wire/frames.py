@@ -68,6 +68,16 @@ class RequestFrames:
         """Bytes received and not yet handed out."""
         return len(self._received)
 
+    @property
+    def cut_short(self) -> tuple[int, int | None] | None:
+        """(bytes received, bytes announced where that much has come) of a frame that is not whole."""
+        received = len(self._received)
+        head = self._received.peek(SIZE_BYTES)
+        if len(head) < SIZE_BYTES:
+            return (received, None) if received else None
+        size = SIZE_BYTES + int.from_bytes(head, "big", signed=True)
+        return (received, size) if received < size else None
+
     def feed(self, data: bytes) -> None:
         self._received.feed(data)
 

@@ -1,0 +1,79 @@
+"""What is no Kafka at all: each connection closes with one line, and leaves nothing behind."""
+
+import asyncio
+import os
+import random
+import struct
+
+from tests.attacks.attacker import HOST, answer_to, last_words, port_of, produce, resident_mib, until
+from tests.wire.batches import batch
+from tsproxy.runtime.clock import Clock
+from tsproxy.testing.proxy import RunningProxy
+
+FULL = os.environ.get("TSPROXY_TEST") == "full"
+STORM = 5_000 if FULL else 500
+AT_ONCE = 50
+
+TLS_HELLO = bytes.fromhex("16030100c8010000c40303") + bytes(200)
+
+GARBAGE = {
+    "a TLS handshake": TLS_HELLO,
+    "an HTTP request": b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n",
+    "2147483647 bytes": struct.pack(">i", 2**31 - 1) + b"x" * 50,
+    "-5 bytes": struct.pack(">i", -5) + b"x" * 50,
+    "first bytes: 00 00 00 00": bytes(64),
+    "API key 999": struct.pack(">ihhih", 14, 999, 0, 1, -1) + bytes(4),
+    "7 bytes announced, 2 left": struct.pack(">ihhihh", 14, 0, 3, 1, -1, 7) + bytes(2),
+    "'received_bytes': 60": produce(b"t", bytes(200))[:60],
+    "'announced_bytes': 94371844": struct.pack(">ihh", 90 << 20, 0, 3) + bytes(200_000),
+}
+
+
+async def test_each_kind_of_garbage_is_told_in_one_line_with_its_sender(kafka_431):
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        for what, data in GARBAGE.items():
+            before = len(proxy.log)
+            assert await last_words(port_of(proxy), data, ends="_bytes'" in what) == b"", what
+
+            async def is_told(seen=before):
+                return len(proxy.log) > seen
+
+            await until(is_told, what)
+            (line,) = proxy.log[before:]
+            assert what in str(line)
+            assert line["client"] == HOST
+            assert line["client_port"] > 0
+
+
+async def test_a_storm_of_garbage_costs_no_memory_and_few_lines_and_the_proxy_serves_on(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    chance = random.Random(4)
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        turn = asyncio.Semaphore(AT_ONCE)
+
+        async def one():
+            data = chance.choice([*GARBAGE.values(), chance.randbytes(chance.randrange(1, 4_000))])
+            async with turn:
+                assert await last_words(port_of(proxy), data, ends=True) == b""
+
+        await asyncio.gather(*(one() for _ in range(STORM)))
+        before_mib = resident_mib(proxy)
+        await asyncio.gather(*(one() for _ in range(STORM)))
+
+        assert resident_mib(proxy) - before_mib < 8
+        assert await answer_to(port_of(proxy), produce(topic.encode(), batch([Clock().now_ms()])))
+        assert len(proxy.log) < 50
+
+
+async def test_every_version_of_api_versions_is_answered(kafka_431):
+    """Also those that nobody knows yet: with error 35, in the form of version 0."""
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        for version in [*range(100), -1, 32767]:
+            header = struct.pack(">hhih", 18, version, 7, -1)
+            software = b"\x00\x04app\x021\x00" if version >= 3 else b""
+            payload = header + software
+            told = await answer_to(port_of(proxy), struct.pack(">i", len(payload)) + payload)
+
+            assert told is not None, version
+            correlation_id, error_code = struct.unpack_from(">ih", told)
+            assert (correlation_id, error_code) == (7, 0 if 0 <= version <= 4 else 35)
