@@ -48,8 +48,9 @@ def main() -> int:
 async def _demo(options: argparse.Namespace) -> int:
     task = asyncio.current_task()
     assert task is not None
-    # SIGINT cancels by itself; whoever ends the demo otherwise gets the same clean end.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    # Set by hand for both: a shell that starts the demo in the background leaves SIGINT ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     agrees = await run(Output(options.output), options.every)
     return _OK if agrees else _FAILED
 
