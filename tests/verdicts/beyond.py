@@ -42,6 +42,7 @@ BIT_3, BIT_4, BIT_6 = 0x08, 0x10, 0x40
 ANY, LEGACY = Wire.ANY, Wire.LEGACY
 UNAUTHORIZED: Final = Expected(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 OUT_OF_RANGE: Final = HOUR + MINUTE
+TOO_LONG: Final = b"\x80" * 5 + bytes(20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +285,18 @@ ON_BROKERS: Final = (
         "a batch cut behind its producer_id",
         cut_short(OUT_OF_RANGE, 51),
         Expected(ErrorCode.CORRUPT_MESSAGE, text="Record is corrupt"),
+        BOTH,
+    ),
+    row(
+        "a record's length of more than 5 bytes",
+        v2(OUT_OF_RANGE, payload=TOO_LONG),
+        Expected(ErrorCode.UNKNOWN_SERVER_ERROR, text="Varint is too long"),
+        BOTH,
+    ),
+    row(
+        "a record's length of more than 5 bytes, compressed",
+        v2(OUT_OF_RANGE, payload=TOO_LONG, codec=Codec.GZIP),
+        invalid_record("Incorrect declared batch size, premature EOF reached"),
         BOTH,
     ),
     row(
