@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.differential.batches import Batch, Record, write_batch
-from tests.differential.message_sets import Message, write_messages
+from tests.differential.message_sets import Message, wrapper, write_messages
 from tests.verdicts.rows import (
     ACCEPTED,
     APPEND_TIME,
@@ -96,6 +96,15 @@ def _stamped_message(now_ms: int) -> bytes:
 
 def _two_batches(now_ms: int) -> bytes:
     return v2(0)(now_ms) + v2(OUT_OF_RANGE)(now_ms)
+
+
+def _codec_inside(codec: int) -> Callable[[int], bytes]:
+    """A message in a wrapper that claims to be compressed itself."""
+
+    def write(now_ms: int) -> bytes:
+        return write_messages([wrapper((Message(1, now_ms, attributes=codec),), Codec.GZIP, magic=1)])
+
+    return write
 
 
 def _negative_then_bad(now_ms: int) -> bytes:
@@ -298,6 +307,20 @@ ON_BROKERS: Final = (
         v2(OUT_OF_RANGE, payload=TOO_LONG, codec=Codec.GZIP),
         invalid_record("Incorrect declared batch size, premature EOF reached"),
         BOTH,
+    ),
+    row(
+        "a wrapped message with a codec that nobody knows",
+        _codec_inside(5),
+        Expected(ErrorCode.UNKNOWN_SERVER_ERROR, text="Unknown compression type id"),
+        BOTH,
+        wire=LEGACY,
+    ),
+    row(
+        "a wrapped message with a codec",
+        _codec_inside(Codec.GZIP),
+        invalid_record("Inner messages must not be compressed"),
+        BOTH,
+        wire=LEGACY,
     ),
     row(
         "an offset range of nothing",

@@ -126,7 +126,7 @@ def _columns(batch: RecordBatch, messages: list[RecordBatch], base_offset: int) 
     for position, message in enumerate(messages):
         is_inner = message is not batch
         if is_inner and message.codec_id != Codec.NONE:
-            fault = Fault.NESTED_COMPRESSION
+            fault = Fault.UNKNOWN_CODEC if message.codec_id > Codec.ZSTD else Fault.NESTED_COMPRESSION
             break
         is_foreign = message.magic != batch.magic
         fields = None if is_foreign else _key_and_value(message)
