@@ -84,7 +84,13 @@ def converse(seed: int, turns: int = 60) -> Spectator:
 
     def both(name: str, *arguments: object) -> None:
         expected = plain.see(getattr(plain.session, name)(*arguments), scene.now_ms)
-        found = quick.see(getattr(quick.session, name)(*arguments), scene.now_ms)
+        if name == "client_bytes" and quick.session.client_passes(*arguments):
+            effects = [SendToBroker(arguments[0])]
+        elif name == "broker_bytes" and quick.session.broker_passes(arguments[0]):
+            effects = [SendToClient(arguments[0])]
+        else:
+            effects = getattr(quick.session, name)(*arguments)
+        found = quick.see(effects, scene.now_ms)
         assert found == expected, (seed, name)
         scene.broker_reads(expected[0])
 

@@ -27,6 +27,11 @@ def trace(kernel: ModuleType, seed: int, buffer: Buffer = bytes, turns: int = 25
     def client(data: bytes) -> None:
         room = scene.random.choice([1, 100, 100])
         start = 0
+        if scene.chance(30):
+            seen.append(requests.pass_whole(buffer(data), room, scene.now_ms))
+            if seen[-1]:
+                scene.broker_reads(data)
+                return
         while start is not None:
             end = requests.passing(buffer(data), start, room, scene.now_ms)
             scene.broker_reads(data[start:end])
@@ -35,6 +40,10 @@ def trace(kernel: ModuleType, seed: int, buffer: Buffer = bytes, turns: int = 25
 
     def broker(data: bytes) -> None:
         start = 0
+        if scene.chance(30):
+            seen.append(answers.pass_whole(buffer(data)))
+            if seen[-1]:
+                return
         while start is not None:
             end = answers.passing(buffer(data), start)
             start = _next_frame(data, end)

@@ -73,6 +73,11 @@ class Leg(asyncio.Protocol):
     def is_flushed(self) -> bool:
         return not self.is_open or self._transport is None or not self._transport.get_write_buffer_size()
 
+    def send(self, data: bytes) -> None:
+        """Send on what came at the other end, unless this one is closing."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
     def write(self, parts: list[bytes]) -> None:
         """Send what one call of the session wants sent, in one write; nothing once it is closing."""
         if parts and self._transport is not None and not self._transport.is_closing():

@@ -160,8 +160,7 @@ class Relay:
         if leg is self.broker:
             self._bytes_came_from_broker(data)
         elif self._stage is Stage.RELAYING:
-            self._around.metrics.bytes_from_clients += len(data)
-            self._step(self._session.client_bytes, data, self._around.clock.now_ms())
+            self._bytes_came_from_client(data)
         elif self._stage is Stage.CONNECTING:
             self._early.append(data)
 
@@ -211,10 +210,29 @@ class Relay:
         self.client.abort()
         self.broker.abort()
 
+    def _bytes_came_from_client(self, data: bytes) -> None:
+        around, session = self._around, self._session
+        around.metrics.bytes_from_clients += len(data)
+        now_ms = around.clock.now_ms()
+        try:
+            if session.client_passes(data, now_ms):
+                self.broker.send(data)
+            else:
+                self._perform(session.client_bytes(data, now_ms))
+        except Exception as error:  # see `_crashed`
+            self._crashed(error)
+
     def _bytes_came_from_broker(self, data: bytes) -> None:
         if self._stage is Stage.RELAYING or self._stage is Stage.FINISHING:
-            self._around.metrics.bytes_from_brokers += len(data)
-            self._step(self._session.broker_bytes, data, self._around.clock.now_ms())
+            around, session = self._around, self._session
+            around.metrics.bytes_from_brokers += len(data)
+            try:
+                if session.broker_passes(data):
+                    self.client.send(data)
+                else:
+                    self._perform(session.broker_bytes(data, around.clock.now_ms()))
+            except Exception as error:  # see `_crashed`
+                self._crashed(error)
             if self._stage is Stage.FINISHING and not self._is_owed_answers():
                 self._part(self.client)
 
@@ -268,14 +286,15 @@ class Relay:
     def _step(self, call: Callable[..., list[Effect]], *arguments: bytes | int) -> None:
         try:
             self._perform(call(*arguments))
-        except Exception as error:
-            # Whatever it is, it is a mistake of ours: it ends this session, not the process. The
-            # error's own text stays out of the log, since it may quote what a client sent.
-            self._note(
-                "session_crashed", {"error": type(error).__name__, "frames": frames_of(error)}, ours=True
-            )
-            self._settle()
-            self._close(CloseReason.INTERNAL_ERROR, "a mistake in tsproxy; please report the frames")
+        except Exception as error:  # see `_crashed`
+            self._crashed(error)
+
+    def _crashed(self, error: Exception) -> None:
+        """Whatever it is, it is a mistake of ours: it ends this session, not the process. The error's
+        own text stays out of the log, since it may quote what a client sent."""
+        self._note("session_crashed", {"error": type(error).__name__, "frames": frames_of(error)}, ours=True)
+        self._settle()
+        self._close(CloseReason.INTERNAL_ERROR, "a mistake in tsproxy; please report the frames")
 
     def _settle(self) -> None:
         """Book what a crashed session has counted and still has in flight; nothing of it is sent."""

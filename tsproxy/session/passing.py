@@ -40,6 +40,7 @@ class Passing:
     `limits` bound its frames as they bound the session's."""
 
     def __init__(self, in_flight: InFlight, relayed: bytes, limits: SessionLimits) -> None:
+        self._in_flight = in_flight
         self._requests = RequestLexer(
             in_flight, relayed, FLEXIBLE_FROM, limits.produce_frame, limits.other_frame
         )
@@ -53,6 +54,14 @@ class Passing:
     def answers(self, stream: AnswerStream) -> bytes:
         """The answers that come next and may go on; empty where none does."""
         return stream.fine(self._answers)
+
+    def requests_whole(self, data: bytes, most_in_flight: int, now_ms: int) -> bool:
+        """True where `data` is whole requests that all go on, and room is left behind them."""
+        return self._requests.pass_whole(data, most_in_flight - len(self._in_flight) - 1, now_ms)
+
+    def answers_whole(self, data: bytes) -> bool:
+        """True where `data` is whole answers that all go on."""
+        return not self._retired and self._answers.pass_whole(data)
 
     def learn(self, ruling: Ruling, view: View) -> None:
         """Let requests like this one pass: its topics, as far as their batches were forwarded."""

@@ -96,6 +96,7 @@ class Session:
         self._answers = AnswerStream()
         self._slots = InFlight(of_passed)
         self._passing = Passing(self._slots, RELAYED, view.limits) if uses_kernel else None
+        self._may_pass_whole = False
         self._sasl = SaslWatch(view.broker_needs_sasl)
         self._is_paused = False
         self._is_closed = False
@@ -114,6 +115,7 @@ class Session:
     @view.setter
     def view(self, view: View) -> None:
         self._view = view
+        self._may_pass_whole = False
         self._forget_what_passes()
 
     @property
@@ -142,6 +144,19 @@ class Session:
             self._take_answers()
             self._take_requests(now_ms)  # an answer may have freed what a request was waiting for
         return self._done()
+
+    def client_passes(self, data: bytes, now_ms: int) -> bool:
+        """The client sent `data`, and all of it may go on to the broker as it is: then this is the short
+        way. Where it is False nothing has happened, and `client_bytes` is to be asked."""
+        return (
+            self._may_pass_whole
+            and self._passing is not None
+            and self._passing.requests_whole(data, self._view.limits.in_flight_requests, now_ms)
+        )
+
+    def broker_passes(self, data: bytes) -> bool:
+        """The same for what the broker sent; else `broker_bytes`."""
+        return self._may_pass_whole and self._passing is not None and self._passing.answers_whole(data)
 
     def judged(self, ruling: produce.Ruling, now_ms: int) -> list[Effect]:
         """The job of a `Judge` effect is done: its request goes its way, then those behind it."""
@@ -476,7 +491,22 @@ class Session:
         done += self._effects
         self._to_broker, self._to_client, self._effects = [], [], []
         self._records_taken = 0
+        self._may_pass_whole = self._passing is not None and self._is_between_frames()
         return done
+
+    def _is_between_frames(self) -> bool:
+        """True where whole frames may go by without a look at anything but themselves."""
+        return not (
+            self._is_closed
+            or self._is_paused
+            or self._ending is not None
+            or self._is_judging
+            or self._requests.buffered
+            or self._answers.buffered
+            or self._answers.is_streaming
+            or not self._sasl.is_accepted
+            or self._sasl.takes_raw_tokens
+        )
 
 
 _BEFORE_SASL: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})

@@ -25,6 +25,11 @@ class AnswerStream:
     def is_streaming(self) -> bool:
         return self._streaming > 0
 
+    @property
+    def buffered(self) -> int:
+        """Bytes received and not yet handed out."""
+        return len(self._received)
+
     def feed(self, data: bytes) -> None:
         self._received.feed(data)
 

@@ -29,9 +29,10 @@ cdef class InFlight:
     cdef Py_ssize_t first_batch
     cdef Py_ssize_t batch_count
 
-    cdef Entry* head_entry(self) noexcept
+    cdef Entry* entry(self, Py_ssize_t index) noexcept
     cdef Batch* batch(self, Py_ssize_t index) noexcept
     cdef Batch* stage(self) except NULL
     cdef int add(self, Entry entry) except -1
     cdef void drop(self) noexcept
+    cdef void take_back(self) noexcept
     cdef object passed(self, Entry* entry)

@@ -35,6 +35,13 @@ cdef Entry own_entry(slot) noexcept:
     return entry
 
 
+cdef void let_go(Entry entry) noexcept:
+    if entry.kind == PRODUCE:
+        (<Table>entry.owner).in_flight -= 1
+    if entry.owner != NULL:
+        Py_DECREF(<object>entry.owner)
+
+
 cdef class InFlight:
     """See `_twin/in_flight.py`."""
 
@@ -54,7 +61,7 @@ cdef class InFlight:
         self.add(own_entry(slot))
 
     def head(self):
-        cdef Entry* entry = self.head_entry()
+        cdef Entry* entry = self.entry(0)
         if entry == NULL:
             return None
         if entry.kind != SLOT:
@@ -67,14 +74,14 @@ cdef class InFlight:
         return <object>self.entries[self.first].owner
 
     def own_head(self):
-        cdef Entry* entry = self.head_entry()
+        cdef Entry* entry = self.entry(0)
         return <object>entry.owner if entry != NULL and entry.kind == SLOT else None
 
     def last(self):
         cdef Entry* entry
         if self.count == 0:
             return None
-        entry = &self.entries[(self.first + self.count - 1) & (self.capacity - 1)]
+        entry = self.entry(self.count - 1)
         return <object>entry.owner if entry.kind == SLOT else None
 
     def pop(self):
@@ -89,8 +96,9 @@ cdef class InFlight:
             self.drop()
         return slots
 
-    cdef Entry* head_entry(self) noexcept:
-        return &self.entries[self.first] if self.count else NULL
+    cdef Entry* entry(self, Py_ssize_t index) noexcept:
+        """By its place, the head's being 0; NULL behind the last."""
+        return &self.entries[(self.first + index) & (self.capacity - 1)] if index < self.count else NULL
 
     cdef Batch* batch(self, Py_ssize_t index) noexcept:
         """By its place in the ring, counted from `first_batch`."""
@@ -129,10 +137,14 @@ cdef class InFlight:
         if entry.batches:
             self.first_batch = (self.first_batch + entry.batches) & (self.batch_capacity - 1)
             self.batch_count -= entry.batches
-        if entry.kind == PRODUCE:
-            (<Table>entry.owner).in_flight -= 1
-        if entry.owner != NULL:
-            Py_DECREF(<object>entry.owner)
+        let_go(entry)
+
+    cdef void take_back(self) noexcept:
+        """Forget the last one and its batches; none may be staged."""
+        cdef Entry entry = self.entry(self.count - 1)[0]
+        self.count -= 1
+        self.batch_count -= entry.batches
+        let_go(entry)
 
     cdef object passed(self, Entry* entry):
         """The head as a value for the session."""

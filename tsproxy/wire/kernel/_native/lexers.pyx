@@ -14,7 +14,7 @@ from tsproxy.wire.kernel._native.cursor cimport (
     Cursor, is_whole, no_tags, peek_int16, peek_int32, peek_int64,
     read_int16, read_int32, read_size, read_string_size, take,
 )
-from tsproxy.wire.kernel._native.in_flight cimport PRODUCE, RELAY, Entry, InFlight
+from tsproxy.wire.kernel._native.in_flight cimport PRODUCE, RELAY, SLOT, Entry, InFlight
 from tsproxy.wire.kernel._native.table cimport Batch, Row, Table
 from tsproxy.wire.kernel._native.walk cimport FINE, Walked, walk_records
 
@@ -45,6 +45,19 @@ cdef bint is_within(Row* row, int64_t lowest_ms, int64_t highest_ms, int64_t now
     if lowest_ms < wrapping or (row.before_max_ms >= 0 and lowest_ms < now_ms - row.before_max_ms):
         return False
     return row.after_max_ms < 0 or now_ms > INT64_MAX - row.after_max_ms or highest_ms <= now_ms + row.after_max_ms
+
+
+cdef Py_ssize_t frames_in(const uint8_t* at, const uint8_t* end, Py_ssize_t most) noexcept:
+    """How many whole frames lie between; -1 where it ends inside one, or holds more than `most`."""
+    cdef int64_t size
+    cdef Py_ssize_t frames = 0
+    while end - at >= SIZE_BYTES and frames < most:
+        size = peek_int32(at)
+        if size < 0 or size > end - at - SIZE_BYTES:
+            return -1
+        at += SIZE_BYTES + size
+        frames += 1
+    return frames if at == end else -1
 
 
 cdef class RequestLexer:
@@ -88,6 +101,26 @@ cdef class RequestLexer:
         finally:
             PyBuffer_Release(&view)
 
+    def pass_whole(self, data, Py_ssize_t room, int64_t now_ms):
+        cdef Py_buffer view
+        cdef const uint8_t* at
+        cdef const uint8_t* end
+        cdef Py_ssize_t before = self.in_flight.count
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            at = <const uint8_t*>view.buf
+            end = at + view.len
+            if frames_in(at, end, room) < 1:
+                return False
+            while at < end and self.passes(at + SIZE_BYTES, peek_int32(at), now_ms):
+                at += SIZE_BYTES + peek_int32(at)
+            if at < end:
+                while self.in_flight.count > before:
+                    self.in_flight.take_back()
+            return at == end
+        finally:
+            PyBuffer_Release(&view)
+
     cdef int passes(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1:
         """1 for a request that may go on, and is in flight now; else 0."""
         cdef Cursor cursor = Cursor(payload, payload + size, False)
@@ -97,7 +130,7 @@ cdef class RequestLexer:
         cdef int64_t client_id_size = read_int16(&cursor)
         cdef const uint8_t* client_id = cursor.at
         cdef bint is_flexible
-        if api_key < 0 or api_key >= PyBytes_GET_SIZE(self.relayed) or client_id_size < -1:
+        if cursor.is_bad or api_key < 0 or api_key >= PyBytes_GET_SIZE(self.relayed) or client_id_size < -1:
             return 0
         if client_id_size > 0:
             take(&cursor, client_id_size)
@@ -234,36 +267,67 @@ cdef class AnswerLexer:
                 size = peek_int32(at)
                 if size < SIZE_BYTES or size > end - at - SIZE_BYTES:
                     break
-                if not self.passes(at + SIZE_BYTES, size):
+                if not self.may_pass(at + SIZE_BYTES, size, 0, 0):
                     break
-                self.in_flight.drop()
+                self.book_head()
                 at += SIZE_BYTES + size
             return at - <const uint8_t*>view.buf
         finally:
             PyBuffer_Release(&view)
 
-    cdef int passes(self, const uint8_t* payload, int64_t size) except -1:
-        """1 for the answer to the head that may go on, booked; else 0."""
-        cdef Entry* head = self.in_flight.head_entry()
-        cdef Cursor answer = Cursor(payload + SIZE_BYTES, payload + size, False)
-        cdef Table table
-        cdef Py_ssize_t at
-        if head == NULL or (head.kind != RELAY and head.kind != PRODUCE):
-            return 0
-        if peek_int32(payload) != head.correlation_id:
-            return 0
-        if head.kind == RELAY:
-            return 1
-        table = <Table>head.owner
-        if not self.all_accepted(&answer, head, table):
-            return 0
-        for at in range(head.batches):
-            table.book(self.in_flight.batch(at), head.correlation_id, head.now_ms)
-        return 1
+    def pass_whole(self, data):
+        cdef Py_buffer view
+        cdef const uint8_t* at
+        cdef const uint8_t* end
+        cdef Py_ssize_t answers = 0, first_batch = 0
+        cdef Entry* next_entry
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            at = <const uint8_t*>view.buf
+            end = at + view.len
+            if frames_in(at, end, self.in_flight.count) < 1:
+                return False
+            while at < end:
+                if not self.may_pass(at + SIZE_BYTES, peek_int32(at), answers, first_batch):
+                    return False
+                at += SIZE_BYTES + peek_int32(at)
+                first_batch += self.in_flight.entry(answers).batches
+                answers += 1
+            next_entry = self.in_flight.entry(answers)
+            if next_entry != NULL and next_entry.kind == SLOT:
+                return False
+            while answers:
+                self.book_head()
+                answers -= 1
+            return True
+        finally:
+            PyBuffer_Release(&view)
 
-    cdef bint all_accepted(self, Cursor* answer, Entry* head, Table table) noexcept:
+    cdef bint may_pass(
+        self, const uint8_t* payload, int64_t size, Py_ssize_t index, Py_ssize_t first_batch
+    ) noexcept:
+        """True for the answer to the request at `index` that may go on; its batches begin at `first_batch`."""
+        cdef Entry* asked = self.in_flight.entry(index)
+        cdef Cursor answer = Cursor(payload + SIZE_BYTES, payload + size, False)
+        if size < SIZE_BYTES or asked == NULL or asked.kind == SLOT:
+            return False
+        if peek_int32(payload) != asked.correlation_id:
+            return False
+        return asked.kind == RELAY or self.all_accepted(&answer, asked, first_batch)
+
+    cdef int book_head(self) except -1:
+        """The head is answered, and where it has batches they are accepted."""
+        cdef Entry* head = self.in_flight.entry(0)
+        cdef Py_ssize_t at
+        if head.kind == PRODUCE:
+            for at in range(head.batches):
+                (<Table>head.owner).book(self.in_flight.batch(at), head.correlation_id, head.now_ms)
+        self.in_flight.drop()
+        return 0
+
+    cdef bint all_accepted(self, Cursor* answer, Entry* asked, Py_ssize_t first_batch) noexcept:
         """True where the answer names each partition once, all with code 0, and tells nothing else."""
-        cdef bint is_flexible = head.api_version >= PRODUCE_FLEXIBLE_FROM
+        cdef bint is_flexible = asked.api_version >= PRODUCE_FLEXIBLE_FROM
         cdef int64_t topics, partitions, name_size
         cdef const uint8_t* name
         cdef Py_ssize_t told = 0, found
@@ -278,24 +342,24 @@ cdef class AnswerLexer:
                 return False
             while partitions > 0 and not answer.is_bad:
                 found = -1
-                if told < head.batches:
-                    found = self.find(head, table, name, name_size, read_int32(answer), told, seen)
+                if told < asked.batches:
+                    found = self.find(asked, first_batch, name, name_size, read_int32(answer), told, seen)
                 if found < 0:
                     return False
                 seen |= <uint64_t>1 << (found & (MOST_UNORDERED - 1))
-                self.read_yes(answer, head.api_version, is_flexible)
+                self.read_yes(answer, asked.api_version, is_flexible)
                 told += 1
                 partitions -= 1
             no_tags(answer, is_flexible)
             topics -= 1
         read_int32(answer)  # throttle_time_ms
         no_tags(answer, is_flexible)
-        return told == head.batches and is_whole(answer)
+        return told == asked.batches and is_whole(answer)
 
     cdef Py_ssize_t find(
         self,
-        Entry* head,
-        Table table,
+        Entry* asked,
+        Py_ssize_t first_batch,
         const uint8_t* topic,
         int64_t topic_size,
         int32_t partition,
@@ -306,20 +370,20 @@ cdef class AnswerLexer:
         cdef Py_ssize_t at
         if topic == NULL:
             return -1
-        if head.batches > MOST_UNORDERED:
-            return expected if self.is_of(expected, table, topic, topic_size, partition) else -1
-        if not seen >> expected & 1 and self.is_of(expected, table, topic, topic_size, partition):
+        if asked.batches > MOST_UNORDERED:
+            return expected if self.is_of(asked, first_batch + expected, topic, topic_size, partition) else -1
+        if not seen >> expected & 1 and self.is_of(asked, first_batch + expected, topic, topic_size, partition):
             return expected
-        for at in range(head.batches):
-            if not seen >> at & 1 and self.is_of(at, table, topic, topic_size, partition):
+        for at in range(asked.batches):
+            if not seen >> at & 1 and self.is_of(asked, first_batch + at, topic, topic_size, partition):
                 return at
         return -1
 
     cdef bint is_of(
-        self, Py_ssize_t index, Table table, const uint8_t* topic, int64_t topic_size, int32_t partition
+        self, Entry* asked, Py_ssize_t index, const uint8_t* topic, int64_t topic_size, int32_t partition
     ) noexcept:
         cdef Batch* batch = self.in_flight.batch(index)
-        cdef Row* row = &table.rows[batch.row]
+        cdef Row* row = &(<Table>asked.owner).rows[batch.row]
         if batch.partition != partition or row.topic_size != topic_size:
             return False
         return memcmp(row.topic, topic, topic_size) == 0

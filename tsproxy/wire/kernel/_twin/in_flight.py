@@ -51,9 +51,16 @@ class InFlight:
         self._queue.clear()
         return slots
 
-    def passed_head(self) -> Passed | None:
-        """The head where the kernel let it pass and the session has not asked for it."""
-        return self._queue[0] if self._queue and _is_passed(self._queue[0]) else None
+    def passed(self, index: int) -> Passed | None:
+        """The request at that place, the head's being 0, where the kernel let it pass and the session
+        has not asked for it."""
+        return self._queue[index] if index < len(self._queue) and _is_passed(self._queue[index]) else None
+
+    def take_back(self) -> None:
+        """Forget the last one, which passed."""
+        entry = self._queue.pop()
+        if not isinstance(entry, PassedRelay):
+            entry[1].in_flight -= 1
 
     def _as_slot(self, entry: Any) -> Any:
         if isinstance(entry, PassedRelay):

@@ -55,6 +55,15 @@ class RequestLexer:
             start, room = end, room - 1
         return start
 
+    def pass_whole(self, data: bytes, room: int, now_ms: int) -> bool:
+        """True where `data` is a run of whole requests, `room` at most, that all pass; else none does."""
+        before = len(self._in_flight)
+        if data and self.passing(data, 0, room, now_ms) == len(data):
+            return True
+        while len(self._in_flight) > before:
+            self._in_flight.take_back()
+        return False
+
     def _passes(self, payload: bytes, now_ms: int) -> bool:
         if len(payload) < _SMALLEST:
             return False
@@ -178,25 +187,46 @@ class AnswerLexer:
             end = start + _SIZE_BYTES + size
             if size < _SIZE_BYTES or end > len(data):
                 break
-            if not self._passes(bytes(data[start + _SIZE_BYTES : end])):
+            if not self._may_pass(bytes(data[start + _SIZE_BYTES : end]), 0):
                 break
-            self._in_flight.pop()
+            self._book_head()
             start = end
         return start
 
-    def _passes(self, payload: bytes) -> bool:
-        passed = self._in_flight.passed_head()
+    def pass_whole(self, data: bytes) -> bool:
+        """True where `data` is a run of whole answers that all pass, and no slot of the session's comes
+        to the head behind them; else none does."""
+        start = answers = 0
+        while start < len(data):
+            end = start + _SIZE_BYTES + int.from_bytes(data[start : start + _SIZE_BYTES], "big", signed=True)
+            if not start + 2 * _SIZE_BYTES <= end <= len(data):
+                return False
+            if not self._may_pass(data[start + _SIZE_BYTES : end], answers):
+                return False
+            start, answers = end, answers + 1
+        if answers == 0 or (answers < len(self._in_flight) and self._in_flight.passed(answers) is None):
+            return False
+        for _ in range(answers):
+            self._book_head()
+        return True
+
+    def _may_pass(self, payload: bytes, index: int) -> bool:
+        passed = self._in_flight.passed(index)
         correlation_id = int.from_bytes(payload[:4], "big", signed=True)
         if isinstance(passed, PassedRelay):
             return passed.correlation_id == correlation_id
         if passed is None:
             return False
-        request, table = passed
-        if request.correlation_id != correlation_id or not _all_accepted(request, payload):
-            return False
-        table.in_flight -= 1
-        table.book(request)
-        return True
+        request, _ = passed
+        return request.correlation_id == correlation_id and _all_accepted(request, payload)
+
+    def _book_head(self) -> None:
+        passed = self._in_flight.passed(0)
+        if passed is not None and not isinstance(passed, PassedRelay):
+            request, table = passed
+            table.in_flight -= 1
+            table.book(request)
+        self._in_flight.pop()
 
 
 def _all_accepted(request: PassedProduce, payload: bytes) -> bool:
