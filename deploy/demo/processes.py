@@ -9,14 +9,13 @@ import asyncio
 import shlex
 import socket
 import sys
-import tempfile
 from asyncio.subprocess import DEVNULL, STDOUT, Process
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
-from tsproxy.testing.guard import start_guard
+from tsproxy.testing.guarded import guarded_folder
 from tsproxy.testing.ports import free_ports
 
 HOST: Final = "127.0.0.1"
@@ -98,13 +97,8 @@ def report_command(day: str, decisions: Path, output: Path) -> list[str]:
 @asynccontextmanager
 async def commands() -> AsyncIterator[Commands]:
     """Commands whose processes all end with the block, or with this process."""
-    scratch = Path(tempfile.mkdtemp(prefix="tsproxy-demo-"))
-    guard = start_guard(scratch)
-    try:
-        yield Commands(guard.pid)
-    finally:
-        ending = asyncio.get_running_loop().run_in_executor(None, guard.communicate)
-        await asyncio.shield(ending)
+    async with guarded_folder("tsproxy-demo-") as (_, group):
+        yield Commands(group)
 
 
 async def _until_listening(process: Process, address: str, log: Path) -> None:

@@ -27,7 +27,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  *   ack NUMBER PARTITION OFFSET TIMESTAMP      NUMBER counts the sends from 0
  *   error NUMBER EXCEPTION MESSAGE             the message is in base64
  *   done COMMAND | failed COMMAND EXCEPTION MESSAGE               for every line that is not option or send
- * At the end of its input without close, whoever gave the commands is gone, and so is the program, at once.
+ * At the end of its input without close, whoever gave the commands is gone, and the program ends. It reads no
+ * input during a flush, which takes two minutes where the brokers are gone too: java_producer.py guards for that.
  */
 public class RecordSender {
     private static final String NULL = "-";

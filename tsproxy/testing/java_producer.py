@@ -15,7 +15,6 @@ caller at a time: a command is answered before the next one is given.
 """
 
 import asyncio
-import tempfile
 from asyncio.subprocess import PIPE, Process
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -26,6 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
 
+from tsproxy.testing.guarded import guarded_folder
 from tsproxy.testing.jars import fetch_kafka_jars, pyspark_jars
 from tsproxy.testing.java_process import java_command
 from tsproxy.testing.kafka_cluster import DEFAULT_VERSION
@@ -95,10 +95,11 @@ class JavaProducer:
         self._closing = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
+        command = await self._command()
         async with AsyncExitStack() as stack:
-            log = tempfile.TemporaryFile(prefix="tsproxy-java-")  # noqa: SIM115 - the stack closes it
-            self._log = stack.enter_context(log)
-            self._process = await stack.enter_async_context(_process(await self._command(), self._log))
+            folder, group = await stack.enter_async_context(guarded_folder("tsproxy-java-"))
+            self._log = stack.enter_context((folder / "java.log").open("w+b"))
+            self._process = await stack.enter_async_context(_process(command, self._log, group))
             options = (f"option\t{name}\t{_encoded(value.encode())}" for name, value in self._options.items())
             await self._say(options)
             await self._do("start")
@@ -194,10 +195,10 @@ class JavaProducer:
 
 
 @asynccontextmanager
-async def _process(command: Sequence[str | Path], log: IO[bytes]) -> AsyncIterator[Process]:
-    """A process that is killed when the block ends, if it has not ended by then."""
+async def _process(command: Sequence[str | Path], log: IO[bytes], group: int) -> AsyncIterator[Process]:
+    """A process of the group that is killed when the block ends, if it has not ended by then."""
     process = await asyncio.create_subprocess_exec(
-        *command, stdin=PIPE, stdout=PIPE, stderr=log, limit=_LONGEST_LINE_BYTES
+        *command, stdin=PIPE, stdout=PIPE, stderr=log, limit=_LONGEST_LINE_BYTES, process_group=group
     )
     try:
         yield process

@@ -15,7 +15,6 @@ import base64
 import itertools
 import os
 import re
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
@@ -27,7 +26,7 @@ from aiokafka.errors import KafkaError
 
 from tsproxy.testing.admin import Admin, connect
 from tsproxy.testing.client_options import ClientOptions, Login
-from tsproxy.testing.guard import start_guard
+from tsproxy.testing.guarded import guarded_folder
 from tsproxy.testing.identity import Identity
 from tsproxy.testing.jars import fetch_kafka_jars
 from tsproxy.testing.kafka_node import KafkaNode, PortTakenError, Runtime
@@ -238,7 +237,7 @@ class KafkaCluster:
         """One try with one choice of ports; leaves nothing behind where it fails."""
         async with AsyncExitStack() as stack:
             stack.callback(self._reap)
-            folder, group = await stack.enter_async_context(_guarded_folder())
+            folder, group = await stack.enter_async_context(guarded_folder("tsproxy-kafka-"))
             runtime = Runtime(jars, self._heap, group)
             ports = _choose_ports(self.node_ids)
             self._nodes = {n: KafkaNode(n, ports[n], folder / f"node-{n}", runtime) for n in self.node_ids}
@@ -313,19 +312,6 @@ class KafkaCluster:
     def _reap(self) -> None:
         for node in self._nodes.values():
             node.reap()
-
-
-@asynccontextmanager
-async def _guarded_folder() -> AsyncIterator[tuple[Path, int]]:
-    """A temporary folder, and a process group that dies with it; see `guard.py`."""
-    folder = Path(tempfile.mkdtemp(prefix="tsproxy-kafka-"))
-    guard = start_guard(folder)
-    try:
-        yield folder, guard.pid
-    finally:
-        # Begun at once, so that not even a second cancellation can prevent the end.
-        ending = asyncio.get_running_loop().run_in_executor(None, guard.communicate)
-        await asyncio.shield(ending)
 
 
 def _choose_ports(node_ids: Sequence[int]) -> dict[int, NodePorts]:
