@@ -37,7 +37,7 @@ from tsproxy.runtime.clock import Clock
 from tsproxy.session.effects import CloseReason, CloseSession, Judge, Note, PauseClient, SendToClient
 from tsproxy.session.passing import FLEXIBLE_FROM
 from tsproxy.session.produce import DEAR_RECORDS
-from tsproxy.session.session import RELAYED
+from tsproxy.session.requests import RELAYED
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire.k00_produce import MOST_PARTITIONS
 

@@ -13,7 +13,7 @@ from tests.session.messages import FETCH, HEARTBEAT, METADATA, answer, produce, 
 from tests.wire.batches import GZIP, batch
 from tsproxy.decisions.drift import EDGES, bucket
 from tsproxy.session.passing import FLEXIBLE_FROM
-from tsproxy.session.session import RELAYED
+from tsproxy.session.requests import RELAYED
 from tsproxy.wire.kernel import PassedProduce, PassedRelay
 
 

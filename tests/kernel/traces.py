@@ -10,7 +10,7 @@ from tests.kernel.conversations import LIMITS, TOPICS, Scene
 from tests.session.conversation import PEER
 from tsproxy.decisions.drift import EDGES
 from tsproxy.session.passing import FLEXIBLE_FROM
-from tsproxy.session.session import RELAYED
+from tsproxy.session.requests import RELAYED
 
 Buffer = Callable[[bytes], Any]
 """Makes the buffer that the kernel is shown: `bytes`, or one that ends exactly where its bytes end."""

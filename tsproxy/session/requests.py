@@ -1,0 +1,236 @@
+"""A session's requests: cut into frames, looked up in the table of routes, sent on or answered here.
+
+What the kernel knows to be fine goes on in one run; each other frame leaves a slot in the queue,
+which says what becomes of its answer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from tsproxy.model.kafka import ApiKey
+from tsproxy.model.view import Mode, SessionLimits
+from tsproxy.session import outcomes, produce, produce_answer
+from tsproxy.session.effects import CloseReason, Judge, PauseClient, ResumeClient, TopicWanted
+from tsproxy.session.passing import relayed_but
+from tsproxy.session.slots import (
+    BookProduce,
+    MaskConfigs,
+    NarrowVersions,
+    Relay,
+    RewriteAddresses,
+    WatchHandshake,
+    WatchRawToken,
+    WatchToken,
+)
+from tsproxy.session.state import State
+from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions
+from tsproxy.wire.apis import APIS, request_is_understood
+from tsproxy.wire.frames import SIZE_BYTES, FrameTooLargeError, NotKafkaError, RequestFrames
+from tsproxy.wire.headers import RequestHeader, frame, read_request_header, response_header
+from tsproxy.wire.primitives import DecodeError
+
+MOST_WAITING_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One whole request: its frame as it came (size prefix included), its header, when it was whole."""
+
+    frame: bytes
+    header: RequestHeader
+    now_ms: int
+
+    @property
+    def body(self) -> memoryview:
+        return memoryview(self.frame)[SIZE_BYTES + self.header.body_start :]
+
+
+class Requests:
+    """`limits` bound the frames for as long as the session lives."""
+
+    def __init__(self, state: State, limits: SessionLimits) -> None:
+        self._state = state
+        self._frames = RequestFrames(limits.produce_frame, limits.other_frame)
+        self._records_taken = 0
+        self.is_paused = False
+
+    @property
+    def buffered(self) -> int:
+        """Bytes received and not taken yet."""
+        return self._frames.buffered
+
+    @property
+    def cut_short(self) -> tuple[int, int | None] | None:
+        """(bytes received, bytes announced where that much has come) of a frame that is not whole."""
+        return self._frames.cut_short
+
+    def feed(self, data: bytes) -> None:
+        self._frames.feed(data)
+
+    def take(self, now_ms: int) -> None:
+        """Take as many as there are whole and may be taken now."""
+        state, self._records_taken = self._state, 0
+        try:
+            while not state.is_closed and not self._must_wait():
+                is_raw = state.sasl.takes_raw_tokens
+                if not is_raw and self._some_pass(now_ms):
+                    continue
+                received = self._frames.next_frame(is_raw)
+                if received is None:
+                    break
+                if is_raw:
+                    self._raw_token(received)
+                else:
+                    header = read_request_header(memoryview(received)[SIZE_BYTES:])
+                    self._take(_Request(received, header, now_ms))
+        except NotKafkaError as error:
+            state.refuse(CloseReason.NOT_KAFKA, str(error))
+        except FrameTooLargeError as error:
+            state.refuse(CloseReason.FRAME_TOO_LARGE, str(error))
+        except DecodeError as error:
+            # What cannot be read before the peer is accepted may be a token: no number out of it is told.
+            is_told = state.sasl.is_accepted or state.sasl.takes_raw_tokens
+            text = str(error) if is_told else "not a request, before authentication"
+            state.refuse(CloseReason.BAD_FRAME, text)
+        self._pause_or_resume()
+
+    def ruled(self, ruling: produce.Ruling) -> None:
+        """A Produce request is judged: it goes its way."""
+        state, header = self._state, ruling.header
+        if state.view.mode is not Mode.OFF:
+            state.effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
+        state.emit(outcomes.of_rejections(ruling))
+        if ruling.acks == 0:
+            self._produce_without_answer(ruling)
+        elif ruling.to_broker is None:
+            state.answer_locally(produce_answer.local(ruling))
+        else:
+            # The frame is the transport's now: a slot that kept it would double it until it is answered.
+            slot = BookProduce(header.correlation_id, replace(ruling, to_broker=None))
+            state.forward(ruling.to_broker, slot)
+            if state.passing is not None:
+                state.passing.learn(ruling, state.view)
+
+    def _some_pass(self, now_ms: int) -> bool:
+        """True where the kernel took requests that come next and sent them on."""
+        state = self._state
+        if state.passing is None or not state.sasl.is_accepted:
+            return False
+        room = state.view.limits.in_flight_requests - len(state.slots)
+        run = state.passing.requests(self._frames, room, now_ms)
+        if run:
+            state.send_to_broker(run)
+        return bool(run)
+
+    def _must_wait(self) -> bool:
+        """A SASL step goes in lockstep; no connection has more in flight than it may; no request
+        is taken after one that ends the session, nor beside one that is being judged, nor while many
+        bytes of our own answers wait for the broker's: a small request may have a large one."""
+        state = self._state
+        if (
+            state.ending is not None
+            or state.is_judging
+            or state.waiting_bytes >= MOST_WAITING_BYTES
+            or len(state.slots) >= state.view.limits.in_flight_requests
+        ):
+            return True
+        return isinstance(state.slots.last(), WatchHandshake | WatchToken | WatchRawToken)
+
+    def _pause_or_resume(self) -> None:
+        must_wait = self._must_wait()
+        if must_wait != self.is_paused and not self._state.is_closed:
+            self.is_paused = must_wait
+            self._state.effects.append(PauseClient() if must_wait else ResumeClient())
+
+    def _take(self, request: _Request) -> None:
+        state, header = self._state, request.header
+        is_understood = request_is_understood(header.api_key, header.api_version)
+        if not state.sasl.is_accepted and header.api_key not in _BEFORE_SASL:
+            name = APIS[header.api_key].name if header.api_key in APIS else "an unknown API"
+            state.refuse(CloseReason.UNSUPPORTED_REQUEST, f"{name} before authentication")
+        elif header.api_key == ApiKey.API_VERSIONS and not is_understood:
+            state.answer_locally(
+                frame(
+                    response_header(ApiKey.API_VERSIONS, 0, header.correlation_id)
+                    + k18_api_versions.unsupported_version_response()
+                )
+            )
+        elif not is_understood:
+            state.refuse(
+                CloseReason.UNSUPPORTED_REQUEST,
+                f"API key {header.api_key} version {header.api_version} was never offered",
+            )
+        elif (read := _READ.get(header.api_key)) is not None:
+            read(self, request)
+        elif header.api_key in addresses.LAYOUTS:
+            slot = RewriteAddresses(header.correlation_id, header.api_key, header.api_version)
+            state.forward(request.frame, slot)
+        else:
+            state.forward(request.frame, Relay(header.correlation_id))
+
+    def _produce(self, request: _Request) -> None:
+        state, header = self._state, request.header
+        principal = state.sasl.principal
+        if header.client_id != state.peer.client_id or principal != state.peer.principal:
+            state.peer = replace(state.peer, client_id=header.client_id, principal=principal)
+        asked = k00_produce.read_request(header.api_version, request.body)
+        job = partial(produce.rule, header, asked, request.frame, state.peer, state.view, request.now_ms)
+        self._records_taken += produce.records_at_most(header, asked)
+        if self._records_taken > produce.DEAR_RECORDS or produce.is_dear(header, asked):
+            state.is_judging = True
+            state.effects.append(Judge(job))
+        else:
+            self.ruled(job())
+
+    def _produce_without_answer(self, ruling: produce.Ruling) -> None:
+        """acks=0: what is good goes on; if anything was not, the connection closes, as a broker's does."""
+        state = self._state
+        if ruling.to_broker is not None:
+            state.send_to_broker(ruling.to_broker)
+        state.emit(outcomes.unconfirmed(ruling))
+        if ruling.rejected:
+            state.end(CloseReason.ACKS_ZERO_REJECTED, "a batch sent with acks=0 was rejected")
+
+    def _api_versions(self, request: _Request) -> None:
+        state, header = self._state, request.header
+        software = k18_api_versions.read_client_software(header.api_version, request.body)
+        if software is not None:
+            state.peer = replace(state.peer, client_software=software)
+            state.forget_what_passes()
+        state.forward(request.frame, NarrowVersions(header.correlation_id, header.api_version))
+
+    def _describe_configs(self, request: _Request) -> None:
+        header = request.header
+        self._state.forward(request.frame, MaskConfigs(header.correlation_id, header.api_version))
+
+    def _sasl_handshake(self, request: _Request) -> None:
+        state, header = self._state, request.header
+        state.sasl.handshake_sent(header.api_version, k17_k36_sasl.read_handshake_request(request.body))
+        state.forward(request.frame, WatchHandshake(header.correlation_id))
+
+    def _sasl_authenticate(self, request: _Request) -> None:
+        state, header = self._state, request.header
+        state.sasl.token_sent(k17_k36_sasl.read_authenticate_request(header.api_version, request.body))
+        state.forward(request.frame, WatchToken(header.correlation_id, header.api_version))
+
+    def _raw_token(self, token: bytes) -> None:
+        self._state.sasl.token_sent(token[SIZE_BYTES:])
+        self._state.forward(token, WatchRawToken())
+
+
+_BEFORE_SASL: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+"""What a broker takes from a peer that it has not accepted yet."""
+
+_READ: Final[dict[int, Callable[[Requests, _Request], None]]] = {
+    ApiKey.PRODUCE: Requests._produce,
+    ApiKey.API_VERSIONS: Requests._api_versions,
+    ApiKey.DESCRIBE_CONFIGS: Requests._describe_configs,
+    ApiKey.SASL_HANDSHAKE: Requests._sasl_handshake,
+    ApiKey.SASL_AUTHENTICATE: Requests._sasl_authenticate,
+}
+"""Requests that are read. Answers with addresses (`addresses.LAYOUTS`) are rewritten, all others relayed."""
+
+RELAYED: Final = relayed_but(_READ.keys() | addresses.LAYOUTS.keys())
+"""The others, as the kernel is told: one table of routes, so that no answer slips by that must be read."""

@@ -1,0 +1,125 @@
+"""What the two halves of a session share: who the client is, what is in flight, what is to be done.
+
+Both halves write here what they want sent and done; `take_effects` hands it out once an event is over.
+"""
+
+from collections.abc import Iterable
+
+from tsproxy.model.outcome import Outcome, Peer
+from tsproxy.model.view import View
+from tsproxy.session import outcomes
+from tsproxy.session.effects import (
+    CloseReason,
+    CloseSession,
+    Effect,
+    Emit,
+    EmitTotals,
+    Note,
+    SendToBroker,
+    SendToClient,
+)
+from tsproxy.session.passing import Passing
+from tsproxy.session.sasl import SaslWatch
+from tsproxy.session.slots import BookProduce, Local, Slot
+from tsproxy.wire.kernel import InFlight
+
+
+class State:
+    """`passing` is None where nothing goes by without a thought."""
+
+    def __init__(self, peer: Peer, view: View, slots: InFlight, passing: Passing | None) -> None:
+        self.peer = peer
+        self.view = view
+        self.slots = slots
+        self.passing = passing
+        self.sasl = SaslWatch(view.broker_needs_sasl)
+        self.is_closed = False
+        self.is_judging = False
+        self.ending: CloseSession | None = None
+        self.waiting_bytes = 0
+        """Of our own answers, in the queue behind the broker's."""
+        self.effects: list[Effect] = []
+        self._to_broker: list[bytes] = []
+        self._to_client: list[bytes] = []
+
+    # -- What is sent -------------------------------------------------------------------------------
+
+    def send_to_broker(self, data: bytes) -> None:
+        self._to_broker.append(data)
+
+    def send_to_client(self, data: bytes) -> None:
+        self._to_client.append(data)
+
+    def forward(self, request: bytes, slot: Slot) -> None:
+        """Send a request on, and keep in mind what is to be done with its answer."""
+        self._to_broker.append(request)
+        self.slots.push(slot)
+
+    def answer_locally(self, answer: bytes) -> None:
+        """In its turn: behind what the broker owes for earlier requests."""
+        self.slots.push(Local(answer))
+        self.waiting_bytes += len(answer)
+        self.send_local_answers()
+
+    def answered(self) -> None:
+        """The head of the queue has its answer."""
+        self.slots.pop()
+        self.send_local_answers()
+
+    def send_local_answers(self) -> None:
+        """Those that head the queue now."""
+        while isinstance(slot := self.slots.own_head(), Local):
+            self._to_client.append(slot.answer)
+            self.waiting_bytes -= len(slot.answer)
+            self.slots.pop()
+        self._close_if_ended()
+
+    # -- What is told -------------------------------------------------------------------------------
+
+    def emit(self, booked: Iterable[Outcome]) -> None:
+        self.effects += [Emit(outcome) for outcome in booked]
+
+    def forget_what_passes(self) -> None:
+        if self.passing is not None:
+            self.passing.forget()
+
+    def take_effects(self) -> list[Effect]:
+        """What this call wants done: sends first, each side's bytes in one piece, a close last."""
+        done: list[Effect] = []
+        if to_broker := b"".join(self._to_broker):
+            done.append(SendToBroker(to_broker))
+        if to_client := b"".join(self._to_client):
+            done.append(SendToClient(to_client))
+        done += self.effects
+        self._to_broker, self._to_client, self.effects = [], [], []
+        return done
+
+    # -- How it ends --------------------------------------------------------------------------------
+
+    def refuse(self, reason: CloseReason, text: str) -> None:
+        """The client's fault: one line for the operator, and no answer, as brokers do."""
+        self.effects.append(Note("client_refused", {"reason": reason.value, "detail": text}))
+        self.end(reason, text)
+
+    def end(self, reason: CloseReason, text: str) -> None:
+        """Take no further request; close when the earlier ones are answered. A broker, which reads
+        one request at a time, has answered them by then: who closed at once would lose answers to
+        batches that are in the log."""
+        self.ending = CloseSession(reason, text)
+        self._close_if_ended()
+
+    def close(self, reason: CloseReason, text: str) -> None:
+        if self.is_closed:
+            return
+        self.is_closed = True
+        self.is_judging = False
+        for slot in self.slots.clear():
+            if isinstance(slot, BookProduce):
+                self.emit(outcomes.unconfirmed(slot.ruling))
+        if self.passing is not None:
+            self.effects += map(EmitTotals, self.passing.drain())
+        self.effects.append(CloseSession(reason, text))
+
+    def _close_if_ended(self) -> None:
+        if self.ending is not None and not self.slots:
+            self.close(self.ending.reason, self.ending.text)
