@@ -56,6 +56,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
         drain_timeout_ms=limits["drain_timeout"],
         admin_bind=admin_bind,
         workers=root["workers"],
+        parsed=root,
     )
 
 

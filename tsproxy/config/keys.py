@@ -2,73 +2,47 @@
 
 `docs/configuration.md` carries this table as `python -m tsproxy.config.reference` prints it; a test
 compares them. A key is listed here when the feature behind it exists, not before.
+
+A list of sections is written by its path: `listeners[].bind` makes `listeners` a list of sections with
+a key `bind` each; sections may lie in them (`listeners[].tls.key`) and be optional (`OPTIONAL`), and the
+list itself may be (`OptionalSection("policy.rules[]", …)`).
 """
 
-from dataclasses import dataclass
 from typing import Final
 
-from tsproxy.config import values
-from tsproxy.config.settings import ClientAuth, LimitsFrom, SaslMechanism
-from tsproxy.config.values import Parser
-from tsproxy.model.view import Mode
+from tsproxy.config.kinds import (
+    ADDRESS,
+    BIND,
+    BIND_OR_OFF,
+    BOUND,
+    CLIENT_AUTH,
+    DURATION,
+    FILE_SIZE,
+    HOST,
+    LIMITS_FROM,
+    MECHANISM,
+    MODE,
+    NAME,
+    PATH,
+    SECRET,
+    SIZE,
+    TEXT,
+    Key,
+    OptionalSection,
+    number,
+)
 
-KAFKA_NAMES: Final = "message.timestamp."
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What a value looks like, in a word for the docs, and how it is read."""
-
-    word: str
-    parse: Parser
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One key. `default` is written as a user would write it; None stands for "no value"."""
-
-    path: str
-    kind: Kind
-    meaning: str
-    default: str | None = None
-    is_required: bool = False
-    is_list: bool = False
-
-    @property
-    def steps(self) -> list[str]:
-        """The names on the way to the key. Kafka's own names have dots and are one key here."""
-        above, kafka_name, rest = self.path.partition(KAFKA_NAMES)
-        return [*above.rstrip(".").split("."), kafka_name + rest] if kafka_name else self.path.split(".")
-
-
-DURATION: Final = Kind("duration", values.duration_ms)
-BOUND: Final = Kind("duration or `unlimited`", values.bound_ms)
-SIZE: Final = Kind("size", values.size_bytes)
-FILE_SIZE: Final = Kind("size", values.file_size_bytes)
-ADDRESS: Final = Kind("host:port", values.upstream_address)
-BIND: Final = Kind("host:port", values.bind_address)
-BIND_OR_OFF: Final = Kind("host:port or `off`", values.bind_address_or_off)
-HOST: Final = Kind("host", values.host)
-PATH: Final = Kind("path", values.path)
-NAME: Final = Kind("name", values.name)
-TEXT: Final = Kind("text", values.not_empty)
-SECRET: Final = Kind("secret", values.secret)
-MODE: Final = Kind(" or ".join(f"`{mode}`" for mode in Mode), values.one_of(Mode))
-LIMITS_FROM: Final = Kind(" or ".join(f"`{each}`" for each in LimitsFrom), values.one_of(LimitsFrom))
-MECHANISM: Final = Kind(" or ".join(f"`{m}`" for m in SaslMechanism), values.one_of(SaslMechanism))
-CLIENT_AUTH: Final = Kind(" or ".join(f"`{choice}`" for choice in ClientAuth), values.one_of(ClientAuth))
-
-
-def _number(lowest: int, highest: int) -> Kind:
-    return Kind("number", values.whole_number(lowest, highest))
-
-
-OPTIONAL_SECTIONS: Final = {
-    "upstream.tls": "Connections to brokers use TLS where this section is present, even as `{}`.",
-    "upstream.admin.sasl": "How the proxy's own connection authenticates; clients bring what is theirs.",
-    "listeners[].tls": "Clients of this listener use TLS where this section is present.",
-}
-"""Sections that mean something by being there; absent, they are None."""
+OPTIONAL: Final = (
+    OptionalSection(
+        "upstream.tls", "Connections to brokers use TLS where this section is present, even as `{}`."
+    ),
+    OptionalSection(
+        "upstream.admin.sasl",
+        "How the proxy's own connection authenticates; clients bring what is theirs.",
+    ),
+    OptionalSection("listeners[].tls", "Clients of this listener use TLS where this section is present."),
+)
+"""Sections that mean something by being there, and lists that may be empty."""
 
 KEYS: Final = (
     Key(
@@ -77,6 +51,7 @@ KEYS: Final = (
         "The brokers to begin with; the others are discovered.",
         is_required=True,
         is_list=True,
+        is_live=True,
     ),
     Key(
         "upstream.tls.ca",
@@ -94,19 +69,22 @@ KEYS: Final = (
         DURATION,
         "How often brokers and the limits of all topics in use are read again.",
         default="30s",
+        is_live=True,
     ),
     Key(
         "upstream.admin.sasl.mechanism",
         MECHANISM,
         "SASL mechanism of the proxy's own connection.",
         is_required=True,
+        is_live=True,
     ),
-    Key("upstream.admin.sasl.username", TEXT, "Its user name.", is_required=True),
+    Key("upstream.admin.sasl.username", TEXT, "Its user name.", is_required=True, is_live=True),
     Key(
         "upstream.admin.sasl.password",
         SECRET,
         "Its password; better from `${VARIABLE}` than in the file.",
         is_required=True,
+        is_live=True,
     ),
     Key(
         "listeners[].name", NAME, "Names the listener in metrics and in the decision log.", default="default"
@@ -116,15 +94,16 @@ KEYS: Final = (
         "listeners[].advertised_host",
         HOST,
         "The host that clients are told for every broker; without it the host of `bind`.",
+        is_live=True,
     ),
     Key(
         "listeners[].brokers.ports_from",
-        _number(0, 65535),
+        number(0, 65535),
         "Broker n is served on this port + n; without it the port after `bind`. 0 takes any free ports.",
     ),
     Key(
         "listeners[].brokers.count",
-        _number(1, 65535),
+        number(1, 65535),
         "Node ids from 0 to count - 1 can be served.",
         default="200",
     ),
@@ -150,6 +129,7 @@ KEYS: Final = (
         MODE,
         "`enforce` refuses bad batches, `off` judges nothing.",
         default="enforce",
+        is_live=True,
     ),
     Key(
         "policy.limits_from",
@@ -157,18 +137,21 @@ KEYS: Final = (
         "`broker`: each topic's own limits; `config`: `policy.defaults` for every topic, where the proxy "
         "may not read how topics are configured.",
         default="broker",
+        is_live=True,
     ),
     Key(
         "policy.defaults.message.timestamp.before.max.ms",
         BOUND,
         "How far a record may lie behind the clock, with `limits_from: config`.",
         default="unlimited",
+        is_live=True,
     ),
     Key(
         "policy.defaults.message.timestamp.after.max.ms",
         BOUND,
         "How far a record may lie ahead of the clock, with `limits_from: config`.",
         default="1h",
+        is_live=True,
     ),
     Key(
         "decisions.directory",
@@ -181,41 +164,65 @@ KEYS: Final = (
         DURATION,
         "A decision file is closed at this age, whatever its size.",
         default="15m",
+        is_live=True,
     ),
-    Key("decisions.rotate.size", FILE_SIZE, "A decision file is closed at this size.", default="128MiB"),
+    Key(
+        "decisions.rotate.size",
+        FILE_SIZE,
+        "A decision file is closed at this size.",
+        default="128MiB",
+        is_live=True,
+    ),
     Key(
         "limits.produce_frame",
         SIZE,
         "Largest Produce request; brokers' `socket.request.max.bytes` is as much.",
         default="100MiB",
+        is_live=True,
     ),
-    Key("limits.other_frame", SIZE, "Largest request of any other kind.", default="8MiB"),
+    Key("limits.other_frame", SIZE, "Largest request of any other kind.", default="8MiB", is_live=True),
     Key(
         "limits.share_answer",
         SIZE,
         "Largest answer of ShareFetch and ShareAcknowledge, which are held whole.",
         default="100MiB",
+        is_live=True,
     ),
     Key(
         "limits.in_flight_requests",
-        _number(1, 1_000_000),
+        number(1, 1_000_000),
         "Requests of one connection that wait for an answer.",
         default="1000",
+        is_live=True,
     ),
-    Key("limits.decompressed_batch", SIZE, "Largest batch after decompression.", default="256MiB"),
-    Key("limits.records_per_batch", _number(1, 100_000_000), "Most records in one batch.", default="1000000"),
+    Key(
+        "limits.decompressed_batch",
+        SIZE,
+        "Largest batch after decompression.",
+        default="256MiB",
+        is_live=True,
+    ),
+    Key(
+        "limits.records_per_batch",
+        number(1, 100_000_000),
+        "Most records in one batch.",
+        default="1000000",
+        is_live=True,
+    ),
     Key(
         "limits.culprits_listed",
-        _number(1, 1_000_000),
+        number(1, 1_000_000),
         "Most records named in one answer as refused; all are counted.",
         default="10000",
+        is_live=True,
     ),
-    Key("limits.zstd_window", SIZE, "Largest window a zstd frame may ask for.", default="8MiB"),
+    Key("limits.zstd_window", SIZE, "Largest window a zstd frame may ask for.", default="8MiB", is_live=True),
     Key(
         "limits.drain_timeout",
         DURATION,
         "How long SIGTERM waits for requests that brokers are still answering.",
         default="30s",
+        is_live=True,
     ),
     Key(
         "admin.bind",
@@ -225,33 +232,8 @@ KEYS: Final = (
     ),
     Key(
         "workers",
-        _number(1, 256),
+        number(1, 256),
         "Processes that share the listening ports; more than 1 adds a supervisor over them.",
         default="1",
     ),
 )
-
-
-Branch = dict[str, "Key | Branch | ListOf"]
-
-
-@dataclass(frozen=True, slots=True)
-class ListOf:
-    """A list whose items are sections of one shape."""
-
-    branch: Branch
-
-
-def key_tree() -> Branch:
-    """The table as a tree: section name -> key, section, or list of sections."""
-    root: Branch = {}
-    for key in KEYS:
-        *sections, leaf = key.steps
-        branch = root
-        for section in sections:
-            name = section.removesuffix("[]")
-            below = branch.setdefault(name, ListOf({}) if section != name else {})
-            assert not isinstance(below, Key), f"{key.path} lies below a key"
-            branch = below.branch if isinstance(below, ListOf) else below
-        branch[leaf] = key
-    return root

@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any
 
 from tsproxy.config.build import build
 from tsproxy.config.document import Document, Items, Node, Scalar, Section
-from tsproxy.config.keys import KEYS, OPTIONAL_SECTIONS, SECRET, TEXT, Branch, Key, ListOf, key_tree
+from tsproxy.config.keys import KEYS
+from tsproxy.config.kinds import SECRET, TEXT, Key
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config
-
-_TREE: Final = key_tree()
+from tsproxy.config.tree import TREE, Branch, ListOf, join, optional_section
 
 
 def load(document: Document, environ: Mapping[str, str]) -> Config:
@@ -21,7 +21,7 @@ def load(document: Document, environ: Mapping[str, str]) -> Config:
     Raises ConfigError with all problems found.
     """
     reader = _Reader(environ, list(document.problems))
-    parsed = reader.section(document.root, _TREE, "", document.root.place)
+    parsed = reader.section(document.root, TREE, "", document.root.place)
     config = build(parsed, reader.problems)
     if config is None:
         raise ConfigError(*reader.problems)
@@ -35,7 +35,7 @@ def put_setting(document: Document, setting: str) -> None:
     if not equals:
         raise ConfigError(Problem(place, setting, "must be key=value, such as policy.mode=off"))
     *sections, leaf = Key(path, TEXT, "").steps
-    branch, section = _TREE, document.root
+    branch, section = TREE, document.root
     for name in sections:
         below = branch.get(name)
         if isinstance(below, ListOf):
@@ -61,11 +61,11 @@ class _Reader:
         entries = node.entries if node else {}
         for name in entries:
             if name not in branch and node is not None:
-                full = _join(path, name)
+                full = join(path, name)
                 self.problems.append(Problem(node.key_places[name], full, _unknown(name, branch)))
         parsed: dict[str, Any] = {}
         for name, below in branch.items():
-            parsed[name] = self._below(entries.get(name), below, _join(path, name), place)
+            parsed[name] = self._below(entries.get(name), below, join(path, name), place)
         return Parsed(parsed, place, path, is_sound=len(self.problems) == before)
 
     def _below(self, node: Node | None, below: Key | Branch | ListOf, path: str, place: str) -> Any:
@@ -74,7 +74,7 @@ class _Reader:
         if isinstance(below, ListOf):
             return self._sections(node, below, path, place)
         if node is None:
-            if _generic(path) in OPTIONAL_SECTIONS:
+            if optional_section(path):
                 return None
             return self.section(None, below, path, place)
         if isinstance(node, Section):
@@ -82,12 +82,13 @@ class _Reader:
         return self._wrong(node, path, "must be a section with " + ", ".join(below))
 
     def _sections(self, node: Node | None, below: ListOf, path: str, place: str) -> tuple[Parsed, ...]:
+        is_optional = optional_section(f"{path}[]") is not None
         if node is None:
-            self.problems.append(
-                Problem(place, path, "is missing: a list of sections with " + ", ".join(below.branch))
-            )
+            if not is_optional:
+                text = "is missing: a list of sections with " + ", ".join(below.branch)
+                self.problems.append(Problem(place, path, text))
             return ()
-        if not isinstance(node, Items) or not node.nodes:
+        if not isinstance(node, Items) or not (node.nodes or is_optional):
             self._wrong(node, path, "must be a list of sections with " + ", ".join(below.branch))
             return ()
         parsed = []
@@ -132,11 +133,6 @@ class _Reader:
         self.problems.append(Problem(node.place, path, text))
 
 
-def _generic(path: str) -> str:
-    """`listeners[3].tls` as the table writes it: `listeners[].tls`."""
-    return ".".join(part.partition("[")[0] + "[]" if part.endswith("]") else part for part in path.split("."))
-
-
 def _unknown(name: str, branch: Branch) -> str:
     """Says that a key is unknown, and which is nearest: here, or the same word elsewhere."""
     elsewhere = [key.path for key in KEYS if key.steps[-1] == name]
@@ -150,10 +146,6 @@ def _split(node: Node) -> list[Node]:
     if not isinstance(node, Scalar):
         return [node]
     return [Scalar(part, node.place) for part in node.text.split(",") if part.strip()]
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
 
 
 def _shorten(text: str) -> str:

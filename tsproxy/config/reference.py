@@ -1,14 +1,18 @@
 """The table of keys as Markdown: `python -m tsproxy.config.reference` prints what the docs carry."""
 
-from tsproxy.config.keys import KEYS, OPTIONAL_SECTIONS, Key
+from tsproxy.config.keys import KEYS, OPTIONAL
+from tsproxy.config.kinds import Key, OptionalSection
 
 
 def reference_table() -> str:
     """The tables of `docs/configuration.md`, from the table that configurations are read by."""
-    rows = ["| key | value | default | meaning |", "| --- | --- | --- | --- |"]
-    rows += [f"| `{key.path}` | {_value(key)} | {_default(key)} | {key.meaning} |" for key in KEYS]
-    rows += ["", "Sections that may be left out as a whole:", "", "| section | meaning |", "| --- | --- |"]
-    rows += [f"| `{path}` | {meaning} |" for path, meaning in OPTIONAL_SECTIONS.items()]
+    rows = ["| key | value | default | change | meaning |", "| --- | --- | --- | --- | --- |"]
+    rows += [
+        f"| `{key.path}` | {_value(key)} | {_default(key)} | {_change(key)} | {key.meaning} |" for key in KEYS
+    ]
+    rows += ["", "Sections and lists that may be left out as a whole:", ""]
+    rows += ["| section | change | meaning |", "| --- | --- | --- |"]
+    rows += [f"| `{each.path}` | {_change(each)} | {each.meaning} |" for each in OPTIONAL]
     return "\n".join(rows) + "\n"
 
 
@@ -20,6 +24,11 @@ def _default(key: Key) -> str:
     if key.is_required:
         return "must be given"
     return f"`{key.default}`" if key.default is not None else "none"
+
+
+def _change(row: Key | OptionalSection) -> str:
+    """When a new value takes effect: at a reload, or with the next start."""
+    return "live" if row.is_live else "restart"
 
 
 if __name__ == "__main__":

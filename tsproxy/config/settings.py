@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from tsproxy.config.parsed import Parsed
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import Mode, SessionLimits
 
@@ -147,3 +148,5 @@ class Config:
     """None where the admin port is off."""
     workers: int
     """Processes that share the listening ports; 1 is this process alone."""
+    parsed: Parsed = field(compare=False, repr=False)
+    """Every value by its key, as it was written or by default: what a reload compares."""

@@ -1,0 +1,80 @@
+"""What a key of the configuration is: where it stands, how its value is read, when it takes effect.
+
+The keys themselves stand in `keys`.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tsproxy.config import values
+from tsproxy.config.settings import ClientAuth, LimitsFrom, SaslMechanism
+from tsproxy.config.values import Parser
+from tsproxy.model.view import Mode
+
+KAFKA_NAMES: Final = "message.timestamp."
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a value looks like, in a word for the docs, and how it is read."""
+
+    word: str
+    parse: Parser
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key. `default` is written as a user would write it; None stands for "no value".
+
+    `is_live`: a reload takes a new value into use. To be said only of a key whose room adopts it
+    (`runtime.reload`); any other keeps its value until the proxy is restarted, and the log says so.
+    """
+
+    path: str
+    kind: Kind
+    meaning: str
+    default: str | None = None
+    is_required: bool = False
+    is_list: bool = False
+    is_live: bool = False
+
+    @property
+    def steps(self) -> list[str]:
+        """The names on the way to the key. Kafka's own names have dots and are one key here."""
+        above, kafka_name, rest = self.path.partition(KAFKA_NAMES)
+        return [*above.rstrip(".").split("."), kafka_name + rest] if kafka_name else self.path.split(".")
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalSection:
+    """A section, or (its path ends in `[]`) a list of sections, that may be left out.
+
+    An absent section is None and an absent list is empty. `is_live`: a reload may make it appear or
+    vanish, and give a list more or fewer items.
+    """
+
+    path: str
+    meaning: str
+    is_live: bool = False
+
+
+DURATION: Final = Kind("duration", values.duration_ms)
+BOUND: Final = Kind("duration or `unlimited`", values.bound_ms)
+SIZE: Final = Kind("size", values.size_bytes)
+FILE_SIZE: Final = Kind("size", values.file_size_bytes)
+ADDRESS: Final = Kind("host:port", values.upstream_address)
+BIND: Final = Kind("host:port", values.bind_address)
+BIND_OR_OFF: Final = Kind("host:port or `off`", values.bind_address_or_off)
+HOST: Final = Kind("host", values.host)
+PATH: Final = Kind("path", values.path)
+NAME: Final = Kind("name", values.name)
+TEXT: Final = Kind("text", values.not_empty)
+SECRET: Final = Kind("secret", values.secret)
+MODE: Final = Kind(" or ".join(f"`{mode}`" for mode in Mode), values.one_of(Mode))
+LIMITS_FROM: Final = Kind(" or ".join(f"`{each}`" for each in LimitsFrom), values.one_of(LimitsFrom))
+MECHANISM: Final = Kind(" or ".join(f"`{m}`" for m in SaslMechanism), values.one_of(SaslMechanism))
+CLIENT_AUTH: Final = Kind(" or ".join(f"`{choice}`" for choice in ClientAuth), values.one_of(ClientAuth))
+
+
+def number(lowest: int, highest: int) -> Kind:
+    return Kind("number", values.whole_number(lowest, highest))
