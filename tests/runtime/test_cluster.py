@@ -326,7 +326,7 @@ async def test_a_cluster_with_tls_is_understood_and_a_plain_connection_to_it_exp
     async with KafkaCluster(security="SSL", authority=certificates) as kafka:
         await kafka.create_topic(topic)
         tls = UpstreamTls(certificates.certificate, None, None)
-        async with learning(upstream_of(kafka, tls=tls), upstream_context(tls)) as learned:
+        async with learning(upstream_of(kafka, tls=tls), lambda: upstream_context(tls)) as learned:
             assert await learned.limits_of(topic)
 
         node = kafka.node(1)

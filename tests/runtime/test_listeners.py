@@ -245,14 +245,20 @@ def client_tls(certificates):
 
 
 def tls_of(identity, client_ca=None, client_auth="none"):
-    return listener_context(ListenerTls(identity.certificate, identity.key, client_ca, client_auth))
+    context = listener_context(ListenerTls(identity.certificate, identity.key, client_ca, client_auth))
+    return lambda: context
+
+
+def to_brokers(certificates):
+    context = upstream_context(UpstreamTls(certificates.certificate, None, None))
+    return lambda: context
 
 
 @on_both_loops
 async def test_tls_on_both_sides_passes_the_same_bytes(certificates, server_identity, client_tls):
     broker_identity = certificates.issue("broker-of-listeners")
-    broker_tls = tls_of(broker_identity)
-    to_broker = upstream_context(UpstreamTls(certificates.certificate, None, None))
+    broker_tls = tls_of(broker_identity)()
+    to_broker = to_brokers(certificates)
     async with echoing_broker(broker_tls) as broker:
         config = config_of([Address("localhost", broker.port)])
         async with front_of(config, World(), tls=tls_of(server_identity), upstream_tls=to_broker) as front:
@@ -263,8 +269,8 @@ async def test_tls_on_both_sides_passes_the_same_bytes(certificates, server_iden
 
 @on_both_loops
 async def test_large_frames_pass_through_tls_on_both_sides_whole(certificates, server_identity, client_tls):
-    broker_tls = tls_of(server_identity)
-    to_broker = upstream_context(UpstreamTls(certificates.certificate, None, None))
+    broker_tls = tls_of(server_identity)()
+    to_broker = to_brokers(certificates)
     large = request(5, 5_000_000)
     async with echoing_broker(broker_tls) as broker:
         config = config_of([Address("localhost", broker.port)])
@@ -285,10 +291,10 @@ async def test_large_frames_pass_through_tls_on_both_sides_whole(certificates, s
 async def test_a_slow_client_behind_tls_stops_its_broker_and_loses_nothing(
     certificates, server_identity, client_tls
 ):
-    to_broker = upstream_context(UpstreamTls(certificates.certificate, None, None))
+    to_broker = to_brokers(certificates)
     large = answer(5, 40_000_000)
     async with (
-        echoing_broker(tls_of(server_identity), 40_000_000) as broker,
+        echoing_broker(tls_of(server_identity)(), 40_000_000) as broker,
         front_of(
             config_of([Address("localhost", broker.port)]),
             World(),
@@ -371,8 +377,8 @@ async def test_a_broker_that_cannot_be_trusted_is_not_talked_to(certificates, tm
     from tsproxy.testing.certificates import CertificateAuthority
 
     other = CertificateAuthority(tmp_path_factory.mktemp("other"), "somebody else")
-    broker_tls = tls_of(other.issue("broker"))
-    to_broker = upstream_context(UpstreamTls(certificates.certificate, None, None))
+    broker_tls = tls_of(other.issue("broker"))()
+    to_broker = to_brokers(certificates)
     world = World()
     async with echoing_broker(broker_tls) as broker:
         config = config_of([Address("localhost", broker.port)])

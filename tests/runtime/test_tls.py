@@ -3,11 +3,15 @@
 import ssl
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from tsproxy.config import ConfigError
-from tsproxy.config.settings import ClientAuth, ListenerTls, UpstreamTls
+from tsproxy.config.settings import ClientAuth, ListenerTls, Secret, TlsVersion, UpstreamTls
 from tsproxy.runtime.tls import listener_context, upstream_context
 
 PLACE = "tsproxy.yaml:4: listeners[0].tls"
@@ -18,9 +22,9 @@ def identity(certificates):
     return certificates.issue("tls")
 
 
-def problem(certificate, key, client_ca=None, client_auth=ClientAuth.NONE):
+def problem(certificate, key, client_ca=None, client_auth=ClientAuth.NONE, password=None):
     with pytest.raises(ConfigError) as caught:
-        listener_context(ListenerTls(certificate, key, client_ca, client_auth, PLACE))
+        listener_context(ListenerTls(certificate, key, client_ca, client_auth, password, place=PLACE))
     return str(caught.value)
 
 
@@ -28,6 +32,14 @@ def test_tls_below_1_2_is_not_spoken(identity):
     context = listener_context(ListenerTls(identity.certificate, identity.key, None, ClientAuth.NONE))
 
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def test_tls_1_3_alone_can_be_asked_for(identity, certificates):
+    tls = ListenerTls(identity.certificate, identity.key, None, ClientAuth.NONE, min_version=TlsVersion.V1_3)
+    upstream = UpstreamTls(certificates.certificate, None, None, min_version=TlsVersion.V1_3)
+
+    assert listener_context(tls).minimum_version is ssl.TLSVersion.TLSv1_3
+    assert upstream_context(upstream).minimum_version is ssl.TLSVersion.TLSv1_3
 
 
 def test_brokers_host_names_are_checked(certificates):
@@ -57,13 +69,30 @@ def test_a_key_of_another_certificate_is_named(certificates, identity):
     assert f"{other.key} is not the private key" in problem(identity.certificate, other.key)
 
 
-def test_an_encrypted_key_does_not_ask_on_the_terminal(identity, tmp_path):
-    key = ec.generate_private_key(ec.SECP256R1())
-    encrypted = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"hunter2"))
-    (tmp_path / "encrypted.key").write_bytes(encrypted)
+@pytest.fixture(params=[PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL], ids=["pkcs8", "openssl"])
+def encrypted(request, identity, tmp_path):
+    """The identity's key under the passphrase `hunter2`."""
+    key = load_pem_private_key(identity.key.read_bytes(), None)
+    secret = key.private_bytes(Encoding.PEM, request.param, BestAvailableEncryption(b"hunter2"))
+    (tmp_path / "encrypted.key").write_bytes(secret)
+    return tmp_path / "encrypted.key"
 
-    text = problem(identity.certificate, tmp_path / "encrypted.key")
-    assert text.startswith(f"{PLACE}.key: {tmp_path}/encrypted.key is encrypted: ")
+
+def test_an_encrypted_key_does_not_ask_on_the_terminal(identity, encrypted):
+    text = problem(identity.certificate, encrypted)
+    assert text.startswith(f"{PLACE}.key: {encrypted} is encrypted: ")
+
+
+def test_an_encrypted_key_is_read_with_its_passphrase(identity, encrypted):
+    password = Secret("hunter2")
+    listener_context(ListenerTls(identity.certificate, encrypted, None, ClientAuth.NONE, password))
+
+
+@pytest.mark.parametrize("wrong", ["hunter3", "x", "p" * 2000])
+def test_a_wrong_passphrase_is_named_and_not_shown(identity, encrypted, wrong):
+    text = problem(identity.certificate, encrypted, password=Secret(wrong))
+
+    assert text == f"{PLACE}.key_password: {encrypted} cannot be decrypted with this passphrase"
 
 
 def test_authorities_that_are_none_are_named(identity, tmp_path):

@@ -78,7 +78,14 @@ def _upstream(parsed: Parsed | None, problems: list[Problem]) -> Upstream | None
 def _upstream_tls(parsed: Parsed, problems: list[Problem]) -> UpstreamTls:
     if parsed.is_sound and (parsed["certificate"] is None) != (parsed["key"] is None):
         problems.append(Problem(parsed.place, parsed.path, "needs both certificate and key, or neither"))
-    return UpstreamTls(parsed["ca"], parsed["certificate"], parsed["key"], _place(parsed))
+    return UpstreamTls(
+        parsed["ca"],
+        parsed["certificate"],
+        parsed["key"],
+        parsed["key_password"],
+        parsed["min_version"],
+        place=_place(parsed),
+    )
 
 
 def _listener(parsed: Parsed, problems: list[Problem]) -> Listener | None:
@@ -125,7 +132,15 @@ def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:
     if client_auth is not ClientAuth.NONE and client_ca is None:
         text = f"is missing: client_auth {client_auth} needs the authorities to check clients against"
         problems.append(Problem(parsed.place, f"{parsed.path}.client_ca", text))
-    return ListenerTls(parsed["certificate"], parsed["key"], client_ca, client_auth, _place(parsed))
+    return ListenerTls(
+        parsed["certificate"],
+        parsed["key"],
+        client_ca,
+        client_auth,
+        parsed["key_password"],
+        parsed["min_version"],
+        place=_place(parsed),
+    )
 
 
 def _limits(policy: Parsed) -> TopicLimits | None:

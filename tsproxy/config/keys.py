@@ -27,6 +27,7 @@ from tsproxy.config.kinds import (
     SECRET,
     SIZE,
     TEXT,
+    TLS_VERSION,
     Key,
     OptionalSection,
     number,
@@ -64,6 +65,8 @@ KEYS: Final = (
         "PEM file of the certificate shown to brokers (mutual TLS), with `key`.",
     ),
     Key("upstream.tls.key", PATH, "PEM file of that certificate's private key."),
+    Key("upstream.tls.key_password", SECRET, "The passphrase of an encrypted `key`."),
+    Key("upstream.tls.min_version", TLS_VERSION, "The oldest version of TLS to speak.", default="1.2"),
     Key(
         "upstream.admin.refresh",
         DURATION,
@@ -114,6 +117,8 @@ KEYS: Final = (
         is_required=True,
     ),
     Key("listeners[].tls.key", PATH, "PEM file of its private key.", is_required=True),
+    Key("listeners[].tls.key_password", SECRET, "The passphrase of an encrypted `key`."),
+    Key("listeners[].tls.min_version", TLS_VERSION, "The oldest version of TLS to speak.", default="1.2"),
     Key(
         "listeners[].tls.client_ca",
         PATH,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tsproxy.config import values
-from tsproxy.config.settings import ClientAuth, LimitsFrom, SaslMechanism
+from tsproxy.config.settings import ClientAuth, LimitsFrom, SaslMechanism, TlsVersion
 from tsproxy.config.values import Parser
 from tsproxy.model.view import Mode
 
@@ -74,6 +74,7 @@ MODE: Final = Kind(" or ".join(f"`{mode}`" for mode in Mode), values.one_of(Mode
 LIMITS_FROM: Final = Kind(" or ".join(f"`{each}`" for each in LimitsFrom), values.one_of(LimitsFrom))
 MECHANISM: Final = Kind(" or ".join(f"`{m}`" for m in SaslMechanism), values.one_of(SaslMechanism))
 CLIENT_AUTH: Final = Kind(" or ".join(f"`{choice}`" for choice in ClientAuth), values.one_of(ClientAuth))
+TLS_VERSION: Final = Kind(" or ".join(f"`{each}`" for each in TlsVersion), values.one_of(TlsVersion))
 
 
 def number(lowest: int, highest: int) -> Kind:

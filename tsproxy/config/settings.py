@@ -66,6 +66,13 @@ class ClientAuth(StrEnum):
     NONE = "none"
 
 
+class TlsVersion(StrEnum):
+    """The oldest version of TLS that is spoken."""
+
+    V1_2 = "1.2"
+    V1_3 = "1.3"
+
+
 @dataclass(frozen=True, slots=True)
 class Sasl:
     """How the proxy's own connection shows who it is."""
@@ -82,7 +89,9 @@ class UpstreamTls:
     ca: Path | None
     certificate: Path | None
     key: Path | None
-    place: str = field(compare=False, default="")
+    key_password: Secret | None = None
+    min_version: TlsVersion = TlsVersion.V1_2
+    place: str = field(compare=False, default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +100,9 @@ class ListenerTls:
     key: Path
     client_ca: Path | None
     client_auth: ClientAuth
-    place: str = field(compare=False, default="")
+    key_password: Secret | None = None
+    min_version: TlsVersion = TlsVersion.V1_2
+    place: str = field(compare=False, default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ one whole. With the cluster away, what was last known stays, and the connection 
 
 import asyncio
 import contextlib
-import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -22,6 +21,7 @@ from tsproxy.model.verdict import TopicLimits
 from tsproxy.runtime.admin_connection import AdminConnection, ConversationError, TopicAnswer, connected
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.notes import frames_of
+from tsproxy.runtime.tls import CurrentTls
 from tsproxy.runtime.topic_limits import topic_limits
 
 log = structlog.get_logger()
@@ -60,7 +60,7 @@ class Cluster:
     def __init__(
         self,
         upstream: Upstream,
-        tls: ssl.SSLContext | None,
+        tls: CurrentTls | None,
         clock: Clock,
         on_facts: Callable[[ClusterFacts], None],
         on_reachable: Callable[[bool], None],
@@ -131,7 +131,8 @@ class Cluster:
         reasons = []
         for address in addresses:
             try:
-                async with connected(address, self._tls, self._upstream.sasl) as connection:
+                tls = self._tls() if self._tls else None
+                async with connected(address, tls, self._upstream.sasl) as connection:
                     await self._converse(connection)
             except ConversationError as error:
                 if self._is_reached:

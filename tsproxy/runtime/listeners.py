@@ -8,7 +8,6 @@ connection: brokers move.
 
 import asyncio
 import socket
-import ssl
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
@@ -20,7 +19,7 @@ from tsproxy.model.view import Endpoint, View
 from tsproxy.runtime.cluster import ClusterFacts
 from tsproxy.runtime.ports import ListenError, Port
 from tsproxy.runtime.relay import Relay, Surroundings
-from tsproxy.runtime.tls import HANDSHAKE_S, handshake_text
+from tsproxy.runtime.tls import HANDSHAKE_S, CurrentTls, handshake_text
 from tsproxy.runtime.topic_limits import EveryTopic
 from tsproxy.runtime.upstream import Upstream, UpstreamError
 
@@ -37,7 +36,7 @@ class Front:
         self,
         listener: Listener,
         config: Config,
-        tls: ssl.SSLContext | None,
+        tls: CurrentTls | None,
         upstream: Upstream,
         around: Surroundings,
     ) -> None:
@@ -164,7 +163,7 @@ class Front:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: relay.client,
                 connection,
-                ssl=self._tls,
+                ssl=self._tls() if self._tls else None,
                 ssl_handshake_timeout=HANDSHAKE_S if self._tls else None,
             )
         except (OSError, TimeoutError) as error:

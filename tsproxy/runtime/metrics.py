@@ -64,6 +64,12 @@ class Metrics:
         self._address_unmapped = Counter(
             "tsproxy_address_unmapped", "Answers that named a broker the proxy cannot map", registry=registry
         )
+        self.certificate_expiry = Gauge(
+            "tsproxy_certificate_expiry_seconds",
+            "Seconds until the certificates of a file end; below 0 since they have ended",
+            ("setting",),
+            registry=registry,
+        )
         self.brokers = Gauge("tsproxy_brokers", "Brokers that the proxy serves", registry=registry)
         self.upstream_up = Gauge(
             "tsproxy_upstream_up", "1 while the proxy's own connection works", registry=registry

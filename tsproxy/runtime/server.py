@@ -23,6 +23,7 @@ from tsproxy.config.settings import Address, Config
 from tsproxy.decisions import DecisionLog
 from tsproxy.model.view import Mode
 from tsproxy.runtime.admin_http import AdminHttp, Answer
+from tsproxy.runtime.certificates import Certificates
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError
 from tsproxy.runtime.decision_files import DecisionFiles
@@ -33,7 +34,6 @@ from tsproxy.runtime.metrics import CONTENT_TYPE, Metrics
 from tsproxy.runtime.notes import Notes, frames_of
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.relay import Surroundings
-from tsproxy.runtime.tls import listener_context, upstream_context
 from tsproxy.runtime.upstream import Upstream
 from tsproxy.wire import kernel
 
@@ -80,7 +80,8 @@ class Proxy:
         self._metrics = Metrics()
         self._journal = _journal(config, self._metrics, clock, self._collect_totals)
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        tls = upstream_context(config.upstream.tls) if config.upstream.tls else None
+        self._certificates = certificates = Certificates(config, self._metrics, clock)
+        tls = certificates.upstream.current if certificates.upstream else None
         self._cluster = Cluster(
             config.upstream,
             tls,
@@ -98,10 +99,10 @@ class Proxy:
             self._cluster.want_topic,
             self._cluster.want_node,
         )
-        contexts = [listener_context(each.tls) if each.tls else None for each in config.listeners]
+        shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
         self._fronts = [
-            Front(listener, config, context, Upstream(tls), around)
-            for listener, context in zip(config.listeners, contexts, strict=True)
+            Front(listener, config, shown.get(listener.name), Upstream(tls), around)
+            for listener in config.listeners
         ]
         self._admin = AdminHttp(
             {"/metrics": self._metrics_page, "/livez": livez_page, "/readyz": self._readyz}
@@ -114,6 +115,7 @@ class Proxy:
         loop.set_exception_handler(complain)
         await self._begin()
         learning, ticking = loop.create_task(self._cluster.run()), loop.create_task(self._journal.tick())
+        watching = loop.create_task(self._certificates.watch())
         try:
             await asyncio.wait([self._stopping, learning], return_when=asyncio.FIRST_COMPLETED)
             for ended in (self._stopping, learning):
@@ -123,6 +125,7 @@ class Proxy:
             await _cancelled(learning)  # first: a broker discovered now would open a port
             cut = await self._drain()
             await _cancelled(ticking)
+            await _cancelled(watching)
             await self._end(cut)
 
     def stop(self) -> None:

@@ -5,15 +5,21 @@ a file is the operator's, so it is a `ConfigError` that names the section.
 """
 
 import ssl
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from tsproxy.config.problems import ConfigError, Problem
-from tsproxy.config.settings import ClientAuth, Config, ListenerTls, UpstreamTls
+from tsproxy.config.settings import ClientAuth, Config, ListenerTls, Secret, TlsVersion, UpstreamTls
 
 HANDSHAKE_S: Final = 10.0
 """How long a handshake may take before the connection is closed."""
+
+CurrentTls = Callable[[], ssl.SSLContext]
+"""The context to make the next connection with; those that are made keep theirs."""
+
+_VERSIONS: Final = {TlsVersion.V1_2: ssl.TLSVersion.TLSv1_2, TlsVersion.V1_3: ssl.TLSVersion.TLSv1_3}
 
 _VERIFY: Final = {
     ClientAuth.REQUIRED: ssl.CERT_REQUIRED,
@@ -27,8 +33,9 @@ _HINTS: Final = {
     "WRONG_VERSION_NUMBER": "the other side does not speak TLS here: plain on a TLS port, or the reverse",
     "RECORD_LAYER_FAILURE": "the other side does not speak TLS here: plain on a TLS port, or the reverse",
     "PACKET_LENGTH_TOO_LONG": "the other side does not speak TLS here: plain on a TLS port, or the reverse",
-    "UNSUPPORTED_PROTOCOL": "the other side offers TLS below 1.2 only",
-    "NO_PROTOCOLS_AVAILABLE": "the other side offers TLS below 1.2 only",
+    "UNSUPPORTED_PROTOCOL": "the other side offers older versions of TLS only (min_version)",
+    "NO_PROTOCOLS_AVAILABLE": "the other side offers older versions of TLS only (min_version)",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "the other side offers other versions of TLS (min_version)",
     "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client showed no certificate, and this listener requires one",
     "TLSV1_ALERT_UNKNOWN_CA": "the other side does not trust the authority of our certificate",
     "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the other side does not accept our certificate",
@@ -40,8 +47,8 @@ _HINTS: Final = {
 def listener_context(tls: ListenerTls) -> ssl.SSLContext:
     """For connections from clients. Raises ConfigError for a file that cannot be used."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    _load_chain(context, tls.certificate, tls.key, tls.place)
+    context.minimum_version = _VERSIONS[tls.min_version]
+    _load_chain(context, tls.certificate, tls.key, tls.key_password, tls.place)
     if tls.client_ca is not None:
         _load_authorities(context, tls.client_ca, f"{tls.place}.client_ca")
     context.verify_mode = _VERIFY[tls.client_auth]
@@ -51,13 +58,13 @@ def listener_context(tls: ListenerTls) -> ssl.SSLContext:
 def upstream_context(tls: UpstreamTls) -> ssl.SSLContext:
     """For connections to brokers, host names checked. Raises ConfigError for an unusable file."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.minimum_version = _VERSIONS[tls.min_version]
     if tls.ca is not None:
         _load_authorities(context, tls.ca, f"{tls.place}.ca")
     else:
         context.load_default_certs()
     if tls.certificate is not None and tls.key is not None:
-        _load_chain(context, tls.certificate, tls.key, tls.place)
+        _load_chain(context, tls.certificate, tls.key, tls.key_password, tls.place)
     return context
 
 
@@ -89,17 +96,31 @@ def handshake_text(error: BaseException) -> str:
     return "the other side closed the connection during the TLS handshake: does it speak TLS?"
 
 
-def _load_chain(context: ssl.SSLContext, certificate: Path, key: Path, place: str) -> None:
+def _load_chain(
+    context: ssl.SSLContext, certificate: Path, key: Path, password: Secret | None, place: str
+) -> None:
     _check_readable(certificate, f"{place}.certificate")
     _check_readable(key, f"{place}.key")
+    is_encrypted = False
+
+    def told() -> str:  # asked for an encrypted key only; without this, OpenSSL would ask on the terminal
+        nonlocal is_encrypted
+        is_encrypted = True
+        if password is None:
+            raise _EncryptedKeyError
+        return password.reveal()
+
     try:
-        context.load_cert_chain(certificate, key, password=_refuse_password)
+        context.load_cert_chain(certificate, key, password=told)
     except _EncryptedKeyError:
-        text = f"{key} is encrypted: give a key without a passphrase, readable by this user alone"
+        text = f"{key} is encrypted: give its passphrase as key_password, or a key without one"
         raise ConfigError(Problem("", f"{place}.key", text)) from None
-    except ssl.SSLError as error:
-        if error.reason == "KEY_VALUES_MISMATCH":
+    except (ssl.SSLError, ValueError) as error:  # ValueError: a passphrase longer than OpenSSL takes
+        if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
             text = f"{key} is not the private key of the first certificate in {certificate}"
+        elif is_encrypted:
+            text = f"{key} cannot be decrypted with this passphrase"
+            raise ConfigError(Problem("", f"{place}.key_password", text)) from None
         else:
             text = f"{certificate} and {key} must be PEM files: a certificate with its chain, and its key"
         raise ConfigError(Problem("", place, text)) from None
@@ -123,8 +144,4 @@ def _check_readable(file: Path, place: str) -> None:
 
 
 class _EncryptedKeyError(Exception):
-    """The key asks for a passphrase; without this, OpenSSL would ask on the terminal."""
-
-
-def _refuse_password() -> str:
-    raise _EncryptedKeyError
+    """The key asks for a passphrase, and the configuration has none."""

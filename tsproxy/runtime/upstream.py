@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tsproxy.config.settings import Address
-from tsproxy.runtime.tls import HANDSHAKE_S, handshake_text
+from tsproxy.runtime.tls import HANDSHAKE_S, CurrentTls, handshake_text
 
 CONNECT_S: Final = 10.0
 """How long one address may take, name look-up and TLS handshake included."""
@@ -25,7 +25,7 @@ class Upstream:
 
     __slots__ = ("_tls",)
 
-    def __init__(self, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, tls: CurrentTls | None) -> None:
         self._tls = tls
 
     async def connect(self, addresses: Sequence[Address], protocol: asyncio.Protocol) -> None:
@@ -50,7 +50,7 @@ class Upstream:
             factory,
             address.host,
             address.port,
-            ssl=self._tls,
+            ssl=self._tls(),
             server_hostname=address.host,
             ssl_handshake_timeout=HANDSHAKE_S,
         )

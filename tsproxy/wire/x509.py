@@ -1,0 +1,153 @@
+"""What a certificate says of its owner and of its time: (DER bytes) -> subject and validity.
+
+Source: RFC 5280 (the first fields of TBSCertificate), RFC 2253 (distinguished names as text), and
+Java's `X500Principal.getName()`, whose spelling Kafka's principals have. Nothing is verified here: that
+is TLS's work, and it is done before a certificate comes this way.
+"""
+
+import re
+from base64 import b64decode
+from binascii import Error
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from tsproxy.wire.primitives import DecodeError
+
+_INTEGER: Final = 0x02
+_OID: Final = 0x06
+_UTC_TIME: Final = 0x17
+_SEQUENCE: Final = 0x30
+_SET: Final = 0x31
+_VERSION: Final = 0xA0
+_UTF8: Final = 0x0C
+_STRINGS: Final = frozenset({_UTF8, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E})
+"""UTF8, Printable, T61, IA5, General, Universal and BMP strings; other values are told as hex."""
+_ENCODINGS: Final = {0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1C: "utf-32-be", 0x1E: "utf-16-be"}
+
+_KEYWORDS: Final = {
+    "2.5.4.3": "CN",
+    "2.5.4.6": "C",
+    "2.5.4.7": "L",
+    "2.5.4.8": "ST",
+    "2.5.4.9": "STREET",
+    "2.5.4.10": "O",
+    "2.5.4.11": "OU",
+    "0.9.2342.19200300.100.1.1": "UID",
+    "0.9.2342.19200300.100.1.25": "DC",
+}
+"""The attributes that RFC 2253 has words for; all others are told by their numbers."""
+
+_ESCAPED: Final = re.compile(r'[,=+<>#;"\\]')
+_OUTER_SPACES: Final = re.compile(r"^[ \r]+|[ \r]+$")
+_PEM: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """`subject` as Java spells it, most specific part first; times in seconds since 1970."""
+
+    subject: str
+    not_before_s: float
+    not_after_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """One DER value: its tag, what it holds, and both as they came."""
+
+    tag: int
+    content: bytes
+    whole: bytes
+
+
+def read_certificate(der: bytes) -> Certificate:
+    """The certificate's subject and validity. Raises DecodeError for what is no certificate."""
+    certificate = next(_values(der), None)
+    signed = next(_values(_content(certificate, _SEQUENCE)), None)
+    fields = [each for each in _values(_content(signed, _SEQUENCE)) if each.tag != _VERSION]
+    if len(fields) < 5 or fields[0].tag != _INTEGER:
+        raise DecodeError("not a certificate")
+    # serialNumber, signature, issuer, validity, subject
+    times = [_time_s(each) for each in _values(_content(fields[3], _SEQUENCE))]
+    if len(times) != 2:
+        raise DecodeError("a certificate without a time")
+    return Certificate(_name(_content(fields[4], _SEQUENCE)), *times)
+
+
+def read_pem(pem: bytes) -> list[Certificate]:
+    """All certificates of a PEM file, in its order. Raises DecodeError."""
+    try:
+        return [read_certificate(b64decode(block[1])) for block in _PEM.finditer(pem)]
+    except Error:
+        raise DecodeError("not base64") from None
+
+
+def _content(value: _Value | None, tag: int) -> bytes:
+    if value is None or value.tag != tag:
+        raise DecodeError("not a certificate")
+    return value.content
+
+
+def _values(data: bytes) -> Iterator[_Value]:
+    """The values that stand in a row in `data`. Raises DecodeError."""
+    pos = 0
+    while pos < len(data):
+        if pos + 2 > len(data):
+            raise DecodeError("a DER value without a length")
+        start, tag, size = pos, data[pos], data[pos + 1]
+        pos += 2
+        if size & 0x80:
+            count = size & 0x7F
+            size = int.from_bytes(data[pos : pos + count], "big")
+            if not 1 <= count <= 4 or pos + count > len(data):
+                raise DecodeError("a DER length that is none")
+            pos += count
+        end = pos + size
+        if end > len(data):
+            raise DecodeError("a DER value that is cut short")
+        yield _Value(tag, data[pos:end], data[start:end])
+        pos = end
+
+
+def _time_s(value: _Value) -> float:
+    """UTCTime has two digits of the year, 50 to 49 meaning 1950 to 2049 (RFC 5280, 4.1.2.5.1)."""
+    text = value.content.decode("ascii", "replace")
+    if value.tag == _UTC_TIME:
+        text = ("19" if text >= "50" else "20") + text
+    try:
+        return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        raise DecodeError("a certificate's time that is none") from None
+
+
+def _name(content: bytes) -> str:
+    parts = ["+".join(map(_attribute, _values(_content(each, _SET)))) for each in _values(content)]
+    return ",".join(reversed(parts))
+
+
+def _attribute(pair: _Value) -> str:
+    values = list(_values(_content(pair, _SEQUENCE)))
+    if len(values) != 2:
+        raise DecodeError("a name's attribute that is none")
+    oid, value = _oid(_content(values[0], _OID)), values[1]
+    keyword = _KEYWORDS.get(oid)
+    if keyword is None or value.tag not in _STRINGS:
+        return f"{keyword or oid}=#{value.whole.hex()}"
+    text = value.content.decode(_ENCODINGS.get(value.tag, "utf-8"), "replace")
+    escaped = _ESCAPED.sub(r"\\\g<0>", text).replace("\0", "\\00")
+    return f"{keyword}=" + _OUTER_SPACES.sub(lambda spaces: re.sub(r"(.)", r"\\\1", spaces[0]), escaped)
+
+
+def _oid(content: bytes) -> str:
+    numbers, number = [], 0
+    for byte in content:
+        number = number << 7 | byte & 0x7F
+        if not byte & 0x80:
+            numbers.append(number)
+            number = 0
+    if not numbers:
+        raise DecodeError("an object identifier without numbers")
+    first = min(numbers[0] // 40, 2)
+    return ".".join(map(str, [first, numbers[0] - 40 * first, *numbers[1:]]))
