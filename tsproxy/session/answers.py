@@ -44,6 +44,11 @@ class Answers:
         """True where the next byte begins an answer."""
         return not self._stream.buffered and not self._stream.is_streaming
 
+    @property
+    def buffered(self) -> int:
+        """Bytes received and not taken yet."""
+        return self._stream.buffered
+
     def feed(self, data: bytes) -> None:
         self._stream.feed(data)
 

@@ -27,7 +27,7 @@ from tsproxy.session.slots import (
 from tsproxy.session.state import State
 from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions
 from tsproxy.wire.apis import APIS, request_is_understood
-from tsproxy.wire.frames import SIZE_BYTES, FrameTooLargeError, NotKafkaError, RequestFrames
+from tsproxy.wire.frames import SIZE_BYTES, FrameTooLargeError, NotKafkaError, RequestFrames, Unfinished
 from tsproxy.wire.headers import RequestHeader, frame, read_request_header, response_header
 from tsproxy.wire.primitives import DecodeError
 
@@ -62,9 +62,9 @@ class Requests:
         return self._frames.buffered
 
     @property
-    def cut_short(self) -> tuple[int, int | None] | None:
-        """(bytes received, bytes announced where that much has come) of a frame that is not whole."""
-        return self._frames.cut_short
+    def unfinished(self) -> Unfinished | None:
+        """The request of which a part has come and the rest has not."""
+        return self._frames.unfinished
 
     def feed(self, data: bytes) -> None:
         self._frames.feed(data)

@@ -8,6 +8,8 @@ their requests, as many as requests that expect one; any chunking gives the same
 ends in a clean close; the same bytes at the same time give the same effects.
 """
 
+from dataclasses import replace
+
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
 from tsproxy.session import produce
@@ -17,6 +19,7 @@ from tsproxy.session.passing import Passing
 from tsproxy.session.requests import RELAYED, Requests
 from tsproxy.session.slots import of_passed
 from tsproxy.session.state import State
+from tsproxy.wire.frames import Unfinished
 from tsproxy.wire.kernel import InFlight
 
 
@@ -50,6 +53,20 @@ class Session:
     def is_judging(self) -> bool:
         """True from a `Judge` effect to `judged`, or to the session's end."""
         return self._state.is_judging
+
+    @property
+    def held_bytes(self) -> int:
+        """What is kept here: requests and answers that are not taken yet, and answers of ours that wait."""
+        return self._requests.buffered + self._answers.buffered + self._state.waiting_bytes
+
+    @property
+    def unfinished(self) -> Unfinished | None:
+        """The request of which a part has come and the rest has not. Before the peer is accepted its first
+        bytes may be a secret's: then what it announces is not told."""
+        unfinished, sasl = self._requests.unfinished, self._state.sasl
+        if unfinished is None or (sasl.is_accepted and not sasl.takes_raw_tokens):
+            return unfinished
+        return replace(unfinished, announced=None)
 
     def client_bytes(self, data: bytes, now_ms: int) -> list[Effect]:
         """The client sent `data`."""
@@ -89,10 +106,10 @@ class Session:
 
     def client_closed(self) -> list[Effect]:
         """The client's side ended."""
-        state, cut_short = self._state, self._requests.cut_short
+        state, unfinished = self._state, self._requests.unfinished
         # Of a raw SASL token not even the size is told: it may be part of a secret.
-        if cut_short and not state.is_closed and not state.ending and not state.sasl.takes_raw_tokens:
-            facts = dict(zip(("received_bytes", "announced_bytes"), cut_short, strict=True))
+        if unfinished and not state.is_closed and not state.ending and not state.sasl.takes_raw_tokens:
+            facts = {"received_bytes": unfinished.received, "announced_bytes": unfinished.announced}
             state.effects.append(Note("frame_cut_short", facts))
         state.close(CloseReason.PEER_CLOSED, "the client closed")
         return self._done()

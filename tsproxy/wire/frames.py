@@ -5,6 +5,7 @@ end has come: no broker ever sees the beginning of a frame that stalls. Memory g
 received, never with the size announced.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey
@@ -43,6 +44,16 @@ class FrameTooLargeError(DecodeError):
     """A size above the limit for this API."""
 
 
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A frame whose end has not come. `number` tells one such frame of a connection from the next;
+    `announced` counts the size prefix, and is None where not even that has come whole."""
+
+    number: int
+    received: int
+    announced: int | None
+
+
 def looks_like(head: bytes) -> str | None:
     """What other protocol these first bytes belong to, in words; None where nothing is known."""
     return next((what for start, what in _LOOKS_LIKE if head.startswith(start)), None)
@@ -56,12 +67,13 @@ class RequestFrames:
     size that no request has, FrameTooLargeError above a limit.
     """
 
-    __slots__ = ("_other_frame", "_produce_frame", "_received")
+    __slots__ = ("_other_frame", "_produce_frame", "_received", "_taken")
 
     def __init__(self, produce_frame: int, other_frame: int) -> None:
         self._received = Received()
         self._produce_frame = produce_frame
         self._other_frame = other_frame
+        self._taken = 0  # how often frames were handed out
 
     @property
     def buffered(self) -> int:
@@ -69,14 +81,14 @@ class RequestFrames:
         return len(self._received)
 
     @property
-    def cut_short(self) -> tuple[int, int | None] | None:
-        """(bytes received, bytes announced where that much has come) of a frame that is not whole."""
+    def unfinished(self) -> Unfinished | None:
+        """The frame that comes next, where a part of it is here and the rest is not."""
         received = len(self._received)
         head = self._received.peek(SIZE_BYTES)
         if len(head) < SIZE_BYTES:
-            return (received, None) if received else None
+            return Unfinished(self._taken, received, None) if received else None
         size = SIZE_BYTES + int.from_bytes(head, "big", signed=True)
-        return (received, size) if received < size else None
+        return Unfinished(self._taken, received, size) if received < size else None
 
     def feed(self, data: bytes) -> None:
         self._received.feed(data)
@@ -85,7 +97,10 @@ class RequestFrames:
         """The run of next frames, `room` at most, that the kernel lets pass; empty where none does."""
         received = self._received
         end = lexer.passing(received.data, received.pos, room, now_ms)
-        return received.take(end - received.pos) if end > received.pos else b""
+        if end == received.pos:
+            return b""
+        self._taken += 1
+        return received.take(end - received.pos)
 
     def next_frame(self, is_raw: bool = False) -> bytes | None:
         """The next whole frame, or None until more has come. `is_raw`: a SASL token without header."""
@@ -99,6 +114,7 @@ class RequestFrames:
             self._check_request(size, head)
         if len(self._received) < SIZE_BYTES + size:
             return None
+        self._taken += 1
         return self._received.take(SIZE_BYTES + size)
 
     def _check_token(self, size: int) -> None:
