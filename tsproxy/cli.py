@@ -7,6 +7,7 @@ traceback: which field, what it holds, what is allowed, what to do.
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
@@ -16,6 +17,7 @@ from typing import Any, Final
 from tsproxy import __version__
 from tsproxy.config import Config, ConfigError, Document, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import Items, Scalar, Section
+from tsproxy.config.source import Source
 
 OK: Final = 0
 FAILED: Final = 1
@@ -37,6 +39,8 @@ examples:
   tsproxy run --config tsproxy.yaml --workers 4
 
 SIGTERM lets running requests finish (limits.drain_timeout); a second one does not wait.
+SIGHUP reads the configuration again, as a change of the file does; docs/configuration.md says which
+keys take effect then, and which with the next start.
 """,
     "check": """\
 example:
@@ -77,13 +81,17 @@ def _run(options: argparse.Namespace) -> int:
     from tsproxy.runtime.workers.supervisor import supervise
     from tsproxy.runtime.workers.worker import serve_as_worker
 
+    # Until there is something to reload: a SIGHUP would end the process. Workers leave it so, since
+    # their supervisor tells them.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     main: Callable[[], Coroutine[Any, Any, None]]
     orders = inherited_orders(os.environ)
     if orders is not None:
         main = partial(serve_as_worker, orders)
     else:
-        config = load(_document(options), os.environ)
-        main = partial(supervise if config.workers > 1 else serve, config)
+        source = Source(options.config, lambda: load(_document(options), os.environ))
+        config = source.read()
+        main = partial(supervise, config) if config.workers > 1 else partial(serve, config, source)
     configure_logging(LogFormat(options.log_format), orders.number if orders else None)
     try:
         run(LoopName(options.loop), main)

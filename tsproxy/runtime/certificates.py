@@ -9,7 +9,6 @@ Also here: how long certificates still last, as a metric and, in time, as a warn
 """
 
 import asyncio
-import os
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +20,11 @@ import structlog
 
 from tsproxy.config.problems import ConfigError
 from tsproxy.config.settings import Config, ListenerTls, UpstreamTls
+from tsproxy.config.source import Look, look_at
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import frames_of
+from tsproxy.runtime.reload import Commit, prepare_all
 from tsproxy.runtime.tls import listener_context, upstream_context
 from tsproxy.wire.primitives import DecodeError
 from tsproxy.wire.x509 import Certificate, read_pem
@@ -36,8 +37,8 @@ WARNED_EARLY_S: Final = 30 * 86_400.0
 one that is made anew every day would be told of all day."""
 WARN_AGAIN_S: Final = 86_400.0
 
-Seen = tuple[tuple[int, int, int] | None, ...]
-"""What files looked like: (inode, size, time of change in ns), None for one that is not there."""
+Seen = tuple[Look, ...]
+"""What files looked like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +59,11 @@ class Sources:
         return cls(_named("upstream.tls", files), partial(upstream_context, tls))
 
     def look(self) -> Seen:
-        return tuple(map(_seen, self.files.values()))
+        return tuple(map(look_at, self.files.values()))
 
 
 def _named(section: str, files: Mapping[str, Path | None]) -> dict[str, Path]:
     return {f"{section}.{name}": file for name, file in files.items() if file is not None}
-
-
-def _seen(file: Path) -> tuple[int, int, int] | None:
-    try:
-        status = os.stat(file)  # of what a link leads to: that is how mounted secrets are replaced
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 class Credentials:
@@ -86,13 +79,18 @@ class Credentials:
         """For the next connection."""
         return self._context
 
-    def replace(self, sources: Sources) -> None:
-        """Make the context anew, of other files perhaps. Raises ConfigError, and keeps the old one."""
+    def prepare(self, sources: Sources) -> Commit:
+        """Make a context anew, of other files perhaps. Raises ConfigError; the old one stays until the
+        commit."""
         looked = sources.look()
-        self._context = sources.make()
-        self._looked = self._tried = looked
-        self._sources = sources
-        self.ends = tuple(_ends(sources.files))
+        context, ends = sources.make(), tuple(_ends(sources.files))
+
+        def commit() -> None:
+            self._context, self.ends = context, ends
+            self._looked = self._tried = looked
+            self._sources = sources
+
+        return commit
 
     def look(self) -> bool:
         """Take up files that have changed and are at rest again; True where that was so.
@@ -104,7 +102,7 @@ class Credentials:
         if looked == self._tried or not is_at_rest:
             return False
         self._tried = looked
-        self.replace(self._sources)
+        self.prepare(self._sources)()
         return True
 
 
@@ -149,6 +147,21 @@ class Certificates:
             for each in config.listeners
             if each.tls
         }
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload: all files are read again, those that the new configuration names. Raises ConfigError.
+
+        Whether a listener or the upstream has TLS at all does not change without a restart.
+        """
+        tls = {each.name: each.tls for each in config.listeners}
+        wanted = [
+            (credentials, Sources.of_listener(name, its))
+            for name, credentials in self.listeners.items()
+            if (its := tls[name]) is not None
+        ]
+        if self.upstream is not None and config.upstream.tls is not None:
+            wanted.append((self.upstream, Sources.of_upstream(config.upstream.tls)))
+        return prepare_all([partial(credentials.prepare, sources) for credentials, sources in wanted])
 
     async def watch(self) -> None:
         """Look at the files for ever."""

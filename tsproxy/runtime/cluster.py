@@ -15,12 +15,14 @@ from typing import Final
 
 import structlog
 
-from tsproxy.config.settings import Address, Upstream
+from tsproxy.config.settings import Address, Config, Upstream
 from tsproxy.model.kafka import ErrorCode, is_topic_name
 from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.view import Mode
 from tsproxy.runtime.admin_connection import AdminConnection, ConversationError, TopicAnswer, connected
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.notes import frames_of
+from tsproxy.runtime.reload import Commit
 from tsproxy.runtime.tls import CurrentTls
 from tsproxy.runtime.topic_limits import topic_limits
 
@@ -83,6 +85,18 @@ class Cluster:
         self._trouble: str | None = None
         self._upstream = upstream
         self._wake = asyncio.Event()
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload: the addresses, the user and the pace hold from the next conversation on. Limits that
+        were not read so far are asked for as topics are wanted; that they may not be read no longer ends
+        the proxy, but is told for each topic."""
+
+        def commit() -> None:
+            self._upstream = config.upstream
+            self._reads_limits = must_read_limits(config)
+            self._wake.set()
+
+        return commit
 
     def want_topic(self, topic: str) -> None:
         """A producer writes to `topic`: find out its limits, and keep them fresh.
@@ -242,6 +256,11 @@ class Cluster:
         if (event, topic) not in self._told and len(self._told) < MAX_TOPICS:
             self._told.add((event, topic))
             log.warning(event, topic=topic, **facts)
+
+
+def must_read_limits(config: Config) -> bool:
+    """Whether what topics allow is to be known at all: not where nothing is judged, nor by the file."""
+    return config.mode is not Mode.OFF and config.limits is None
 
 
 def _denied_text(upstream: Upstream) -> str:

@@ -21,8 +21,9 @@ from typing import Final
 import orjson
 import structlog
 
-from tsproxy.config.settings import Decisions
+from tsproxy.config.settings import Config, Decisions
 from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.reload import Commit
 
 log = structlog.get_logger()
 
@@ -57,6 +58,14 @@ class DecisionFiles:
     def start(self) -> None:
         self._files.open()
         self._thread.start()
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload changes when files are closed; the one being written goes by it at once."""
+
+        def commit() -> None:
+            self._files.settings = config.decisions
+
+        return commit
 
     def put(self, lines: Iterable[Line]) -> None:
         """Hand lines over, in their order. Never waits."""
@@ -118,11 +127,11 @@ class _Files:
         self._number = 0
         self._opened_ms = 0
         self._path = Path()
-        self._settings = settings
         self._size_bytes = 0
+        self.settings = settings
 
     def open(self) -> None:
-        directory = self._settings.directory
+        directory = self.settings.directory
         directory.mkdir(parents=True, exist_ok=True)
         self._number += 1
         time = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -134,7 +143,7 @@ class _Files:
     def write(self, line: bytes) -> None:
         """One line; turned to a new file first where this one is too old, too full or not there any more."""
         self._let_go_if_removed()
-        is_full = self._size_bytes and self._size_bytes + len(line) > self._settings.rotate_size_bytes
+        is_full = self._size_bytes and self._size_bytes + len(line) > self.settings.rotate_size_bytes
         if is_full or self.seconds_left() <= 0:
             self.turn()
         if self._descriptor < 0:
@@ -182,7 +191,7 @@ class _Files:
     def seconds_left(self) -> float:
         """Until this file is too old."""
         age_ms = self._clock.monotonic_ms() - self._opened_ms
-        return max(0, self._settings.rotate_every_ms - age_ms) / 1000
+        return max(0, self.settings.rotate_every_ms - age_ms) / 1000
 
 
 def _tell(error: Exception, count: int) -> None:

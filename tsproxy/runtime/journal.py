@@ -9,12 +9,14 @@ from typing import Final
 
 import structlog
 
+from tsproxy.config.settings import Config
 from tsproxy.decisions import DecisionLog, LifecycleKind, WriterHealth
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.decision_files import DecisionFiles
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import frames_of
+from tsproxy.runtime.reload import Commit
 
 log = structlog.get_logger()
 
@@ -45,6 +47,16 @@ class Journal:
         """Open the first file. Raises OSError where the directory cannot be written."""
         self._files.start()
         self.tell(LifecycleKind.START, facts)
+
+    def prepare(self, config: Config, facts: Mapping[str, object]) -> Commit:
+        """A reload: `facts` say what is in force from then on."""
+        files = self._files.prepare(config)
+
+        def commit() -> None:
+            files()
+            self.tell(LifecycleKind.RELOAD, facts)
+
+        return commit
 
     def book(self, outcome: Outcome) -> None:
         """One batch has ended."""

@@ -19,6 +19,7 @@ from tsproxy.model.view import Endpoint, View
 from tsproxy.runtime.cluster import ClusterFacts
 from tsproxy.runtime.ports import ListenError, Port
 from tsproxy.runtime.relay import Relay, Surroundings
+from tsproxy.runtime.reload import Commit
 from tsproxy.runtime.tls import HANDSHAKE_S, CurrentTls, handshake_text
 from tsproxy.runtime.topic_limits import EveryTopic
 from tsproxy.runtime.upstream import Upstream, UpstreamError
@@ -42,11 +43,11 @@ class Front:
     ) -> None:
         self.relays: set[Relay] = set()
         self._around = around
-        self._bootstrap_servers = config.upstream.bootstrap_servers
         self._brokers: dict[int, Address] = {}
+        self._config = config
+        self._facts = ClusterFacts()
         self._is_shared = config.workers > 1
         self._listener = listener
-        self._limits = config.limits
         self._next_bootstrap = 0
         self._nodes: dict[int, Port] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -82,6 +83,24 @@ class Front:
         self._brokers.update(facts.brokers)
         for node_id in sorted(facts.brokers.keys() - self._nodes.keys()):
             self._serve_node(node_id)
+        self._facts = facts
+        self._renew_view()
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload: every session goes by the new settings from its next bytes on; the sizes of frames
+        hold for connections made from then on."""
+        [listener] = [each for each in config.listeners if each.name == self.name]
+
+        def commit() -> None:
+            self._config = config
+            self._listener = listener
+            self._renew_view()
+
+        return commit
+
+    def _renew_view(self) -> None:
+        """Tell every session what is known of the cluster and what is configured."""
+        config, facts = self._config, self._facts
         self._view = View(
             endpoints=MappingProxyType(
                 {
@@ -89,9 +108,9 @@ class Front:
                     for node_id, port in self._nodes.items()
                 }
             ),
-            topics=facts.topics if self._limits is None else EveryTopic(self._limits),
-            limits=self._view.limits,
-            mode=self._view.mode,
+            topics=facts.topics if config.limits is None else EveryTopic(config.limits),
+            limits=config.session_limits,
+            mode=config.mode,
             broker_needs_sasl=facts.needs_sasl,
         )
         for relay in self.relays:
@@ -142,8 +161,8 @@ class Front:
 
     def _bootstrap_targets(self) -> Sequence[Address]:
         """The given upstreams, beginning with the next one each time."""
-        servers = self._bootstrap_servers
-        start = self._next_bootstrap
+        servers = self._config.upstream.bootstrap_servers
+        start = self._next_bootstrap % len(servers)
         self._next_bootstrap = (start + 1) % len(servers)
         return servers[start:] + servers[:start]
 

@@ -116,6 +116,10 @@ class Metrics:
     def handshake_failed(self, listener: str) -> None:
         self._handshakes.labels(listener).inc()
 
+    def add(self, collector: Collector) -> None:
+        """Show what somebody else counts, too."""
+        self._registry.register(collector)
+
     def families(self) -> Iterable[Metric]:
         """All metrics as they are now, for whoever adds them to those of other processes."""
         return self._registry.collect()

@@ -12,6 +12,7 @@ import secrets
 import signal
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -19,13 +20,14 @@ import structlog
 from prometheus_client.metrics_core import Metric
 
 from tsproxy import __version__
+from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Address, Config
+from tsproxy.config.source import Source
 from tsproxy.decisions import DecisionLog
-from tsproxy.model.view import Mode
 from tsproxy.runtime.admin_http import AdminHttp, Answer
 from tsproxy.runtime.certificates import Certificates
 from tsproxy.runtime.clock import Clock
-from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError
+from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError, must_read_limits
 from tsproxy.runtime.decision_files import DecisionFiles
 from tsproxy.runtime.draining import drain
 from tsproxy.runtime.journal import Journal
@@ -34,6 +36,7 @@ from tsproxy.runtime.metrics import CONTENT_TYPE, Metrics
 from tsproxy.runtime.notes import Notes, frames_of
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.relay import Surroundings
+from tsproxy.runtime.reload import Commit, Reloader, prepare_all
 from tsproxy.runtime.upstream import Upstream
 from tsproxy.wire import kernel
 
@@ -44,17 +47,24 @@ class StartError(Exception):
     """The proxy cannot run as it is configured; the text says why and what to do."""
 
 
-async def serve(config: Config) -> None:
-    """Run the proxy until it is told to stop, and stop it in order.
+async def serve(config: Config, source: Source) -> None:
+    """Run the proxy until it is told to stop, and stop it in order; reload it when `source` has changed.
 
     Raises ConfigError for certificates that cannot be used, and StartError.
     """
     try:
         proxy = Proxy(config, Clock(), _announce)
+        reloader = Reloader(source, config, proxy.adopt)
+        proxy.metrics.add(reloader)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, proxy.stop_or_hurry)
-        await proxy.run()
+        loop.add_signal_handler(signal.SIGHUP, reloader.ask)
+        reloading = loop.create_task(reloader.run())
+        try:
+            await proxy.run()
+        finally:
+            await _cancelled(reloading)
     except (ListenError, PermissionDeniedError) as error:
         raise StartError(str(error)) from error
 
@@ -77,10 +87,10 @@ class Proxy:
         self._is_open = False
         self._is_reachable = False
         self._members: tuple[str | None, tuple[int, ...]] | None = None
-        self._metrics = Metrics()
-        self._journal = _journal(config, self._metrics, clock, self._collect_totals)
+        self.metrics = Metrics()
+        self._journal = _journal(config, self.metrics, clock, self._collect_totals)
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._certificates = certificates = Certificates(config, self._metrics, clock)
+        self._certificates = certificates = Certificates(config, self.metrics, clock)
         tls = certificates.upstream.current if certificates.upstream else None
         self._cluster = Cluster(
             config.upstream,
@@ -88,11 +98,11 @@ class Proxy:
             clock,
             self._see,
             self._see_reachable,
-            reads_limits=config.mode is not Mode.OFF and config.limits is None,
+            reads_limits=must_read_limits(config),
         )
         around = Surroundings(
             clock,
-            self._metrics,
+            self.metrics,
             Notes(log, clock),
             self._journal.book,
             self._journal.book_totals,
@@ -144,6 +154,27 @@ class Proxy:
         else:
             self.stop()
 
+    def prepare(self, config: Config) -> Commit:
+        """All rooms as one (`reload`). Raises ConfigError where one of them cannot be made ready."""
+        prepares = [
+            self._certificates.prepare,
+            self._cluster.prepare,
+            *(front.prepare for front in self._fronts),
+        ]
+        commit_rooms = prepare_all(partial(prepare, config) for prepare in prepares)
+        journal = self._journal.prepare(config, _in_force(config))
+
+        def commit() -> None:
+            self._config = config
+            commit_rooms()
+            journal()
+
+        return commit
+
+    async def adopt(self, change: Reloaded) -> None:
+        """Run by another configuration from now on. Raises ConfigError, and then nothing has changed."""
+        self.prepare(change.config)()
+
     def amiss(self) -> list[str]:
         """Why no client should be sent here now, a sentence each; empty while all is well."""
         amiss = []
@@ -158,7 +189,7 @@ class Proxy:
     def families(self) -> Iterable[Metric]:
         """The metrics as they are now."""
         self._journal.measure()
-        return self._metrics.families()
+        return self.metrics.families()
 
     async def _begin(self) -> None:
         config = self._config
@@ -169,9 +200,7 @@ class Proxy:
                 {
                     "version": __version__,
                     "python": platform.python_version(),
-                    "mode": config.mode.value,
-                    "limits_from": "broker" if config.limits is None else "config",
-                    "listeners": [listener.name for listener in config.listeners],
+                    **_in_force(config),
                 }
             )
         except OSError as error:
@@ -205,7 +234,7 @@ class Proxy:
         members = (facts.cluster_id, tuple(sorted(facts.brokers)))
         if members != self._members:
             self._members = members
-            self._metrics.brokers.set(len(facts.brokers))
+            self.metrics.brokers.set(len(facts.brokers))
             self._journal.see_cluster(*members)
         if not self._is_open:
             self._is_open = True
@@ -224,7 +253,7 @@ class Proxy:
 
     def _see_reachable(self, is_reachable: bool) -> None:
         self._is_reachable = is_reachable
-        self._metrics.upstream_up.set(is_reachable)
+        self.metrics.upstream_up.set(is_reachable)
 
     def _collect_totals(self) -> None:
         for front in self._fronts:
@@ -242,7 +271,7 @@ class Proxy:
 
     def _metrics_page(self) -> Answer:
         self._journal.measure()
-        return Answer(HTTPStatus.OK, self._metrics.render(), CONTENT_TYPE)
+        return Answer(HTTPStatus.OK, self.metrics.render(), CONTENT_TYPE)
 
     def _readyz(self) -> Answer:
         return readyz_page(self.amiss())
@@ -266,6 +295,15 @@ def readyz_page(amiss: Sequence[str]) -> Answer:
 
 def _ports(front: Front) -> dict[str, int]:
     return {str(node_id): endpoint.port for node_id, endpoint in front.endpoints.items()}
+
+
+def _in_force(config: Config) -> dict[str, object]:
+    """What the decision log says of a configuration."""
+    return {
+        "mode": config.mode.value,
+        "limits_from": "broker" if config.limits is None else "config",
+        "listeners": [listener.name for listener in config.listeners],
+    }
 
 
 def _journal(config: Config, metrics: Metrics, clock: Clock, collect: Callable[[], None]) -> Journal:

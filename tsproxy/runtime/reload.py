@@ -1,0 +1,137 @@
+"""A configuration read anew while the proxy runs: taken up as a whole, or not at all.
+
+The face for a room with settings that may change (`Key.is_live`) is one function, `prepare`. It makes
+ready whatever the new configuration asks of that room, and raises ConfigError where that cannot be
+had (a certificate that does not fit its key); nothing is different yet. What it returns puts the new
+settings into use and cannot fail. So all rooms are asked first and changed afterwards:
+
+    def prepare(self, config: Config) -> Commit:
+        context = listener_context(...)          # may raise; nothing has changed
+        def commit() -> None:
+            self._context = context              # from here on
+        return commit
+
+`server.Proxy` is made of such rooms and is one itself; with workers, the supervisor asks every worker
+to prepare, and lets all commit or none. `Reloader` above them decides when: at SIGHUP, and when the
+file has changed. Keys that need a restart never reach a room: `config.reloaded` keeps them as they are.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from enum import StrEnum
+from typing import Final
+
+import structlog
+from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tsproxy.config.problems import ConfigError, Problem
+from tsproxy.config.reloaded import Reloaded, reloaded
+from tsproxy.config.settings import Config
+from tsproxy.config.source import Look, Source
+from tsproxy.runtime.notes import frames_of
+
+log = structlog.get_logger()
+
+LOOK_EVERY_S: Final = 1.0
+
+Commit = Callable[[], None]
+"""Puts into use what was prepared. Cannot fail."""
+
+Adopt = Callable[[Reloaded], Awaitable[None]]
+"""Makes the whole proxy run by a new configuration; raises ConfigError and leaves all as it was."""
+
+
+def prepare_all(prepares: Iterable[Callable[[], Commit]]) -> Commit:
+    """All of them as one. Raises ConfigError with the problems of all."""
+    commits: list[Commit] = []
+    problems: list[Problem] = []
+    for prepare in prepares:
+        try:
+            commits.append(prepare())
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(*problems)
+
+    def commit() -> None:
+        for each in commits:
+            each()
+
+    return commit
+
+
+class Result(StrEnum):
+    """How a reload ended: the label of `tsproxy_config_reload_total`."""
+
+    TAKEN = "taken"
+    REFUSED = "refused"
+
+
+class Reloader(Collector):
+    """Watches `source` for a proxy that runs by `running`, and counts what came of it."""
+
+    def __init__(self, source: Source, running: Config, adopt: Adopt) -> None:
+        self._adopt = adopt
+        self._asked = asyncio.Event()
+        self._ended = dict.fromkeys(Result, 0)
+        self._running = running
+        self._source = source
+        self._tried = source.look()
+
+    def ask(self) -> None:
+        """Reload now, whether or not the file has changed (SIGHUP)."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Reload whenever there is a reason to, for ever."""
+        seen = self._tried
+        while True:
+            try:
+                async with asyncio.timeout(LOOK_EVERY_S):
+                    await self._asked.wait()
+            except TimeoutError:
+                # Beside the loop: a file system that hangs must not hold up clients.
+                seen, before = await asyncio.to_thread(self._source.look), seen
+                if not self._is_news(seen, before):
+                    continue
+            self._asked.clear()
+            await self._reload()
+
+    def _is_news(self, seen: Look, before: Look) -> bool:
+        """Changed since it was last tried, and at rest: a file that is being written is not read
+        half, and one that is gone for a moment is being replaced."""
+        return seen is not None and seen == before and seen != self._tried
+
+    async def _reload(self) -> None:
+        try:
+            self._tried = await asyncio.to_thread(self._source.look)
+            wanted = await asyncio.to_thread(self._source.read)
+            change = reloaded(self._running, wanted)
+            await self._adopt(change)
+        except ConfigError as error:
+            self._refused(str(error).splitlines())
+        except Exception as error:
+            # A mistake of ours in a room must not take the data path down.
+            log.error("config_reload_crashed", error=type(error).__name__, frames=frames_of(error))
+            self._refused(["a mistake in tsproxy; please report the frames"])
+        else:
+            self._running = change.config
+            self._ended[Result.TAKEN] += 1
+            log.info("config_reloaded", changed=list(change.changed))
+            if change.needs_restart:
+                keys = list(change.needs_restart)
+                log.warning("config_needs_restart", keys=keys, advice="they stay as they are until then")
+
+    def _refused(self, problems: list[str]) -> None:
+        self._ended[Result.REFUSED] += 1
+        advice = "the old configuration stays in force; tried again when the file changes or at SIGHUP"
+        log.error("config_not_reloaded", problems=problems, advice=advice)
+
+    def collect(self) -> Iterable[Metric]:
+        family = CounterMetricFamily(
+            "tsproxy_config_reload", "Reloads of the configuration by how they ended", labels=["result"]
+        )
+        for result, count in self._ended.items():
+            family.add_metric([result], count)
+        yield family
