@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tsproxy.config import ConfigError, empty_document, load, put_setting, read_yaml
+from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.reference import reference_table
 from tsproxy.config.settings import Address, BrokerPorts, ClientAuth, SaslMechanism, Secret
@@ -46,6 +47,7 @@ def test_the_smallest_file_gets_every_default():
     assert config.decisions.rotate_every_ms == 15 * 60 * 1000
     assert config.decisions.rotate_size_bytes == 128 << 20
     assert config.session_limits == SessionLimits()
+    assert config.connection_limits == ConnectionLimits()
     assert config.drain_timeout_ms == 30_000
     assert config.admin_bind == Address("127.0.0.1", 9464)
 

@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes
 from tsproxy.runtime.relay import Surroundings
@@ -38,6 +40,7 @@ class World:
     topics: list[str] = field(default_factory=list)
     nodes: list[int] = field(default_factory=list)
     metrics: Metrics = field(default_factory=Metrics)
+    limits: ProcessLimits = field(default_factory=lambda: ProcessLimits(ConnectionLimits(), Clock()))
 
     @property
     def surroundings(self):
@@ -50,6 +53,7 @@ class World:
             self.totals.append,
             self.topics.append,
             self.nodes.append,
+            self.limits,
         )
 
     def metric(self, line):

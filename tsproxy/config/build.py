@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import (
@@ -53,6 +54,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
             rotate_size_bytes=decisions["rotate"]["size"],
         ),
         session_limits=SessionLimits(**{name: limits[name] for name in SessionLimits.__dataclass_fields__}),
+        connection_limits=_connection_limits(limits),
         drain_timeout_ms=limits["drain_timeout"],
         admin_bind=admin_bind,
         workers=root["workers"],
@@ -151,6 +153,17 @@ def _limits(policy: Parsed) -> TopicLimits | None:
         before_max_ms=policy["defaults"]["message.timestamp.before.max.ms"],
         after_max_ms=policy["defaults"]["message.timestamp.after.max.ms"],
         max_message_bytes=_INT_MAX,
+    )
+
+
+def _connection_limits(limits: Parsed) -> ConnectionLimits:
+    return ConnectionLimits(
+        connections=limits["connections"],
+        connections_per_address=limits["connections_per_address"],
+        buffered=limits["buffered"],
+        stalled_frame_ms=limits["stalled_frame"],
+        idle_ms=limits["idle"],
+        handshake_ms=limits["handshake"],
     )
 
 

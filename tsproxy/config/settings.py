@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.parsed import Parsed
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import Mode, SessionLimits
@@ -154,6 +155,7 @@ class Config:
     """The same for every topic; None where each topic's own are read from the broker."""
     decisions: Decisions
     session_limits: SessionLimits
+    connection_limits: ConnectionLimits
     drain_timeout_ms: int
     admin_bind: Address | None
     """None where the admin port is off."""

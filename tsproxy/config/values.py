@@ -55,6 +55,15 @@ def file_size_bytes(text: str) -> int:
     return size
 
 
+def total_size_bytes(text: str) -> int:
+    """Bytes, at least 1 MiB: room for what many connections hold together, so no frame's length bounds it."""
+    allowed = "a size of at least 1MiB, such as 256MiB or 1GiB"
+    size = _quantity(text, _BYTES_OF_UNIT, allowed)
+    if size < 1 << 20:
+        raise ValueError(allowed)
+    return size
+
+
 def _quantity(text: str, units: dict[str, int], allowed: str) -> int:
     match = _QUANTITY.fullmatch(text.strip())
     if match is None or match[2] not in units or len(match[1]) > 15 or int(match[1]) == 0:

@@ -48,6 +48,10 @@ class ReadGate:
         self._transport = transport
         loop.call_soon(self._apply)
 
+    @property
+    def is_held(self) -> bool:
+        return bool(self._holds)
+
     def is_held_for(self, reason: Hold) -> bool:
         return reason in self._holds
 

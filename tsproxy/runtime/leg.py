@@ -73,6 +73,10 @@ class Leg(asyncio.Protocol):
     def is_flushed(self) -> bool:
         return not self.is_open or self._transport is None or not self._transport.get_write_buffer_size()
 
+    @property
+    def unsent_bytes(self) -> int:
+        return self._transport.get_write_buffer_size() if self.is_open and self._transport is not None else 0
+
     def send(self, data: bytes) -> None:
         """Send on what came at the other end, unless this one is closing."""
         if self._transport is not None and not self._transport.is_closing():

@@ -17,10 +17,11 @@ from tsproxy.config.settings import Address, Config, Listener
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import Endpoint, View
 from tsproxy.runtime.cluster import ClusterFacts
+from tsproxy.runtime.limits.limit import Limit
 from tsproxy.runtime.ports import ListenError, Port
 from tsproxy.runtime.relay import Relay, Surroundings
 from tsproxy.runtime.reload import Commit
-from tsproxy.runtime.tls import HANDSHAKE_S, CurrentTls, handshake_text
+from tsproxy.runtime.tls import CurrentTls, handshake_text
 from tsproxy.runtime.topic_limits import EveryTopic
 from tsproxy.runtime.upstream import Upstream, UpstreamError
 
@@ -168,6 +169,10 @@ class Front:
 
     def _into(self, targets: Targets) -> Callable[[socket.socket, str, int], None]:
         def accepted(connection: socket.socket, host: str, port: int) -> None:
+            if (limit := self._around.limits.admit(host)) is not None:
+                connection.close()
+                self._refused(host, port, limit)
+                return
             task = asyncio.get_running_loop().create_task(self._connect(connection, host, port, targets))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -176,14 +181,15 @@ class Front:
 
     async def _connect(self, connection: socket.socket, host: str, port: int, targets: Targets) -> None:
         """Make a relay of an accepted connection; from then on it lives by its callbacks."""
-        relay = Relay(Peer(self.name, host, port), self._view, self._around, self.relays.discard)
+        relay = Relay(Peer(self.name, host, port), self._view, self._around, self._ended)
         self.relays.add(relay)
+        self._around.limits.join(relay, host)
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: relay.client,
                 connection,
                 ssl=self._tls() if self._tls else None,
-                ssl_handshake_timeout=HANDSHAKE_S if self._tls else None,
+                ssl_handshake_timeout=self._around.limits.handshake_s if self._tls else None,
             )
         except (OSError, TimeoutError) as error:
             self._handshake_failed(relay, host, port, error)
@@ -201,8 +207,19 @@ class Front:
         else:
             relay.upstream_connected()
 
+    def _ended(self, relay: Relay) -> None:
+        self.relays.discard(relay)
+        self._around.limits.leave(relay)
+
+    def _refused(self, host: str, port: int, limit: Limit) -> None:
+        facts = {"listener": self.name, "client": host, "client_port": port, "limit": limit.value}
+        self._around.notes.warn(host, "connection_refused", facts)
+        self._around.metrics.limit_reached(limit)
+
     def _handshake_failed(self, relay: Relay, host: str, port: int, error: Exception) -> None:
         facts = {"listener": self.name, "client": host, "client_port": port, "error": handshake_text(error)}
         self._around.notes.warn(host, "tls_handshake_failed", facts)
         self._around.metrics.handshake_failed(self.name)
+        if isinstance(error, ConnectionAbortedError):  # what both loops raise when its time is over
+            self._around.metrics.limit_reached(Limit.HANDSHAKE)
         relay.client_unavailable()

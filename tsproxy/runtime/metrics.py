@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 from tsproxy import __version__
 from tsproxy.model.outcome import Outcome, Totals, VerdictName
 from tsproxy.model.verdict import Reason
+from tsproxy.runtime.limits.limit import Limit
 from tsproxy.session.effects import CloseReason
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -61,6 +62,14 @@ class Metrics:
             ("listener",),
             registry=registry,
         )
+        self._limits_reached = Counter(
+            "tsproxy_limits",
+            "Connections that were ended or refused because of a limit of the proxy",
+            ("limit",),
+            registry=registry,
+        )
+        for limit in Limit:  # from the start at 0, so that the first one shows as an increase
+            self._limits_reached.labels(limit)
         self._address_unmapped = Counter(
             "tsproxy_address_unmapped", "Answers that named a broker the proxy cannot map", registry=registry
         )
@@ -112,6 +121,9 @@ class Metrics:
         self._closed.labels(listener, reason).inc()
         if reason == CloseReason.ADDRESS_UNMAPPED:
             self._address_unmapped.inc()
+
+    def limit_reached(self, limit: Limit) -> None:
+        self._limits_reached.labels(limit).inc()
 
     def handshake_failed(self, listener: str) -> None:
         self._handshakes.labels(listener).inc()

@@ -17,6 +17,9 @@ from tsproxy.model.view import View
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.flow import Hold
 from tsproxy.runtime.leg import Leg
+from tsproxy.runtime.limits.limit import Limit
+from tsproxy.runtime.limits.patrol import Sight
+from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes, frames_of
 from tsproxy.session.effects import (
@@ -36,6 +39,7 @@ from tsproxy.session.effects import (
 )
 from tsproxy.session.produce import Ruling
 from tsproxy.session.session import Session
+from tsproxy.wire.frames import Unfinished
 
 UPSTREAM_UNAVAILABLE: Final = "upstream_unavailable"
 """Beside `CloseReason`: no broker could be connected. The session is not asked."""
@@ -67,6 +71,7 @@ class Surroundings:
     book_totals: Callable[[Totals], None]
     want_topic: Callable[[str], None]
     want_node: Callable[[int], None]
+    limits: ProcessLimits
     judges: Executor = field(default_factory=lambda: ThreadPoolExecutor(JUDGES, "judge"))
 
 
@@ -87,6 +92,8 @@ class Relay:
         "_timer",
         "broker",
         "client",
+        "sight",
+        "was_heard",
     )
 
     def __init__(
@@ -104,6 +111,8 @@ class Relay:
         self._session = Session(peer, view, uses_kernel=True)
         self._stage = Stage.CONNECTING
         self._timer: asyncio.TimerHandle | None = None
+        self.sight = Sight()
+        self.was_heard = False
         around.metrics.connection_moved(peer.listener, None, Stage.CONNECTING.name)
 
     def see(self, view: View) -> None:
@@ -114,6 +123,23 @@ class Relay:
     def is_settled(self) -> bool:
         """Nothing is owed and everything is sent; only goodbyes may be missing."""
         return self._stage is Stage.CLOSING and self.client.is_flushed and self.broker.is_flushed
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that this connection takes for what has come and is not gone."""
+        early = sum(map(len, self._early)) if self._early else 0
+        return early + self._session.held_bytes + self.client.unsent_bytes + self.broker.unsent_bytes
+
+    @property
+    def unfinished(self) -> Unfinished | None:
+        """The request that is being received; None while it is not read on, which no client can help."""
+        is_read = self._stage is Stage.RELAYING and not self.client.gate.is_held
+        return self._session.unfinished if is_read else None
+
+    @property
+    def is_owed_answers(self) -> bool:
+        is_open = self._stage is Stage.RELAYING or self._stage is Stage.FINISHING
+        return is_open and self._session.in_flight_requests > 0
 
     def tell_totals(self) -> None:
         """Book what was accepted and is only counted so far."""
@@ -169,7 +195,7 @@ class Relay:
         it does from a broker, which reads all that was pipelined before it sees the end."""
         if leg is self.client and self._stage is Stage.CONNECTING:
             return True
-        if leg is self.client and self._is_owed_answers():
+        if leg is self.client and self.is_owed_answers:
             self._finish(HALF_CLOSED_S)
             return True
         self._part(leg)
@@ -199,7 +225,7 @@ class Relay:
 
     def drain(self) -> None:
         """Take nothing more from the client, and part when it is owed nothing more."""
-        if self._is_owed_answers():
+        if self.is_owed_answers:
             self._finish(None)
         else:
             self._part(self.client)
@@ -210,7 +236,20 @@ class Relay:
         self.client.abort()
         self.broker.abort()
 
+    def exceeded(self, limit: Limit, text: str) -> None:
+        """It has taken more than the proxy gives. What takes memory is cut off, not flushed."""
+        if self._stage is Stage.CLOSING:
+            return
+        self._around.metrics.limit_reached(limit)
+        self._settle()
+        self._close(limit, text)
+        if limit is not Limit.IDLE:
+            self.client.abort()
+        if limit is Limit.BUFFERED:
+            self.broker.abort()
+
     def _bytes_came_from_client(self, data: bytes) -> None:
+        self.was_heard = True
         around, session = self._around, self._session
         around.metrics.bytes_from_clients += len(data)
         now_ms = around.clock.now_ms()
@@ -219,11 +258,13 @@ class Relay:
                 self.broker.send(data)
             else:
                 self._perform(session.client_bytes(data, now_ms))
+                around.limits.memory.count(self)
         except Exception as error:  # see `_crashed`
             self._crashed(error)
 
     def _bytes_came_from_broker(self, data: bytes) -> None:
         if self._stage is Stage.RELAYING or self._stage is Stage.FINISHING:
+            self.was_heard = True
             around, session = self._around, self._session
             around.metrics.bytes_from_brokers += len(data)
             try:
@@ -231,14 +272,11 @@ class Relay:
                     self.client.send(data)
                 else:
                     self._perform(session.broker_bytes(data, around.clock.now_ms()))
+                    around.limits.memory.count(self)
             except Exception as error:  # see `_crashed`
                 self._crashed(error)
-            if self._stage is Stage.FINISHING and not self._is_owed_answers():
+            if self._stage is Stage.FINISHING and not self.is_owed_answers:
                 self._part(self.client)
-
-    def _is_owed_answers(self) -> bool:
-        is_open = self._stage is Stage.RELAYING or self._stage is Stage.FINISHING
-        return is_open and self._session.in_flight_requests > 0
 
     def _finish(self, limit_s: float | None) -> None:
         self._enter(Stage.FINISHING)
@@ -375,7 +413,7 @@ class Relay:
             return
         if self.client.was_lost:
             self.lost(self.client)
-        elif self._stage is Stage.FINISHING and not self._is_owed_answers():
+        elif self._stage is Stage.FINISHING and not self.is_owed_answers:
             self._part(self.client)
 
     def _note(self, event: str, facts: Mapping[str, object], *, ours: bool = False) -> None:

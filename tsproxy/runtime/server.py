@@ -31,6 +31,8 @@ from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError
 from tsproxy.runtime.decision_files import DecisionFiles
 from tsproxy.runtime.draining import drain
 from tsproxy.runtime.journal import Journal
+from tsproxy.runtime.limits import descriptors
+from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.listeners import Front
 from tsproxy.runtime.metrics import CONTENT_TYPE, Metrics
 from tsproxy.runtime.notes import Notes, frames_of
@@ -100,6 +102,7 @@ class Proxy:
             self._see_reachable,
             reads_limits=must_read_limits(config),
         )
+        self._limits = ProcessLimits(config.connection_limits.share(config.workers), clock)
         around = Surroundings(
             clock,
             self.metrics,
@@ -108,6 +111,7 @@ class Proxy:
             self._journal.book_totals,
             self._cluster.want_topic,
             self._cluster.want_node,
+            self._limits,
         )
         shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
         self._fronts = [
@@ -126,6 +130,7 @@ class Proxy:
         await self._begin()
         learning, ticking = loop.create_task(self._cluster.run()), loop.create_task(self._journal.tick())
         watching = loop.create_task(self._certificates.watch())
+        patrolling = loop.create_task(self._limits.run())
         try:
             await asyncio.wait([self._stopping, learning], return_when=asyncio.FIRST_COMPLETED)
             for ended in (self._stopping, learning):
@@ -136,6 +141,7 @@ class Proxy:
             cut = await self._drain()
             await _cancelled(ticking)
             await _cancelled(watching)
+            await _cancelled(patrolling)
             await self._end(cut)
 
     def stop(self) -> None:
@@ -159,6 +165,7 @@ class Proxy:
         prepares = [
             self._certificates.prepare,
             self._cluster.prepare,
+            self._limits.prepare,
             *(front.prepare for front in self._fronts),
         ]
         commit_rooms = prepare_all(partial(prepare, config) for prepare in prepares)
@@ -211,6 +218,7 @@ class Proxy:
             ) from None
         upstream = [str(each) for each in config.upstream.bootstrap_servers]
         self._announce("starting", {"upstream": upstream, **self._where()})
+        descriptors.check(config)
         if kernel.NAME != "native":
             log.warning("native_kernel_missing", running_on=kernel.NAME, costs="several times the CPU")
 

@@ -1,0 +1,39 @@
+"""Who may connect: so many clients in all, and so many from one address.
+
+A connection over a limit is closed before anything is read from it or said to it, as brokers do over
+`max.connections.per.ip`: a client takes it for a broker that is busy, and tries again.
+"""
+
+from tsproxy.config.connection_limits import ConnectionLimits
+from tsproxy.runtime.limits.limit import Limit
+
+
+class Admission:
+    """Counts the connections of one process; `limits` may be replaced while it runs."""
+
+    __slots__ = ("_by_address", "_count", "limits")
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.limits = limits
+        self._by_address: dict[str, int] = {}
+        self._count = 0
+
+    def admit(self, address: str) -> Limit | None:
+        """Count one more client from `address`. Where a limit forbids it: that limit, and nothing counts."""
+        if self._count >= self.limits.connections:
+            return Limit.CONNECTIONS
+        here = self._by_address.get(address, 0)
+        if here >= self.limits.connections_per_address:
+            return Limit.CONNECTIONS_PER_ADDRESS
+        self._by_address[address] = here + 1
+        self._count += 1
+        return None
+
+    def leave(self, address: str) -> None:
+        """One that was admitted is gone."""
+        self._count -= 1
+        here = self._by_address[address] - 1
+        if here:
+            self._by_address[address] = here
+        else:
+            del self._by_address[address]  # addresses that have come and gone must not pile up
