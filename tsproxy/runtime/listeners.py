@@ -217,9 +217,12 @@ class Front:
         self._around.metrics.limit_reached(limit)
 
     def _handshake_failed(self, relay: Relay, host: str, port: int, error: Exception) -> None:
-        facts = {"listener": self.name, "client": host, "client_port": port, "error": handshake_text(error)}
-        self._around.notes.warn(host, "tls_handshake_failed", facts)
-        self._around.metrics.handshake_failed(self.name)
+        text = handshake_text(error)
         if isinstance(error, ConnectionAbortedError):  # what both loops raise when its time is over
             self._around.metrics.limit_reached(Limit.HANDSHAKE)
+            seconds = self._around.limits.handshake_s
+            text = f"no TLS handshake within {seconds:g} s (limits.handshake): does the other side speak TLS?"
+        facts = {"listener": self.name, "client": host, "client_port": port, "error": text}
+        self._around.notes.warn(host, "tls_handshake_failed", facts)
+        self._around.metrics.handshake_failed(self.name)
         relay.client_unavailable()
