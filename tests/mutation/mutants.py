@@ -45,7 +45,7 @@ class Mutant:
 
 
 def mutants(path: str, source: str) -> Iterator[Mutant]:
-    """Every mutant of the module. Annotations, docstrings and texts stay as they are."""
+    """Every mutant of the module. Annotations, decorators, docstrings and texts stay as they are."""
     tree = ast.parse(source)
     for at, node in enumerate(_code(tree)):
         for change in _changes(node):
@@ -59,9 +59,11 @@ def mutants(path: str, source: str) -> Iterator[Mutant]:
 
 def _code(tree: ast.AST) -> Iterator[ast.expr]:
     """The expressions that can be changed, in a fixed order."""
+    decorators = [one for node in ast.walk(tree) for one in getattr(node, "decorator_list", ())]
+    untouched = {node for one in decorators for node in ast.walk(one)}
     for node in ast.walk(tree):
         for name, value in ast.iter_fields(node):
-            if name in ("annotation", "returns"):
+            if name in ("annotation", "returns") or node in untouched:
                 continue
             for child in value if isinstance(value, list) else [value]:
                 is_expression = isinstance(

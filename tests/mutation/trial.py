@@ -1,0 +1,102 @@
+"""One mutant's trial, in a process of its own: `start`.
+
+The process is a fork that has pytest and all the libraries loaded already. It forgets this project's
+modules and imports them anew, the mutant's in its changed form: nothing is written to the tree.
+"""
+
+import importlib.abc
+import importlib.util
+import os
+import resource
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import aiokafka  # noqa: F401 # loaded once for all trials
+import confluent_kafka  # noqa: F401 # likewise
+import hypothesis  # noqa: F401 # likewise
+import pytest
+
+from tests.mutation import replay
+from tests.mutation.mutants import Mutant
+
+_ROWS = "tests/verdicts/test_rows.py"
+_READERS = "tests/wire/test_record_batch.py"
+MODULES = {
+    "policy/timestamps.py": _ROWS,
+    "policy/judge.py": _ROWS,
+    "policy/case.py": _ROWS,
+    "policy/request_checks.py": _ROWS,
+    "policy/whole_request.py": _ROWS,
+    "policy/batch_checks.py": _ROWS,
+    "policy/record_checks.py": _ROWS,
+    "policy/faults.py": _ROWS,
+    "policy/units.py": "tests/policy/test_units.py",
+    "policy/broker_reasons.py": "tests/verdicts/test_broker_reasons.py",
+    "wire/record_set.py": _READERS,
+    "wire/record_batch.py": _READERS,
+    "wire/records.py": _READERS,
+    "wire/message_set.py": _READERS,
+    "session/judging.py": "tests/session/test_produce.py",
+}
+"""Each with the tests that most often turn red, which are asked first; what they pass meets all."""
+
+TESTS = (
+    "tests/verdicts",
+    "tests/policy",
+    "tests/wire/test_record_batch.py",
+    "tests/wire/test_codecs.py",
+    "tests/session/test_produce.py",
+    "tests/kernel/test_walk.py",
+    "tests/kernel/test_stream.py",
+)
+OPTIONS = ("-x", "-q", "-m", "not broker", "-p", "no:cacheprovider", "--timeout=0", "--hypothesis-seed=0")
+SECONDS = 120
+MEMORY_BYTES = 4 << 30
+"""A mutant that reads for ever, or all there is, ends here."""
+
+
+def start(mutant: Mutant, recorded: Path) -> int:
+    """The id of a new process, which ends with 0 where the mutant survives."""
+    process = os.fork()
+    if process == 0:
+        status = 1
+        try:
+            status = 0 if _survives(mutant, recorded) else 1
+        finally:
+            os._exit(status)
+    return process
+
+
+def _survives(mutant: Mutant, recorded: Path) -> bool:
+    signal.alarm(SECONDS)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    silent = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(silent, stream)
+    for name in [*sys.modules]:
+        if name.partition(".")[0] in ("tests", "tsproxy"):
+            del sys.modules[name]
+    sys.meta_path.insert(0, _Changed(mutant))
+    with tempfile.TemporaryDirectory() as examples:
+        os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = examples
+        return (
+            pytest.main([*OPTIONS, MODULES[mutant.path]]) == pytest.ExitCode.OK
+            and importlib.import_module(replay.__name__).main(recorded) == 0
+            and pytest.main([*OPTIONS, *TESTS]) == pytest.ExitCode.OK
+        )
+
+
+class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the mutant where its module is asked for."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self._name = "tsproxy." + mutant.path.removesuffix(".py").replace("/", ".")
+        self._code = compile(mutant.source, mutant.path, "exec")
+
+    def find_spec(self, fullname, path=None, target=None):
+        return importlib.util.spec_from_loader(fullname, self) if fullname == self._name else None
+
+    def exec_module(self, module):
+        exec(self._code, module.__dict__)
