@@ -14,11 +14,13 @@ from tsproxy.model.produce import PartitionProduceData, ProduceRequest
 from tsproxy.model.records import Fault
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.policy.case import Case
+from tsproxy.policy.faults import OUR_LIMITS
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
 from tsproxy.policy.whole_request import STEPS
 from tsproxy.session.judging import Entry
 from tsproxy.wire import message_set, record_batch, record_set
 from tsproxy.wire.headers import RequestHeader
+from tsproxy.wire.k00_produce import MOST_PARTITIONS
 
 _ATTRIBUTES_AT: Final = {0: 17, 1: 17, 2: 22}
 """Where the low byte of the attributes lies, by magic."""
@@ -135,6 +137,28 @@ def _case(exchange: Exchange, part: Part) -> Case:
     return Entry(header, request, part.topic.config, records, View(), 0).case()
 
 
+def _own_limit_of_a_batch(exchange: Exchange) -> bool:
+    return (
+        _is_refused_here(exchange, ErrorCode.INVALID_RECORD)
+        and exchange.proxied is not None
+        and exchange.proxied.error_message in OUR_LIMITS.values()
+    )
+
+
+def _more_culprits_than_are_listed(exchange: Exchange) -> bool:
+    """The proxy names the first of those that the broker names, and both say the same besides."""
+    if exchange.direct is None or exchange.proxied is None or exchange.proxied.error_code == ErrorCode.NONE:
+        return False
+    if not {"record_errors"} <= {*exchange.differing()} <= {"record_errors", "log_start_offset"}:
+        return False
+    told, named = exchange.direct.record_errors, exchange.proxied.record_errors
+    return len(named) < len(told) and told[: len(named)] == named
+
+
+def _more_partitions_than_any_broker_leads(exchange: Exchange) -> bool:
+    return exchange.proxied is None and len(exchange.request) > MOST_PARTITIONS
+
+
 _OF_TRANSACTIONS: Final = (
     ErrorCode.NOT_ENOUGH_REPLICAS,
     ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -192,6 +216,27 @@ INTENDED: Final = (
         "Tells the reason of the one that comes first in the request.",
         "Every partition is refused either way, and the order of a hash map is no rule.",
         _order_of_partitions,
+    ),
+    Difference(
+        "a batch beyond `limits.decompressed_batch`, `limits.records_per_batch` or `limits.zstd_window`",
+        "Reads on, as far as its heap goes.",
+        "INVALID_RECORD 87 with a message that names the limit and its key, without culprits.",
+        "What one batch may cost is bounded by configuration, whatever a few bytes of it claim.",
+        _own_limit_of_a_batch,
+    ),
+    Difference(
+        "more culprits than `limits.culprits_listed`",
+        "Names every one.",
+        "Names the first ones; the decision log counts them all.",
+        "A small request must not make a huge answer.",
+        _more_culprits_than_are_listed,
+    ),
+    Difference(
+        f"more than {MOST_PARTITIONS:,} partitions in one request",
+        "Answers each.",
+        "Closes the connection.",
+        "No broker leads so many, and six bytes a partition would cost hundreds of bytes each.",
+        _more_partitions_than_any_broker_leads,
     ),
 )
 

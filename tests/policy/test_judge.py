@@ -313,6 +313,16 @@ def test_the_first_check_that_fails_gives_the_answer(first, second):
     assert text.split(" is ")[0] in found.detail
 
 
+@pytest.mark.parametrize("acks", [-1, 0, 1])
+def test_acks_that_brokers_know_are_no_reason(acks):
+    assert verdict(batch([AHEAD_MS]), acks=acks).error_code == ErrorCode.INVALID_TIMESTAMP
+
+
+@pytest.mark.parametrize("acks", [-2, 2, 3])
+def test_acks_that_nobody_knows_are_told_before_times(acks):
+    assert verdict(batch([AHEAD_MS]), acks=acks).error_code == ErrorCode.INVALID_REQUIRED_ACKS
+
+
 READABLE = ["acks", "base offset", "size", "crc", "offset range", "count and offsets", "control", "sequence"]
 
 
@@ -321,6 +331,13 @@ def test_with_good_times_the_rest_is_the_brokers_to_refuse(name):
     """Nothing of ours is broken: the broker says what is wrong, and what only it knows besides."""
     fields, facts, _, _ = EARLIER[name]
     assert verdict(batch([GOOD_MS, GOOD_MS], **fields), **facts) == ACCEPT
+
+
+@pytest.mark.parametrize(
+    "times", [[NOW_MS - DAY_MS], [NOW_MS + HOUR_MS], [NOW_MS - DAY_MS, NOW_MS + HOUR_MS], [-1, -1]]
+)
+def test_up_to_the_very_bounds_the_rest_is_the_brokers_to_refuse(times):
+    assert verdict(batch(times, key=None), COMPACTED) == ACCEPT
 
 
 @pytest.mark.parametrize("name", ["no batch", "codec", "unreadable"])
@@ -336,6 +353,13 @@ def test_two_batches_are_one_too_many():
     found = verdict(data + data)
     assert (found.error_code, found.error_message) == (ErrorCode.INVALID_RECORD, None)
     assert "exactly one record batch per partition" in found.detail
+
+
+@pytest.mark.parametrize("version", [3, 11])
+def test_a_second_batch_is_one_too_many_even_where_both_are_good(version):
+    """Nobody has looked at the second one: it may not go on."""
+    found = verdict(batch([GOOD_MS]) + batch([GOOD_MS]), version=version)
+    assert found.error_code == ErrorCode.INVALID_RECORD
 
 
 def test_zstd_is_refused_below_v7():

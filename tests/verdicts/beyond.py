@@ -2,7 +2,7 @@
 
 `broker` is what a real broker says where that is meant to be another verdict (`intended.py` gives the
 reasons); None where both say the same. Rows that stand on a bound to the millisecond are judged by a
-clock of their own and not sent to a broker.
+clock of their own; `test_boundaries` meets the same bounds at a broker's.
 """
 
 from collections.abc import Callable
@@ -109,6 +109,10 @@ def _codec_inside(codec: int) -> Callable[[int], bytes]:
 
 def _negative_then_bad(now_ms: int) -> bytes:
     return write_messages([Message(1, -2), Message(1, now_ms + OUT_OF_RANGE, offset=1)])
+
+
+def _two_magics(now_ms: int) -> bytes:
+    return write_messages([Message(1, now_ms), Message(0, offset=1)]) + v2(OUT_OF_RANGE)(now_ms)
 
 
 EXACT_BYTES: Final = str(len(v2(OUT_OF_RANGE)(0)))
@@ -353,6 +357,13 @@ ON_BROKERS: Final = (
         _negative_then_bad,
         Expected(ErrorCode.UNKNOWN_SERVER_ERROR, text="Invalid negative timestamp -2"),
         ONLY_AFTER | {"compression.type": "uncompressed"},
+        wire=LEGACY,
+    ),
+    row(
+        "messages of several magics: the first that is not the first one's",
+        _two_magics,
+        invalid_record("Batch magic 0 is not the same as the first batch's magic byte 1"),
+        BOTH,
         wire=LEGACY,
     ),
     row("KIP-32's one limit", legacy(1, -2 * HOUR), invalid_timestamp(0), DIFFERENCE, wire=LEGACY),

@@ -31,6 +31,11 @@ SIDES = ("directly", "by-proxy")
 
 MICROSECONDS = 1000
 
+pytestmark = pytest.mark.timeout(func_only=True)
+"""The first of these tests starts its broker as well, and each with Java two more processes that compile
+before they send. On a machine that others keep busy all that together took five minutes; the broker's start
+has a bound of its own."""
+
 
 @asynccontextmanager
 async def both_ways(

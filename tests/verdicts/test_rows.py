@@ -78,7 +78,7 @@ async def answers_of(kafka: KafkaCluster, rows: list[Row], through_proxy: bool) 
 
 @pytest.mark.parametrize("through_proxy", [False, True], ids=["directly", "through the proxy"])
 async def test_a_real_broker_gives_the_verdict(kafka: KafkaCluster, through_proxy: bool):
-    """The rows that stand on a bound to the millisecond are left out: the broker's clock is not ours."""
+    """The rows on a bound to the millisecond are left out: `test_boundaries` meets those bounds."""
     knows_legacy = kafka.version.startswith("3")
     rows = [row for row in ROWS if row not in EXACT and (knows_legacy or row.wire is not Wire.LEGACY)]
     wrong = []

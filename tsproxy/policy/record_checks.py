@@ -89,7 +89,7 @@ def is_converted(case: Case) -> bool:
 def time_can_be_kept(case: Case) -> Reject | None:
     """No writer of magic 2 takes a negative time, so a message with one is refused before the next is
     judged. Compressed ones are all judged first: then it is the broker's business."""
-    if case.batch.codec_id != Codec.NONE or case.batch.magic == 2 or not is_converted(case):
+    if case.batch.codec_id != Codec.NONE or not is_converted(case):
         return None
     time = case.batch.base_timestamp
     if time >= NO_TIMESTAMP:

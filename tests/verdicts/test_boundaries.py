@@ -1,0 +1,95 @@
+"""Bounds to the millisecond against real brokers, by the broker's own clock.
+
+Nobody can know beforehand at which millisecond a broker will judge. But it judges all records of a batch
+at one, and the text of each rejection tells which: so one batch holds every millisecond around a bound,
+and the answer names both the clock and each record that was refused by it. What the core says of the same
+bytes at the same clock must be the same, record by record.
+"""
+
+import re
+
+import pytest
+
+from tests.differential.batches import Batch, Record, write_batch
+from tests.differential.lines import Direct, now_ms
+from tests.differential.requests import produce_frame, read_answers
+from tests.verdicts.rows import DAY, HOUR, KEEP, limits
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode, wrap64
+from tsproxy.model.produce import PartitionProduceData, ProduceRequest
+from tsproxy.model.verdict import Reject, TopicLimits
+from tsproxy.model.view import View
+from tsproxy.policy.judge import first_rejection
+from tsproxy.runtime.topic_limits import topic_limits
+from tsproxy.session.judging import Entry
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.wire.headers import RequestHeader
+
+VERSION = 11
+REACH_MS = 1_500
+
+BOUNDS = {
+    "too old": (limits(DAY, HOUR), -DAY),
+    "too far ahead": (limits(DAY, HOUR), HOUR),
+    "nothing but now": (limits(0), 0),
+    "Long.MIN + now where the past alone is limited": (limits(DAY, LONG_MAX), LONG_MIN),
+    "Long.MIN + now where the future alone is limited": (limits(LONG_MAX, HOUR), LONG_MIN),
+    "Long.MIN + now where both are limited": (limits(DAY, HOUR), LONG_MIN),
+    "Long.MIN + now where limits are Long.MAX - 1": (limits(LONG_MAX - 1), LONG_MIN),
+}
+"""The topic's limits, and where its bound lies, in ms from now."""
+
+
+def told_clock_ms(text: str, known: TopicLimits) -> int:
+    """The clock that a rejection's text was made by."""
+    found = re.search(r"\[(-?\d+), (-?\d+)\]$", text)
+    assert found is not None
+    before = LONG_MAX if known.before_max_ms is None else known.before_max_ms
+    return wrap64(int(found[1]) + before)
+
+
+def culprits_by_the_core(records: bytes, topic: str, known: TopicLimits, clock_ms: int) -> dict[int, str]:
+    """Index -> text of each record that the core refuses at `clock_ms`."""
+    header, request = RequestHeader(0, VERSION, 0, "test", 0), ProduceRequest(None, 1, 0, ())
+    entry = Entry(
+        header,
+        request,
+        topic,
+        PartitionProduceData(0, memoryview(records)),
+        View(topics={topic: known}),
+        clock_ms,
+    )
+    refused = first_rejection(entry.case())
+    assert isinstance(refused, Reject)
+    return {error.batch_index: error.message for error in refused.record_errors}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+async def test_each_millisecond_around_a_bound_is_judged_as_the_broker_judges_it(
+    kafka: KafkaCluster, topic: str, name: str
+):
+    config, bound_ms = BOUNDS[name]
+    await kafka.create_topic(topic, config=KEEP | config)
+    known = topic_limits(await kafka.topic_config(topic))
+    node = kafka.node(kafka.node_ids[0])
+    line = Direct((node.host, node.port))
+    bound_at = None
+    while bound_at is None:  # again where the broker took longer than REACH_MS to judge
+        start_ms = now_ms()
+        times = [wrap64(start_ms + bound_ms + step) for step in range(-REACH_MS, REACH_MS + 1)]
+        records = write_batch(Batch(tuple(Record(ts) for ts in times)))
+        (payload,) = line.ask([produce_frame(VERSION, 1, [(topic, 0, records)])])
+        assert payload is not None
+        answer = read_answers(VERSION, payload)[topic, 0]
+        assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+        told = {error.batch_index: error.message or "" for error in answer.record_errors}
+        clock_ms = told_clock_ms(next(iter(told.values())), known)
+        bound_at = next((at for at, ts in enumerate(times) if ts == wrap64(clock_ms + bound_ms)), None)
+    line.close()
+    ours = culprits_by_the_core(records, topic, known, clock_ms)
+    hole = wrap64(LONG_MIN + clock_ms)
+    if hole in times and known.before_max_ms is not None:
+        assert times.index(hole) not in told, "the broker's overflow lets it through"
+        del ours[times.index(hole)]
+    assert ours == told
+    assert {bound_at - 1, bound_at + 1} & told.keys(), "no bound was met"
+    assert len(told) < len(times), "no bound was met"

@@ -1,0 +1,83 @@
+"""Transactional batches of several producers in one request: a broker refuses all of it, and so do we."""
+
+import pytest
+
+from tests.differential.lines import Direct, Proxied, now_ms
+from tests.differential.requests import produce_frame, read_answers
+from tests.policy.verdicts import LIMITS
+from tests.verdicts.rows import DAY, HOUR, KEEP, limits, v2
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tsproxy.model.verdict import Reject
+from tsproxy.model.view import View
+from tsproxy.session.judging import judge_all
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.wire.headers import RequestHeader
+
+BIT_4 = 0x10
+NOW_MS = 1_767_225_600_000
+MAPPING, TIME = ErrorCode.INVALID_PRODUCER_ID_MAPPING, ErrorCode.INVALID_TIMESTAMP
+
+
+def partitions(producers: list[tuple[int, int]], moment_ms: int, attributes: int = BIT_4) -> list[bytes]:
+    """A partition for each (producer_id, producer_epoch); the last one holds a bad time."""
+    bad = len(producers) - 1
+    return [
+        v2(
+            2 * HOUR if at == bad else 0,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=0,
+            attributes=attributes,
+        )(moment_ms)
+        for at, (producer_id, epoch) in enumerate(producers)
+    ]
+
+
+SEVERAL = {
+    "two": [(1, 0), (2, 0)],
+    "three": [(1, 0), (2, 0), (3, 0)],
+    "one, and another of the last": [(1, 0), (1, 0), (2, 0)],
+    "two epochs of one": [(1, 0), (1, 1)],
+}
+
+
+def verdicts(records: list[bytes], transactional_id: str | None = "t") -> list[ErrorCode | None]:
+    """The core's: the code of each partition, None where it goes on."""
+    sent = tuple(PartitionProduceData(at, memoryview(data)) for at, data in enumerate(records))
+    request = ProduceRequest(transactional_id, -1, 0, (TopicProduceData("t", sent),))
+    judged = judge_all(RequestHeader(0, 11, 0, "test", 0), request, View(topics={"t": LIMITS}), NOW_MS)
+    return [one.verdict.error_code if isinstance(one.verdict, Reject) else None for one in judged]
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_transactional_producers_are_refused_with_all_their_request(name: str):
+    assert verdicts(partitions(SEVERAL[name], NOW_MS)) == [MAPPING] * len(SEVERAL[name])
+
+
+def test_one_transactional_producer_may_send_to_many_partitions():
+    assert verdicts(partitions([(1, 0), (1, 0), (1, 0)], NOW_MS)) == [None, None, TIME]
+
+
+def test_producers_without_a_transaction_may_be_many():
+    assert verdicts(partitions([(1, 0), (2, 0)], NOW_MS, attributes=0), None) == [None, TIME]
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+async def test_a_real_broker_refuses_them_in_the_same_words(kafka: KafkaCluster, topic: str, name: str):
+    await kafka.create_topic(topic, partitions=3, config=KEEP | limits(DAY, HOUR))
+    node = kafka.node(kafka.node_ids[0])
+    records = partitions(SEVERAL[name], now_ms())
+    frame = produce_frame(11, -1, [(topic, at, data) for at, data in enumerate(records)], "t")
+    answers = []
+    for line in (
+        Direct((node.host, node.port)),
+        Proxied((node.host, node.port), View(topics={topic: LIMITS})),
+    ):
+        (payload,) = line.ask([frame])
+        assert payload is not None
+        answers.append(read_answers(11, payload))
+        line.close()
+    direct, proxied = answers
+    assert {answer.error_code for answer in direct.values()} == {MAPPING}
+    assert proxied == direct
