@@ -91,7 +91,7 @@ def _run(options: argparse.Namespace) -> int:
     else:
         source = Source(options.config, lambda: load(_document(options), os.environ))
         config = source.read()
-        main = partial(supervise, config) if config.workers > 1 else partial(serve, config, source)
+        main = partial(supervise if config.workers > 1 else serve, config, source)
     configure_logging(LogFormat(options.log_format), orders.number if orders else None)
     try:
         run(LoopName(options.loop), main)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import struct
 from contextlib import asynccontextmanager
 
 import pytest
@@ -11,9 +12,13 @@ from aiokafka.errors import InvalidTimestampError
 
 from tests.runtime.surroundings import until
 from tests.runtime.test_process import events, page
+from tests.runtime.test_workers import TWO, pids
+from tests.session.messages import produce
+from tests.wire.batches import batch
 from tsproxy.runtime.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
 
+FULL = os.environ.get("TSPROXY_TEST") == "full"
 HOST = "127.0.0.1"
 HOUR_MS = 3_600_000
 ENFORCE = "policy: { limits_from: config, defaults: { message.timestamp.after.max.ms: 10s } }\n"
@@ -142,3 +147,79 @@ async def test_sighup_does_not_end_a_proxy_that_has_only_begun(kafka_391, tmp_pa
         await until(lambda: "config_reloaded" in events(proxy))
     finally:
         await proxy.__aexit__(None, None, None)
+
+
+async def error_code(connection, topic, ahead_ms):
+    """How a Produce request of one record is answered on a raw connection."""
+    reader, writer = connection
+    writer.write(produce({topic: {0: batch([Clock().now_ms() + ahead_ms])}}, version=8))
+    size = int.from_bytes(await reader.readexactly(4), "big")
+    answer = await reader.readexactly(size)
+    return struct.unpack_from(">h", answer, 4 + 4 + 2 + len(topic) + 4 + 4)[0]
+
+
+@asynccontextmanager
+async def connections(proxy, count=16):
+    """Raw connections; that one of two workers has them all is 1 in 2 ** 15."""
+    host, _, port = proxy.bootstrap_servers.rpartition(":")
+    made = [await asyncio.open_connection(host, int(port)) for _ in range(count)]
+    yield made
+    for _, writer in made:
+        writer.close()
+
+
+async def test_all_workers_take_a_reload_and_so_do_those_that_are_started_later(kafka_391, topic, tmp_path):
+    await kafka_391.create_topic(topic)
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(text_of(kafka_391, LOOSE))
+    async with proxy_of(file, *TWO) as proxy, connections(proxy) as before:
+        assert {await error_code(each, topic, HOUR_MS) for each in before} == {0}
+        file.write_text(text_of(kafka_391, ENFORCE))
+        for pid in (proxy.pid, *pids(proxy).values()):  # as a service manager may that signals all
+            os.kill(pid, signal.SIGHUP)
+        await until(lambda: "config_reloaded" in events(proxy))
+
+        assert {await error_code(each, topic, HOUR_MS) for each in before} == {32}
+        assert await reloads(proxy, "taken") == 1
+
+        first = pids(proxy)[1]
+        os.kill(first, signal.SIGKILL)
+        await until(lambda: pids(proxy)[1] != first)
+        async with connections(proxy) as after:
+            assert {await error_code(each, topic, HOUR_MS) for each in after} == {32}
+    assert events(proxy).count("config_reloaded") == 1
+
+
+async def test_a_wrong_file_leaves_all_workers_as_they_were(kafka_391, topic, tmp_path):
+    await kafka_391.create_topic(topic)
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(text_of(kafka_391, ENFORCE))
+    async with proxy_of(file, *TWO) as proxy, connections(proxy) as made:
+        file.write_text(text_of(kafka_391, LOOSE) + "x: y\n")
+        hang_up(proxy)
+        await until(lambda: "config_not_reloaded" in events(proxy))
+
+        assert {await error_code(each, topic, HOUR_MS) for each in made} == {32}
+        assert await reloads(proxy, "refused") == 1
+
+
+@pytest.mark.skipif(not FULL, reason="waits 10 s for a worker that hangs: TSPROXY_TEST=full")
+async def test_a_worker_that_does_not_answer_keeps_the_others_from_changing(kafka_391, topic, tmp_path):
+    await kafka_391.create_topic(topic)
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(text_of(kafka_391, ENFORCE))
+    async with proxy_of(file, *TWO) as proxy, connections(proxy) as made:
+        hanging = pids(proxy)[1]
+        os.kill(hanging, signal.SIGSTOP)
+        try:
+            file.write_text(text_of(kafka_391, LOOSE))
+            await until(lambda: "config_not_reloaded" in events(proxy))
+            told = next(line for line in proxy.log if line["event"] == "config_not_reloaded")
+            assert told["problems"] == ["worker 1 has not answered for 10 s"]
+        finally:
+            os.kill(hanging, signal.SIGCONT)
+
+        assert {await error_code(each, topic, HOUR_MS) for each in made} == {32}
+        hang_up(proxy)
+        await until(lambda: "config_reloaded" in events(proxy))
+        assert {await error_code(each, topic, HOUR_MS) for each in made} == {0}

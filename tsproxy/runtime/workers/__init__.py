@@ -11,5 +11,5 @@ A worker shares nothing but its ports with the others (SO_REUSEPORT: the kernel 
 the processes that listen). A broker's port is a function of its node id, so all agree without talking.
 
 Non-goals: no balancing beyond the kernel's (by hash, not by load), no state handed from one life of a
-worker to the next, no reload.
+worker to the next.
 """

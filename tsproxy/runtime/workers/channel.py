@@ -4,11 +4,14 @@ The channel is a socket pair whose far end the worker inherits; the environment 
 it is. It ends when either process ends, however that happens, and the other one acts on it.
 
     supervisor: {"order": "report", "id": 7} | {"order": "drain"} | {"order": "hurry"}
+                | {"order": "prepare", "id": 8, "config": ...} | {"order": "commit"} | {"order": "abandon"}
     worker:     {"told": "started", ...} | {"told": "failed", "text"} | {"told": "stopped", ...}
                 | {"told": "report", "id": 7, "amiss": [...], "families": [...]}
+                | {"told": "prepared", "id": 8, "problems": [...]}
 """
 
 import asyncio
+import base64
 import json
 import os
 import pickle
@@ -60,6 +63,17 @@ def inherited_orders(environ: MutableMapping[str, str]) -> Inherited | None:
     # Secrets go this way too: neither arguments nor environment show them.
     orders: Orders = pickle.loads(_exactly(end, length))  # noqa: S301  # our own parent wrote it
     return Inherited(orders.number, orders.config, end)
+
+
+def as_text(config: Config) -> str:
+    """A configuration, secrets included, as it stands in a line."""
+    return base64.b64encode(pickle.dumps(config)).decode()
+
+
+def config_of(text: str) -> Config:
+    """What `as_text` wrote."""
+    config: Config = pickle.loads(base64.b64decode(text))  # noqa: S301  # our own parent wrote it
+    return config
 
 
 def _exactly(end: socket.socket, count: int) -> bytes:

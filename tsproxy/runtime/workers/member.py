@@ -20,7 +20,7 @@ import structlog
 from tsproxy.config.settings import Config
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.server import StartError
-from tsproxy.runtime.workers.channel import VARIABLE, Channel, Orders
+from tsproxy.runtime.workers.channel import VARIABLE, Channel, Orders, as_text
 from tsproxy.runtime.workers.totals import Families, counts, families_of, joined
 
 log = structlog.get_logger()
@@ -30,6 +30,8 @@ LAST_RETRY_MS: Final = 30_000
 HEALTHY_MS: Final = 60_000
 REPORT_S: Final = 2.0
 """How long a worker may take to say how it is; one that takes longer is not ready."""
+PREPARE_S: Final = 10.0
+"""How long it may take to make ready for another configuration: it may have begun a moment ago."""
 
 _ORDERLY: Final = (0, -signal.SIGTERM)
 """How a worker may end once it was told to. The signal itself ends it, where a service manager sends it
@@ -37,17 +39,27 @@ to every process, only before it has begun or after it has finished; in between 
 
 
 class Member:
-    """Worker `number`; `on_started` is called with the facts of each life that lets clients in."""
+    """Worker `number`; `on_started` is called with the facts of each life that lets clients in.
+
+    No life begins while somebody holds `changing`: whoever changes the configuration of all workers
+    knows then which of them run by which.
+    """
 
     def __init__(
-        self, number: int, config: Config, clock: Clock, on_started: Callable[[Mapping[str, Any]], None]
+        self,
+        number: int,
+        config: Config,
+        clock: Clock,
+        on_started: Callable[[Mapping[str, Any]], None],
+        changing: asyncio.Lock,
     ) -> None:
         self.amiss: tuple[str, ...] = ("does not run yet",)
         self.clients_cut = 0
         self.number = number
         self.restarts = 0
-        self._asked: dict[int, asyncio.Future[None]] = {}
+        self._asked: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
         self._asks = 0
+        self._changing = changing
         self._channel: Channel | None = None
         self._clock = clock
         self._config = config
@@ -94,29 +106,37 @@ class Member:
 
     async def report(self) -> None:
         """Bring `families` and `amiss` up to now, or make `amiss` say that this failed."""
-        if self._channel is None:
-            return
-        self._asks += 1
-        number = self._asks
-        answered = self._asked[number] = asyncio.get_running_loop().create_future()
-        self._channel.say({"order": "report", "id": number})
         try:
-            async with asyncio.timeout(REPORT_S):
-                await answered
+            await self._ask({"order": "report"}, REPORT_S)
         except TimeoutError:
             self.amiss = (f"has not answered for {REPORT_S:g} s",)
-        finally:
-            self._asked.pop(number, None)
+
+    async def prepare(self, config: Config) -> list[str]:
+        """Let it make ready for another configuration. Returns what is in its way; nothing where it
+        does not run, since its next life begins with what is committed."""
+        try:
+            answer = await self._ask({"order": "prepare", "config": as_text(config)}, PREPARE_S)
+        except TimeoutError:
+            return [f"worker {self.number} has not answered for {PREPARE_S:g} s"]
+        problems: list[str] = answer.get("problems", [])
+        return problems
+
+    def commit(self, config: Config) -> None:
+        """Let it run by what it has prepared, and all its lives to come."""
+        self._config = config
+        self._order("commit")
+
+    def abandon(self) -> None:
+        """Let it forget what it has prepared."""
+        self._order("abandon")
 
     def drain(self) -> None:
         """End in order; a worker that waits to be restarted is not."""
         self._stopping.set()
-        if self._channel is not None:
-            self._channel.say({"order": "drain"})
+        self._order("drain")
 
     def hurry(self) -> None:
-        if self._channel is not None:
-            self._channel.say({"order": "hurry"})
+        self._order("hurry")
 
     def kill(self) -> None:
         """For one that does not end in order."""
@@ -124,21 +144,47 @@ class Member:
             log.error("worker_killed", worker=self.number, advice="it did not end in time")
             self._process.kill()
 
-    async def _live(self) -> int:
-        """One life, from its start to its end. Returns its status, negative for a signal."""
-        self._failure, self._started_ms = None, None
-        self.amiss = ("does not run yet",)
+    def _order(self, order: str) -> None:
+        """To be obeyed without an answer."""
+        if self._channel is not None:
+            self._channel.say({"order": order})
+
+    async def _ask(self, order: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
+        """The answer to an order; an empty one where this life ends first. Raises TimeoutError."""
+        if self._channel is None:
+            return {}
+        self._asks += 1
+        number = self._asks
+        answered: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
+        self._asked[number] = answered
+        self._channel.say({**order, "id": number})
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await answered
+        finally:
+            self._asked.pop(number, None)
+
+    async def _begin(self) -> tuple[Process, Channel]:
+        """A new process that has its orders. Raises OSError where none is to be had."""
         ours, theirs = socket.socketpair()
         try:
-            process = self._process = await _start(theirs)
+            process = await _start(theirs)
         except BaseException:
             ours.close()
             raise
         finally:
             theirs.close()
-        self._channel = channel = await Channel.over(ours)
+        channel = await Channel.over(ours)
+        channel.give(Orders(self.number, self._config))
+        return process, channel
+
+    async def _live(self) -> int:
+        """One life, from its start to its end. Returns its status, negative for a signal."""
+        self._failure, self._started_ms = None, None
+        self.amiss = ("does not run yet",)
+        async with self._changing:
+            process, channel = self._process, self._channel = await self._begin()
         try:
-            channel.give(Orders(self.number, self._config))
             if self._stopping.is_set():
                 self.drain()
             async for line in channel.lines():
@@ -149,7 +195,7 @@ class Member:
             self.amiss = ("has ended",)
             for answered in self._asked.values():
                 if not answered.done():
-                    answered.set_result(None)
+                    answered.set_result({})
             self._latest, self._retired = {}, counts(self.families)
             if process.returncode is None:  # we were cancelled
                 process.kill()
@@ -170,9 +216,9 @@ class Member:
             case "report":
                 self.amiss = tuple(line["amiss"])
                 self._latest = families_of(line["families"])
-                answered = self._asked.get(line["id"])
-                if answered is not None and not answered.done():
-                    answered.set_result(None)
+        answered = self._asked.get(line.get("id", 0))
+        if answered is not None and not answered.done():
+            answered.set_result(line)
 
 
 async def _start(theirs: socket.socket) -> Process:

@@ -10,18 +10,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from tsproxy.config.problems import ConfigError, Problem
+from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Address, Config
+from tsproxy.config.source import Source
 from tsproxy.runtime.admin_http import AdminHttp, Answer
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.metrics import CONTENT_TYPE
 from tsproxy.runtime.ports import ListenError
+from tsproxy.runtime.reload import Reloader
 from tsproxy.runtime.server import StartError, complain, livez_page, readyz_page
 from tsproxy.runtime.tls import check_files
 from tsproxy.runtime.workers.addresses import reserved
@@ -36,15 +40,16 @@ GRACE_S: Final = 15.0
 """Beyond the drain timeout: goodbyes, and the last lines of the decision log."""
 
 
-async def supervise(config: Config) -> None:
-    """Run `config.workers` workers until told to stop, and stop them in order.
+async def supervise(config: Config, source: Source) -> None:
+    """Run `config.workers` workers until told to stop, and stop them in order; reload all of them when
+    `source` has changed.
 
     Raises ConfigError for certificates that cannot be used, and StartError.
     """
     check_files(config)
     try:
         with reserved(config) as shared:
-            await Supervisor(shared, Clock()).run()
+            await Supervisor(shared, source, Clock()).run()
     except ListenError as error:
         raise StartError(str(error)) from error
 
@@ -52,17 +57,19 @@ async def supervise(config: Config) -> None:
 class Supervisor:
     """`config` has real ports; they stay its own for as long as it runs."""
 
-    def __init__(self, config: Config, clock: Clock) -> None:
+    def __init__(self, config: Config, source: Source, clock: Clock) -> None:
         self._admin = AdminHttp(
             {"/metrics": self._metrics_page, "/livez": livez_page, "/readyz": self._readyz_page}
         )
         self._admin_address: Address | None = None
+        self._changing = changing = asyncio.Lock()
         self._config = config
+        self._reloader = Reloader(source, config, self.adopt)
         self._started: set[int] = set()
         self._stopping = asyncio.Event()
         for_workers = replace(config, admin_bind=None)
         self._members = [
-            Member(number, for_workers, clock, partial(self._see_started, number))
+            Member(number, for_workers, clock, partial(self._see_started, number), changing)
             for number in range(1, config.workers + 1)
         ]
 
@@ -72,24 +79,44 @@ class Supervisor:
         loop.set_exception_handler(complain)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._told_to_stop)
+        loop.add_signal_handler(signal.SIGHUP, self._reloader.ask)
         if self._config.admin_bind is not None:
             self._admin_address = await self._admin.start(self._config.admin_bind)
         upstream = [str(each) for each in self._config.upstream.bootstrap_servers]
         log.info("proxy_starting", upstream=upstream, **self._where())
         lives = [loop.create_task(member.run()) for member in self._members]
         told, asking = loop.create_task(self._stopping.wait()), loop.create_task(self._ask())
+        reloading = loop.create_task(self._reloader.run())
         try:
             await asyncio.wait([told, *lives], return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._stopping.set()
+            await _cancelled(reloading)
             failures = await self._stop(lives)
-            for task in (told, asking):
-                task.cancel()
-            await asyncio.gather(told, asking, return_exceptions=True)
+            await _cancelled(told, asking)
             self._admin.stop()
             log.info("proxy_stopped", clients_cut=sum(member.clients_cut for member in self._members))
         if failures:
             raise failures[0]
+
+    async def adopt(self, change: Reloaded) -> None:
+        """Let all workers run by another configuration, or none of them. Raises ConfigError."""
+        real = zip(change.config.listeners, self._config.listeners, strict=True)
+        listeners = tuple(replace(each, bind=its.bind, brokers=its.brokers) for each, its in real)
+        config = replace(change.config, listeners=listeners)
+        for_workers = replace(config, admin_bind=None)
+        check_files(config)  # no worker may be running at this moment
+        async with self._changing:
+            answers = await asyncio.gather(*(member.prepare(for_workers) for member in self._members))
+            # Most often all say the same. Their texts are whole lines already.
+            problems = dict.fromkeys(problem for answer in answers for problem in answer)
+            if problems:
+                for member in self._members:
+                    member.abandon()
+                raise ConfigError(*(Problem("", "", problem) for problem in problems))
+            for member in self._members:
+                member.commit(for_workers)
+        self._config = config
 
     async def _stop(self, lives: Sequence[asyncio.Task[None]]) -> list[BaseException]:
         """Let all workers drain. Returns why some did not end well."""
@@ -139,12 +166,19 @@ class Supervisor:
         await self._report()
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Totals(self._members))
+        registry.register(self._reloader)
         return Answer(HTTPStatus.OK, generate_latest(registry), CONTENT_TYPE)
 
     async def _readyz_page(self) -> Answer:
         await self._report()
         amiss = [f"worker {member.number}: {text}" for member in self._members for text in member.amiss]
         return readyz_page(amiss)
+
+
+async def _cancelled(*tasks: asyncio.Task[None] | asyncio.Task[Literal[True]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _Totals(Collector):

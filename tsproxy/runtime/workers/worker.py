@@ -15,9 +15,11 @@ import structlog
 from tsproxy.config import ConfigError
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.cluster import PermissionDeniedError
+from tsproxy.runtime.notes import frames_of
 from tsproxy.runtime.ports import ListenError
+from tsproxy.runtime.reload import Commit
 from tsproxy.runtime.server import Proxy, StartError
-from tsproxy.runtime.workers.channel import Channel, Inherited
+from tsproxy.runtime.workers.channel import Channel, Inherited, config_of
 from tsproxy.runtime.workers.totals import as_lines
 
 log = structlog.get_logger()
@@ -58,9 +60,18 @@ async def _run(proxy: Proxy, channel: Channel) -> None:
 
 
 async def _obey(channel: Channel, proxy: Proxy) -> None:
+    prepared: Commit | None = None
     try:
         async for line in channel.lines():
             match line["order"]:
+                case "prepare":
+                    prepared, problems = _prepared(proxy, line["config"])
+                    channel.say({"told": "prepared", "id": line["id"], "problems": problems})
+                case "commit":
+                    assert prepared is not None, "ordered only after all workers said yes"
+                    prepared()
+                case "abandon":
+                    prepared = None
                 case "report":
                     report = {"amiss": proxy.amiss(), "families": as_lines(proxy.families())}
                     channel.say({"told": "report", "id": line["id"], **report})
@@ -71,3 +82,15 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
         log.error("supervisor_lost", advice="this worker drains and ends")
     finally:
         proxy.stop()  # nobody would be obeyed any more, nor ask how this worker is
+
+
+def _prepared(proxy: Proxy, text: str) -> tuple[Commit | None, list[str]]:
+    """A reload that is ready to be taken, or what is in its way."""
+    try:
+        return proxy.prepare(config_of(text)), []
+    except ConfigError as error:
+        return None, str(error).splitlines()
+    except Exception as error:
+        # A mistake of ours must not end this worker: it goes on as it was, and so do the others.
+        log.error("config_reload_crashed", error=type(error).__name__, frames=frames_of(error))
+        return None, ["a mistake in tsproxy; please report the frames"]
