@@ -5,6 +5,7 @@ reasons); None where both say the same. Rows that stand on a bound to the millis
 clock of their own; `test_boundaries` meets the same bounds at a broker's.
 """
 
+import gzip
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -109,6 +110,22 @@ def _codec_inside(codec: int) -> Callable[[int], bytes]:
 
 def _negative_then_bad(now_ms: int) -> bytes:
     return write_messages([Message(1, -2), Message(1, now_ms + OUT_OF_RANGE, offset=1)])
+
+
+def _old_stamped_message(now_ms: int) -> bytes:
+    return write_messages([Message(0, attributes=BIT_3)])
+
+
+def _wrapped_before(tail: bytes) -> Callable[[int], bytes]:
+    """A message in a wrapper, and `tail` behind it, compressed with it."""
+
+    def write(now_ms: int) -> bytes:
+        messages = (Message(1, now_ms),)
+        return write_messages(
+            [wrapper(messages, Codec.GZIP, dialect=lambda plain: gzip.compress(plain + tail))]
+        )
+
+    return write
 
 
 def _two_magics(now_ms: int) -> bytes:
@@ -363,6 +380,24 @@ ON_BROKERS: Final = (
         "messages of several magics: the first that is not the first one's",
         _two_magics,
         invalid_record("Batch magic 0 is not the same as the first batch's magic byte 1"),
+        BOTH,
+        wire=LEGACY,
+    ),
+    row("bit 3 of a message of magic 0 means nothing", _old_stamped_message, ACCEPTED, BOTH, wire=LEGACY),
+    row("wrapped, a tail of 11 bytes", _wrapped_before(bytes(11)), ACCEPTED, BOTH, wire=LEGACY),
+    row(
+        "wrapped, a tail of 12 bytes that is no message",
+        _wrapped_before(bytes(12)),
+        Expected(ErrorCode.CORRUPT_MESSAGE, text="Record size is less than the minimum record overhead (14)"),
+        BOTH,
+        wire=LEGACY,
+    ),
+    row(
+        "a wrapper that stands before its last message",
+        lambda now_ms: write_messages(
+            [wrapper((Message(1, now_ms), Message(1, now_ms, offset=2)), Codec.GZIP, offset=1)]
+        ),
+        invalid_record("Found invalid wrapper offset in compressed v1 message set"),
         BOTH,
         wire=LEGACY,
     ),

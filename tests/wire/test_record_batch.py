@@ -25,9 +25,9 @@ from tests.wire.batches import (
 )
 from tests.wire.strategies import a_few, integers
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
-from tsproxy.model.records import Fault
+from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.model.view import SessionLimits
-from tsproxy.wire.record_batch import crc_is_valid, read_records
+from tsproxy.wire.record_batch import crc_is_valid, read_facts, read_records
 from tsproxy.wire.record_set import scan
 
 NOW_MS = 1_767_225_600_000
@@ -130,6 +130,21 @@ def test_batches_of_other_clients_are_read(builder, codec, rows):
 def test_a_timestamp_is_base_and_delta_in_java_longs(codec, base, delta, timestamp_ms):
     found = records_of(batch(codec=codec, records=[record(delta)], base_timestamp=base))
     assert list(found.timestamps_ms) == [timestamp_ms]
+
+
+@pytest.mark.parametrize(
+    "delta", [-64, 63, 64, -8192, 8128, 8191, -(2**20), 2**20 - 1, -(2**34), 2**34 - 1, 2**41 - 1]
+)
+def test_a_group_whose_bits_are_all_set_may_be_the_last(delta):
+    """0x7f is the largest byte that ends a varint."""
+    found = records_of(batch(records=[record(delta, key=None)], base_timestamp=0))
+    assert list(found.timestamps_ms) == [delta]
+
+
+@pytest.mark.parametrize("size", [8128, 8191, 2**20 - 1])
+def test_so_it_may_in_a_size(size):
+    found = records_of(batch(records=[record(value=bytes(size))], base_timestamp=0))
+    assert (found.fault, list(found.value_sizes)) == (None, [size])
 
 
 def test_bit_3_changes_nothing_about_the_times_that_are_read():
@@ -239,6 +254,20 @@ def test_the_length_of_a_compressed_record_is_not_compared(codec, length):
     """As brokers read it in place: keys and values are stepped over, wherever the record said it ends."""
     found = records_of(batch(codec=codec, records=[record(7, length=length)], base_timestamp=0))
     assert (found.fault, list(found.timestamps_ms)) == (None, [7])
+
+
+@pytest.mark.parametrize("length", [0, 1000])
+def test_facts_and_columns_step_over_lengths_alike(length):
+    """Unless they are told that the broker writes the batch anew."""
+    found = only_batch(batch(codec=GZIP, records=[record(7, length=length)], base_timestamp=0))
+    for is_rebuilt, fault in ((), None), ((False,), None), ((True,), Fault.MALFORMED_RECORD):
+        assert read_facts(found, SessionLimits(), *is_rebuilt).fault is fault
+        assert read_records(found, SessionLimits(), *is_rebuilt).fault is fault
+
+
+def test_what_does_not_decompress_has_no_records():
+    found = only_batch(batch(codec=GZIP, body=b"no gzip", records_count=3))
+    assert read_facts(found, SessionLimits()) == RecordFacts(0, None, None, 0, Fault.UNDECOMPRESSABLE)
 
 
 @pytest.mark.parametrize("codec_id", [5, 6, 7])
