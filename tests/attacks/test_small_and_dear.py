@@ -34,10 +34,20 @@ from tests.session.messages import produce as asked
 from tests.wire.batches import ZSTD, batch, record
 from tsproxy.decisions.drift import EDGES
 from tsproxy.runtime.clock import Clock
-from tsproxy.session.effects import CloseReason, CloseSession, Judge, Note, PauseClient, SendToClient
+from tsproxy.session import purse
+from tsproxy.session.effects import (
+    CloseReason,
+    CloseSession,
+    Judge,
+    Note,
+    PauseClient,
+    SendToBroker,
+    SendToClient,
+)
 from tsproxy.session.passing import FLEXIBLE_FROM
 from tsproxy.session.produce import DEAR_RECORDS
 from tsproxy.session.requests import RELAYED
+from tsproxy.session.session import Session
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire.k00_produce import MOST_PARTITIONS
 
@@ -75,6 +85,35 @@ def test_a_request_of_many_partitions_is_judged_beside_the_loop():
     many = asked({"t": dict.fromkeys(range(DEAR_RECORDS // 10 + 1))})
 
     assert Judge in kinds(Conversation().session.client_bytes(many, NOW_MS))
+
+
+def unfolding(size):
+    """One innocent record of `size` bytes, in a few."""
+    body = zstandard.ZstdCompressor().compress(record(0, 0, None, bytes(size)))
+    return asked({"t": {0: batch([NOW_MS], ZSTD, body=body, records_count=1)}})
+
+
+@pytest.mark.parametrize("uses_kernel", [False, True])
+def test_few_bytes_that_unfold_to_many_are_judged_beside_the_loop(uses_kernel):
+    session = Session(PEER, view_of(), uses_kernel=uses_kernel)
+    (sent,) = session.client_bytes(unfolding(1_000), NOW_MS)
+    large = unfolding(purse.MOST_BYTES + 1)
+    effects = session.client_bytes(large, NOW_MS)
+
+    assert len(large) < 2_000
+    assert kinds([sent, *effects]) == [SendToBroker, Judge, PauseClient]
+    assert SendToBroker(large) in session.judged(effects[0].job(), NOW_MS)
+
+
+@pytest.mark.parametrize("uses_kernel", [False, True])
+def test_requests_that_unfold_to_many_bytes_together_are_judged_beside_the_loop(uses_kernel):
+    session = Session(PEER, view_of(), uses_kernel=uses_kernel)
+    session.client_bytes(unfolding(1), NOW_MS)
+    one = unfolding(purse.MOST_BYTES // 8)
+    effects = session.client_bytes(one * 12, NOW_MS)
+
+    assert kinds(effects) == [SendToBroker, Judge, PauseClient]
+    assert len(effects[0].data) < 9 * len(one)
 
 
 def of_partitions(count):

@@ -142,7 +142,7 @@ class Scene:
             header = {"attributes": 0x10, "producer_id": 7, "producer_epoch": 1, "base_sequence": 0}
         if self.oddly(4):
             header |= pick.choice(ODD_HEADERS)
-        codec = pick.choice(list(CODECS.values())) if self.oddly(4) else 0
+        codec = pick.choice(list(CODECS.values())) if self.chance(20) else 0
         made = batch([wrap(t) for t in times], codec, value=bytes(pick.choice([0, 1, 60, 70, 300])), **header)
         if self.oddly(3):
             made = pick.choice(

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from tests.kernel.conversations import Scene
 from tests.session.conversation import NOW_MS, PEER, view_of
-from tests.session.messages import answer, request
+from tests.session.messages import answer, produce, produced, request
+from tests.wire.batches import CODECS, batch
 from tsproxy.decisions.ledger import Ledger
 from tsproxy.model.outcome import VerdictName
-from tsproxy.session import produce
+from tsproxy.session import produce as routes
 from tsproxy.session.effects import (
     Effect,
     Emit,
@@ -123,7 +124,7 @@ def test_what_the_kernel_passes_the_session_would_have_forwarded_unchanged_and_b
 @given(seed=seeds)
 def test_so_it_is_where_compressed_batches_are_judged_beside_the_loop(seed):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(produce, "DEAR_BYTES", 100)
+        patched.setattr(routes, "DEAR_BYTES", 100)
         converse(seed)
 
 
@@ -131,6 +132,21 @@ def test_most_batches_of_these_conversations_pass_by_the_kernel():
     """Otherwise the property above would say little."""
     spectators = [converse(seed) for seed in range(60)]
     assert sum(spectator.passed for spectator in spectators) > 60 * 10
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
+def test_of_an_accepted_batch_nothing_is_told_but_a_count_compressed_or_not(codec):
+    session = Session(PEER, view_of(), uses_kernel=True)
+    asked = produce({"t": {0: batch([NOW_MS] * 7, codec)}})
+    told = produced({"t": {0: {}}})
+    session.client_bytes(asked, NOW_MS)
+    session.broker_bytes(told, NOW_MS)
+
+    for _ in range(3):
+        assert session.client_passes(asked, NOW_MS)
+        assert session.broker_passes(told)
+    (totals,) = session.totals()
+    assert (totals.totals.batches, totals.totals.records) == (3, 21)
 
 
 @pytest.mark.parametrize("api_key", APIS)

@@ -9,8 +9,12 @@ from typing import Any
 from tests.kernel.conversations import LIMITS, TOPICS, Scene
 from tests.session.conversation import PEER
 from tsproxy.decisions.drift import EDGES
+from tsproxy.model.records import RecordFacts
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.view import SessionLimits
 from tsproxy.session.passing import FLEXIBLE_FROM
 from tsproxy.session.requests import RELAYED
+from tsproxy.wire.record_batch import read_small
 
 Buffer = Callable[[bytes], Any]
 """Makes the buffer that the kernel is shown: `bytes`, or one that ends exactly where its bytes end."""
@@ -20,7 +24,7 @@ def trace(kernel: ModuleType, seed: int, buffer: Buffer = bytes, turns: int = 25
     """What passes, what is in flight, what is counted; what does not pass is stepped over."""
     scene = Scene(Random(seed))
     in_flight = kernel.InFlight(lambda passed: passed)
-    requests = kernel.RequestLexer(in_flight, RELAYED, FLEXIBLE_FROM, 5_000, 300)
+    requests = kernel.RequestLexer(in_flight, RELAYED, FLEXIBLE_FROM, 5_000, 300, _read_compressed)
     answers = kernel.AnswerLexer(in_flight)
     seen: list[object] = []
 
@@ -67,6 +71,16 @@ def trace(kernel: ModuleType, seed: int, buffer: Buffer = bytes, turns: int = 25
         seen += [len(in_flight), in_flight.own_head(), in_flight.last(), requests.table.in_flight]
         seen += requests.table.drain() if scene.chance(20) else []
     return [*seen, *in_flight.clear(), *requests.table.drain(), requests.table.in_flight]
+
+
+def _read_compressed(
+    codec_id: int, body: bytes, base_timestamp: int, count: int, limits: TopicLimits | None
+) -> RecordFacts | None:
+    """What the session reads for the kernel; not all: some are left unread."""
+    if len(body) % 8 == 7:
+        return None
+    is_rebuilt = limits is not None and limits.before_max_ms == 0
+    return read_small(codec_id, body, base_timestamp, count, SessionLimits(), is_rebuilt, lambda _: None)
 
 
 def _table(kernel: ModuleType, scene: Scene) -> Any:

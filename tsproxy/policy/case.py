@@ -51,12 +51,12 @@ class Case:
     @property
     def is_rebuilt(self) -> bool:
         """True where the topic's `compression.type` makes the broker write the batch anew."""
-        return is_rebuilt(self.batch, self.limits)
+        return is_rebuilt(self.batch.codec_id, self.limits)
 
 
-def is_rebuilt(batch: RecordBatch, limits: TopicLimits | None) -> bool:
-    """True where the broker writes the batch anew, in the codec that the topic asks for."""
-    return limits is not None and limits.codec is not None and limits.codec != batch.codec_id
+def is_rebuilt(codec_id: int, limits: TopicLimits | None) -> bool:
+    """True where the broker writes a batch of that codec anew, in the one that the topic asks for."""
+    return limits is not None and limits.codec is not None and limits.codec != codec_id
 
 
 Check = Callable[[Case], Reject | None]

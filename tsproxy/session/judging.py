@@ -18,6 +18,7 @@ from tsproxy.policy.case import Case, is_rebuilt
 from tsproxy.policy.judge import judge
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
 from tsproxy.policy.whole_request import refuse_whole_request
+from tsproxy.session.purse import Purse
 from tsproxy.wire import message_set, record_batch, record_set
 from tsproxy.wire.headers import RequestHeader
 
@@ -42,14 +43,16 @@ class Judged:
     has_header_mismatch: bool = False
 
 
-def judge_all(header: RequestHeader, request: ProduceRequest, view: View, now_ms: int) -> list[Judged]:
-    """The verdict on each partition, in the request's order.
+def judge_all(
+    header: RequestHeader, request: ProduceRequest, view: View, now_ms: int, purse: Purse | None = None
+) -> list[Judged]:
+    """The verdict on each partition, in the request's order. Raises DearError as `purse` does.
 
     A partition named twice has one verdict, the first rejection of its two: a broker answers it once,
     and which of the two it then stored it does not tell.
     """
     entries = [
-        Entry(header, request, topic.name, partition, view, now_ms)
+        Entry(header, request, topic.name, partition, view, now_ms, purse)
         for topic in request.topics
         for partition in topic.partitions
     ]
@@ -94,6 +97,7 @@ class Entry:
     partition: PartitionProduceData
     view: View
     now_ms: int
+    purse: Purse | None = None
 
     def case(self) -> Case:
         records = self.partition.records
@@ -106,7 +110,7 @@ class Entry:
 
     def _case_of(self, found: RecordSet, later_batch: RecordBatch | None = None) -> Case:
         batch = later_batch or (found.batches[0] if found.batches else None)
-        opened = _Opened(batch, self.view.topics.get(self.topic), self.view.limits)
+        opened = _Opened(batch, self.view.topics.get(self.topic), self.view.limits, self.purse)
 
         def following() -> Iterator[Case]:
             if self._may_be_many and self.partition.records is not None:
@@ -137,19 +141,24 @@ class _Opened:
     batch: RecordBatch | None
     limits: TopicLimits | None
     bounds: SessionLimits
+    purse: Purse | None
 
     def facts(self) -> RecordFacts | None:
         batch = self.batch
         if batch is None:
             return None
-        if batch.magic == 2:
-            return record_batch.read_facts(batch, self.bounds, is_rebuilt(batch, self.limits))
-        return message_set.read_facts(batch, self.bounds)
+        if batch.magic != 2:
+            return message_set.read_facts(batch, self.bounds)
+        is_written_anew = is_rebuilt(batch.codec_id, self.limits)
+        if self.purse is None:
+            return record_batch.read_facts(batch, self.bounds, is_written_anew)
+        return record_batch.read_facts(batch, self.bounds, is_written_anew, self.purse.spend)
 
     def records(self) -> Records:
         assert self.batch is not None, "asked only for what was found"
         if self.batch.magic == 2:
-            return record_batch.read_records(self.batch, self.bounds, is_rebuilt(self.batch, self.limits))
+            is_written_anew = is_rebuilt(self.batch.codec_id, self.limits)
+            return record_batch.read_records(self.batch, self.bounds, is_written_anew)
         return message_set.read_messages(self.batch, self.bounds)
 
     def crc_is_valid(self) -> bool:

@@ -13,14 +13,18 @@ from typing import Final
 
 from tsproxy.decisions.drift import EDGES
 from tsproxy.model.outcome import Totals
+from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import Mode, SessionLimits, View
 from tsproxy.policy import timestamps
+from tsproxy.policy.case import is_rebuilt
 from tsproxy.session.produce import Ruling
+from tsproxy.session.purse import DearError, Purse
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.frames import RequestFrames
 from tsproxy.wire.kernel import AnswerLexer, InFlight, RequestLexer, Table
+from tsproxy.wire.record_batch import read_small
 
 _KEYS: Final = range(max(APIS) + 1)
 _ALWAYS_INFLEXIBLE: Final = 255
@@ -37,12 +41,19 @@ def relayed_but(read: Collection[int]) -> bytes:
 
 class Passing:
     """The kernel of one session. `relayed` is what `relayed_but` made of the session's own routes;
-    `limits` bound its frames as they bound the session's."""
+    `limits` bound its frames as they bound the session's; `purse` bounds what it may decompress."""
 
-    def __init__(self, in_flight: InFlight, relayed: bytes, limits: SessionLimits) -> None:
+    def __init__(self, in_flight: InFlight, relayed: bytes, limits: SessionLimits, purse: Purse) -> None:
         self._in_flight = in_flight
+        self._purse = purse
+        self._unfolding = _Unfolding(limits, purse)
         self._requests = RequestLexer(
-            in_flight, relayed, FLEXIBLE_FROM, limits.produce_frame, limits.other_frame
+            in_flight,
+            relayed,
+            FLEXIBLE_FROM,
+            limits.produce_frame,
+            limits.other_frame,
+            self._unfolding.read,
         )
         self._answers = AnswerLexer(in_flight)
         self._retired: list[Table] = []
@@ -57,6 +68,7 @@ class Passing:
 
     def requests_whole(self, data: bytes, most_in_flight: int, now_ms: int) -> bool:
         """True where `data` is whole requests that all go on, and room is left behind them."""
+        self._purse.refill()
         return self._requests.pass_whole(data, most_in_flight - len(self._in_flight) - 1, now_ms)
 
     def answers_whole(self, data: bytes) -> bool:
@@ -70,6 +82,7 @@ class Passing:
             self.forget()
             table = Table(ruling.peer, ruling.transactional_id, view.limits.records_per_batch, EDGES)
             self._requests.table = table
+            self._unfolding.limits = view.limits
         for topic in dict.fromkeys(judged.topic for judged in ruling.forwarded):
             limits = view.topics.get(topic)  # the ruling's may be those of an earlier view
             if topic not in table and (limits is not None or view.mode is Mode.OFF):
@@ -93,6 +106,27 @@ class Passing:
         """All that was accepted since the last drain and passed without an outcome of its own."""
         table = self._requests.table
         return self.settled() + (table.drain() if table is not None else [])
+
+
+class _Unfolding:
+    """Reads the compressed batches that are cheap to read, for the kernel to look at their facts."""
+
+    def __init__(self, limits: SessionLimits, purse: Purse) -> None:
+        self.limits = limits
+        self._purse = purse
+
+    def read(
+        self, codec_id: int, body: bytes, base_timestamp: int, count: int, limits: TopicLimits | None
+    ) -> RecordFacts | None:
+        if self._purse.left <= 0:
+            return None
+        is_written_anew = is_rebuilt(codec_id, limits)
+        try:
+            return read_small(
+                codec_id, body, base_timestamp, count, self.limits, is_written_anew, self._purse.spend
+            )
+        except DearError:
+            return None
 
 
 def _bounds(limits: TopicLimits | None, mode: Mode) -> tuple[int | None, int | None]:

@@ -14,6 +14,7 @@ from tsproxy.model.verdict import Accept, Reject
 from tsproxy.model.view import View
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
 from tsproxy.session.judging import Judged, judge_all
+from tsproxy.session.purse import Purse
 from tsproxy.wire import k00_produce, record_set
 from tsproxy.wire.headers import RequestHeader, frame
 from tsproxy.wire.kernel import PassedProduce
@@ -105,11 +106,20 @@ def _may_be_compressed(header: RequestHeader, records: memoryview) -> bool:
 
 
 def rule(
-    header: RequestHeader, request: ProduceRequest, request_frame: bytes, peer: Peer, view: View, now_ms: int
+    header: RequestHeader,
+    request: ProduceRequest,
+    request_frame: bytes,
+    peer: Peer,
+    view: View,
+    now_ms: int,
+    purse: Purse | None = None,
 ) -> Ruling:
-    """Judge every partition. An accepted request's frame goes on as it came, to the byte."""
+    """Judge every partition. An accepted request's frame goes on as it came, to the byte.
+
+    Raises DearError where there is a `purse`, and more must be decompressed than is left in it.
+    """
     version = header.api_version
-    judged = judge_all(header, request, view, now_ms)
+    judged = judge_all(header, request, view, now_ms, purse)
     guilty = {(j.topic, j.partition) for j in judged if isinstance(j.verdict, Reject)}
     if not guilty:
         to_broker: bytes | None = request_frame

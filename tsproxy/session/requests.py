@@ -5,6 +5,7 @@ which says what becomes of its answer.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -14,6 +15,7 @@ from tsproxy.model.view import Mode, SessionLimits
 from tsproxy.session import outcomes, produce, produce_answer
 from tsproxy.session.effects import CloseReason, Judge, PauseClient, ResumeClient, TopicWanted
 from tsproxy.session.passing import relayed_but
+from tsproxy.session.purse import DearError
 from tsproxy.session.slots import (
     BookProduce,
     MaskConfigs,
@@ -72,6 +74,7 @@ class Requests:
     def take(self, now_ms: int) -> None:
         """Take as many as there are whole and may be taken now."""
         state, self._records_taken = self._state, 0
+        state.purse.refill()
         try:
             while not state.is_closed and not self._must_wait():
                 is_raw = state.sasl.takes_raw_tokens
@@ -178,11 +181,15 @@ class Requests:
         asked = k00_produce.read_request(header.api_version, request.body)
         job = partial(produce.rule, header, asked, request.frame, state.peer, state.view, request.now_ms)
         self._records_taken += produce.records_at_most(header, asked)
-        if self._records_taken > produce.DEAR_RECORDS or produce.is_dear(header, asked):
+        ruling = None
+        if self._records_taken <= produce.DEAR_RECORDS and not produce.is_dear(header, asked):
+            with suppress(DearError):
+                ruling = job(purse=state.purse)
+        if ruling is not None:
+            self.ruled(ruling)
+        else:
             state.is_judging = True
             state.effects.append(Judge(job))
-        else:
-            self.ruled(job())
 
     def _produce_without_answer(self, ruling: produce.Ruling) -> None:
         """acks=0: what is good goes on; if anything was not, the connection closes, as a broker's does."""

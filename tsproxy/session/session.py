@@ -16,6 +16,7 @@ from tsproxy.session import produce
 from tsproxy.session.answers import Answers
 from tsproxy.session.effects import CloseReason, Effect, EmitTotals, Note
 from tsproxy.session.passing import Passing
+from tsproxy.session.purse import Purse
 from tsproxy.session.requests import RELAYED, Requests
 from tsproxy.session.slots import of_passed
 from tsproxy.session.state import State
@@ -27,10 +28,10 @@ class Session:
     """See the package for the face. `view` may be replaced between two calls."""
 
     def __init__(self, peer: Peer, view: View, *, uses_kernel: bool = False) -> None:
-        slots = InFlight(of_passed)
-        self._passing = Passing(slots, RELAYED, view.limits) if uses_kernel else None
+        slots, purse = InFlight(of_passed), Purse()
+        self._passing = Passing(slots, RELAYED, view.limits, purse) if uses_kernel else None
         self._may_pass_whole = False
-        self._state = State(peer, view, slots, self._passing)
+        self._state = State(peer, view, slots, self._passing, purse)
         self._requests = Requests(self._state, view.limits)
         self._answers = Answers(self._state)
 

@@ -19,20 +19,24 @@ from tsproxy.session.effects import (
     SendToClient,
 )
 from tsproxy.session.passing import Passing
+from tsproxy.session.purse import Purse
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot
 from tsproxy.wire.kernel import InFlight
 
 
 class State:
-    """`passing` is None where nothing goes by without a thought."""
+    """`passing` is None where nothing goes by without a thought. It shares the `purse`."""
 
-    def __init__(self, peer: Peer, view: View, slots: InFlight, passing: Passing | None) -> None:
+    def __init__(
+        self, peer: Peer, view: View, slots: InFlight, passing: Passing | None, purse: Purse
+    ) -> None:
         self.peer = peer
         self.view = view
         self.slots = slots
         self.passing = passing
         self.sasl = SaslWatch(view.broker_needs_sasl)
+        self.purse = purse
         self.is_closed = False
         self.is_judging = False
         self.ending: CloseSession | None = None

@@ -65,8 +65,8 @@ def stream(
 
 _PIECE: Final = 1 << 16
 
-_GZIP_ERROR: Final = cast("type[Exception]", isal_zlib.error)  # its stub calls the class an instance
-_GZIP_SMALLEST: Final = 18
+GZIP_ERROR: Final = cast("type[Exception]", isal_zlib.error)  # its stub calls the class an instance
+GZIP_SMALLEST: Final = 18
 """A header and a trailer: Java does not look for another member in as few bytes or fewer."""
 _GZIP_CHUNK: Final = 1 << 12
 """What any member but the first is fed first, then twice as much each time: it copies what was fed and
@@ -82,13 +82,13 @@ def _gzip(data: memoryview, budget: int) -> Iterator[bytes]:
             for piece in member.pieces(budget):
                 given += len(piece)
                 yield piece
-        except _GZIP_ERROR as error:
+        except GZIP_ERROR as error:
             if pos and not given:
                 return
             raise CodecError(str(error)) from error
         budget -= given
         pos = member.end
-        if len(data) - pos <= _GZIP_SMALLEST:
+        if len(data) - pos <= GZIP_SMALLEST:
             return
 
 
@@ -121,22 +121,22 @@ class _GzipMember:
         self.end -= len(member.unused_data)
 
 
-_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
-_XERIAL_HEADER: Final = 16
+XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+XERIAL_HEADER: Final = 16
 
 
 def _snappy(data: memoryview, budget: int) -> Iterator[bytes]:
-    if len(data) < _XERIAL_HEADER or bytes(data[:8]) != _XERIAL_MAGIC:
+    if len(data) < XERIAL_HEADER or bytes(data[:8]) != XERIAL_MAGIC:
         yield _snappy_block(data, budget)
         return
-    pos, left = _XERIAL_HEADER, budget
+    pos, left = XERIAL_HEADER, budget
     while pos < len(data):
         if len(data) - pos < 4:
             raise CodecError("snappy block size is cut short")
         size = int.from_bytes(data[pos : pos + 4], "big", signed=True)
         pos += 4
-        if bytes(data[pos - 4 : pos]) == _XERIAL_MAGIC[:4]:  # another stream begins: step over its header
-            pos += _XERIAL_HEADER - 4
+        if bytes(data[pos - 4 : pos]) == XERIAL_MAGIC[:4]:  # another stream begins: step over its header
+            pos += XERIAL_HEADER - 4
             continue
         if size < 0 or size > len(data) - pos:
             raise CodecError(f"snappy block of {size} bytes, {len(data) - pos} left")
@@ -240,29 +240,34 @@ _ZSTD_RLE: Final = 1
 
 
 def _zstd_ends_whole(data: memoryview) -> bool:
-    """True where the last frame's last block, and its checksum, are all there (RFC 8878, 3.1)."""
+    """True where the last frame's last block, and its checksum, are all there."""
     pos = 0
     try:
         while pos < len(data):
-            magic = _UINT32_LE.unpack_from(data, pos)[0]
-            if magic & 0xFFFFFFF0 == _ZSTD_SKIPPABLE:
-                pos += 8 + _UINT32_LE.unpack_from(data, pos + 4)[0]
-                continue
-            flags = data[pos + 4]
-            is_single_segment = bool(flags & 0x20)
-            content_size = (1 if is_single_segment else 0, 2, 4, 8)[flags >> 6]
-            pos += 5 + (not is_single_segment) + (0, 1, 2, 4)[flags & 3] + content_size
-            is_last = False
-            while not is_last:
-                block = (
-                    int.from_bytes(data[pos : pos + 3], "little") if pos + 3 <= len(data) else data[pos + 3]
-                )
-                is_last = bool(block & 1)
-                pos += 3 + (1 if block >> 1 & 3 == _ZSTD_RLE else block >> 3)
-            pos += 4 if flags & 0x04 else 0
+            pos = zstd_frame_end(data, pos)
     except (struct.error, IndexError):
         return False
     return pos == len(data)
+
+
+def zstd_frame_end(data: bytes | memoryview, pos: int) -> int:
+    """Where the frame at `pos` ends, as its blocks' sizes say (RFC 8878, 3.1), which may be past the data.
+
+    Raises struct.error or IndexError where a size that it asks for is not there.
+    """
+    magic = _UINT32_LE.unpack_from(data, pos)[0]
+    if magic & 0xFFFFFFF0 == _ZSTD_SKIPPABLE:
+        return pos + 8 + int(_UINT32_LE.unpack_from(data, pos + 4)[0])
+    flags = data[pos + 4]
+    is_single_segment = bool(flags & 0x20)
+    content_size = (1 if is_single_segment else 0, 2, 4, 8)[flags >> 6]
+    pos += 5 + (not is_single_segment) + (0, 1, 2, 4)[flags & 3] + content_size
+    is_last = False
+    while not is_last:
+        block = int.from_bytes(data[pos : pos + 3], "little") if pos + 3 <= len(data) else data[pos + 3]
+        is_last = bool(block & 1)
+        pos += 3 + (1 if block >> 1 & 3 == _ZSTD_RLE else block >> 3)
+    return pos + (4 if flags & 0x04 else 0)
 
 
 _READERS: Final[dict[int, Callable[[memoryview, int], Iterator[bytes]]]] = {

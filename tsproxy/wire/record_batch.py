@@ -11,10 +11,22 @@ import google_crc32c
 from tsproxy.model.kafka import Codec
 from tsproxy.model.records import Fault, RecordBatch, RecordFacts, Records
 from tsproxy.model.view import SessionLimits
-from tsproxy.wire import codecs, kernel, records
+from tsproxy.wire import codecs, kernel, one_call, records
 from tsproxy.wire.record_set import ATTRIBUTES_OFFSET, HEADER_SIZE
 
 _CRC_STEP: Final = 1 << 20
+
+SMALL_BYTES: Final = 256 * 1024
+"""Below so many compressed bytes it may pay to try one call: a producer's usual batch unfolds to 1 MB at
+most."""
+
+Spend = Callable[[int], None]
+"""Is told how many bytes came out of a decompressor, each time before they are read; what it raises
+ends the reading."""
+
+
+def _for_nothing(_size: int) -> None:
+    """Nobody minds."""
 
 
 def crc_is_valid(batch: RecordBatch) -> bool:
@@ -27,17 +39,49 @@ def crc_is_valid(batch: RecordBatch) -> bool:
     return crc == batch.crc
 
 
-def read_facts(batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False) -> RecordFacts:
-    """What the records of a v2 batch come to, up to the first fault. Never raises.
+def read_facts(
+    batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, spend: Spend = _for_nothing
+) -> RecordFacts:
+    """What the records of a v2 batch come to, up to the first fault. Raises nothing but what `spend` does.
 
     `is_rebuilt`: the topic's own codec makes the broker write the batch anew. To do that it reads
     compressed records whole, where it otherwise steps over their keys and values.
     """
     if batch.codec_id == Codec.NONE and batch.records_count <= limits.records_per_batch:
         return kernel.walk(batch.data[HEADER_SIZE:], batch.base_timestamp, batch.records_count, True)
+    if batch.records_count <= limits.records_per_batch and len(batch.data) < HEADER_SIZE + SMALL_BYTES:
+        body, count = bytes(batch.data[HEADER_SIZE:]), batch.records_count
+        facts = read_small(batch.codec_id, body, batch.base_timestamp, count, limits, is_rebuilt, spend)
+        if facts is not None:
+            return facts
     walker = kernel.StreamWalker(batch.base_timestamp, batch.records_count, is_rebuilt)
-    fault = _unfold(batch, limits, walker.feed)
+
+    def take(piece: bytes | memoryview) -> None:
+        spend(len(piece))
+        walker.feed(piece)
+
+    fault = _unfold(batch, limits, take)
     return walker.finish() if fault is None else RecordFacts(0, None, None, 0, fault)
+
+
+def read_small(
+    codec_id: int,
+    body: bytes,
+    base_timestamp: int,
+    records_count: int,
+    limits: SessionLimits,
+    is_rebuilt: bool,
+    spend: Spend,
+) -> RecordFacts | None:
+    """What `read_facts` says of compressed records, where one call decompresses them; else None."""
+    if len(body) >= SMALL_BYTES:
+        return None
+    most = min(one_call.MOST_BYTES, limits.decompressed_batch)
+    plain = one_call.decompressed(codec_id, body, most, limits.zstd_window)
+    if plain is None:
+        return None
+    spend(len(plain))
+    return kernel.walk(memoryview(plain), base_timestamp, records_count, is_rebuilt)
 
 
 def read_records(batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False) -> Records:

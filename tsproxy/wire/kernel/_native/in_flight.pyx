@@ -11,10 +11,12 @@ from libc.string cimport memcpy, memset
 
 from tsproxy.wire.kernel._native.table cimport Batch, Table
 
+from tsproxy.model.kafka import Codec
 from tsproxy.model.records import BatchFacts
 from tsproxy.wire.kernel.passed import PassedBatch, PassedProduce, PassedRelay
 
 cdef Py_ssize_t SMALLEST = 8
+cdef tuple CODECS = tuple(codec.name.lower() for codec in Codec)
 
 
 cdef void* grown(void* ring, Py_ssize_t first, Py_ssize_t capacity, Py_ssize_t size) except NULL:
@@ -160,7 +162,7 @@ cdef class InFlight:
             has_times = batch.lowest_ms <= batch.highest_ms
             facts = BatchFacts(
                 magic=2,
-                codec="none",
+                codec=CODECS[batch.codec],
                 batch_bytes=batch.size_in_bytes,
                 records=batch.records,
                 producer_id=batch.producer_id,

@@ -5,7 +5,7 @@ Every read of a frame goes through a `Cursor` or the walk, which both stay insid
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.ref cimport PyObject
 from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp
@@ -25,6 +25,8 @@ cdef enum:
     NEWEST_PRODUCE = 12
     PRODUCE_FLEXIBLE_FROM = 9
     BATCH_HEADER = 61
+    CODEC = 0x07                 # attribute bits 0 to 2
+    ZSTD = 4                     # the last codec there is
     TRANSACTIONAL = 0x10         # attribute bit 4
     MOST_UNORDERED = 64          # one bit each
     MOST_PARTITIONS = 20000      # as k00_produce
@@ -69,16 +71,18 @@ cdef class RequestLexer:
     cdef bytes flexible_from
     cdef int64_t produce_frame
     cdef int64_t other_frame
+    cdef object read_compressed
 
     def __cinit__(
         self, InFlight in_flight, bytes relayed, bytes flexible_from,
-        produce_frame, other_frame,
+        produce_frame, other_frame, read_compressed=None,
     ):
         if len(relayed) != len(flexible_from):
             raise ValueError("both tables have one byte an API key")
         self.in_flight = in_flight
         self.relayed, self.flexible_from = relayed, flexible_from
         self.produce_frame, self.other_frame = produce_frame, other_frame
+        self.read_compressed = read_compressed
 
     def passing(self, data, Py_ssize_t start, Py_ssize_t room, int64_t now_ms):
         cdef Py_buffer view
@@ -223,27 +227,49 @@ cdef class RequestLexer:
 
     cdef bint batch_is_fine(
         self, const uint8_t* at, int64_t size, Batch* batch, int64_t now_ms
-    ) noexcept:
-        """True for one plain v2 batch whose header nobody minds and whose times are within bounds."""
+    ) except -1:
+        """True for one v2 batch whose header nobody minds and whose times are within bounds."""
         cdef Walked found
         cdef int32_t count
+        cdef int16_t attributes
         cdef int16_t allowed = 0 if self.table.transactional_id_bytes is None else TRANSACTIONAL
         if size < BATCH_HEADER or peek_int64(at) != 0 or peek_int32(at + 8) != size - 12 or at[16] != 2:
             return False
         count = peek_int32(at + 57)
         batch.producer_id, batch.producer_epoch = peek_int64(at + 43), peek_int16(at + 51)
-        if peek_int16(at + 21) & ~allowed or count < 1 or count > self.table.records_per_batch:
+        attributes = peek_int16(at + 21)
+        batch.codec = attributes & CODEC
+        if attributes & ~(allowed | CODEC) or count < 1 or count > self.table.records_per_batch:
             return False
         if peek_int32(at + 23) != count - 1 or (batch.producer_id >= 0 and peek_int32(at + 53) < 0):
             return False
-        walk_records(at + BATCH_HEADER, at + size, peek_int64(at + 27), count, True, &found)
-        if found.fault != FINE:
-            return False
+        if batch.codec:
+            if not self.walks_compressed(at, size, count, batch, &found):
+                return False
+        else:
+            walk_records(at + BATCH_HEADER, at + size, peek_int64(at + 27), count, True, &found)
+            if found.fault != FINE:
+                return False
         if peek_int64(at + 35) != (found.highest if found.lowest <= found.highest else -1):
             return False
         batch.size_in_bytes, batch.records = <int32_t>size, count
         batch.lowest_ms, batch.highest_ms = found.lowest, found.highest
         return is_within(&self.table.rows[batch.row], found.lowest, found.highest, now_ms)
+
+    cdef bint walks_compressed(
+        self, const uint8_t* at, int64_t size, int32_t count, Batch* batch, Walked* found
+    ) except -1:
+        """True where the records are read, in Python, and have no fault; `found` then spans their times."""
+        if batch.codec > ZSTD or self.read_compressed is None:
+            return False
+        body = PyBytes_FromStringAndSize(<const char*>at + BATCH_HEADER, size - BATCH_HEADER)
+        limits = self.table.limits[batch.row]
+        facts = self.read_compressed(batch.codec, body, peek_int64(at + 27), count, limits)
+        if facts is None or facts.fault is not None:
+            return False
+        found.lowest = INT64_MAX if facts.lowest_ms is None else facts.lowest_ms
+        found.highest = INT64_MIN if facts.highest_ms is None else facts.highest_ms
+        return True
 
 
 cdef class AnswerLexer:

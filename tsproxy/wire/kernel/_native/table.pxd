@@ -1,4 +1,4 @@
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 
 cdef struct Bar:
     int32_t bucket
@@ -34,6 +34,7 @@ cdef struct Batch:
     int32_t partition
     int32_t size_in_bytes
     int32_t records
+    int8_t codec
     int64_t lowest_ms      # above `highest_ms` where no record carries a time
     int64_t highest_ms
     int64_t producer_id

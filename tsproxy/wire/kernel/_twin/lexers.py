@@ -1,10 +1,12 @@
 """Which requests and answers pass: whole frames, and nothing about them that needs thought."""
 
+from collections.abc import Callable
 from typing import Final
 
-from tsproxy.model.kafka import NO_TIMESTAMP, ApiKey
+from tsproxy.model.kafka import NO_TIMESTAMP, ApiKey, Codec
 from tsproxy.model.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
-from tsproxy.model.records import BatchFacts, RecordBatch
+from tsproxy.model.records import BatchFacts, RecordBatch, RecordFacts
+from tsproxy.model.verdict import TopicLimits
 from tsproxy.wire import k00_produce, record_set
 from tsproxy.wire.headers import RequestHeader, read_request_header, response_body_start
 from tsproxy.wire.kernel._twin.in_flight import InFlight
@@ -20,8 +22,13 @@ _NO_TAGS: Final = (b"", b"\x00")
 _MAX_UNORDERED: Final = 64
 """Partitions of an answer that are looked for where they are not told in the request's order."""
 
+_CODEC: Final = 0x07
 _TRANSACTIONAL: Final = 0x10
 PRODUCE_VERSIONS: Final = range(3, 13)
+
+ReadCompressed = Callable[[int, bytes, int, int, TopicLimits | None], RecordFacts | None]
+"""(codec id, the records as they came, base timestamp, their count, the topic's limits) -> their facts,
+or None where they are not read."""
 
 
 class RequestLexer:
@@ -29,6 +36,8 @@ class RequestLexer:
 
     `relayed`: by API key, 1 + the newest version that passes unread, 0 for none. `flexible_from`: by
     API key. Sizes in bytes. `table` is the session's to replace at any time; None lets no Produce pass.
+    `read_compressed` reads a compressed batch's records, and None lets none pass; it must not come back
+    here, and need not read what is dear to read.
     """
 
     def __init__(
@@ -38,6 +47,7 @@ class RequestLexer:
         flexible_from: bytes,
         produce_frame: int,
         other_frame: int,
+        read_compressed: ReadCompressed | None = None,
     ) -> None:
         self.table: Table | None = None
         self._in_flight = in_flight
@@ -45,6 +55,7 @@ class RequestLexer:
         self._flexible_from = flexible_from
         self._produce_frame = produce_frame
         self._other_frame = other_frame
+        self._read_compressed = read_compressed
 
     def passing(self, data: bytes | bytearray, start: int, room: int, now_ms: int) -> int:
         """Where the run of requests ends that begins at `start` and passes, `room` of them at most."""
@@ -144,7 +155,9 @@ class RequestLexer:
         batch = found.batches[0]
         if batch.size_in_bytes != len(data) or not self._is_usual(batch, table):
             return None
-        facts = walk(data[record_set.HEADER_SIZE :], batch.base_timestamp, batch.records_count, True)
+        facts = self._record_facts(batch, row.limits)
+        if facts is None:
+            return None
         highest_ms = NO_TIMESTAMP if facts.highest_ms is None else facts.highest_ms
         if facts.fault is not None or batch.max_timestamp != highest_ms:
             return None
@@ -161,13 +174,21 @@ class RequestLexer:
             max_timestamp_ms=facts.highest_ms,
         )
 
+    def _record_facts(self, batch: RecordBatch, limits: TopicLimits | None) -> RecordFacts | None:
+        body, base_timestamp = batch.data[record_set.HEADER_SIZE :], batch.base_timestamp
+        if batch.codec_id == Codec.NONE:
+            return walk(body, base_timestamp, batch.records_count, True)
+        if batch.codec_id > Codec.ZSTD or self._read_compressed is None:
+            return None
+        return self._read_compressed(batch.codec_id, bytes(body), base_timestamp, batch.records_count, limits)
+
     def _is_usual(self, batch: RecordBatch, table: Table) -> bool:
-        """True for the header of an uncompressed batch that no broker and no rule minds."""
+        """True for the header of a batch that no broker and no rule minds."""
         allowed_attributes = 0 if table.transactional_id is None else _TRANSACTIONAL
         return (
             batch.magic == 2
             and batch.base_offset == 0
-            and batch.attributes & ~allowed_attributes == 0
+            and batch.attributes & ~(allowed_attributes | _CODEC) == 0
             and 0 < batch.records_count <= table.records_per_batch
             and batch.last_offset_delta == batch.records_count - 1
             and (batch.producer_id < 0 or batch.base_sequence >= 0)

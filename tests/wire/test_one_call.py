@@ -1,0 +1,99 @@
+"""The short way gives what the long way gives, or nothing."""
+
+import gzip
+
+import lz4.frame
+import pytest
+import zstandard
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.wire.batches import CODECS, COMPRESS, GZIP, LZ4, SNAPPY, ZSTD, xerial
+from tsproxy.wire import codecs, one_call
+
+MOST = 1 << 20
+WINDOW = 8 << 20
+
+each_codec = pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD], ids=[n for n in CODECS if CODECS[n]])
+
+contents = st.binary(max_size=300) | st.builds(
+    lambda part, n: part * n, st.binary(min_size=1, max_size=9), st.integers(0, 40_000)
+)
+damage = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=3)
+tails = st.sampled_from([b"", b"\x00", b"\x1f\x8b", bytes(18), bytes(19)]) | st.binary(max_size=30)
+
+
+def in_one(codec, data, most=MOST, window=WINDOW):
+    return one_call.decompressed(codec, data, most, window)
+
+
+def at_length(codec, data, budget=MOST, window=WINDOW):
+    return codecs.decompress(codec, memoryview(data), budget, window)
+
+
+@each_codec
+@given(content=contents)
+@example(content=b"a" * 70_000)
+def test_what_producers_write_takes_the_short_way(codec, content):
+    found = in_one(codec, COMPRESS[codec](content))
+    assert found == content or (codec == ZSTD and not content)
+
+
+@each_codec
+@given(content=contents, changes=damage, cut=st.integers(0, 400), tail=tails, most=st.integers(0, 400_000))
+@example(content=b"", changes=[], cut=0, tail=b"", most=MOST)
+def test_the_short_way_gives_what_the_long_way_gives_or_nothing(codec, content, changes, cut, tail, most):
+    data = bytearray(COMPRESS[codec](content))
+    for at, value in changes:
+        data[at % len(data)] = value
+    data = bytes(data[: len(data) - cut if cut < 20 else cut]) + tail
+    found = in_one(codec, data, most)
+    if found is not None:
+        assert len(found) <= most
+        assert at_length(codec, data) == found
+
+
+@each_codec
+@given(data=st.binary(max_size=200))
+def test_of_garbage_the_short_way_makes_no_more_than_the_long_way(codec, data):
+    found = in_one(codec, data)
+    assert found is None or found == at_length(codec, data)
+
+
+@each_codec
+def test_one_byte_too_many_takes_the_long_way(codec):
+    data = COMPRESS[codec](bytes(1000))
+    assert in_one(codec, data, 1000) == bytes(1000)
+    assert in_one(codec, data, 999) is None
+
+
+ODD = {
+    "two gzip members": (GZIP, gzip.compress(b"a") + gzip.compress(b"b")),
+    "a gzip member and much behind it": (GZIP, gzip.compress(b"a") + bytes(19)),
+    "two xerial streams": (SNAPPY, xerial(b"a") * 2),
+    "lz4 with a checksum over its content": (
+        LZ4,
+        lz4.frame.compress(b"a", block_linked=False, content_checksum=True),
+    ),
+    "lz4 with linked blocks": (LZ4, lz4.frame.compress(bytes(200_000), block_linked=True)),
+    "two zstd frames": (ZSTD, zstandard.ZstdCompressor().compress(b"a") * 2),
+    "a zstd frame that claims to be empty": (ZSTD, zstandard.ZstdCompressor().compress(b"")),
+    "zstd behind a frame to be skipped": (
+        ZSTD,
+        b"\x50\x2a\x4d\x18\x01\x00\x00\x00x" + zstandard.ZstdCompressor().compress(b"a"),
+    ),
+    "no such codec": (5, b"a"),
+}
+
+
+@pytest.mark.parametrize(("codec", "data"), ODD.values(), ids=ODD)
+def test_what_is_odd_takes_the_long_way(codec, data):
+    assert in_one(codec, data) is None
+
+
+def test_a_zstd_window_above_the_bound_takes_the_long_way_however_small_the_content():
+    params = zstandard.ZstdCompressionParameters(window_log=24, write_content_size=False)
+    maker = zstandard.ZstdCompressor(compression_params=params).compressobj()
+    data = maker.compress(b"a" * 100) + maker.flush()
+    assert in_one(ZSTD, data) is None
+    assert in_one(ZSTD, data, window=1 << 24) == b"a" * 100

@@ -1,0 +1,33 @@
+"""How much one go may decompress where it holds up everybody else: `Purse`.
+
+A few bytes may unfold to a thousand times as many, and neither their size nor what they say of
+themselves tells how many before it is done. So it is simply begun; what turns out to be dear is given
+up (`DearError`), and judged anew beside the loop.
+"""
+
+from typing import Final
+
+MOST_BYTES: Final = 4 << 20
+"""Of output, in one go: some milliseconds with gzip, the slowest."""
+
+
+class DearError(Exception):
+    """The purse is empty. Nothing has happened."""
+
+
+class Purse:
+    """Filled anew for each go, which takes all requests that one read has brought."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MOST_BYTES
+
+    def refill(self) -> None:
+        self.left = MOST_BYTES
+
+    def spend(self, size: int) -> None:
+        """Raises DearError where that is more than is left."""
+        self.left -= size
+        if self.left < 0:
+            raise DearError
