@@ -77,6 +77,7 @@ def _run(options: argparse.Namespace) -> int:
     from tsproxy.runtime.logging import LogFormat, configure_logging
     from tsproxy.runtime.loop import LoopName, run
     from tsproxy.runtime.server import StartError, serve
+    from tsproxy.runtime.service_manager import ServiceManager
     from tsproxy.runtime.workers.channel import inherited_orders
     from tsproxy.runtime.workers.supervisor import supervise
     from tsproxy.runtime.workers.worker import serve_as_worker
@@ -91,7 +92,8 @@ def _run(options: argparse.Namespace) -> int:
     else:
         source = Source(options.config, lambda: load(_document(options), os.environ))
         config = source.read()
-        main = partial(supervise if config.workers > 1 else serve, config, source)
+        manager = ServiceManager.of(os.environ)
+        main = partial(supervise if config.workers > 1 else serve, config, source, manager)
     configure_logging(LogFormat(options.log_format), orders.number if orders else None)
     try:
         run(LoopName(options.loop), main)

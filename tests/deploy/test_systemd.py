@@ -89,3 +89,10 @@ def test_there_is_time_to_drain():
 
 def test_the_configuration_that_comes_along_has_no_problem():
     assert ": ok, " in output_of(installed("tsproxy"), "check", str(DEPLOY / "tsproxy.yaml"))
+
+
+def test_systemd_is_told_when_clients_are_let_in_and_reloads_by_signal():
+    """However long the cluster takes to answer: a proxy that waits for it has not failed."""
+    assert SERVICE["Type"] == ["notify"]
+    assert SERVICE["TimeoutStartSec"] == ["infinity"]
+    assert SERVICE["ExecReload"] == ["/bin/kill -HUP $MAINPID"]

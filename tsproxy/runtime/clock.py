@@ -12,6 +12,10 @@ class Clock:
         """Milliseconds since the epoch, as a broker's `System.currentTimeMillis`."""
         return time.time_ns() // 1_000_000
 
+    def monotonic_us(self) -> int:
+        """Microseconds since some moment in the past (on Linux CLOCK_MONOTONIC)."""
+        return time.monotonic_ns() // 1_000
+
     def monotonic_ms(self) -> int:
         """Milliseconds since some moment in the past; never steps back."""
         return time.monotonic_ns() // 1_000_000

@@ -30,6 +30,7 @@ from tsproxy.config.reloaded import Reloaded, reloaded
 from tsproxy.config.settings import Config
 from tsproxy.config.source import Look, Source
 from tsproxy.runtime.notes import frames_of
+from tsproxy.runtime.service_manager import ServiceManager
 
 log = structlog.get_logger()
 
@@ -71,10 +72,11 @@ class Result(StrEnum):
 class Reloader(Collector):
     """Watches `source` for a proxy that runs by `running`, and counts what came of it."""
 
-    def __init__(self, source: Source, running: Config, adopt: Adopt) -> None:
+    def __init__(self, source: Source, running: Config, adopt: Adopt, manager: ServiceManager) -> None:
         self._adopt = adopt
         self._asked = asyncio.Event()
         self._ended = dict.fromkeys(Result, 0)
+        self._manager = manager
         self._running = running
         self._source = source
         self._tried = source.look()
@@ -96,37 +98,34 @@ class Reloader(Collector):
                 if not self._is_news(seen, before):
                     continue
             self._asked.clear()
-            await self._reload()
+            self._manager.reloading()
+            result = await self._reload()
+            self._ended[result] += 1
+            self._manager.reloaded(f"the last reload was {result}")
 
     def _is_news(self, seen: Look, before: Look) -> bool:
         """Changed since it was last tried, and at rest: a file that is being written is not read
         half, and one that is gone for a moment is being replaced."""
         return seen is not None and seen == before and seen != self._tried
 
-    async def _reload(self) -> None:
+    async def _reload(self) -> Result:
         try:
             self._tried = await asyncio.to_thread(self._source.look)
             wanted = await asyncio.to_thread(self._source.read)
             change = reloaded(self._running, wanted)
             await self._adopt(change)
         except ConfigError as error:
-            self._refused(str(error).splitlines())
+            return _refused(str(error).splitlines())
         except Exception as error:
             # A mistake of ours in a room must not take the data path down.
             log.error("config_reload_crashed", error=type(error).__name__, frames=frames_of(error))
-            self._refused(["a mistake in tsproxy; please report the frames"])
-        else:
-            self._running = change.config
-            self._ended[Result.TAKEN] += 1
-            log.info("config_reloaded", changed=list(change.changed))
-            if change.needs_restart:
-                keys = list(change.needs_restart)
-                log.warning("config_needs_restart", keys=keys, advice="they stay as they are until then")
-
-    def _refused(self, problems: list[str]) -> None:
-        self._ended[Result.REFUSED] += 1
-        advice = "the old configuration stays in force; tried again when the file changes or at SIGHUP"
-        log.error("config_not_reloaded", problems=problems, advice=advice)
+            return _refused(["a mistake in tsproxy; please report the frames"])
+        self._running = change.config
+        log.info("config_reloaded", changed=list(change.changed))
+        if change.needs_restart:
+            keys = list(change.needs_restart)
+            log.warning("config_needs_restart", keys=keys, advice="they stay as they are until then")
+        return Result.TAKEN
 
     def collect(self) -> Iterable[Metric]:
         family = CounterMetricFamily(
@@ -135,3 +134,9 @@ class Reloader(Collector):
         for result, count in self._ended.items():
             family.add_metric([result], count)
         yield family
+
+
+def _refused(problems: list[str]) -> Result:
+    advice = "the old configuration stays in force; tried again when the file changes or at SIGHUP"
+    log.error("config_not_reloaded", problems=problems, advice=advice)
+    return Result.REFUSED

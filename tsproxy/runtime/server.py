@@ -39,6 +39,7 @@ from tsproxy.runtime.notes import Notes, frames_of
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.relay import Surroundings
 from tsproxy.runtime.reload import Commit, Reloader, prepare_all
+from tsproxy.runtime.service_manager import ServiceManager
 from tsproxy.runtime.upstream import Upstream
 from tsproxy.wire import kernel
 
@@ -49,24 +50,30 @@ class StartError(Exception):
     """The proxy cannot run as it is configured; the text says why and what to do."""
 
 
-async def serve(config: Config, source: Source) -> None:
+async def serve(config: Config, source: Source, manager: ServiceManager) -> None:
     """Run the proxy until it is told to stop, and stop it in order; reload it when `source` has changed.
 
     Raises ConfigError for certificates that cannot be used, and StartError.
     """
     try:
-        proxy = Proxy(config, Clock(), _announce)
-        reloader = Reloader(source, config, proxy.adopt)
+        proxy = Proxy(config, Clock(), partial(_announce, manager))
+        reloader = Reloader(source, config, proxy.adopt, manager)
         proxy.metrics.add(reloader)
         loop = asyncio.get_running_loop()
+
+        def told_to_stop() -> None:
+            manager.stopping(proxy.drain_timeout_ms)
+            proxy.stop_or_hurry()
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, proxy.stop_or_hurry)
+            loop.add_signal_handler(number, told_to_stop)
         loop.add_signal_handler(signal.SIGHUP, reloader.ask)
-        reloading = loop.create_task(reloader.run())
+        reloading, beating = loop.create_task(reloader.run()), loop.create_task(manager.beat())
         try:
             await proxy.run()
         finally:
             await _cancelled(reloading)
+            await _cancelled(beating)
     except (ListenError, PermissionDeniedError) as error:
         raise StartError(str(error)) from error
 
@@ -75,8 +82,12 @@ Announce = Callable[[str, Mapping[str, Any]], None]
 """Called with `starting`, `started` and `stopped`, and the facts of each."""
 
 
-def _announce(what: str, facts: Mapping[str, Any]) -> None:
+def _announce(manager: ServiceManager, what: str, facts: Mapping[str, Any]) -> None:
     log.info(f"proxy_{what}", **facts)
+    if what == "starting":
+        manager.waiting()
+    elif what == "started":
+        manager.ready()
 
 
 class Proxy:
@@ -143,6 +154,10 @@ class Proxy:
             await _cancelled(watching)
             await _cancelled(patrolling)
             await self._end(cut)
+
+    @property
+    def drain_timeout_ms(self) -> int:
+        return self._config.drain_timeout_ms
 
     def stop(self) -> None:
         """Stop in order, from whatever state."""

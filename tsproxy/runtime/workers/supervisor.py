@@ -27,6 +27,7 @@ from tsproxy.runtime.metrics import CONTENT_TYPE
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.reload import Reloader
 from tsproxy.runtime.server import StartError, complain, livez_page, readyz_page
+from tsproxy.runtime.service_manager import GRACE_MS, ServiceManager
 from tsproxy.runtime.tls import check_files
 from tsproxy.runtime.workers.addresses import reserved
 from tsproxy.runtime.workers.member import Member
@@ -36,11 +37,9 @@ log = structlog.get_logger()
 
 REPORT_EVERY_S: Final = 1.0
 """What a worker that is killed has counted since its last report is missing from the metrics."""
-GRACE_S: Final = 15.0
-"""Beyond the drain timeout: goodbyes, and the last lines of the decision log."""
 
 
-async def supervise(config: Config, source: Source) -> None:
+async def supervise(config: Config, source: Source, manager: ServiceManager) -> None:
     """Run `config.workers` workers until told to stop, and stop them in order; reload all of them when
     `source` has changed.
 
@@ -49,7 +48,7 @@ async def supervise(config: Config, source: Source) -> None:
     check_files(config)
     try:
         with reserved(config) as shared:
-            await Supervisor(shared, source, Clock()).run()
+            await Supervisor(shared, source, manager, Clock()).run()
     except ListenError as error:
         raise StartError(str(error)) from error
 
@@ -57,14 +56,15 @@ async def supervise(config: Config, source: Source) -> None:
 class Supervisor:
     """`config` has real ports; they stay its own for as long as it runs."""
 
-    def __init__(self, config: Config, source: Source, clock: Clock) -> None:
+    def __init__(self, config: Config, source: Source, manager: ServiceManager, clock: Clock) -> None:
         self._admin = AdminHttp(
             {"/metrics": self._metrics_page, "/livez": livez_page, "/readyz": self._readyz_page}
         )
         self._admin_address: Address | None = None
         self._changing = changing = asyncio.Lock()
         self._config = config
-        self._reloader = Reloader(source, config, self.adopt)
+        self._manager = manager
+        self._reloader = Reloader(source, config, self.adopt, manager)
         self._started: set[int] = set()
         self._stopping = asyncio.Event()
         for_workers = replace(config, admin_bind=None)
@@ -84,16 +84,17 @@ class Supervisor:
             self._admin_address = await self._admin.start(self._config.admin_bind)
         upstream = [str(each) for each in self._config.upstream.bootstrap_servers]
         log.info("proxy_starting", upstream=upstream, **self._where())
+        self._manager.waiting()
         lives = [loop.create_task(member.run()) for member in self._members]
         told, asking = loop.create_task(self._stopping.wait()), loop.create_task(self._ask())
-        reloading = loop.create_task(self._reloader.run())
+        reloading, beating = loop.create_task(self._reloader.run()), loop.create_task(self._manager.beat())
         try:
             await asyncio.wait([told, *lives], return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._stopping.set()
             await _cancelled(reloading)
             failures = await self._stop(lives)
-            await _cancelled(told, asking)
+            await _cancelled(told, asking, beating)
             self._admin.stop()
             log.info("proxy_stopped", clients_cut=sum(member.clients_cut for member in self._members))
         if failures:
@@ -122,7 +123,7 @@ class Supervisor:
         """Let all workers drain. Returns why some did not end well."""
         for member in self._members:
             member.drain()
-        _, late = await asyncio.wait(lives, timeout=self._config.drain_timeout_ms / 1000 + GRACE_S)
+        _, late = await asyncio.wait(lives, timeout=(self._config.drain_timeout_ms + GRACE_MS) / 1000)
         if late:
             for member in self._members:
                 member.kill()
@@ -139,6 +140,7 @@ class Supervisor:
         await asyncio.gather(*(member.report() for member in self._members))
 
     def _told_to_stop(self) -> None:
+        self._manager.stopping(self._config.drain_timeout_ms)
         if self._stopping.is_set():
             for member in self._members:
                 member.hurry()
@@ -151,6 +153,7 @@ class Supervisor:
         self._started.add(number)
         if len(self._started) == len(self._members):
             log.info("proxy_started", brokers=facts["brokers"], **self._where())
+            self._manager.ready()
 
     def _where(self) -> dict[str, Any]:
         """All addresses, with their real ports."""
