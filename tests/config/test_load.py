@@ -113,6 +113,23 @@ WRONG = {
         SMALLEST + "admin:\n  bind: off\n  bind: 127.0.0.1:1\n",
         r"tsproxy.yaml:6: admin.bind: given twice; the first is at tsproxy.yaml:5",
     ),
+    "host names of brokers need TLS": (
+        SMALLEST + "    brokers: { host: 'b{node_id}.x.test' }\n",
+        r"tsproxy.yaml:4: listeners\[0\].brokers.host: needs tls: the host name that a client asks for",
+    ),
+    "host names and ports of brokers exclude each other": (
+        SMALLEST + "    tls: { certificate: a, key: b }\n"
+        "    brokers: { host: 'b{node_id}.x.test', ports_from: 9193 }\n",
+        r"listeners\[0\].brokers.host: brokers are told apart by host or by port",
+    ),
+    "host names of brokers hold the node's id": (
+        SMALLEST + "    brokers: { host: 'b.x.test' }\n",
+        r"brokers.host: 'b.x.test' is not allowed; must be a host name with \{node_id\} in it once",
+    ),
+    "a mapping rule is checked": (
+        SMALLEST + "    tls: { certificate: a, key: b, principal_mapping: ['RULE:^(CN=.*$/$1/'] }\n",
+        r"tls.principal_mapping: .* is not allowed; must be a rule with a regular expression: missing \)",
+    ),
     "an unset variable is named": (
         SMALLEST + "decisions: { directory: '${NOWHERE}' }\n",
         r"tsproxy.yaml:4: decisions.directory: the environment variable NOWHERE is not set",

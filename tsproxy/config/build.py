@@ -14,6 +14,7 @@ from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import (
     Address,
+    BrokerHosts,
     BrokerPorts,
     ClientAuth,
     Config,
@@ -107,10 +108,26 @@ def _listener(parsed: Parsed, problems: list[Problem]) -> Listener | None:
         name=parsed["name"],
         bind=bind,
         advertised_host=advertised_host,
-        brokers=_broker_ports(parsed["brokers"], bind, problems),
+        brokers=_brokers(parsed, bind, problems),
         tls=_listener_tls(parsed["tls"], problems) if parsed["tls"] else None,
+        proxy_protocol=parsed["proxy_protocol"],
         place=_place(parsed),
     )
+
+
+def _brokers(listener: Parsed, bind: Address, problems: list[Problem]) -> BrokerPorts | BrokerHosts:
+    brokers = listener["brokers"]
+    hosts: BrokerHosts | None = brokers["host"]
+    if hosts is None:
+        return _broker_ports(brokers, bind, problems)
+    place = f"{brokers.path}.host"
+    if listener["tls"] is None:
+        text = "needs tls: the host name that a client asks for is in the TLS handshake alone"
+        problems.append(Problem(brokers.place, place, text))
+    if brokers["ports_from"] is not None:
+        text = "brokers are told apart by host or by port: give host or ports_from, not both"
+        problems.append(Problem(brokers.place, place, text))
+    return hosts
 
 
 def _broker_ports(parsed: Parsed, bind: Address, problems: list[Problem]) -> BrokerPorts:
@@ -141,6 +158,7 @@ def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:
         client_auth,
         parsed["key_password"],
         parsed["min_version"],
+        parsed["principal_mapping"],
         place=_place(parsed),
     )
 
@@ -202,7 +220,7 @@ def _check_ports(listeners: Iterable[Listener], admin: Address | None, problems:
         bind, brokers = listener.bind, listener.brokers
         if bind.port:
             claims.append(_Claim(bind.host, range(bind.port, bind.port + 1), f"{listener.place}.bind"))
-        if brokers.ports_from:
+        if isinstance(brokers, BrokerPorts) and brokers.ports_from:
             ports = range(brokers.ports_from, brokers.ports_from + brokers.count)
             claims.append(_Claim(bind.host, ports, f"{listener.place}.brokers"))
     if admin and admin.port:

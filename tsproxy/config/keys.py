@@ -15,15 +15,18 @@ from tsproxy.config.kinds import (
     BIND,
     BIND_OR_OFF,
     BOUND,
+    BROKER_HOST,
     CLIENT_AUTH,
     DURATION,
     FILE_SIZE,
     HOST,
     LIMITS_FROM,
+    MAPPING_RULE,
     MECHANISM,
     MODE,
     NAME,
     PATH,
+    PROXY_PROTOCOL,
     SECRET,
     SIZE,
     TEXT,
@@ -114,6 +117,12 @@ KEYS: Final = (
         "Broker n is served on this port + n; without it the port after `bind`. 0 takes any free ports.",
     ),
     Key(
+        "listeners[].brokers.host",
+        BROKER_HOST,
+        "Instead of ports: broker n is served at `bind` under this host name, told apart by the TLS "
+        "handshake. Needs `tls`.",
+    ),
+    Key(
         "listeners[].brokers.count",
         number(1, 65535),
         "Node ids from 0 to count - 1 can be served.",
@@ -145,6 +154,22 @@ KEYS: Final = (
         "listeners[].tls.client_auth",
         CLIENT_AUTH,
         "Whether clients show a certificate; without it `required` where `client_ca` is given, else `none`.",
+        is_live=True,
+    ),
+    Key(
+        "listeners[].tls.principal_mapping",
+        MAPPING_RULE,
+        "How a certificate's subject becomes a principal: Kafka's `ssl.principal.mapping.rules`, a rule an "
+        "item; without it the subject as it is.",
+        is_list=True,
+        is_live=True,
+    ),
+    Key(
+        "listeners[].proxy_protocol",
+        PROXY_PROTOCOL,
+        "`v2`: every connection begins with a PROXY protocol header, in which a load "
+        "balancer names the client.",
+        default="off",
         is_live=True,
     ),
     Key(

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from tsproxy.config import values
-from tsproxy.config.settings import ClientAuth, LimitsFrom, SaslMechanism, TlsVersion
+from tsproxy.config.settings import ClientAuth, LimitsFrom, ProxyProtocol, SaslMechanism, TlsVersion
 from tsproxy.config.values import Parser
+from tsproxy.model.principals import MappingRule
 from tsproxy.model.view import Mode
 
 KAFKA_NAMES: Final = "message.timestamp."
@@ -75,6 +76,9 @@ MODE: Final = Kind(" or ".join(f"`{mode}`" for mode in Mode), values.one_of(Mode
 LIMITS_FROM: Final = Kind(" or ".join(f"`{each}`" for each in LimitsFrom), values.one_of(LimitsFrom))
 MECHANISM: Final = Kind(" or ".join(f"`{m}`" for m in SaslMechanism), values.one_of(SaslMechanism))
 CLIENT_AUTH: Final = Kind(" or ".join(f"`{choice}`" for choice in ClientAuth), values.one_of(ClientAuth))
+PROXY_PROTOCOL: Final = Kind(" or ".join(f"`{each}`" for each in ProxyProtocol), values.one_of(ProxyProtocol))
+BROKER_HOST: Final = Kind("host with `{node_id}`", values.broker_host)
+MAPPING_RULE: Final = Kind("mapping rule", MappingRule.parse)
 TLS_VERSION: Final = Kind(" or ".join(f"`{each}`" for each in TlsVersion), values.one_of(TlsVersion))
 
 

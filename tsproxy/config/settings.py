@@ -6,9 +6,11 @@ Defaults live in the table of `keys`, not here, so that the documentation cannot
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import ClassVar
 
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.parsed import Parsed
+from tsproxy.model.principals import MappingRule
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import Mode, SessionLimits
 
@@ -103,6 +105,7 @@ class ListenerTls:
     client_auth: ClientAuth
     key_password: Secret | None = None
     min_version: TlsVersion = TlsVersion.V1_2
+    principal_mapping: tuple[MappingRule, ...] = ()
     place: str = field(compare=False, default="", kw_only=True)
 
 
@@ -130,12 +133,40 @@ class BrokerPorts:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerHosts:
+    """Node n is served under a host name of its own, told apart by the TLS handshake (SNI)."""
+
+    before: str
+    after: str
+
+    count: ClassVar[int] = 0
+    """Ports of their own, which they have none of."""
+
+    def host_of(self, node_id: int) -> str:
+        return f"{self.before}{node_id}{self.after}"
+
+    def node_of(self, host: str) -> int | None:
+        """The node that a host name in lower case stands for, None for any other name."""
+        digits = host.removeprefix(self.before).removesuffix(self.after)
+        is_number = digits.isascii() and digits.isdigit() and len(digits) <= 10
+        return int(digits) if is_number and host == self.host_of(int(digits)) else None
+
+
+class ProxyProtocol(StrEnum):
+    """What a load balancer says of the client, before anything else."""
+
+    OFF = "off"
+    V2 = "v2"
+
+
+@dataclass(frozen=True, slots=True)
 class Listener:
     name: str
     bind: Address
     advertised_host: str
-    brokers: BrokerPorts
+    brokers: BrokerPorts | BrokerHosts
     tls: ListenerTls | None
+    proxy_protocol: ProxyProtocol = ProxyProtocol.OFF
     place: str = field(compare=False, default="")
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from tsproxy.config.settings import Address, Secret
+from tsproxy.config.settings import Address, BrokerHosts, Secret
 
 Parser = Callable[[str], object]
 
@@ -99,6 +99,18 @@ def host(text: str) -> str:
     if len(stripped) > 255 or not _HOST.fullmatch(stripped):
         raise ValueError("a host name or an address, without a port")
     return stripped
+
+
+def broker_host(text: str) -> BrokerHosts:
+    allowed = "a host name with {node_id} in it once, such as b{node_id}.kafka.example.com"
+    before, found, after = text.strip().lower().partition("{node_id}")
+    try:
+        host(f"{before}0{after}")
+    except ValueError:
+        raise ValueError(allowed) from None
+    if not found:
+        raise ValueError(allowed)
+    return BrokerHosts(before, after)
 
 
 def upstream_address(text: str) -> Address:

@@ -1,34 +1,37 @@
 """A configured listener while it runs: its ports, its view, its relays.
 
-Clients bootstrap at one port and then go to the ports of single brokers. Node n has the port
-`ports_from + n`; it is bound when the node is discovered and before any client is told of it, since
-only nodes with an open port are in the view. Where a node's port leads is looked up for each
-connection: brokers move.
+Clients bootstrap at one port and then go to single brokers: to a port of each broker's own, or to the
+bootstrap port under a host name of each broker's own (`served`). A broker is in the view, and so told
+to clients, from the moment that a connection to it would be taken. Where such a connection leads is
+looked up for each: brokers move.
 """
 
 import asyncio
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 import structlog
 
-from tsproxy.config.settings import Address, Config, Listener
+from tsproxy.config.settings import Address, BrokerHosts, Config, Listener
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import Endpoint, View
+from tsproxy.runtime.arrival import TLS_HANDSHAKE_FAILED, Arrival, ArrivalError, arrive
 from tsproxy.runtime.cluster import ClusterFacts
 from tsproxy.runtime.limits.limit import Limit
 from tsproxy.runtime.ports import ListenError, Port
 from tsproxy.runtime.relay import Relay, Surroundings
 from tsproxy.runtime.reload import Commit
-from tsproxy.runtime.tls import CurrentTls, handshake_text
+from tsproxy.runtime.served import Served, ServedByHost, ServedByPort
+from tsproxy.runtime.tls import CurrentTls
 from tsproxy.runtime.topic_limits import EveryTopic
 from tsproxy.runtime.upstream import Upstream, UpstreamError
 
 log = structlog.get_logger()
 
-Targets = Callable[[], Sequence[Address]]
-"""Where connections of one port lead, asked for each of them."""
+Targets = Callable[[Arrival], Sequence[Address]]
+"""Where a connection leads, asked for each of them."""
 
 
 class Front:
@@ -50,13 +53,13 @@ class Front:
         self._is_shared = config.workers > 1
         self._listener = listener
         self._next_bootstrap = 0
-        self._nodes: dict[int, Port] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._tls = tls
         self._unserved: set[int] = set()
         self._upstream = upstream
         self._view = View(limits=config.session_limits, mode=config.mode)
         self._bootstrap = Port(listener.bind, self._into(self._bootstrap_targets), is_shared=self._is_shared)
+        self._served = self._serving()
 
     @property
     def name(self) -> str:
@@ -79,11 +82,11 @@ class Front:
     def see(self, facts: ClusterFacts) -> None:
         """Serve the brokers that there are now, and tell every session what is known now.
 
-        A broker that is gone keeps its port, and connections to it fail: it may come back.
+        A broker that is gone is still served, and connections to it fail: it may come back.
         """
         self._brokers.update(facts.brokers)
-        for node_id in sorted(facts.brokers.keys() - self._nodes.keys()):
-            self._serve_node(node_id)
+        for node_id in sorted(facts.brokers.keys() - self._served.node_ids):
+            self._serve(node_id)
         self._facts = facts
         self._renew_view()
 
@@ -103,12 +106,7 @@ class Front:
         """Tell every session what is known of the cluster and what is configured."""
         config, facts = self._config, self._facts
         self._view = View(
-            endpoints=MappingProxyType(
-                {
-                    node_id: Endpoint(self._listener.advertised_host, port.address.port)
-                    for node_id, port in self._nodes.items()
-                }
-            ),
+            endpoints=MappingProxyType(self._served.endpoints(self._listener.advertised_host)),
             topics=facts.topics if config.limits is None else EveryTopic(config.limits),
             limits=config.session_limits,
             mode=config.mode,
@@ -119,8 +117,7 @@ class Front:
 
     def stop_accepting(self) -> None:
         self._bootstrap.close()
-        for port in self._nodes.values():
-            port.close()
+        self._served.close()
 
     async def stop_connecting(self) -> None:
         """Give up on connections that are still being made."""
@@ -129,28 +126,31 @@ class Front:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _serve_node(self, node_id: int) -> None:
-        number = self._listener.brokers.port_of(node_id)
-        if number is None:
-            self._cannot_serve(node_id, f"its id is not below brokers.count ({self._listener.brokers.count})")
-            return
+    def _serving(self) -> Served:
+        brokers = self._listener.brokers
+        if isinstance(brokers, BrokerHosts):
+            return ServedByHost(brokers, self.address)
+        return ServedByPort(brokers, self._open_port)
+
+    def _open_port(self, node_id: int, number: int) -> Port:
+        address = Address(self._listener.bind.host, number)
+        port = Port(address, self._into(partial(self._target, node_id)), is_shared=self._is_shared)
+        port.open()
+        return port
+
+    def _serve(self, node_id: int) -> None:
         try:
-            port = Port(
-                Address(self._listener.bind.host, number),
-                self._into(lambda: [self._brokers[node_id]]),
-                is_shared=self._is_shared,
-            )
-            port.open()
+            self._served.serve(node_id)
         except ListenError as error:
             self._cannot_serve(node_id, str(error))
             return
-        self._nodes[node_id] = port
         self._unserved.discard(node_id)
+        endpoint = self._served.endpoints(self._listener.advertised_host)[node_id]
         log.info(
             "broker_served",
             listener=self.name,
             node_id=node_id,
-            address=str(port.address),
+            address=f"{endpoint.host}:{endpoint.port}",
             upstream=str(self._brokers[node_id]),
         )
 
@@ -160,45 +160,57 @@ class Front:
             self._unserved.add(node_id)
             log.error("broker_not_served", listener=self.name, node_id=node_id, error=text)
 
-    def _bootstrap_targets(self) -> Sequence[Address]:
-        """The given upstreams, beginning with the next one each time."""
+    def _bootstrap_targets(self, arrival: Arrival) -> Sequence[Address]:
+        """The broker that the client asks for by name, else the given upstreams, beginning with the
+        next one each time."""
+        node_id = self._served.node_asked_for(arrival.asked_host)
+        if node_id is not None:
+            return self._target(node_id, arrival)
         servers = self._config.upstream.bootstrap_servers
         start = self._next_bootstrap % len(servers)
         self._next_bootstrap = (start + 1) % len(servers)
         return servers[start:] + servers[:start]
 
+    def _target(self, node_id: int, _: Arrival) -> Sequence[Address]:
+        return [self._brokers[node_id]] if node_id in self._brokers else []
+
     def _into(self, targets: Targets) -> Callable[[socket.socket, str, int], None]:
         def accepted(connection: socket.socket, host: str, port: int) -> None:
+            peer = Peer(self.name, host, port)
             if (limit := self._around.limits.admit(host)) is not None:
                 connection.close()
-                self._refused(host, port, limit)
+                self._refused(peer, limit)
                 return
-            task = asyncio.get_running_loop().create_task(self._connect(connection, host, port, targets))
+            task = asyncio.get_running_loop().create_task(self._connect(connection, peer, targets))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
         return accepted
 
-    async def _connect(self, connection: socket.socket, host: str, port: int, targets: Targets) -> None:
+    async def _connect(self, connection: socket.socket, peer: Peer, targets: Targets) -> None:
         """Make a relay of an accepted connection; from then on it lives by its callbacks."""
-        relay = Relay(Peer(self.name, host, port), self._view, self._around, self._ended)
+        relay = Relay(peer, self._view, self._around, self._ended)
         self.relays.add(relay)
-        self._around.limits.join(relay, host)
+        self._around.limits.join(relay, peer.client_address)
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: relay.client,
-                connection,
-                ssl=self._tls() if self._tls else None,
-                ssl_handshake_timeout=self._around.limits.handshake_s if self._tls else None,
+            arrival = await arrive(
+                connection, peer, self._listener, self._tls, self._around.limits.handshake_s, relay.client
             )
-        except (OSError, TimeoutError) as error:
-            self._handshake_failed(relay, host, port, error)
+        except ArrivalError as error:
+            self._turned_away(error)
+            relay.client_unavailable()
             return
         except BaseException:  # cancelled, or a mistake: in either case this client is gone
             relay.client_unavailable()
             raise
+        if (limit := self._around.limits.move(relay, arrival.peer.client_address)) is not None:
+            self._refused(arrival.peer, limit)
+            relay.client.abort()
+            relay.client_unavailable()
+            return
+        relay.introduce(arrival.peer)
         try:
-            await self._upstream.connect(targets(), relay.broker)
+            await self._upstream.connect(targets(arrival), relay.broker)
         except UpstreamError as error:
             relay.upstream_unavailable(str(error))
         except BaseException:  # cancelled, or a mistake
@@ -211,18 +223,19 @@ class Front:
         self.relays.discard(relay)
         self._around.limits.leave(relay)
 
-    def _refused(self, host: str, port: int, limit: Limit) -> None:
-        facts = {"listener": self.name, "client": host, "client_port": port, "limit": limit.value}
-        self._around.notes.warn(host, "connection_refused", facts)
+    def _refused(self, peer: Peer, limit: Limit) -> None:
+        self._warn("connection_refused", peer, {"limit": limit.value})
         self._around.metrics.limit_reached(limit)
 
-    def _handshake_failed(self, relay: Relay, host: str, port: int, error: Exception) -> None:
-        text = handshake_text(error)
-        if isinstance(error, ConnectionAbortedError):  # what both loops raise when its time is over
-            self._around.metrics.limit_reached(Limit.HANDSHAKE)
-            seconds = self._around.limits.handshake_s
-            text = f"no TLS handshake within {seconds:g} s (limits.handshake): does the other side speak TLS?"
-        facts = {"listener": self.name, "client": host, "client_port": port, "error": text}
-        self._around.notes.warn(host, "tls_handshake_failed", facts)
-        self._around.metrics.handshake_failed(self.name)
-        relay.client_unavailable()
+    def _turned_away(self, error: ArrivalError) -> None:
+        self._warn(error.event, error.peer, {"error": str(error)})
+        if error.limit is not None:
+            self._around.metrics.limit_reached(error.limit)
+        if error.event == TLS_HANDSHAKE_FAILED:
+            self._around.metrics.handshake_failed(self.name)
+        else:
+            self._around.metrics.session_closed(self.name, error.event)
+
+    def _warn(self, event: str, peer: Peer, facts: Mapping[str, str]) -> None:
+        who = {"listener": self.name, "client": peer.client_address, "client_port": peer.client_port}
+        self._around.notes.warn(peer.client_address, event, {**who, **facts})

@@ -115,6 +115,12 @@ class Relay:
         self.was_heard = False
         around.metrics.connection_moved(peer.listener, None, Stage.CONNECTING.name)
 
+    def introduce(self, peer: Peer) -> None:
+        """Who the client is, as found out before its first byte was read."""
+        if peer != self._peer:
+            self._peer = peer
+            self._session = Session(peer, self._session.view, uses_kernel=True)
+
     def see(self, view: View) -> None:
         """From the next bytes on, the session judges by this."""
         self._session.view = view

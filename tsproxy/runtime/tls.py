@@ -44,6 +44,17 @@ _HINTS: Final = {
 }
 
 
+class Handshake(ssl.SSLObject):
+    """A client's handshake; `asked_host` is the host name that it asked for (SNI), in lower case."""
+
+    asked_host: str | None = None
+
+
+def _remember_host(handshake: ssl.SSLObject, host: str | None, _: ssl.SSLContext) -> None:
+    assert isinstance(handshake, Handshake), "listener_context says so"
+    handshake.asked_host = host.lower() if host else None
+
+
 def listener_context(tls: ListenerTls) -> ssl.SSLContext:
     """For connections from clients. Raises ConfigError for a file that cannot be used."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -52,6 +63,8 @@ def listener_context(tls: ListenerTls) -> ssl.SSLContext:
     if tls.client_ca is not None:
         _load_authorities(context, tls.client_ca, f"{tls.place}.client_ca")
     context.verify_mode = _VERIFY[tls.client_auth]
+    context.sslobject_class = Handshake
+    context.sni_callback = _remember_host
     return context
 
 

@@ -58,12 +58,15 @@ class SaslWatch:
     """`is_accepted`: the broker needs no SASL here, or an exchange has ended well.
 
     `takes_raw_tokens`: the next frames are tokens without a header (handshake v0).
+    `principal`: who the broker has accepted, where the mechanism shows it; else `shown`, which is who
+    the client's certificate says it is.
     """
 
-    def __init__(self, is_needed: bool) -> None:
+    def __init__(self, is_needed: bool, shown: str | None = None) -> None:
         self.is_accepted = not is_needed
         self.takes_raw_tokens = False
-        self.principal: str | None = None
+        self.principal = shown
+        self._shown = shown
         self._mechanism = ""
         self._version = 1
         self._name: str | None = None
@@ -83,4 +86,4 @@ class SaslWatch:
         if error_code == 0 and _is_last_answer(self._mechanism, token):
             self.is_accepted = True
             self.takes_raw_tokens = False
-            self.principal = f"User:{self._name}" if self._name is not None else None
+            self.principal = f"User:{self._name}" if self._name is not None else self._shown

@@ -35,7 +35,7 @@ class State:
         self.view = view
         self.slots = slots
         self.passing = passing
-        self.sasl = SaslWatch(view.broker_needs_sasl)
+        self.sasl = SaslWatch(view.broker_needs_sasl, peer.principal)
         self.purse = purse
         self.is_closed = False
         self.is_judging = False

@@ -29,6 +29,19 @@ class Admission:
         self._count += 1
         return None
 
+    def move(self, address: str, to: str) -> Limit | None:
+        """One that was admitted counts for another address. Where a limit forbids it: that limit, and it
+        counts as before."""
+        if address == to:
+            return None
+        here = self._by_address.get(to, 0)
+        if here >= self.limits.connections_per_address:
+            return Limit.CONNECTIONS_PER_ADDRESS
+        self.leave(address)
+        self._by_address[to] = here + 1
+        self._count += 1
+        return None
+
     def leave(self, address: str) -> None:
         """One that was admitted is gone."""
         self._count -= 1

@@ -33,6 +33,14 @@ class ProcessLimits:
         """One that was admitted: it is looked after until it leaves."""
         self._connections[connection] = address
 
+    def move(self, connection: Watched, address: str) -> Limit | None:
+        """It comes from another address than it seemed to (a load balancer named it): None, or what
+        forbids one more from there."""
+        limit = self._admission.move(self._connections[connection], address)
+        if limit is None:
+            self._connections[connection] = address
+        return limit
+
     def leave(self, connection: Watched) -> None:
         self.memory.forget(connection)
         self._admission.leave(self._connections.pop(connection))

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Final
 
-from tsproxy.config.settings import Address, BrokerPorts, Config, Listener
+from tsproxy.config.settings import Address, BrokerHosts, BrokerPorts, Config, Listener
 from tsproxy.runtime.ports import ListenError, bind
 
 _FIRST: Final = 20_000
@@ -40,8 +40,10 @@ def reserved(config: Config) -> Iterator[Config]:
         yield replace(config, listeners=tuple(listeners))
 
 
-def _broker_ports(listener: Listener) -> BrokerPorts:
+def _broker_ports(listener: Listener) -> BrokerPorts | BrokerHosts:
     host, brokers = listener.bind.host, listener.brokers
+    if isinstance(brokers, BrokerHosts):
+        return brokers
     if not brokers.ports_from:
         return replace(brokers, ports_from=_free_run(host, brokers.count))
     try:

@@ -1,0 +1,139 @@
+"""Brokers told apart by host name, and clients by their certificates, with a real client and broker."""
+
+import shutil
+import socket
+import time
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import KafkaError
+
+from tests.runtime.surroundings import until
+from tsproxy.testing.identity import client_context
+from tsproxy.testing.proxy import RunningProxy
+
+CONFIG = """
+upstream: {{ bootstrap_servers: ['{upstream}'] }}
+listeners:
+  - name: by-host
+    bind: 127.0.0.1:0
+    advertised_host: kafka.test
+    brokers: {{ host: "b{{node_id}}.kafka.test" }}
+    tls:
+      certificate: '{certificate}'
+      key: '{key}'
+      client_ca: '{ca}'
+      principal_mapping: ["RULE:^CN=(.*)$/$1/", DEFAULT]
+"""
+
+
+@pytest.fixture
+def kafka_test_is_here(monkeypatch):
+    """Names below kafka.test are this machine, as DNS would have it; what was asked for is kept."""
+    asked, resolve = set(), socket.getaddrinfo
+
+    def getaddrinfo(host, *arguments, **options):
+        name = host.decode() if isinstance(host, bytes) else host
+        if name and name.endswith("kafka.test"):
+            asked.add(name)
+            host = "127.0.0.1"
+        return resolve(host, *arguments, **options)
+
+    monkeypatch.setattr("socket.getaddrinfo", getaddrinfo)
+    return asked
+
+
+@pytest.fixture
+def served(certificates, tmp_path):
+    """(certificate, key) of the proxy, as files that may be replaced."""
+    files = (tmp_path / "cert.pem", tmp_path / "key.pem")
+    put(certificates, files, "served")
+    return files
+
+
+def put(certificates, files, name):
+    identity = certificates.issue(name, hosts=["kafka.test", "*.kafka.test"])
+    shutil.copy(identity.certificate, files[0])
+    shutil.copy(identity.key, files[1])
+
+
+def config_file(kafka, certificates, served, tmp_path):
+    text = CONFIG.format(
+        upstream=kafka.bootstrap_servers,
+        certificate=served[0],
+        key=served[1],
+        ca=certificates.certificate,
+    )
+    (tmp_path / "tsproxy.yaml").write_text(text)
+    return tmp_path / "tsproxy.yaml"
+
+
+def options(proxy, certificates):
+    port = proxy.bootstrap_servers.rpartition(":")[2]
+    return {
+        "bootstrap_servers": f"kafka.test:{port}",
+        "security_protocol": "SSL",
+        "ssl_context": client_context(certificates.certificate, certificates.issue("etl")),
+    }
+
+
+async def test_a_client_finds_brokers_by_name_and_is_booked_under_its_certificate(
+    kafka, topic, certificates, served, tmp_path, kafka_test_is_here
+):
+    await kafka.create_topic(topic, config={"message.timestamp.before.max.ms": "60000"})
+    config = config_file(kafka, certificates, served, tmp_path)
+    async with RunningProxy(config=config, settings={"decisions.rotate.every": "1h"}) as proxy:
+        producer = AIOKafkaProducer(**options(proxy, certificates))
+        await producer.start()
+        try:
+            await producer.send_and_wait(topic, b"good", partition=0)
+            with pytest.raises(KafkaError):
+                await producer.send_and_wait(topic, b"bad", partition=0, timestamp_ms=1)
+        finally:
+            await producer.stop()
+
+    assert kafka_test_is_here == {"kafka.test", "b1.kafka.test"}
+    rejected = [line for line in proxy.decisions() if line["event"] == "decision"]
+    assert {line["principal"] for line in rejected} == {"User:etl"}
+    assert (await kafka.end_offsets(topic))[0] == 1
+
+
+async def test_a_certificate_is_replaced_under_load_and_nothing_is_lost_or_doubled(
+    kafka_431, topic, certificates, served, tmp_path, kafka_test_is_here
+):
+    await kafka_431.create_topic(topic)
+    config = config_file(kafka_431, certificates, served, tmp_path)
+    async with RunningProxy(config=config) as proxy:
+        producer = AIOKafkaProducer(
+            **options(proxy, certificates), acks="all", enable_idempotence=True, linger_ms=5
+        )
+        await producer.start()
+        sent = 0
+
+        async def send(seconds):
+            nonlocal sent
+            until_s = time.monotonic() + seconds
+            while time.monotonic() < until_s:
+                await producer.send_and_wait(topic, str(sent).encode(), partition=0)
+                sent += 1
+
+        def reloads():
+            return [line for line in proxy.log if line["event"] == "certificates_reloaded"]
+
+        await send(0.2)
+        put(certificates, served, "renewed")
+        while not reloads():
+            await send(0.1)
+        await producer.send_and_wait(topic, str(sent).encode(), partition=0)
+        sent += 1
+        await producer.stop()
+
+        consumer = AIOKafkaConsumer(topic, **options(proxy, certificates), auto_offset_reset="earliest")
+        await consumer.start()  # a new connection, which is shown the new certificate
+        values = [int((await consumer.getone()).value) for _ in range(sent)]
+        await consumer.stop()
+        await until(reloads)
+        assert not [line for line in proxy.log if line["event"] == "tls_handshake_failed"]
+
+    assert values == list(range(sent))
+    assert (await kafka_431.end_offsets(topic))[0] == sent

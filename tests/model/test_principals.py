@@ -1,0 +1,59 @@
+"""Kafka's `ssl.principal.mapping.rules`; the cases are those of Kafka's documentation and its own tests."""
+
+import pytest
+
+from tsproxy.model.principals import MappingRule, principal_of
+
+DUKE = "CN=Duke,OU=ServiceUsers,O=Org,C=US"
+
+MAPPED = [
+    ([], DUKE, f"User:{DUKE}"),
+    (["DEFAULT"], DUKE, f"User:{DUKE}"),
+    (["RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/"], DUKE, "User:Duke"),
+    (["RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/L"], DUKE, "User:duke"),
+    (["RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/U"], DUKE, "User:DUKE"),
+    (
+        ["RULE:^CN=(.*?), *OU=(.*?), *O=(.*?), *C=(.*?)$/$1@$2/L"],
+        "CN=Duke, OU=SME, O=mycp, C=US",
+        "User:duke@sme",
+    ),
+    (
+        ["RULE:^.*[Cc][Nn]=([a-zA-Z0-9.]*).*$/$1/L", "DEFAULT"],
+        "OU=Admin,CN=Kafka.Admin,O=Org",
+        "User:kafka.admin",
+    ),
+    (
+        ["RULE:^cn=(.*?),ou=(.*?),dc=(.*?),dc=(.*?)$/$1@$2/U"],
+        "cn=kafka1,ou=SME,dc=mycp,dc=com",
+        "User:KAFKA1@SME",
+    ),
+    (["RULE:^CN=other$/x/", "DEFAULT"], DUKE, f"User:{DUKE}"),
+    (["RULE:^CN=other$/x/", "RULE:^CN=(.*?),.*$/second-$1/"], DUKE, "User:second-Duke"),
+    (["RULE:^CN=other$/x/"], DUKE, None),
+    (["RULE:CN=Duke/x/"], DUKE, None),  # the whole subject must match
+    (["RULE:^CN=(.*?),.*$/\\$1\\/$1/"], DUKE, "User:$1/Duke"),
+    (["RULE:^(CN=a\\/b)$/$1/"], "CN=a/b", "User:CN=a/b"),
+    (["RULE:^(x)?CN=(.*?),.*$/$1$2/"], DUKE, "User:Duke"),  # a group that took no part is empty
+]
+
+
+@pytest.mark.parametrize(("rules", "subject", "principal"), MAPPED)
+def test_the_first_rule_that_matches_the_whole_subject_makes_the_principal(rules, subject, principal):
+    assert principal_of(subject, [MappingRule.parse(rule) for rule in rules]) == principal
+
+
+@pytest.mark.parametrize(
+    ("rule", "allowed"),
+    [
+        ("", "DEFAULT, or RULE:"),
+        ("default", "DEFAULT, or RULE:"),
+        ("RULE:^CN=(.*?)$", "DEFAULT, or RULE:"),
+        ("RULE:^CN=(.*?)$/$1", "DEFAULT, or RULE:"),
+        ("RULE:^CN=(.*?)$/$1/X", "DEFAULT, or RULE:"),
+        ("RULE:^CN=(.*?$/$1/", "a regular expression: missing \\)"),
+        ("RULE:^CN=(.*?)$/$2/", "as many groups as its replacement names \\(2\\)"),
+    ],
+)
+def test_a_rule_that_cannot_work_is_refused_when_it_is_read(rule, allowed):
+    with pytest.raises(ValueError, match=allowed):
+        MappingRule.parse(rule)

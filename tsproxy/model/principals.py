@@ -1,0 +1,67 @@
+"""From a certificate's subject to a principal, by Kafka's rules (`ssl.principal.mapping.rules`).
+
+Source: `SslPrincipalMapper.java`. A rule is `DEFAULT` (the subject as it is) or
+`RULE:pattern/replacement/` with `L` or `U` behind it for lower or upper case; the first rule whose
+pattern matches the whole subject decides. Patterns are Python's where Kafka's are Java's; the two
+differ in what such rules hardly use (possessive and named groups).
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_RULE: Final = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)")
+_REFERENCE: Final = re.compile(r"\\(.)|\$([0-9])")
+_CASES: Final[dict[str, Callable[[str], str]]] = {"": str, "L": str.lower, "U": str.upper}
+
+
+@dataclass(frozen=True, slots=True)
+class MappingRule:
+    """`pattern` None takes every subject as it is (`DEFAULT`)."""
+
+    pattern: re.Pattern[str] | None
+    replacement: str = ""
+    case: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> "MappingRule":
+        """Raises ValueError with what is allowed."""
+        stripped = text.strip()
+        if stripped == "DEFAULT":
+            return cls(None)
+        match = _RULE.fullmatch(stripped)
+        if match is None:
+            raise ValueError("DEFAULT, or RULE:pattern/replacement/ with L or U behind it, as Kafka has them")
+        try:
+            pattern = re.compile(match[1])
+        except re.error as error:
+            raise ValueError(f"a rule with a regular expression: {error}") from None
+        highest = max((int(each[2]) for each in _REFERENCE.finditer(match[2]) if each[2]), default=0)
+        if highest > pattern.groups:
+            raise ValueError(f"a rule whose pattern has as many groups as its replacement names ({highest})")
+        return cls(pattern, match[2], match[3])
+
+    def name(self, subject: str) -> str | None:
+        """What the rule makes of a subject; None where it does not apply."""
+        if self.pattern is None:
+            return subject
+        if self.pattern.fullmatch(subject) is None:
+            return None
+        return _CASES[self.case](self.pattern.sub(self._replaced, subject))
+
+    def _replaced(self, match: re.Match[str]) -> str:
+        """Java's replacements: `$1` is a group, a backslash takes what follows as it is."""
+        return _REFERENCE.sub(lambda it: it[1] if it[1] else match[int(it[2])] or "", self.replacement)
+
+
+def principal_of(subject: str, rules: Sequence[MappingRule]) -> str | None:
+    """`User:` and the name that the first fitting rule makes; None where no rule fits.
+
+    Without rules the name is the subject as it is.
+    """
+    if not rules:
+        return f"User:{subject}"
+    names = (rule.name(subject) for rule in rules)
+    found = next((name for name in names if name is not None), None)
+    return None if found is None else f"User:{found}"
