@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -43,9 +44,12 @@ SIGHUP reads the configuration again, as a change of the file does; docs/configu
 keys take effect then, and which with the next start.
 """,
     "check": """\
-example:
+examples:
   tsproxy check tsproxy.yaml
       prints every problem with its line, and ends with status 2 if there is one
+  tsproxy check --json tsproxy.yaml | jq '.problems[]'
+  tsproxy check --schema > tsproxy.schema.json
+      for editors: # yaml-language-server: $schema=tsproxy.schema.json
 """,
     "decisions": """\
 example:
@@ -108,13 +112,36 @@ def _run(options: argparse.Namespace) -> int:
     return OK
 
 
-def _check(options: argparse.Namespace) -> int:
-    config = load(read_yaml(options.file), os.environ)
+def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    if options.schema:
+        from tsproxy.config.schema import as_text
+
+        print(as_text(), end="")
+        return OK
+    if options.file is None:
+        parser.error("needs a FILE, or --schema")
+    try:
+        config = _checked(options.file)
+    except ConfigError as error:
+        if not options.json:
+            raise
+        problems = [asdict(problem) for problem in error.problems]
+        print(json.dumps({"ok": False, "problems": problems}, indent=2))
+        return MISTAKEN
+    if options.json:
+        print(json.dumps({"ok": True, "problems": []}, indent=2))
+    else:
+        print(f"{options.file}: ok, {_summary(config)}")
+    return OK
+
+
+def _checked(file: Path) -> Config:
+    """The configuration of a file whose certificates can be used. Raises ConfigError."""
+    config = load(read_yaml(file), os.environ)
     from tsproxy.runtime.tls import check_files  # OpenSSL, but no loop and no Kafka client
 
     check_files(config)
-    print(f"{options.file}: ok, {_summary(config)}")
-    return OK
+    return config
 
 
 def _decisions_schema(_: argparse.Namespace) -> int:
@@ -165,8 +192,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_run(_with_example(commands.add_parser, "run", help="run the proxy"))
     check = _with_example(commands.add_parser, "check", help="check a configuration file")
-    check.add_argument("file", metavar="FILE", type=Path)
-    check.set_defaults(command=_check)
+    check.add_argument("file", metavar="FILE", type=Path, nargs="?")
+    check.add_argument("--json", action="store_true", help="problems as JSON: place, key, text")
+    check.add_argument("--schema", action="store_true", help="print the JSON Schema of the file instead")
+    check.set_defaults(command=partial(_check, check))
     decisions = _with_example(commands.add_parser, "decisions", help="the decision log")
     topics = decisions.add_subparsers(required=True, metavar="WHAT")
     schema = _with_example(topics.add_parser, "schema", help="print the JSON Schema of the log's lines")

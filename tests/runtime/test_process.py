@@ -412,3 +412,24 @@ finally:
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
 
     assert ended.returncode == 0
+
+
+def test_check_tells_a_program_all_problems(tmp_path):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text("upstream: {}\nlisteners: [{ bind: x }]\n")
+    ended = command("check", "--json", file)
+
+    told = json.loads(ended.stdout)
+    assert ended.returncode == 2
+    assert told["ok"] is False
+    assert [(each["place"], each["key"]) for each in told["problems"]] == [
+        (f"{file}:1", "upstream.bootstrap_servers"),
+        (f"{file}:2", "listeners[0].bind"),
+    ]
+
+
+def test_check_prints_the_schema_of_the_file():
+    ended = command("check", "--schema")
+
+    assert ended.returncode == 0
+    assert json.loads(ended.stdout)["properties"].keys() >= {"upstream", "listeners", "policy"}

@@ -4,6 +4,7 @@ The keys themselves stand in `keys`.
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from tsproxy.config import values
@@ -17,10 +18,17 @@ KAFKA_NAMES: Final = "message.timestamp."
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a value looks like, in a word for the docs, and how it is read."""
+    """What a value looks like, in a word for the docs, and how it is read.
+
+    For editors: `pattern` is what fits the whole of every text that `parse` takes (it may fit more),
+    `choices` are all there are, `bounds` those of a number.
+    """
 
     word: str
     parse: Parser
+    pattern: str | None = None
+    choices: tuple[str, ...] = ()
+    bounds: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +67,38 @@ class OptionalSection:
     is_live: bool = False
 
 
-DURATION: Final = Kind("duration", values.duration_ms)
-BOUND: Final = Kind("duration or `unlimited`", values.bound_ms)
-SIZE: Final = Kind("size", values.size_bytes)
-FILE_SIZE: Final = Kind("size", values.file_size_bytes)
-TOTAL_SIZE: Final = Kind("size", values.total_size_bytes)
-ADDRESS: Final = Kind("host:port", values.upstream_address)
-BIND: Final = Kind("host:port", values.bind_address)
-BIND_OR_OFF: Final = Kind("host:port or `off`", values.bind_address_or_off)
+_DURATION: Final = r"[0-9]+(ms|s|m|h|d)"
+_SIZE: Final = r"[0-9]+(B|KiB|MiB|GiB)"
+_ADDRESS: Final = r".+:[0-9]{1,5}"
+
+
+def _choice(choices: type[StrEnum]) -> Kind:
+    words = tuple(each.value for each in choices)
+    return Kind(" or ".join(f"`{word}`" for word in words), values.one_of(choices), choices=words)
+
+
+DURATION: Final = Kind("duration", values.duration_ms, _DURATION)
+BOUND: Final = Kind("duration or `unlimited`", values.bound_ms, f"{_DURATION}|unlimited")
+SIZE: Final = Kind("size", values.size_bytes, _SIZE)
+FILE_SIZE: Final = Kind("size", values.file_size_bytes, _SIZE)
+TOTAL_SIZE: Final = Kind("size", values.total_size_bytes, _SIZE)
+ADDRESS: Final = Kind("host:port", values.upstream_address, _ADDRESS)
+BIND: Final = Kind("host:port", values.bind_address, _ADDRESS)
+BIND_OR_OFF: Final = Kind("host:port or `off`", values.bind_address_or_off, f"{_ADDRESS}|off")
 HOST: Final = Kind("host", values.host)
 PATH: Final = Kind("path", values.path)
-NAME: Final = Kind("name", values.name)
+NAME: Final = Kind("name", values.name, values.NAME.pattern)
 TEXT: Final = Kind("text", values.not_empty)
 SECRET: Final = Kind("secret", values.secret)
-MODE: Final = Kind(" or ".join(f"`{mode}`" for mode in Mode), values.one_of(Mode))
-LIMITS_FROM: Final = Kind(" or ".join(f"`{each}`" for each in LimitsFrom), values.one_of(LimitsFrom))
-MECHANISM: Final = Kind(" or ".join(f"`{m}`" for m in SaslMechanism), values.one_of(SaslMechanism))
-CLIENT_AUTH: Final = Kind(" or ".join(f"`{choice}`" for choice in ClientAuth), values.one_of(ClientAuth))
-PROXY_PROTOCOL: Final = Kind(" or ".join(f"`{each}`" for each in ProxyProtocol), values.one_of(ProxyProtocol))
+MODE: Final = _choice(Mode)
+LIMITS_FROM: Final = _choice(LimitsFrom)
+MECHANISM: Final = _choice(SaslMechanism)
+CLIENT_AUTH: Final = _choice(ClientAuth)
+PROXY_PROTOCOL: Final = _choice(ProxyProtocol)
 BROKER_HOST: Final = Kind("host with `{node_id}`", values.broker_host)
 MAPPING_RULE: Final = Kind("mapping rule", MappingRule.parse)
-TLS_VERSION: Final = Kind(" or ".join(f"`{each}`" for each in TlsVersion), values.one_of(TlsVersion))
+TLS_VERSION: Final = _choice(TlsVersion)
 
 
 def number(lowest: int, highest: int) -> Kind:
-    return Kind("number", values.whole_number(lowest, highest))
+    return Kind("number", values.whole_number(lowest, highest), bounds=(lowest, highest))

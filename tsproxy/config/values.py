@@ -18,7 +18,7 @@ _BYTES_OF_UNIT: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _QUANTITY: Final = re.compile(r"([0-9]+)([A-Za-z]*)")
 # What DNS and addresses are made of; an underscore is common in container networks.
 _HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?")
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 
 
@@ -151,7 +151,7 @@ def path(text: str) -> Path:
 
 
 def name(text: str) -> str:
-    if not _NAME.fullmatch(text):
+    if not NAME.fullmatch(text):
         raise ValueError(
             "1 to 63 letters, digits, dots, dashes or underscores, beginning with a letter or digit"
         )

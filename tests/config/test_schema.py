@@ -1,0 +1,126 @@
+"""The schema that editors check by allows whatever a right file holds, and sees plain mistakes."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.config.test_load import SMALLEST, WRONG
+from tsproxy.config.keys import KEYS
+from tsproxy.config.schema import as_text, json_schema
+
+DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLE = Path(__file__).parents[2] / "deploy" / "tsproxy.yaml"
+TYPES = {
+    "string": str,
+    "number": (int, float),
+    "integer": int,
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
+
+
+def fits(value, schema):
+    """The part of JSON Schema that is used here."""
+    if "anyOf" in schema:
+        return any(fits(value, each) for each in schema["anyOf"])
+    if "enum" in schema:
+        return any(value == each and type(value) is type(each) for each in schema["enum"])
+    names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if not any(_is(value, name) for name in names):
+        return False
+    if isinstance(value, dict):
+        known = schema["properties"]
+        return all(name in value for name in schema.get("required", ())) and all(
+            name in known and fits(each, known[name]) for name, each in value.items()
+        )
+    if isinstance(value, list):
+        return len(value) >= schema.get("minItems", 0) and all(fits(each, schema["items"]) for each in value)
+    if "pattern" in schema and not re.search(schema["pattern"], value):
+        return False
+    return schema.get("minimum", value) <= value <= schema.get("maximum", value)
+
+
+def _is(value, name):
+    return isinstance(value, TYPES[name]) and (name == "boolean" or not isinstance(value, bool))
+
+
+def file_fits(text):
+    return fits(yaml.safe_load(text), json_schema())
+
+
+def test_the_published_schema_is_made_from_the_table_of_keys():
+    """Made by: python -m tsproxy.config.schema > docs/configuration.schema.json"""
+    assert (DOCS / "configuration.schema.json").read_text(encoding="utf-8") == as_text()
+
+
+def test_the_files_that_come_along_fit():
+    [example] = re.findall(r"```yaml\n(.*?)```", (DOCS / "configuration.md").read_text("utf-8"), re.DOTALL)
+
+    assert file_fits(SMALLEST)
+    assert file_fits(example)
+    assert file_fits(EXAMPLE.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key.default is not None], ids=lambda key: key.path)
+def test_a_default_fits_what_the_schema_says_of_its_key(key):
+    [schema] = [each for path, each in leaves(json_schema(), "") if path == key.path]
+
+    assert fits(key.default, schema)
+    assert fits("${ANYTHING}", schema)
+    assert schema["default"] == key.default
+
+
+def leaves(schema, path):
+    """Every key of the schema by its path, as the table writes it."""
+    for name, below in schema.get("properties", {}).items():
+        full = f"{path}.{name}" if path else name
+        if below.get("type") == "array":
+            yield from leaves(below["items"], f"{full}[]")
+        elif below.get("type") == "object":
+            yield from leaves(below, full)
+        else:
+            yield full, below
+
+
+def test_every_key_is_there_once():
+    assert sorted(path for path, _ in leaves(json_schema(), "")) == sorted(key.path for key in KEYS)
+
+
+SEEN = (
+    "an unknown key names its nearest neighbour",
+    "a key in the wrong section is pointed to its place",
+    "a duration needs a unit",
+    "a size needs a binary unit",
+    "a number outside its range is refused",
+    "an address needs a port",
+    "a mode is one of three",
+    "a bound is a duration or unlimited",
+    "a missing upstream is missed",
+    "a file without listeners is refused",
+    "an empty list of listeners is refused",
+    "a section given as a value is refused",
+    "a value given as a section is refused",
+)
+
+
+@pytest.mark.parametrize("mistake", SEEN)
+def test_an_editor_sees_plain_mistakes(mistake):
+    text, _ = WRONG[mistake]
+
+    assert not file_fits(text)
+
+
+VALUES_AS_YAML_READS_THEM = """\
+upstream: { bootstrap_servers: "a:1,b:2", tls: { min_version: 1.2 } }
+listeners: [{ bind: "127.0.0.1:9192", brokers: { count: 20, ports_from: "9193" } }]
+policy: { mode: off }
+admin: { bind: "${ADMIN}" }
+limits: { records_per_batch: 1_000_000 }
+"""
+
+
+def test_what_yaml_makes_of_plain_words_and_numbers_fits():
+    assert file_fits(VALUES_AS_YAML_READS_THEM)
