@@ -100,7 +100,7 @@ def converse(seed: int, turns: int = 60) -> Spectator:
         if scene.chance(50):
             to_send += b"".join(scene.request() for _ in range(pick.choice([1, 1, 2, 6])))
         if scene.chance(3):
-            plain.session.view = quick.session.view = scene.view()
+            both("see", scene.view(), scene.now_ms)
         if scene.chance(5):
             quick.see(quick.session.totals())
         if scene.chance(60):

@@ -52,7 +52,7 @@ class World:
             self.outcomes.append,
             self.totals.append,
             self.topics.append,
-            self.nodes.append,
+            lambda node_id, _: self.nodes.append(node_id),
             self.limits,
         )
 

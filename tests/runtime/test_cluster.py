@@ -266,7 +266,7 @@ async def test_a_wanted_node_makes_brokers_be_read_at_once():
             await until(lambda: learned.told)
             await kafka.start_node(2)
             if 2 not in learned.facts.brokers:
-                learned.cluster.want_node(2)
+                learned.cluster.want_node(2, Address("somewhere", 9092))
 
             await until(lambda: 2 in learned.facts.brokers)
 

@@ -12,7 +12,7 @@ from tests.runtime.frames import API_VERSIONS, answer, request
 from tests.runtime.loops import on_both_loops
 from tests.runtime.surroundings import World, until
 from tsproxy.model.outcome import Peer
-from tsproxy.model.view import View
+from tsproxy.model.view import Endpoint, View
 from tsproxy.runtime import relay as relay_module
 from tsproxy.runtime.flow import HIGH_WATER_BYTES
 from tsproxy.runtime.relay import Relay
@@ -387,3 +387,69 @@ async def test_any_chunking_of_the_stream_passes_the_same_bytes(chunk):
             await the.client_sends(sent[start : start + chunk])
 
         assert await the.broker_gets(len(sent)) == sent
+
+
+def metadata_of(node_id, host="broker.internal", port=9092, correlation_id=1):
+    """A Metadata v0 answer with one broker and no topic."""
+    node = struct.pack(">ih", node_id, len(host)) + host.encode() + struct.pack(">i", port)
+    payload = struct.pack(">ii", correlation_id, 1) + node + struct.pack(">i", 0)
+    return struct.pack(">i", len(payload)) + payload
+
+
+METADATA = 3
+SERVED = View(endpoints={7: Endpoint("proxy.test", 9199)})
+
+
+@on_both_loops
+async def test_an_answer_waits_until_the_node_that_it_names_is_served():
+    async with wire() as w:
+        await w.client_sends(request(1, api_key=METADATA, api_version=0) + request(2))
+        await w.broker_sends(metadata_of(7) + answer(2))
+        await until(lambda: w.world.nodes == [7])
+        assert not is_reading(w.relay.broker)
+
+        w.relay.see(SERVED)
+
+        told = metadata_of(7, "proxy.test", 9199) + answer(2)
+        assert await w.client_gets(len(told)) == told
+        assert is_reading(w.relay.broker)
+
+
+@on_both_loops
+async def test_an_answer_whose_node_nobody_serves_fails_closed_and_counts(monkeypatch):
+    monkeypatch.setattr(relay_module, "NODE_WAIT_S", 0.05)
+    async with wire() as w:
+        await w.client_sends(request(1, api_key=METADATA, api_version=0))
+        await w.broker_sends(metadata_of(7))
+
+        assert await w.client_sees_end()
+        assert w.world.told.of("session_closed")[0]["reason"] == "address_unmapped"
+        assert w.world.metric("tsproxy_address_unmapped_total") == 1
+        w.relay.see(SERVED)  # too late, and harmless
+
+
+@on_both_loops
+async def test_a_proxy_that_drains_waits_for_an_answer_that_waits_for_a_node():
+    async with wire() as w:
+        await w.client_sends(request(1, api_key=METADATA, api_version=0))
+        await w.broker_sends(metadata_of(7))
+        await until(lambda: w.world.nodes == [7])
+        w.relay.drain()
+        w.relay.see(SERVED)
+
+        told = metadata_of(7, "proxy.test", 9199)
+        assert await w.client_gets(len(told)) == told
+        assert await w.client_sees_end()
+
+
+@on_both_loops
+async def test_an_answer_that_waits_for_a_node_is_forgotten_with_its_client():
+    async with wire() as w:
+        await w.client_sends(request(1, api_key=METADATA, api_version=0))
+        await w.broker_sends(metadata_of(7))
+        await until(lambda: w.world.nodes == [7])
+        w.relay.cut()
+        w.relay.see(SERVED)
+
+        await until(w.ended.is_set)
+        assert w.world.metric("tsproxy_address_unmapped_total") == 0

@@ -22,9 +22,11 @@ from tsproxy.session.effects import (
     CloseReason,
     CloseSession,
     Emit,
+    HoldBroker,
     NodeWanted,
     Note,
     PauseClient,
+    ReleaseBroker,
     ResumeClient,
     SendToBroker,
     SendToClient,
@@ -112,8 +114,7 @@ def at(now_ms):
 
 def view_becomes(view):
     def happens(conversation):
-        conversation.session.view = view
-        return ()
+        return conversation.session.see(view, conversation.now_ms)
 
     return happens
 
@@ -163,5 +164,11 @@ def node_wanted(node_id):
     return Expected(NodeWanted, {"node_id": node_id})
 
 
+def gives_up_on_the_node(conversation):
+    return conversation.session.node_given_up()
+
+
+broker_held = Expected(HoldBroker)
+broker_released = Expected(ReleaseBroker)
 paused = Expected(PauseClient)
 resumed = Expected(ResumeClient)

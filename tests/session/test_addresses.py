@@ -13,8 +13,11 @@ from tests.session.conversation import (
     Conversation,
     booked,
     broker,
+    broker_held,
+    broker_released,
     client,
     closed,
+    gives_up_on_the_node,
     node_wanted,
     noted,
     to_broker,
@@ -86,6 +89,7 @@ def test_no_byte_of_a_brokers_address_reaches_a_client(api_key, version, cls, da
     said = answer(api_key, version, written(entity))
     cut = data.draw(st.integers(0, len(said)))
     effects = session.broker_bytes(said[:cut], NOW_MS) + session.broker_bytes(said[cut:], NOW_MS)
+    effects += session.node_given_up()
     sent = b"".join(effect.data for effect in effects if isinstance(effect, SendToClient))
     assert not [part for part in HIDDEN if part in sent]
     is_mapped = -1 not in nodes and set(known) >= set(nodes)
@@ -108,17 +112,90 @@ def test_an_answer_that_names_an_unknown_node_fails_closed_and_asks_for_it():
         >> client(asked)
         << to_broker(asked)
         >> broker(metadata(7))
+        << broker_held
         << node_wanted(7)
+        >> gives_up_on_the_node
         << closed(CloseReason.ADDRESS_UNMAPPED, text="an answer named node 7, which has no listener")
+        >> view_becomes(view_of(nodes=[7]))
+        >> gives_up_on_the_node
     )
 
 
-def test_an_unknown_node_is_wanted_with_the_address_that_the_broker_told():
-    """The shell may listen for it from now on: the client's next connection gets its answer."""
+def test_an_answer_waits_for_the_node_that_it_names_to_be_served():
+    """The broker was added a moment ago: the client notices nothing but the moment."""
+    asked = [request(METADATA), request(METADATA, correlation_id=2)]
+    assert (
+        Conversation(view_of(nodes=[1]))
+        >> client(*asked)
+        << to_broker(*asked)
+        >> broker(metadata(7))
+        << broker_held
+        << node_wanted(7)
+        >> broker(metadata(1, correlation_id=2))
+        >> view_becomes(view_of(nodes=[1, 2]))
+        >> view_becomes(view_of(nodes=[1, 7]))
+        << to_client(metadata(7, "proxy.example", 9199), metadata(1, "proxy.example", 9193, correlation_id=2))
+        << broker_released
+        >> gives_up_on_the_node
+        >> client(request(METADATA, correlation_id=3))
+        << to_broker(request(METADATA, correlation_id=3))
+        >> broker(metadata(7, correlation_id=3))
+        << to_client(metadata(7, "proxy.example", 9199, correlation_id=3))
+    )
+
+
+def test_an_answer_that_names_two_unknown_nodes_waits_for_both():
+    asked, node = produce({"t": {0: GOOD}}, 10), "proxy.example"
+    at_brokers = (NodeEndpoint(7, "b7", 9092, None), NodeEndpoint(8, "b8", 9092, None))
+    at_proxy = (NodeEndpoint(7, node, 9199, None), NodeEndpoint(8, node, 9200, None))
+    moved = {"t": {0: {"error_code": 6}}}
+    assert (
+        Conversation(view_of(nodes=[]))
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(produced(moved, 10, node_endpoints=at_brokers))
+        << broker_held
+        << node_wanted(7)
+        >> view_becomes(view_of(nodes=[7]))
+        << node_wanted(8)
+        >> view_becomes(view_of(nodes=[7, 8]))
+        << to_client(produced(moved, 10, node_endpoints=at_proxy))
+        << booked("broker_rejected")
+        << broker_released
+    )
+
+
+def test_what_waits_counts_as_held():
     session = Session(PEER, view_of(nodes=[]))
     session.client_bytes(request(METADATA), NOW_MS)
-    wanted, _ = session.broker_bytes(metadata(7, HIDDEN_HOST, HIDDEN_PORT), NOW_MS)
+    said = metadata(7)
+    session.broker_bytes(said, NOW_MS)
+    assert session.held_bytes == len(said) - 4
+
+
+def test_an_unknown_node_is_wanted_with_the_address_that_the_broker_told():
+    session = Session(PEER, view_of(nodes=[]))
+    session.client_bytes(request(METADATA), NOW_MS)
+    _, wanted = session.broker_bytes(metadata(7, HIDDEN_HOST, HIDDEN_PORT), NOW_MS)
     assert wanted == NodeWanted(7, HIDDEN_HOST, HIDDEN_PORT)
+
+
+def test_a_node_that_has_moved_is_told_of_and_waited_for_by_nobody():
+    """What the proxy knows is old: the node's port leads to where it was."""
+    asked = request(METADATA)
+    known = replace(view_of(nodes=[7]), brokers={7: Endpoint("b1", 9092)})
+    assert (
+        Conversation(known)
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(metadata(7, "b1", 9092))
+        << to_client(metadata(7, "proxy.example", 9199))
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(metadata(7, "b2", 9092))
+        << to_client(metadata(7, "proxy.example", 9199))
+        << node_wanted(7)
+    )
 
 
 def test_a_node_is_known_from_the_moment_the_view_knows_it():
@@ -141,7 +218,9 @@ def test_answers_before_the_one_with_the_unknown_node_still_leave():
         << to_broker(*asked)
         >> broker(metadata(1), metadata(7, correlation_id=2))
         << to_client(metadata(1, "proxy.example", 9193))
+        << broker_held
         << node_wanted(7)
+        >> gives_up_on_the_node
         << closed(CloseReason.ADDRESS_UNMAPPED)
     )
 
@@ -174,7 +253,9 @@ def test_a_produce_answer_that_names_an_unknown_node_fails_closed():
         >> client(asked)
         << to_broker(asked)
         >> broker(own)
+        << broker_held
         << node_wanted(7)
+        >> gives_up_on_the_node
         << booked("unconfirmed")
         << closed(CloseReason.ADDRESS_UNMAPPED)
     )

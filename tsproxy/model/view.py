@@ -44,7 +44,8 @@ class SessionLimits:
 @dataclass(frozen=True, slots=True)
 class View:
     """`topics`: limits by topic name, absent where not known yet. `endpoints`: by node id, absent
-    where the proxy does not listen for that node (an answer that names it fails closed)."""
+    where the proxy does not listen for that node (an answer that names it waits, and fails closed).
+    `brokers`: where nodes are, as far as the proxy knows; no client is told."""
 
     endpoints: Mapping[int, Endpoint] = field(default_factory=lambda: MappingProxyType({}))
     topics: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
@@ -52,3 +53,4 @@ class View:
     mode: Mode = Mode.ENFORCE
     broker_needs_sasl: bool = False
     """True where nothing may be judged before the broker has accepted the peer."""
+    brokers: Mapping[int, Endpoint] = field(default_factory=lambda: MappingProxyType({}))

@@ -112,9 +112,9 @@ class Cluster:
             self._new[topic] = None
             self._wake.set()
 
-    def want_node(self, node_id: int) -> None:
-        """An answer named a broker: see whether there is a new one."""
-        if node_id not in self._facts.brokers:
+    def want_node(self, node_id: int, address: Address) -> None:
+        """An answer named a broker that is not known, or not there: see what has changed."""
+        if self._facts.brokers.get(node_id) != address:
             self._node_is_wanted = True
             self._wake.set()
 

@@ -107,12 +107,13 @@ class Front:
         config, facts = self._config, self._facts
         self._view = View(
             endpoints=MappingProxyType(self._served.endpoints(self._listener.advertised_host)),
+            brokers=MappingProxyType({n: Endpoint(at.host, at.port) for n, at in self._brokers.items()}),
             topics=facts.topics if config.limits is None else EveryTopic(config.limits),
             limits=config.session_limits,
             mode=config.mode,
             broker_needs_sasl=facts.needs_sasl,
         )
-        for relay in self.relays:
+        for relay in tuple(self.relays):  # an answer that waited may be the last of one
             relay.see(self._view)
 
     def stop_accepting(self) -> None:

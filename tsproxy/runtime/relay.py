@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, assert_never
 
+from tsproxy.config.settings import Address
 from tsproxy.model.outcome import Outcome, Peer, Totals
 from tsproxy.model.view import View
 from tsproxy.runtime.clock import Clock
@@ -28,10 +29,12 @@ from tsproxy.session.effects import (
     Effect,
     Emit,
     EmitTotals,
+    HoldBroker,
     Judge,
     NodeWanted,
     Note,
     PauseClient,
+    ReleaseBroker,
     ResumeClient,
     SendToBroker,
     SendToClient,
@@ -47,6 +50,8 @@ UPSTREAM_UNAVAILABLE: Final = "upstream_unavailable"
 HALF_CLOSED_S: Final = 30.0
 """How long a client that sends no more may wait for the answers it is still owed."""
 
+NODE_WAIT_S: Final = 5.0
+"""How long an answer waits for a broker that it names to be served, before it fails closed."""
 
 JUDGES: Final = 2
 """How many threads judge large compressed batches; decompressors let other threads run meanwhile. Each
@@ -70,7 +75,7 @@ class Surroundings:
     book: Callable[[Outcome], None]
     book_totals: Callable[[Totals], None]
     want_topic: Callable[[str], None]
-    want_node: Callable[[int], None]
+    want_node: Callable[[int, Address], None]
     limits: ProcessLimits
     judges: Executor = field(default_factory=lambda: ThreadPoolExecutor(JUDGES, "judge"))
 
@@ -84,6 +89,7 @@ class Relay:
         "_early",
         "_is_connecting",
         "_judging",
+        "_node_timer",
         "_on_end",
         "_peer",
         "_postponed",
@@ -111,6 +117,7 @@ class Relay:
         self._session = Session(peer, view, uses_kernel=True)
         self._stage = Stage.CONNECTING
         self._timer: asyncio.TimerHandle | None = None
+        self._node_timer: asyncio.TimerHandle | None = None
         self.sight = Sight()
         self.was_heard = False
         around.metrics.connection_moved(peer.listener, None, Stage.CONNECTING.name)
@@ -123,7 +130,9 @@ class Relay:
 
     def see(self, view: View) -> None:
         """From the next bytes on, the session judges by this."""
-        self._session.view = view
+        if self._stage is not Stage.CLOSING:
+            self._step(self._session.see, view, self._around.clock.now_ms())
+            self._part_if_owed_nothing()
 
     @property
     def is_settled(self) -> bool:
@@ -281,8 +290,11 @@ class Relay:
                     around.limits.memory.count(self)
             except Exception as error:  # see `_crashed`
                 self._crashed(error)
-            if self._stage is Stage.FINISHING and not self.is_owed_answers:
-                self._part(self.client)
+            self._part_if_owed_nothing()
+
+    def _part_if_owed_nothing(self) -> None:
+        if self._stage is Stage.FINISHING and not self.is_owed_answers:
+            self._part(self.client)
 
     def _finish(self, limit_s: float | None) -> None:
         self._enter(Stage.FINISHING)
@@ -302,8 +314,9 @@ class Relay:
             return
         self._enter(Stage.CLOSING)
         self._early.clear()
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._node_timer):
+            if timer is not None:
+                timer.cancel()
         self._postponed = None
         if self._judging is not None:
             self._judging.cancel()
@@ -327,7 +340,7 @@ class Relay:
 
     # The session's wishes.
 
-    def _step(self, call: Callable[..., list[Effect]], *arguments: bytes | int) -> None:
+    def _step(self, call: Callable[..., list[Effect]], *arguments: bytes | int | View) -> None:
         try:
             self._perform(call(*arguments))
         except Exception as error:  # see `_crashed`
@@ -375,7 +388,11 @@ class Relay:
                 case TopicWanted():
                     self._around.want_topic(effect.topic)
                 case NodeWanted():
-                    self._around.want_node(effect.node_id)
+                    self._around.want_node(effect.node_id, Address(effect.host, effect.port))
+                case HoldBroker():
+                    self._wait_for_node()
+                case ReleaseBroker():
+                    self._wait_no_more()
                 case Note():
                     was_noted = True
                     self._note(effect.event, effect.facts)
@@ -387,6 +404,16 @@ class Relay:
         self.client.write(to_client)
         if close is not None:  # one line is enough
             self._close(close.reason, close.text, is_told=was_noted)
+
+    def _wait_for_node(self) -> None:
+        self.broker.gate.hold(Hold.SESSION_ASKED)
+        loop = asyncio.get_running_loop()
+        self._node_timer = loop.call_later(NODE_WAIT_S, self._step, self._session.node_given_up)
+
+    def _wait_no_more(self) -> None:
+        self.broker.gate.release(Hold.SESSION_ASKED)
+        if self._node_timer is not None:
+            self._node_timer.cancel()
 
     def _judge(self, wanted: Judge) -> None:
         """Not while the client takes no more: a small request may have a large answer, and behind it
@@ -419,8 +446,8 @@ class Relay:
             return
         if self.client.was_lost:
             self.lost(self.client)
-        elif self._stage is Stage.FINISHING and not self.is_owed_answers:
-            self._part(self.client)
+        else:
+            self._part_if_owed_nothing()
 
     def _note(self, event: str, facts: Mapping[str, object], *, ours: bool = False) -> None:
         peer = self._peer

@@ -11,5 +11,6 @@ Public face (all return `list[Effect]`):
     session.judged(ruling, now_ms)         the job of a `Judge` effect is done
     session.client_closed()                the client's side ended (EOF or error)
     session.broker_closed()                the broker's side ended
-    session.view = new_view                between two calls: limits, brokers or mode changed
+    session.see(view, now_ms)              limits, brokers or mode changed
+    session.node_given_up()                an answer has waited long enough for a node (`HoldBroker`)
 """

@@ -1,12 +1,13 @@
 """A session's answers: each meets the slot at the head of the queue, which says what becomes of it.
 
-Most stream through, whatever their size. Those that are read are held until they are whole.
+Most stream through, whatever their size. Those that are read are held until they are whole; one that
+names a node which the proxy does not serve (yet) waits until it does, and all behind it wait as well.
 """
 
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.view import Endpoint
 from tsproxy.session import produce_answer
-from tsproxy.session.effects import CloseReason, EmitTotals, NodeWanted
+from tsproxy.session.effects import CloseReason, EmitTotals, HoldBroker, NodeWanted, ReleaseBroker
 from tsproxy.session.slots import (
     BookProduce,
     Held,
@@ -38,16 +39,23 @@ class Answers:
     def __init__(self, state: State) -> None:
         self._state = state
         self._stream = AnswerStream()
+        self._waiting: tuple[Held, bytes] | None = None
+        self._wanted: NodeWanted | None = None
 
     @property
     def is_between(self) -> bool:
-        """True where the next byte begins an answer."""
-        return not self._stream.buffered and not self._stream.is_streaming
+        """True where the next byte begins an answer, and none waits before it."""
+        return not self._stream.buffered and not self._stream.is_streaming and not self.waits
+
+    @property
+    def waits(self) -> bool:
+        """True while an answer waits for a node to be served."""
+        return self._waiting is not None
 
     @property
     def buffered(self) -> int:
         """Bytes received and not taken yet."""
-        return self._stream.buffered
+        return self._stream.buffered + (len(self._waiting[1]) if self._waiting else 0)
 
     def feed(self, data: bytes) -> None:
         self._stream.feed(data)
@@ -60,18 +68,20 @@ class Answers:
                 pass
         except DecodeError as error:
             state.close(CloseReason.BAD_ANSWER, f"an answer of the broker could not be read: {error}")
-        except _EndpointUnknownError as error:
-            state.effects.append(error.wanted)
-            state.close(
-                CloseReason.ADDRESS_UNMAPPED,
-                f"an answer named node {error.wanted.node_id}, which has no listener",
-            )
         if state.passing is not None:
             state.effects += map(EmitTotals, state.passing.settled())
+
+    def give_up(self) -> None:
+        """Nobody serves the node that an answer waits for: it never reaches the client."""
+        if self._wanted is not None:
+            text = f"an answer named node {self._wanted.node_id}, which has no listener"
+            self._state.close(CloseReason.ADDRESS_UNMAPPED, text)
 
     def _take_step(self) -> bool:
         """Take one step with the broker's bytes; False where more must come first."""
         state, stream = self._state, self._stream
+        if self._waiting is not None:
+            return self._pass_on(*self._waiting)
         if stream.is_streaming:
             data, has_ended = stream.passing()
             state.send_to_client(data)
@@ -100,7 +110,24 @@ class Answers:
         payload = stream.whole(state.view.limits.share_answer)
         if payload is None:
             return False
-        state.send_to_client(self._held(slot, payload))
+        return self._pass_on(slot, payload)
+
+    def _pass_on(self, slot: Held, payload: bytes) -> bool:
+        """Send on what a held answer becomes; False where it names a node that is not served."""
+        state = self._state
+        try:
+            answer = self._held(slot, payload)
+        except _EndpointUnknownError as error:
+            if self._waiting is None:
+                state.effects.append(HoldBroker())
+            if self._wanted != error.wanted:
+                state.effects.append(error.wanted)
+            self._waiting, self._wanted = (slot, payload), error.wanted
+            return False
+        if self._waiting is not None:
+            self._waiting = self._wanted = None
+            state.effects.append(ReleaseBroker())
+        state.send_to_client(answer)
         state.answered()
         return True
 
@@ -141,7 +168,10 @@ class Answers:
         return frame(payload)
 
     def _endpoint_of(self, node_id: int, host: str, port: int) -> Endpoint:
-        endpoint = self._state.view.endpoints.get(node_id)
+        view, told = self._state.view, Endpoint(host, port)
+        endpoint = view.endpoints.get(node_id)
         if endpoint is None:
             raise _EndpointUnknownError(node_id, host, port)
+        if view.brokers.get(node_id, told) != told:  # it has moved: its port must lead there
+            self._state.effects.append(NodeWanted(node_id, host, port))
         return endpoint

@@ -95,8 +95,23 @@ class TopicWanted:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldBroker:
+    """An answer waits for a node to be served: stop reading from the broker until `ReleaseBroker`.
+
+    It goes on with `Session.see`, and ends with `Session.node_given_up`: how long it may wait is the
+    shell's to say.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseBroker:
+    """No answer waits any more: read from the broker again."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeWanted:
-    """An answer named a node that the view has no endpoint for (host and port are the broker's own)."""
+    """An answer named a node that the view has no endpoint for, or that has moved (host and port are the
+    broker's own)."""
 
     node_id: int
     host: str
@@ -114,5 +129,7 @@ Effect = (
     | EmitTotals
     | Note
     | TopicWanted
+    | HoldBroker
+    | ReleaseBroker
     | NodeWanted
 )

@@ -25,7 +25,7 @@ from tsproxy.wire.kernel import InFlight
 
 
 class Session:
-    """See the package for the face. `view` may be replaced between two calls."""
+    """See the package for the face."""
 
     def __init__(self, peer: Peer, view: View, *, uses_kernel: bool = False) -> None:
         slots, purse = InFlight(of_passed), Purse()
@@ -39,11 +39,20 @@ class Session:
     def view(self) -> View:
         return self._state.view
 
-    @view.setter
-    def view(self, view: View) -> None:
+    def see(self, view: View, now_ms: int) -> list[Effect]:
+        """The world around has changed: an answer that waits for a node may go on."""
         self._state.view = view
         self._may_pass_whole = False
         self._state.forget_what_passes()
+        if self._answers.waits and not self._state.is_closed:
+            self._answers.take()
+            self._requests.take(now_ms)
+        return self._done()
+
+    def node_given_up(self) -> list[Effect]:
+        """The node that an answer waits for has not come: the client must not be told its address."""
+        self._answers.give_up()
+        return self._done()
 
     @property
     def in_flight_requests(self) -> int:

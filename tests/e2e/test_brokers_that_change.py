@@ -1,0 +1,116 @@
+"""Brokers come, go and move while the proxy runs, and no client ever hears of a broker's own address."""
+
+import asyncio
+import contextlib
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.conn import create_conn
+from aiokafka.errors import KafkaError
+from aiokafka.protocol.metadata import MetadataRequest
+
+from tests.runtime.surroundings import until
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.ports import free_ports
+from tsproxy.testing.proxy import RunningProxy
+
+FOR_EVER = {"upstream.admin.refresh": "24h"}
+"""What is found out is found out because a client needs it, not because it was time."""
+
+
+async def told(address):
+    """The brokers that a client is told of by Metadata, once: node id -> (host, port)."""
+    host, _, port = address.rpartition(":")
+    connection = await create_conn(host, int(port))
+    try:
+        answer = await connection.send(MetadataRequest([]))
+    finally:
+        connection.close()
+    return {node_id: (host, port) for node_id, host, port, *_ in answer.brokers}
+
+
+async def told_of(nodes, address):
+    """Ask until the cluster itself tells of these nodes: each answer arrives, and none is cut off."""
+    while (brokers := await told(address)).keys() != nodes:  # noqa: ASYNC110  # a broker has no event for us
+        await asyncio.sleep(0.05)
+    return brokers
+
+
+def served(proxy):
+    return {line["node_id"] for line in proxy.log if line["event"] == "broker_served"}
+
+
+async def test_a_broker_that_joins_is_served_before_any_client_hears_of_it(topic):
+    hidden = "localhost"  # what the brokers say of themselves; the proxy says 127.0.0.1
+    async with KafkaCluster(nodes=3, advertised_host=hidden) as kafka:
+        await kafka.stop_node(3)
+        bootstrap = kafka.bootstrap_servers.partition(",")[0]
+        async with RunningProxy(bootstrap, settings=FOR_EVER) as proxy:
+            assert (await told_of({1, 2}, proxy.bootstrap_servers)).keys() == served(proxy) == {1, 2}
+            await kafka.start_node(3)
+
+            brokers = await told_of({1, 2, 3}, proxy.bootstrap_servers)
+
+            assert served(proxy) == {1, 2, 3}
+            assert {host for host, _ in brokers.values()} == {"127.0.0.1"}
+            own = {kafka.node(n).port for n in (1, 2, 3)}
+            assert not own & {port for _, port in brokers.values()}
+            for host, port in brokers.values():
+                assert (await told(f"{host}:{port}")).keys() == {1, 2, 3}
+
+            # One goes for good, and another one moves: its clients follow it, at its old address.
+            await kafka.stop_node(3)
+            assert await told_of({1, 2}, proxy.bootstrap_servers)
+            await moves_to_another_port(kafka, 2)
+            await kafka.create_topic(topic, partitions=6, replication=1)
+            await produces_and_consumes(proxy, topic)
+            assert await told(proxy.bootstrap_servers) == {n: brokers[n] for n in (1, 2)}
+            assert not [line for line in proxy.log if line.get("reason") == "address_unmapped"]
+
+
+async def moves_to_another_port(kafka, node_id):
+    """Stops a broker and starts it with its clients' listener elsewhere; nobody else takes the old port."""
+    node = kafka.node(node_id)
+    await kafka.stop_node(node_id)
+    [port] = free_ports(1)
+    text = node.properties_path.read_text()
+    assert str(node.port) in text
+    node.properties_path.write_text(text.replace(f":{node.port}", f":{port}"))
+    node.port = port
+    await kafka.start_node(node_id)
+
+
+async def produces_and_consumes(proxy, topic):
+    """Every partition takes a record, so every leader is reached, and gives it back."""
+    producer = AIOKafkaProducer(
+        bootstrap_servers=proxy.bootstrap_servers, acks="all", metadata_max_age_ms=500
+    )
+    await producer.start()
+    try:
+        for partition in range(6):
+            await producer.send_and_wait(topic, str(partition).encode(), partition=partition)
+    finally:
+        await producer.stop()
+    consumer = AIOKafkaConsumer(
+        topic, bootstrap_servers=proxy.bootstrap_servers, auto_offset_reset="earliest"
+    )
+    await consumer.start()
+    try:
+        async with asyncio.timeout(30):
+            values = {(await consumer.getone()).value for _ in range(6)}
+    finally:
+        await consumer.stop()
+    assert values == {str(n).encode() for n in range(6)}
+
+
+async def test_a_broker_that_cannot_be_served_is_told_to_nobody(kafka_431, tmp_path):
+    config = tmp_path / "tsproxy.yaml"
+    config.write_text(
+        f"upstream: {{ bootstrap_servers: ['{kafka_431.bootstrap_servers}'] }}\n"
+        "listeners: [{ bind: '127.0.0.1:0', brokers: { count: 1 } }]\n"  # node 0 alone; the broker is 1
+    )
+    async with RunningProxy(config=config) as proxy:
+        with contextlib.suppress(KafkaError):  # the connection is closed in place of an answer
+            raise AssertionError(await told(proxy.bootstrap_servers))
+
+        [line] = await until(lambda: [e for e in proxy.log if e.get("reason") == "address_unmapped"])
+        assert line["text"] == "an answer named node 1, which has no listener"
