@@ -34,7 +34,7 @@ class Case:
     now_ms: int
     crc_is_valid: Callable[[], bool]
     read_records: Callable[[], Records]
-    culprits_listed: int = 10_000
+    culprits_listed: int
     later_batch: RecordBatch | None = None
     following: Callable[[], Iterator["Case"]] = _none_follow
 
