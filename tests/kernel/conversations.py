@@ -222,15 +222,15 @@ class Scene:
         told = list(topics[at].partitions)
         where = self.random.randrange(len(told)) if told else 0
         odd = self.random.choice(
-            ["shuffle", "shuffle", "refuse", "retriable", "text", "drop", "twice", "tags"]
+            ["shuffle", "shuffle", "refuse", "other code", "text", "drop", "twice", "tags"]
         )
         if odd == "shuffle" or not told:
             self.random.shuffle(told)
         elif odd == "refuse":
             errors = (RecordError(0, "Timestamp 5 of message with offset 0 is out of range."),)
             told[where] = replace(told[where], error_code=32, record_errors=errors, error_message="no")
-        elif odd == "retriable":
-            told[where] = replace(told[where], error_code=6)
+        elif odd == "other code":
+            told[where] = replace(told[where], error_code=self.random.choice([2, 6, 10, 87]))
         elif odd == "text":
             told[where] = replace(told[where], error_message="hello")
         elif odd == "drop":

@@ -6,7 +6,7 @@ from tests.verdicts.rows import cut_short, legacy, v2
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.records import RecordBatch
 from tsproxy.model.verdict import Reason, RecordError, TopicLimits
-from tsproxy.policy.broker_reasons import reason_of_answer
+from tsproxy.policy.broker_reasons import Header, reason_of_answer
 from tsproxy.wire import record_set
 
 COMPACTED, PLAIN = TopicLimits(is_compacted=True), TopicLimits()
@@ -52,5 +52,5 @@ ROWS = {
 
 @pytest.mark.parametrize("name", ROWS)
 def test_the_kind_of_a_brokers_rejection(name: str):
-    *asked, reason = ROWS[name]
-    assert reason_of_answer(*asked) is reason
+    error_code, record_errors, first, limits, api_version, reason = ROWS[name]
+    assert reason_of_answer(error_code, record_errors, Header.of(first), limits, api_version) is reason

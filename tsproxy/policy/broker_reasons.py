@@ -4,7 +4,8 @@ KIP-467 has brokers count such rejections by kind, in metrics of their own; thei
 alone, but the same header meets the same check here.
 """
 
-from typing import Final
+from enum import Enum, auto
+from typing import Final, Self
 
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.records import RecordBatch
@@ -22,16 +23,36 @@ _NAMES_CULPRITS_FROM: Final = 8
 """From this version on an answer has room for record errors: none there means none to name."""
 
 
+class Header(Enum):
+    """What a batch's header is, as far as a broker's refusal may rest on it."""
+
+    RIGHT = auto()
+    UNREADABLE = auto()
+    OF_OLD_MAGIC = auto()
+    WRONG_IN_OFFSET_OR_SEQUENCE = auto()
+
+    @classmethod
+    def of(cls, batch: RecordBatch | None) -> Self:
+        """`batch` is None where none could be read."""
+        if batch is None:
+            return cls.UNREADABLE
+        if batch.magic != 2:
+            return cls.OF_OLD_MAGIC
+        if batch.base_offset != 0 or wrong_in_header(batch) is not None:
+            return cls.WRONG_IN_OFFSET_OR_SEQUENCE
+        return cls.RIGHT
+
+
 def reason_of_answer(
     error_code: int,
     record_errors: tuple[RecordError, ...],
-    batch: RecordBatch | None,
+    header: Header,
     limits: TopicLimits | None,
     api_version: int,
 ) -> Reason:
-    """The kind of a rejection that is not about timestamps. `batch` is None where none could be read."""
+    """The kind of a rejection that is not about timestamps."""
     if error_code == ErrorCode.CORRUPT_MESSAGE:
-        return Reason.INVALID_MAGIC if batch is None else Reason.INVALID_CRC
+        return Reason.INVALID_MAGIC if header is Header.UNREADABLE else Reason.INVALID_CRC
     if error_code == ErrorCode.MESSAGE_TOO_LARGE:
         return Reason.BAD_RECORD
     if error_code != ErrorCode.INVALID_RECORD:
@@ -40,11 +61,11 @@ def reason_of_answer(
         for start, reason in _OF_TEXTS:
             if error.message is not None and error.message.startswith(start):
                 return reason
-    if batch is None:
+    if header is Header.UNREADABLE:
         return Reason.BAD_RECORD
-    if batch.magic != 2:
+    if header is Header.OF_OLD_MAGIC:
         return Reason.INVALID_MAGIC if api_version >= ONE_BATCH_FROM else Reason.BAD_RECORD
-    if batch.base_offset != 0 or wrong_in_header(batch) is not None:
+    if header is Header.WRONG_IN_OFFSET_OR_SEQUENCE:
         return Reason.INVALID_OFFSET_OR_SEQUENCE
     if api_version < _NAMES_CULPRITS_FROM and limits is not None and limits.is_compacted:
         return Reason.NO_KEY

@@ -14,6 +14,7 @@ from tsproxy.model.produce import PartitionProduceData, ProduceRequest
 from tsproxy.model.records import BatchFacts, RecordBatch, RecordFacts, Records, RecordSet
 from tsproxy.model.verdict import Accept, Reject, TopicLimits, Verdict
 from tsproxy.model.view import Mode, SessionLimits, View
+from tsproxy.policy.broker_reasons import Header
 from tsproxy.policy.case import Case, is_rebuilt
 from tsproxy.policy.judge import judge
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
@@ -30,8 +31,8 @@ _SCANNED: Final = 2
 class Judged:
     """One partition's records with their verdict, and what it was judged by.
 
-    `head` is the first batch's header, kept to tell why a broker refused it (the records themselves
-    are not kept). `has_header_mismatch`: its maxTimestamp is not the records' maximum.
+    `header` tells of the first batch, whose bytes are not kept, why a broker may refuse it.
+    `has_header_mismatch`: its maxTimestamp is not the records' maximum.
     """
 
     topic: str
@@ -39,7 +40,7 @@ class Judged:
     batch: BatchFacts
     limits: TopicLimits | None
     verdict: Verdict
-    head: bytes = b""
+    header: Header = Header.RIGHT
     has_header_mismatch: bool = False
 
 
@@ -70,7 +71,7 @@ def judge_all(
             _facts(entry.partition.records, case),
             case.limits,
             whole or guilty.get((entry.topic, entry.partition.index)) or verdict,
-            bytes((entry.partition.records or b"")[: record_set.HEADER_SIZE]),
+            _header_of(entry.partition.records),
             _has_header_mismatch(case),
         )
         for entry, case, verdict in zip(entries, cases, verdicts, strict=True)
@@ -176,6 +177,10 @@ def _has_header_mismatch(case: Case) -> bool:
     if facts.missing:
         highest_ms = max(highest_ms, NO_TIMESTAMP)
     return case.batch.max_timestamp != highest_ms
+
+
+def _header_of(data: memoryview | None) -> Header:
+    return Header.of(record_set.read_header(bytes((data or b"")[: record_set.HEADER_SIZE])))
 
 
 def _facts(data: memoryview | None, case: Case) -> BatchFacts:

@@ -19,7 +19,6 @@ from tsproxy.policy.timestamps import reason_out_of_range
 from tsproxy.policy.units import guess_unit
 from tsproxy.session.judging import Judged
 from tsproxy.session.produce import Ruling
-from tsproxy.wire import record_set
 
 RULE: Final = "topic-limits"
 """The name under which the topic's own configuration stands in the decision log."""
@@ -83,7 +82,7 @@ def _broker_rejected(ruling: Ruling, judged: Judged, answered: PartitionProduceR
         reason = reason_of_answer(
             answered.error_code,
             answered.record_errors,
-            record_set.read_header(judged.head),
+            judged.header,
             judged.limits,
             ruling.header.api_version,
         )
