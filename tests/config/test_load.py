@@ -179,6 +179,14 @@ WRONG = {
         r"tsproxy.yaml:4: policy.defaults.message.timestamp.after.max.ms: 'never' is not allowed; "
         r"must be a duration such as 0ms, 10s, 1h or 7d, or unlimited",
     ),
+    "an interval of the decision log divides an hour": (
+        SMALLEST + "decisions: { interval: 7m }\n",
+        r"decisions.interval: '7m' is not allowed; must be a duration from 1s to 1h that divides an hour",
+    ),
+    "an age is a duration or unlimited": (
+        SMALLEST + "decisions: { retention: { age: never } }\n",
+        r"decisions.retention.age: 'never' is not allowed; must be a duration above zero.*; or unlimited",
+    ),
     "a missing upstream is missed": (
         "listeners: [{ bind: '127.0.0.1:1' }]\n",
         r"tsproxy.yaml:1: upstream.bootstrap_servers: is missing: host:port",

@@ -3,12 +3,10 @@
 import json
 from dataclasses import replace
 
-from tests.runtime.test_decision_files import HandClock
+from tests.runtime.decision_log.logs import HandClock, files_in
 from tests.runtime.test_metrics import ACCEPTED, rendered
-from tsproxy.config.settings import Decisions
 from tsproxy.decisions import DecisionLog
 from tsproxy.model.outcome import Totals
-from tsproxy.runtime.decision_files import DecisionFiles
 from tsproxy.runtime.journal import Journal
 from tsproxy.runtime.metrics import Metrics
 
@@ -17,7 +15,7 @@ MINUTE_MS = 60_000
 
 async def test_a_whole_life_leaves_lines_without_gaps_also_when_it_ends_between_two_ticks(tmp_path):
     clock, metrics = HandClock(), Metrics()
-    files = DecisionFiles(Decisions(tmp_path, 60 * MINUTE_MS, 1 << 20), "proxy", "boot", clock)
+    files = files_in(tmp_path, clock=clock)
     journal = Journal(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None)
     journal.start({"version": "1"})
     journal.see_cluster("cluster", (1, 2))
@@ -57,7 +55,7 @@ TOTALS = Totals(
 
 async def test_totals_are_asked_for_before_an_outcome_ends_the_interval_that_they_belong_to(tmp_path):
     clock, metrics = HandClock(), Metrics()
-    files = DecisionFiles(Decisions(tmp_path, 60 * MINUTE_MS, 1 << 20), "proxy", "boot", clock)
+    files = files_in(tmp_path, clock=clock)
     kept = [TOTALS]
     journal = Journal(
         DecisionLog("proxy", "boot", ACCEPTED.now_ms),

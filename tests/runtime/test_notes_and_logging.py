@@ -8,8 +8,8 @@ import sys
 import pytest
 import structlog
 
+from tests.runtime.decision_log.logs import HandClock
 from tests.runtime.surroundings import Told
-from tests.runtime.test_decision_files import HandClock
 from tsproxy.runtime import notes
 from tsproxy.runtime.logging import LogFormat, configure_logging
 from tsproxy.runtime.notes import BURST, REFILL_MS, Notes, frames_of

@@ -22,6 +22,7 @@ from tsproxy.config.settings import (
     LimitsFrom,
     Listener,
     ListenerTls,
+    Retention,
     Sasl,
     Upstream,
     UpstreamTls,
@@ -43,17 +44,13 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
     _check_ports(listeners, admin_bind, problems)
     if problems or upstream is None:
         return None
-    limits, decisions = root["limits"], root["decisions"]
+    limits = root["limits"]
     return Config(
         upstream=upstream,
         listeners=tuple(listeners),
         mode=root["policy"]["mode"],
         limits=_limits(root["policy"]),
-        decisions=Decisions(
-            directory=decisions["directory"],
-            rotate_every_ms=decisions["rotate"]["every"],
-            rotate_size_bytes=decisions["rotate"]["size"],
-        ),
+        decisions=_decisions(root["decisions"]),
         session_limits=SessionLimits(**{name: limits[name] for name in SessionLimits.__dataclass_fields__}),
         connection_limits=_connection_limits(limits),
         drain_timeout_ms=limits["drain_timeout"],
@@ -182,6 +179,17 @@ def _connection_limits(limits: Parsed) -> ConnectionLimits:
         stalled_frame_ms=limits["stalled_frame"],
         idle_ms=limits["idle"],
         handshake_ms=limits["handshake"],
+    )
+
+
+def _decisions(parsed: Parsed) -> Decisions:
+    return Decisions(
+        directory=parsed["directory"],
+        interval_ms=parsed["interval"],
+        rotate_every_ms=parsed["rotate"]["every"],
+        rotate_size_bytes=parsed["rotate"]["size"],
+        sync_every_ms=parsed["sync"],
+        retention=Retention(parsed["retention"]["age"], parsed["retention"]["size"]),
     )
 
 

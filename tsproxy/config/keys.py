@@ -12,6 +12,7 @@ from typing import Final
 
 from tsproxy.config.kinds import (
     ADDRESS,
+    AGE,
     BIND,
     BIND_OR_OFF,
     BOUND,
@@ -20,6 +21,7 @@ from tsproxy.config.kinds import (
     DURATION,
     FILE_SIZE,
     HOST,
+    INTERVAL,
     LIMITS_FROM,
     MAPPING_RULE,
     MECHANISM,
@@ -32,6 +34,8 @@ from tsproxy.config.kinds import (
     TEXT,
     TLS_VERSION,
     TOTAL_SIZE,
+    TOTAL_SIZE_OR_UNLIMITED,
+    UNLESS_NEVER,
     Key,
     OptionalSection,
     number,
@@ -208,6 +212,20 @@ KEYS: Final = (
         default="tsproxy-decisions",
     ),
     Key(
+        "decisions.interval",
+        INTERVAL,
+        "How often what was counted is written down; what a process that is killed loses at most.",
+        default="1m",
+    ),
+    Key(
+        "decisions.sync",
+        UNLESS_NEVER,
+        "How often what was written is forced to the disk, for a machine that loses its power; whole files "
+        "always are.",
+        default="10s",
+        is_live=True,
+    ),
+    Key(
         "decisions.rotate.every",
         DURATION,
         "A decision file is closed at this age, whatever its size.",
@@ -219,6 +237,20 @@ KEYS: Final = (
         FILE_SIZE,
         "A decision file is closed at this size.",
         default="128MiB",
+        is_live=True,
+    ),
+    Key(
+        "decisions.retention.age",
+        AGE,
+        "Closed decision files are deleted at this age.",
+        default="14d",
+        is_live=True,
+    ),
+    Key(
+        "decisions.retention.size",
+        TOTAL_SIZE_OR_UNLIMITED,
+        "The oldest closed decision files are deleted where all in the folder are larger together.",
+        default="20GiB",
         is_live=True,
     ),
     Key(

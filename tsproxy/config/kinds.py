@@ -79,9 +79,19 @@ def _choice(choices: type[StrEnum]) -> Kind:
 
 DURATION: Final = Kind("duration", values.duration_ms, _DURATION)
 BOUND: Final = Kind("duration or `unlimited`", values.bound_ms, f"{_DURATION}|unlimited")
+AGE: Final = Kind(
+    "duration or `unlimited`", values.unless("unlimited", values.duration_ms), f"{_DURATION}|unlimited"
+)
+UNLESS_NEVER: Final = Kind(
+    "duration or `never`", values.unless("never", values.duration_ms), f"{_DURATION}|never"
+)
+INTERVAL: Final = Kind("duration that divides an hour", values.interval_ms, _DURATION)
 SIZE: Final = Kind("size", values.size_bytes, _SIZE)
 FILE_SIZE: Final = Kind("size", values.file_size_bytes, _SIZE)
 TOTAL_SIZE: Final = Kind("size", values.total_size_bytes, _SIZE)
+TOTAL_SIZE_OR_UNLIMITED: Final = Kind(
+    "size or `unlimited`", values.unless("unlimited", values.total_size_bytes), f"{_SIZE}|unlimited"
+)
 ADDRESS: Final = Kind("host:port", values.upstream_address, _ADDRESS)
 BIND: Final = Kind("host:port", values.bind_address, _ADDRESS)
 BIND_OR_OFF: Final = Kind("host:port or `off`", values.bind_address_or_off, f"{_ADDRESS}|off")

@@ -171,10 +171,22 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
+class Retention:
+    """How long closed decision files are kept; None keeps them whatever their age, or size together."""
+
+    age_ms: int | None
+    size_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Decisions:
     directory: Path
+    interval_ms: int
     rotate_every_ms: int
     rotate_size_bytes: int
+    sync_every_ms: int | None
+    """None where the system alone decides when a file that is being written reaches the disk."""
+    retention: Retention
 
 
 @dataclass(frozen=True, slots=True)

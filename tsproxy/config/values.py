@@ -37,6 +37,29 @@ def bound_ms(text: str) -> int | None:
     return _quantity(text, _MS_OF_UNIT, allowed)
 
 
+def interval_ms(text: str) -> int:
+    """Milliseconds, of which an hour is a multiple: no interval lies in two hours, or two days."""
+    allowed = "a duration from 1s to 1h that divides an hour, such as 10s, 1m or 5m"
+    interval = _quantity(text, _MS_OF_UNIT, allowed)
+    if interval < 1_000 or 3_600_000 % interval:
+        raise ValueError(allowed)
+    return interval
+
+
+def unless(word: str, parse: Callable[[str], int]) -> Callable[[str], int | None]:
+    """What `parse` reads, or None for `word`."""
+
+    def parse_unless(text: str) -> int | None:
+        if text.strip() == word:
+            return None
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise ValueError(f"{error}; or {word}") from None
+
+    return parse_unless
+
+
 def size_bytes(text: str) -> int:
     """Bytes, from 1 up to what Kafka's 32-bit frame length can say."""
     allowed = "a size from 1B to 2047MiB, such as 512KiB or 64MiB"

@@ -4,7 +4,7 @@
 The path of a connection: `listeners` (a port for bootstrapping, one for each broker) accepts,
 `upstream` connects to the broker, `relay` holds the two ends and the session between them, `flow`
 keeps their memory bounded. What a session is told comes from `cluster` (the proxy's own connection:
-brokers, limits of topics). What it tells goes to `decision_files`, `metrics` and `notes`. `clock` is
+brokers, limits of topics). What it tells goes to `decision_log`, `metrics` and `notes`. `clock` is
 the one reader of clocks, `tls` makes contexts from PEM files, `admin_http` answers scrapers and
 probes, `logging` sets the operators' log up.
 

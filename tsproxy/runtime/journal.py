@@ -13,7 +13,7 @@ from tsproxy.config.settings import Config
 from tsproxy.decisions import DecisionLog, LifecycleKind, WriterHealth
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.runtime.clock import Clock
-from tsproxy.runtime.decision_files import DecisionFiles
+from tsproxy.runtime.decision_log.files import DecisionFiles
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import frames_of
 from tsproxy.runtime.reload import Commit
@@ -97,9 +97,16 @@ class Journal:
         self._files.put(self._log.stop(self._clock.now_ms(), self._health()))
         return await asyncio.to_thread(self._files.stop, LAST_LINES_S)
 
+    def amiss(self) -> list[str]:
+        """Why the decision log cannot be written now, a sentence each; empty while it can."""
+        amiss = self._files.amiss()
+        return [] if amiss is None else [amiss]
+
     def measure(self) -> None:
         """Bring the metrics up to what the sessions and the files say."""
         self._collect()
+        self._metrics.decision_log_writable = not self.amiss()
+        self._metrics.decision_files_deleted = self._files.files_deleted
         self._metrics.decisions_written = self._files.written
         self._metrics.decisions_dropped = self._files.dropped
 

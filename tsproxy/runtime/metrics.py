@@ -33,6 +33,8 @@ class Metrics:
         self.bytes_from_brokers = 0
         self.decisions_written = 0
         self.decisions_dropped = 0
+        self.decision_files_deleted = 0
+        self.decision_log_writable = True
         self._registry = registry = CollectorRegistry(auto_describe=False)
         self._batches = Counter(
             "tsproxy_batches", "Record batches by how they ended", _OUTCOME_LABELS, registry=registry
@@ -162,6 +164,16 @@ class _Plain(Collector):
             "tsproxy_decisions_dropped",
             "Lines that did not reach the decision log: the queue was full or the disk refused",
             value=metrics.decisions_dropped,
+        )
+        yield CounterMetricFamily(
+            "tsproxy_decision_files_deleted",
+            "Decision files deleted because of their age or size",
+            value=metrics.decision_files_deleted,
+        )
+        yield GaugeMetricFamily(
+            "tsproxy_decision_log_writable",
+            "1 while lines reach the decision log's files",
+            value=metrics.decision_log_writable,
         )
         build = GaugeMetricFamily("tsproxy_build_info", "Always 1", labels=["version", "python"])
         build.add_metric([__version__, platform.python_version()], 1)

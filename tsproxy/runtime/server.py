@@ -28,7 +28,7 @@ from tsproxy.runtime.admin_http import AdminHttp, Answer
 from tsproxy.runtime.certificates import Certificates
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError, must_read_limits
-from tsproxy.runtime.decision_files import DecisionFiles
+from tsproxy.runtime.decision_log.files import DecisionFiles
 from tsproxy.runtime.draining import drain
 from tsproxy.runtime.journal import Journal
 from tsproxy.runtime.limits import descriptors
@@ -204,6 +204,7 @@ class Proxy:
             amiss.append("brokers are not known yet: clients are not let in")
         if not self._is_reachable:
             amiss.append("the cluster does not answer the proxy's own connection")
+        amiss += self._journal.amiss()
         if self._stopping.done():
             amiss.append("the proxy stops")
         return amiss
@@ -333,7 +334,8 @@ def _journal(config: Config, metrics: Metrics, clock: Clock, collect: Callable[[
     """The decision log of this boot. The proxy is named after its machine; a boot's name is new."""
     proxy, boot, now_ms = socket.gethostname(), f"{clock.now_ms():x}{secrets.token_hex(4)}", clock.now_ms()
     files = DecisionFiles(config.decisions, proxy, boot, clock)
-    return Journal(DecisionLog(proxy, boot, now_ms), files, metrics, clock, collect)
+    decision_log = DecisionLog(proxy, boot, now_ms, interval_ms=config.decisions.interval_ms)
+    return Journal(decision_log, files, metrics, clock, collect)
 
 
 def complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -1,0 +1,20 @@
+"""A disk that is soon full."""
+
+import os
+import subprocess
+
+import pytest
+
+ROOM_BYTES = 64 * 1024
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 64 KiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={ROOM_BYTES}", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("needs to be root, and allowed to mount a small tmpfs")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)

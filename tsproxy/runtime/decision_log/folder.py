@@ -1,0 +1,139 @@
+"""The folder of decision files: how they are called, and how it is kept tidy.
+
+A file is called `decisions-<UTC time>-<proxy>-<boot>-<n>.jsonl.open` while it is written and loses
+`.open` when it is closed, so that a reader of `*.jsonl` sees only whole files. Several processes may
+share the folder; each tidies it for all.
+"""
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from tsproxy.config.settings import Retention
+
+_OPEN: Final = ".open"
+_CLOSED: Final = "decisions-*.jsonl"
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9.]+")
+_CHUNK_BYTES: Final = 64 * 1024
+
+
+def name_of(proxy: str, boot: str) -> str:
+    """The part of a file's name that tells boots apart."""
+    return "-".join(_NOT_IN_NAMES.sub("_", text)[:60] or "_" for text in (proxy, boot))
+
+
+def open_path(directory: Path, now_ms: int, name: str, number: int) -> Path:
+    """Of a file that is begun now."""
+    time = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
+    return directory / f"decisions-{time}-{name}-{number:04}.jsonl{_OPEN}"
+
+
+def closed_path(path: Path) -> Path:
+    return path.with_name(path.name.removesuffix(_OPEN))
+
+
+def lock(descriptor: int) -> bool | None:
+    """True where the file is this process's now, False where it is another's, None where the file
+    system knows no locks. A lock ends with the process that holds it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """A file whose writer was killed, as it was closed; `cut_bytes` of an unfinished line were cut off."""
+
+    path: Path
+    size_bytes: int
+    cut_bytes: int
+
+
+def close_abandoned(directory: Path) -> Iterator[Abandoned]:
+    """Close the files that no living process writes, so that readers see their lines.
+
+    A file system without locks does not tell, so there they stay open.
+    """
+    for path in sorted(directory.glob(_CLOSED + _OPEN)):
+        with suppress(OSError):  # somebody else closed or removed it
+            descriptor = os.open(path, os.O_RDWR)
+            try:
+                if lock(descriptor) is True:
+                    yield _closed(path, descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def _closed(path: Path, descriptor: int) -> Abandoned:
+    size_bytes = os.fstat(descriptor).st_size
+    whole_bytes = _whole_lines_bytes(descriptor, size_bytes)
+    os.ftruncate(descriptor, whole_bytes)
+    if whole_bytes:
+        path.rename(closed_path(path))
+    else:
+        path.unlink()
+    return Abandoned(closed_path(path), whole_bytes, size_bytes - whole_bytes)
+
+
+def _whole_lines_bytes(descriptor: int, size_bytes: int) -> int:
+    """Up to and including the last line's end; looked for from the end of the file."""
+    end = size_bytes
+    while end:
+        start = max(0, end - _CHUNK_BYTES)
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedFile:
+    path: Path
+    size_bytes: int
+    written_ms: int
+    """When its last line was written, by the file system's clock."""
+
+
+def closed_files(directory: Path) -> list[ClosedFile]:
+    """All of them, whoever wrote them, the oldest first."""
+    files = []
+    for path in directory.glob(_CLOSED):
+        with suppress(OSError):  # it went while we looked
+            status = path.stat()
+            files.append(ClosedFile(path, status.st_size, status.st_mtime_ns // 1_000_000))
+    return sorted(files, key=lambda file: (file.written_ms, file.path))
+
+
+def expired(files: list[ClosedFile], retention: Retention, now_ms: int) -> list[ClosedFile]:
+    """Those that are too old, and the oldest of those that are too many bytes together. Pure."""
+    too_many_bytes = sum(file.size_bytes for file in files) - (retention.size_bytes or 0)
+    gone = []
+    for file in files:
+        is_too_old = retention.age_ms is not None and now_ms - file.written_ms > retention.age_ms
+        is_too_much = retention.size_bytes is not None and too_many_bytes > 0
+        if not (is_too_old or is_too_much):
+            break  # every later one is younger
+        gone.append(file)
+        too_many_bytes -= file.size_bytes
+    return gone
+
+
+def delete(files: list[ClosedFile]) -> list[ClosedFile]:
+    """Those that were still there to be deleted. Raises OSError where the folder does not allow it."""
+    deleted = []
+    for file in files:
+        with suppress(FileNotFoundError):  # another process of the same folder was faster
+            file.path.unlink()
+            deleted.append(file)
+    return deleted
