@@ -2,6 +2,7 @@
 
     python -m tests.mutation                         # all modules
     python -m tests.mutation --only policy/units.py
+    python -m tests.mutation --again printed.txt     # what that earlier run printed as survivors
 
 First both brokers answer a few thousand generated requests directly. Then every mutant is held against
 those answers and against the tests that need no broker (`trial`). What survives is printed;
@@ -49,8 +50,17 @@ def survivors(found: list[Mutant], recorded: Path, workers: int) -> list[Mutant]
     return sorted(alive, key=found.index)
 
 
-def check(modules: list[str], recorded: Path, workers: int) -> int:
-    """Prints the score of each module and every survivor; 1 where something survived."""
+def printed_survivors(text: str) -> set[tuple[str, str]]:
+    """Path and change of each survivor that an earlier run printed. Lines move, so they do not count."""
+    names = [line.split("survived ", 1)[1] for line in text.splitlines() if "survived " in line]
+    return {(path, change.strip()) for path, _, change in (name.split(":", 2) for name in names)}
+
+
+def check(modules: list[str], recorded: Path, workers: int, again: set[tuple[str, str]] | None = None) -> int:
+    """Prints the score of each module and every survivor; 1 where something survived.
+
+    `again`: the paths and changes to try, and no others.
+    """
     untouched = Mutant(modules[0], 0, "none", (CODE / modules[0]).read_text())
     if not survivors([untouched], recorded, 1):
         print("the tests are red before anything is changed")
@@ -59,6 +69,8 @@ def check(modules: list[str], recorded: Path, workers: int) -> int:
     started = time.monotonic()
     for module in modules:
         found = list(mutants(module, (CODE / module).read_text()))
+        if again is not None:
+            found = [mutant for mutant in found if (mutant.path, mutant.change) in again]
         alive = survivors(found, recorded, workers)
         total, survived = total + len(found), survived + len(alive)
         print(f"{module}: {len(found) - len(alive)} of {len(found)} caught", flush=True)
@@ -73,10 +85,15 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=trial.MODULES, help="a module, as in the list")
     parser.add_argument("--batches", type=int, default=4000, help="recorded from each broker")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--again", type=Path, help="a file with the survivors of an earlier run: only these")
     arguments = parser.parse_args()
+    again = None if arguments.again is None else printed_survivors(arguments.again.read_text())
     with tempfile.TemporaryDirectory(prefix="tsproxy-mutation-") as name:
-        asyncio.run(record(arguments.batches, Path(name)))
-        return check(arguments.only or [*trial.MODULES], Path(name), arguments.workers)
+        recorded, compiled = Path(name, "recorded"), Path(name, "compiled")
+        recorded.mkdir()
+        sys.dont_write_bytecode, sys.pycache_prefix = False, str(compiled)  # what does not change, but once
+        asyncio.run(record(arguments.batches, recorded))
+        return check(arguments.only or [*trial.MODULES], recorded, arguments.workers, again)
 
 
 if __name__ == "__main__":
