@@ -103,6 +103,7 @@ def _is_in_bounds(case: Case, bounds: timestamps.Bounds | None) -> bool:
     facts = case.facts
     if facts is None or facts.fault:
         return False
-    if facts.lowest_ms is None or facts.highest_ms is None:
+    if facts.lowest_ms is None:
         return True
+    assert facts.highest_ms is not None, "where there is a lowest time there is a highest"
     return bounds.lowest <= facts.lowest_ms and facts.highest_ms <= bounds.highest

@@ -100,13 +100,13 @@ def time_can_be_kept(case: Case) -> Reject | None:
 def _record_text(case: Case, records: Records, index: int) -> str:
     """How the broker prints a record; under bit 3 it shows the header's maxTimestamp."""
     batch = case.batch
-    is_whole = case.is_rebuilt or batch.codec_id == Codec.NONE
-    name, null_shown = ("DefaultRecord", 0) if is_whole else ("PartialDefaultRecord", -1)
+    name, key_size, value_size = "PartialDefaultRecord", records.key_sizes[index], records.value_sizes[index]
+    if case.is_rebuilt or batch.codec_id == Codec.NONE:  # then it has read the record whole
+        name, key_size, value_size = "DefaultRecord", max(key_size, 0), max(value_size, 0)
     return (
         f"{name}(offset={batch.base_offset + records.offset_deltas[index]}, "
         f"timestamp={batch.max_timestamp}, "
-        f"key={max(records.key_sizes[index], null_shown)} bytes, "
-        f"value={max(records.value_sizes[index], null_shown)} bytes)"
+        f"key={key_size} bytes, value={value_size} bytes)"
     )
 
 

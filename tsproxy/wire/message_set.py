@@ -76,10 +76,8 @@ def _unwrapped(batch: RecordBatch, limits: SessionLimits) -> list[RecordBatch] |
 
 def decompressed(batch: RecordBatch, limits: SessionLimits) -> bytes | Fault:
     """The set of messages that a wrapper holds, or why it cannot be had."""
-    if batch.codec_id == Codec.ZSTD:
-        return Fault.WRAPPER_CODEC
-    if batch.codec_id > Codec.ZSTD:
-        return Fault.UNKNOWN_CODEC
+    if batch.codec_id >= Codec.ZSTD:
+        return Fault.WRAPPER_CODEC if batch.codec_id == Codec.ZSTD else Fault.UNKNOWN_CODEC
     fields = _key_and_value(batch)
     if fields is None:
         return Fault.MALFORMED_MESSAGE
@@ -155,8 +153,8 @@ def _key_and_value(message: RecordBatch) -> tuple[tuple[int, int], tuple[int, in
     for _ in range(2):
         if at + _SIZE.size > len(message.data):
             return None
-        size = max(_SIZE.unpack_from(message.data, at)[0], _NULL)
+        (size,) = _SIZE.unpack_from(message.data, at)
         at += _SIZE.size
-        found.append((at, size))
+        found.append((at, max(size, _NULL)))
         at += max(size, 0)
     return (found[0], found[1]) if at <= len(message.data) else None

@@ -69,7 +69,7 @@ def each_batch(records: memoryview) -> Iterator[RecordBatch]:
 def _walk(records: memoryview) -> Generator[RecordBatch | tuple[Fault, int], None, None]:
     pos = 0
     while len(records) - pos >= LOG_OVERHEAD:
-        length = _LENGTH.unpack_from(records, pos + 8)[0]
+        (length,) = _LENGTH.unpack_from(records, pos + 8)
         if length < SMALLEST_RECORD:
             yield Fault.RECORD_SIZE_TOO_SMALL, length
             return
@@ -87,7 +87,7 @@ def _walk(records: memoryview) -> Generator[RecordBatch | tuple[Fault, int], Non
 
 
 def _batch(data: memoryview) -> RecordBatch:
-    header = data if len(data) >= HEADER_SIZE else bytes(data).ljust(HEADER_SIZE, b"\x00")
+    header = bytes(data[:HEADER_SIZE]).ljust(HEADER_SIZE, b"\x00")  # it may be cut short
     base_offset, _, _, magic, crc, attributes, last_delta, base_ts, max_ts, pid, epoch, sequence, count = (
         _HEADER.unpack_from(header)
     )
@@ -111,8 +111,9 @@ def _batch(data: memoryview) -> RecordBatch:
 def as_batch(data: memoryview) -> RecordBatch:
     """The message of magic 0 or 1 (or what claims to be one) in `data`, its header included."""
     offset, _, crc, magic, attributes = _MESSAGE.unpack_from(data)
-    has_timestamp = magic > 0 and len(data) >= _MESSAGE.size + _TIMESTAMP.size
-    timestamp = _TIMESTAMP.unpack_from(data, _MESSAGE.size)[0] if has_timestamp else NO_TIMESTAMP
+    timestamp = NO_TIMESTAMP
+    if magic > 0 and len(data) >= _MESSAGE.size + _TIMESTAMP.size:
+        (timestamp,) = _TIMESTAMP.unpack_from(data, _MESSAGE.size)
     return RecordBatch(
         base_offset=offset,
         size_in_bytes=len(data),

@@ -10,13 +10,12 @@ read them in place: keys, values and headers stepped over, the declared length n
 
 from typing import Final
 
-from tsproxy.model.kafka import LONG_MAX
+from tsproxy.model.kafka import wrap64
 from tsproxy.model.records import Fault
 
 Columns = tuple[list[int], list[int], list[int], list[int]]
 """timestamps_ms, offset_deltas, key_sizes, value_sizes: what `model.records.Records` is made of."""
 
-_SIGN: Final = 1 << 63
 _MASK: Final = (1 << 64) - 1
 
 
@@ -25,7 +24,7 @@ def walk(
 ) -> Fault | None:
     """Append `count` records to `columns`, up to the first fault, which is returned."""
     timestamps, offset_deltas, key_sizes, value_sizes = columns
-    pos, end = 0, len(data)
+    pos = 0
     for _ in range(count):
         try:
             length, pos = read_varint(data, pos)
@@ -34,8 +33,6 @@ def walk(
         except ValueError:
             return Fault.VARINT_TOO_LONG
         start = pos
-        if lengths_must_fit and length > end - start:
-            return Fault.MALFORMED_RECORD
         try:
             delta, pos = read_varlong(data, pos + 1)
             offset_delta, pos = read_varint(data, pos)
@@ -47,19 +44,16 @@ def walk(
             return Fault.MALFORMED_RECORD
         if lengths_must_fit and pos - start != length:
             return Fault.MALFORMED_RECORD
-        timestamp = base_timestamp + delta
-        if not -_SIGN <= timestamp <= LONG_MAX:
-            timestamp = ((timestamp + _SIGN) & _MASK) - _SIGN
-        timestamps.append(timestamp)
+        timestamps.append(wrap64(base_timestamp + delta))
         offset_deltas.append(offset_delta)
-        key_sizes.append(key_size if key_size >= 0 else -1)
-        value_sizes.append(value_size if value_size >= 0 else -1)
-    return Fault.RECORDS_REMAINING if pos < end else None
+        key_sizes.append(max(key_size, -1))
+        value_sizes.append(max(value_size, -1))
+    return Fault.RECORDS_REMAINING if pos < len(data) else None
 
 
 def skip_headers(data: bytes, pos: int, count: int) -> int:
     """Where the record ends; ValueError for counts and sizes that Kafka refuses."""
-    if count < 0 or count > len(data) - pos:
+    if count < 0:
         raise ValueError(f"{count} headers")
     for _ in range(count):
         key_size, pos = read_varint(data, pos)
