@@ -6,7 +6,7 @@ BIN := .venv/bin
 CODE := tsproxy spark_reports tests deploy benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-full differential mutation bench lint format clean
+.PHONY: help setup java demo test test-full test-clients differential mutation bench lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test: java .venv/stamp lint ## lint, types, layers and all tests (sampled where 
 
 test-full: java .venv/stamp lint ## everything, unsampled
 	TSPROXY_TEST=full $(BIN)/python -m pytest
+
+test-clients: java .venv/stamp ## the clients that need Go and Node, before a real cluster (the others are in test)
+	TSPROXY_CLIENTS=foreign $(BIN)/python -m pytest tests/clients
 
 lint: .venv/stamp ## ruff, mypy --strict, import layers
 	$(BIN)/ruff check $(CODE)

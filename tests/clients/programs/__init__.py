@@ -1,0 +1,1 @@
+"""One small program for each family of Kafka clients; all speak the lines that `protocol.py` tells of."""

@@ -1,0 +1,59 @@
+"""aiokafka. Options are the plain words of `plain_words`."""
+
+import asyncio
+import time
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from tests.clients.programs.plain_words import client_options
+from tests.clients.programs.protocol import PARTITIONS, PATIENCE_S, serve
+
+
+class AiokafkaClient:
+    async def connect(self, options):
+        self._options = client_options(options).aiokafka()
+        self._seen = set()
+        self._consumer = None
+        self._admin = AIOKafkaAdminClient(**self._options)
+        await self._admin.start()
+        self._producer = AIOKafkaProducer(**self._options, enable_idempotence=True)
+        await self._producer.start()
+
+    async def create(self, topic, replicas):
+        await self._admin.create_topics([NewTopic(topic, PARTITIONS, int(replicas))])
+
+    async def produce(self, topic, partition, value):
+        sent = await self._producer.send_and_wait(topic, value.encode(), partition=int(partition))
+        return [str(sent.offset)]
+
+    async def join(self, group, topic):
+        self._consumer = AIOKafkaConsumer(
+            topic, **self._options, group_id=group, auto_offset_reset="earliest"
+        )
+        await self._consumer.start()
+
+    async def poll(self, count):
+        end = time.monotonic() + PATIENCE_S
+        while len(self._seen) < int(count) and time.monotonic() < end:
+            for records in (await self._consumer.getmany(timeout_ms=200)).values():
+                self._seen |= {record.value.decode() for record in records}
+        return sorted(self._seen)
+
+    async def offsets(self, topic):
+        ends = await self._consumer.end_offsets([TopicPartition(topic, n) for n in range(PARTITIONS)])
+        return [f"{partition.partition}={end}" for partition, end in ends.items()]
+
+    async def brokers(self):
+        described = await self._admin.describe_cluster()
+        return [f"{b['node_id']}={b['host']}:{b['port']}" for b in described["brokers"]]
+
+    async def close(self):
+        await self._producer.stop()
+        if self._consumer is not None:
+            await self._consumer.stop()
+        await self._admin.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(AiokafkaClient()))

@@ -1,0 +1,105 @@
+"""librdkafka, as confluent-kafka brings it. Options are librdkafka's own properties."""
+
+import asyncio
+import time
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from tests.clients.programs.protocol import PARTITIONS, PATIENCE_S, serve
+
+
+class LibrdkafkaClient:
+    def connect(self, options):
+        self._options = options
+        self._admin = AdminClient(options)
+        self._producer = Producer({**options, "enable.idempotence": True, "linger.ms": 0})
+        self._consumer = None
+        self._seen = set()
+
+    def create(self, topic, replicas):
+        new = NewTopic(topic, PARTITIONS, int(replicas))
+        self._admin.create_topics([new], request_timeout=60)[topic].result(60)
+
+    def produce(self, topic, partition, value):
+        return [str(sent(self._producer, topic, partition, value))]
+
+    def join(self, group, topic):
+        self._consumer = Consumer({**self._options, "group.id": group, "auto.offset.reset": "earliest"})
+        self._consumer.subscribe([topic])
+
+    def poll(self, count):
+        end = time.monotonic() + PATIENCE_S
+        while len(self._seen) < int(count) and time.monotonic() < end:
+            message = self._consumer.poll(0.2)
+            if message is not None and message.error() is None:
+                self._seen.add(message.value().decode())
+        return sorted(self._seen)
+
+    def offsets(self, topic):
+        # The admin client has ListOffsets too, but leaves it to its user to ask again after leaders moved.
+        ends = [
+            self._consumer.get_watermark_offsets(TopicPartition(topic, n), 60)[1] for n in range(PARTITIONS)
+        ]
+        return [f"{n}={end}" for n, end in enumerate(ends)]
+
+    def brokers(self):
+        told = {(b.id, b.host, b.port) for b in self._admin.list_topics(timeout=60).brokers.values()}
+        described = self._admin.describe_cluster(request_timeout=60).result(60)
+        told |= {(node.id, node.host, node.port) for node in (*described.nodes, described.controller)}
+        return [f"{node_id}={host}:{port}" for node_id, host, port in sorted(told)]
+
+    def transact(self, topic, transactional_id, kept, dropped):
+        producer = Producer({**self._options, "transactional.id": transactional_id})
+        producer.init_transactions(60)
+        producer.begin_transaction()
+        sent(producer, topic, 0, kept)
+        if self._consumer is not None:
+            positions = self._consumer.position(self._consumer.assignment())
+            group = self._consumer.consumer_group_metadata()
+            producer.send_offsets_to_transaction([p for p in positions if p.offset >= 0], group)
+        producer.commit_transaction(60)
+        producer.begin_transaction()
+        sent(producer, topic, 0, dropped)
+        producer.abort_transaction(60)
+        return self._committed(topic)
+
+    def _committed(self, topic):
+        partition = TopicPartition(topic, 0, 0)
+        asked = {TopicPartition(topic, 0): OffsetSpec.latest()}
+        answers = self._admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
+        (end,) = [answer.result(60).offset for answer in answers.values()]
+        reader = Consumer({**self._options, "group.id": "none", "enable.partition.eof": True})
+        reader.assign([partition])
+        told = set()
+        deadline = time.monotonic() + PATIENCE_S
+        while reader.position([partition])[0].offset < end and time.monotonic() < deadline:
+            message = reader.poll(0.2)
+            if message is not None and message.error() is None:
+                told.add(message.value().decode())
+        reader.close()
+        return sorted(told)
+
+    def close(self):
+        self._producer.flush(30)
+        if self._consumer is not None:
+            self._consumer.close()
+
+
+def sent(producer, topic, partition, value):
+    """The offset that the record got."""
+    reports = []
+    producer.produce(
+        topic, value, partition=int(partition), on_delivery=lambda error, it: reports.append((error, it))
+    )
+    producer.flush(180)
+    if not reports:
+        raise TimeoutError("no delivery report")
+    [(error, message)] = reports
+    if error is not None:
+        raise KafkaException(error)
+    return message.offset()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(LibrdkafkaClient()))

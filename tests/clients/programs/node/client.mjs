@@ -1,0 +1,100 @@
+// kafkajs behind the lines of protocol.py.
+import { createInterface } from "node:readline";
+import { readFileSync } from "node:fs";
+import kafkajs from "kafkajs";
+
+const { Kafka, logLevel, Partitioners } = kafkajs;
+const PARTITIONS = 3;
+const PATIENCE_MS = 120_000;
+const PATIENT = { initialRetryTime: 100, maxRetryTime: 1000, retries: 100 };
+
+const options = {};
+const seen = new Set();
+let kafka, admin, producer, consumer;
+
+const commands = {
+  async connect() {
+    kafka = new Kafka({
+      brokers: options.servers.split(","),
+      logLevel: logLevel.NOTHING,
+      retry: PATIENT,
+      ssl: tls(),
+      sasl: options.mechanism && {
+        mechanism: options.mechanism.toLowerCase(),
+        username: options.user,
+        password: options.password,
+      },
+    });
+    admin = kafka.admin();
+    await admin.connect();
+    producer = kafka.producer({
+      idempotent: true,
+      createPartitioner: Partitioners.DefaultPartitioner,
+      retry: PATIENT,
+    });
+    await producer.connect();
+  },
+
+  async create(topic, replicas) {
+    const wanted = { topic, numPartitions: PARTITIONS, replicationFactor: Number(replicas) };
+    await admin.createTopics({ topics: [wanted], waitForLeaders: true });
+  },
+
+  async produce(topic, partition, value) {
+    const messages = [{ partition: Number(partition), value }];
+    const [sent] = await producer.send({ topic, acks: -1, messages });
+    return [sent.baseOffset];
+  },
+
+  async join(groupId, topic) {
+    consumer = kafka.consumer({ groupId, retry: PATIENT, maxWaitTimeInMs: 200 });
+    await consumer.connect();
+    await consumer.subscribe({ topic, fromBeginning: true });
+    await consumer.run({ eachMessage: async ({ message }) => seen.add(message.value.toString()) });
+  },
+
+  async poll(count) {
+    const end = Date.now() + PATIENCE_MS;
+    while (seen.size < Number(count) && Date.now() < end) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    return [...seen].sort();
+  },
+
+  async offsets(topic) {
+    const ends = await admin.fetchTopicOffsets(topic);
+    return ends.map(({ partition, high }) => `${partition}=${high}`);
+  },
+
+  async brokers() {
+    const { brokers } = await admin.describeCluster();
+    return brokers.map(({ nodeId, host, port }) => `${nodeId}=${host}:${port}`);
+  },
+
+  async close() {
+    await consumer?.disconnect();
+    await producer.disconnect();
+    await admin.disconnect();
+  },
+};
+
+function tls() {
+  if (!options.ca) return undefined;
+  const files = { ca: options.ca, cert: options.certificate, key: options.key };
+  const named = Object.entries(files).filter(([, path]) => path);
+  return Object.fromEntries(named.map(([name, path]) => [name, readFileSync(path, "utf8")]));
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const [command, ...words] = line.split("\t");
+  if (command === "option") {
+    options[words[0]] = words[1];
+    continue;
+  }
+  try {
+    console.log(["done", ...((await commands[command](...words)) ?? [])].join("\t"));
+  } catch (error) {
+    console.log(`failed\t${error}`.replaceAll("\n", " "));
+  }
+  if (command === "close") process.exit(0);
+}

@@ -1,0 +1,48 @@
+"""The lines between a client's program and the play, and the loop that serves them in Python.
+
+Fields are parted by tabs. In:
+    option NAME VALUE                   how to connect: `plain_words` for most, a library's own for some
+    connect                             makes the producer (acks=all, idempotent) and the admin client
+    create TOPIC REPLICAS               a topic of three partitions
+    produce TOPIC PARTITION VALUE       returns when the record is acknowledged: its offset
+    join GROUP TOPIC                    becomes a member, from the earliest record on
+    poll COUNT                          every value seen so far, once there are COUNT, or patience ends
+    offsets TOPIC                       PARTITION=END ...
+    brokers                             ID=HOST:PORT ...
+    transact TOPIC ID KEPT DROPPED      commits one record, aborts one: what a reader of committed ones sees
+    close                               leaves the group, closes, ends the program
+Out, for every line but `option`: `done FIELD...`, or `failed TEXT`. The end of the input ends the program.
+"""
+
+import asyncio
+import inspect
+import sys
+from typing import Any
+
+PARTITIONS = 3
+PATIENCE_S = 120
+"""How long a client may look for what is there."""
+
+
+async def serve(client: Any) -> None:
+    """Obey lines by the client's methods of the same names, plain or asynchronous."""
+    options: dict[str, str] = {}
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        command, *words = line.rstrip("\n").split("\t")
+        if command == "option":
+            options[words[0]] = words[1]
+            continue
+        method = getattr(client, command)
+        arguments = [options] if command == "connect" else words
+        try:
+            if inspect.iscoroutinefunction(method):
+                told = await method(*arguments)
+            else:
+                told = await asyncio.to_thread(method, *arguments)
+        except Exception as error:  # whatever a library raises is what the play wants to hear
+            text = f"{type(error).__name__}: {error}".replace("\t", " ").replace("\n", " ")
+            print("failed", text, sep="\t", flush=True)
+        else:
+            print("done", *(told or ()), sep="\t", flush=True)
+        if command == "close":
+            return
