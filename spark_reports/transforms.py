@@ -222,7 +222,7 @@ def drift(counters: DataFrame) -> DataFrame:
         "behind": F.col("reason") != Reason.TOO_FAR_AHEAD.value,
     }
     sides = [
-        known.where(F.coalesce(is_of_side[side], F.lit(True))).select(
+        known.where(~is_refusal() | F.coalesce(is_of_side[side], F.lit(True))).select(
             F.lit(side).alias("side"), is_refusal().alias("refused"), F.explode(side).alias("row")
         )
         for side in ("ahead", "behind")

@@ -154,7 +154,7 @@ def _decisions_schema(_: argparse.Namespace) -> int:
 def _summary(config: Config) -> str:
     listeners = ", ".join(f"{each.name} at {each.bind}" for each in config.listeners)
     upstream = ", ".join(str(each) for each in config.upstream.bootstrap_servers)
-    return f"mode {config.mode}, listeners: {listeners}, upstream: {upstream}"
+    return f"mode {config.policy.mode}, listeners: {listeners}, upstream: {upstream}"
 
 
 def _document(options: argparse.Namespace) -> Document:

@@ -10,7 +10,8 @@ from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.reference import reference_table
 from tsproxy.config.settings import Address, BrokerPorts, ClientAuth, SaslMechanism, Secret
-from tsproxy.model.view import Mode, SessionLimits
+from tsproxy.model.policy import Mode, Span
+from tsproxy.model.view import SessionLimits
 
 DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
 
@@ -42,7 +43,7 @@ def test_the_smallest_file_gets_every_default():
     assert (listener.name, listener.bind) == ("default", Address("127.0.0.1", 9192))
     assert listener.advertised_host == "127.0.0.1"
     assert listener.brokers == BrokerPorts(9193, 200)
-    assert config.mode is Mode.ENFORCE
+    assert config.policy.mode is Mode.ENFORCE
     assert config.decisions.directory == Path("tsproxy-decisions")
     assert config.decisions.rotate_every_ms == 15 * 60 * 1000
     assert config.decisions.rotate_size_bytes == 128 << 20
@@ -88,7 +89,7 @@ admin: { bind: off }
     [listener] = config.listeners
     assert listener.brokers == BrokerPorts(19000, 3)
     assert listener.tls.client_auth is ClientAuth.REQUESTED
-    assert config.mode is Mode.OFF
+    assert config.policy.mode is Mode.OFF
     assert config.session_limits.produce_frame == 1 << 20
     assert config.session_limits.zstd_window == 512 << 10
     assert config.session_limits.in_flight_requests == 7
@@ -172,7 +173,7 @@ WRONG = {
     ),
     "a mode is one of three": (
         SMALLEST + "policy: { mode: strict }\n",
-        r"policy.mode: 'strict' is not allowed; must be one of enforce, off",
+        r"policy.mode: 'strict' is not allowed; must be one of enforce, audit, off",
     ),
     "a bound is a duration or unlimited": (
         SMALLEST + "policy: { defaults: { message.timestamp.after.max.ms: never } }\n",
@@ -363,33 +364,11 @@ def test_a_brokers_port_is_a_function_of_its_node_id_alone(node_id, port):
     assert BrokerPorts(9193, 200).port_of(node_id) == port
 
 
-LIMITS = {
-    "the broker's, unless the file is asked for": ("", None),
-    "the file's, with Kafka 4's defaults": ("limits_from: config", (None, 3_600_000)),
-    "the file's own": (
-        "limits_from: config, defaults: "
-        "{ message.timestamp.before.max.ms: 7d, message.timestamp.after.max.ms: 0ms }",
-        (604_800_000, 0),
-    ),
-    "the file's, unlimited": (
-        "limits_from: config, defaults: { message.timestamp.after.max.ms: unlimited }",
-        (None, None),
-    ),
-}
-
-
-@pytest.mark.parametrize(("policy", "bounds"), LIMITS.values(), ids=LIMITS)
-def test_limits_are_taken_from(policy, bounds):
-    limits = config_of(SMALLEST + f"policy: {{ {policy} }}\n").limits
-
-    assert (limits and (limits.before_max_ms, limits.after_max_ms)) == bounds
-
-
 def test_settings_may_use_kafkas_names():
     document = parse_yaml(SMALLEST + "policy: { limits_from: config }\n", "tsproxy.yaml")
     put_setting(document, "policy.defaults.message.timestamp.after.max.ms=10s")
 
-    assert load(document, {}).limits.after_max_ms == 10_000
+    assert load(document, {}).policy.defaults.after == Span(10_000)
 
 
 def test_settings_lie_over_the_file():
@@ -399,7 +378,7 @@ def test_settings_lie_over_the_file():
     put_setting(document, "upstream.bootstrap_servers=a:1,b:2")
 
     config = load(document, {})
-    assert config.mode is Mode.ENFORCE
+    assert config.policy.mode is Mode.ENFORCE
     assert config.upstream.bootstrap_servers == (Address("a", 1), Address("b", 2))
 
 

@@ -4,7 +4,7 @@ from tests.config.test_load import SMALLEST, config_of
 from tsproxy.config.keys import KEYS, OPTIONAL
 from tsproxy.config.reloaded import reloaded
 from tsproxy.config.settings import Address
-from tsproxy.model.view import Mode
+from tsproxy.model.policy import Mode
 
 TWO = """\
 upstream: { bootstrap_servers: [kafka-1:9092] }
@@ -36,7 +36,7 @@ def test_what_is_not_live_stays_and_is_named_while_the_rest_is_taken():
 
     change = reloaded(config_of(SMALLEST), wanted)
 
-    assert change.config.mode is Mode.OFF
+    assert change.config.policy.mode is Mode.OFF
     assert (change.config.workers, change.config.admin_bind) == (1, Address("127.0.0.1", 9464))
     assert change.changed == ("policy.mode",)
     assert change.needs_restart == ("admin.bind", "workers")

@@ -19,6 +19,7 @@ from tests.session.messages import (
 )
 from tests.wire.batches import CODECS, batch, wrap
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, TimestampType
+from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, Policy, Rule, Span, Terms, Waiver
 from tsproxy.model.produce import (
     NodeEndpoint,
     PartitionProduceResponse,
@@ -26,7 +27,7 @@ from tsproxy.model.produce import (
     TopicProduceResponse,
 )
 from tsproxy.model.verdict import RecordError, TopicLimits
-from tsproxy.model.view import Endpoint, Mode, SessionLimits, View
+from tsproxy.model.view import Endpoint, SessionLimits, View
 from tsproxy.wire import k00_produce
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.headers import read_request_header
@@ -64,6 +65,20 @@ ODD_HEADERS = (
     {"crc": 0},
 )
 
+POLICIES = (
+    Policy(),
+    Policy(),
+    Policy(mode=Mode.OFF),
+    Policy(mode=Mode.AUDIT),
+    Policy(candidate=Terms(after=Span(0))),
+    Policy(candidate=Terms(before=Span(10**6)), limits_from=LimitsFrom.CONFIG),
+    Policy(defaults=Terms(no_timestamp=Choice.REJECT)),
+    Policy(defaults=Terms(zero=Choice.REJECT, negative=Choice.REJECT)),
+    Policy(rules=(Rule("own", Match(), Terms(after=Span(1000))),)),
+    Policy(waivers=(Waiver("w", Match(), NOW_MS + 1, "owner", "reason"),)),
+)
+"""What the kernel's two bounds can say, and what they cannot."""
+
 
 @dataclass
 class Scene:
@@ -97,7 +112,7 @@ class Scene:
                 other_frame=pick.choice([100, 100_000, 100_000]),
                 records_per_batch=pick.choice([3, 1_000_000, 1_000_000]),
             ),
-            mode=pick.choice([Mode.ENFORCE, Mode.ENFORCE, Mode.ENFORCE, Mode.OFF]),
+            policy=pick.choice(POLICIES),
             broker_needs_sasl=self.chance(2),
         )
 

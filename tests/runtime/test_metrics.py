@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tsproxy import __version__
 from tsproxy.model.outcome import Outcome, Peer, VerdictName
+from tsproxy.model.policy import CANDIDATE, Mode
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reason, UnitGuess
 from tsproxy.runtime.metrics import Metrics
@@ -49,6 +50,20 @@ def test_batches_and_records_are_counted_by_how_they_ended():
     assert found[f"tsproxy_batches_total{{{rejected}}}"] == 1
     assert found[f"tsproxy_records_total{{{rejected}}}"] == 38
     assert found['tsproxy_bad_records_total{reason="too_far_ahead",unit="nanoseconds"}'] == 5
+
+
+def test_what_is_let_pass_and_would_be_refused_is_counted_apart():
+    metrics = Metrics()
+    would = replace(REJECTED, verdict=VerdictName.ACCEPTED, would_reject=True)
+    metrics.booked(replace(would, rule=CANDIDATE))
+    metrics.booked(replace(would, rule="own", mode=Mode.AUDIT))
+
+    found = rendered(metrics)
+    labels = 'reason="too_far_ahead",unit="nanoseconds"'
+    assert found[f"tsproxy_candidate_bad_records_total{{{labels}}}"] == 5
+    assert found[f"tsproxy_audited_bad_records_total{{{labels}}}"] == 5
+    assert f"tsproxy_bad_records_total{{{labels}}}" not in found
+    assert found['tsproxy_batches_total{listener="public",reason="",verdict="accepted"}'] == 2
 
 
 def test_what_clients_choose_makes_no_series():

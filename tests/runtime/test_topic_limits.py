@@ -4,8 +4,9 @@ import pytest
 
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.runtime.topic_limits import EveryTopic, topic_limits
+from tsproxy.runtime.topic_limits import as_kafka_4, topic_limits
 
+HOUR_MS = 3_600_000
 LONG_MAX = "9223372036854775807"
 BEFORE = "message.timestamp.before.max.ms"
 AFTER = "message.timestamp.after.max.ms"
@@ -43,11 +44,24 @@ def test_what_is_not_said_is_kafkas_default():
     assert topic_limits({}) == TopicLimits()
 
 
-def test_limits_of_the_file_are_the_same_for_every_topic():
-    limits = TopicLimits(after_max_ms=10)
-    every = EveryTopic(limits)
+ON_KAFKA_4 = {
+    "nobody set anything": ({AFTER: LONG_MAX, BEFORE: LONG_MAX}, {AFTER, BEFORE}, None, HOUR_MS),
+    "a topic's own limit stays": ({AFTER: "7000", BEFORE: LONG_MAX}, {BEFORE}, None, 7000),
+    "also an unlimited one": ({AFTER: LONG_MAX, BEFORE: "9"}, set(), 9, None),
+    "the difference is gone": ({AFTER: LONG_MAX, DIFFERENCE: "5"}, {AFTER}, None, HOUR_MS),
+    "3.5 knows the difference alone": ({DIFFERENCE: "5"}, set(), None, HOUR_MS),
+}
 
-    assert every["orders"] is every.get("clicks") is limits
+
+@pytest.mark.parametrize(("described", "defaults", "before", "after"), ON_KAFKA_4.values(), ids=ON_KAFKA_4)
+def test_a_topic_on_kafka_4_keeps_what_was_set_and_gets_an_hour_where_nothing_was(
+    described, defaults, before, after
+):
+    """KIP-1030; KAFKA-17997."""
+    limits = topic_limits(as_kafka_4({**described, "max.message.bytes": "10"}, defaults))
+
+    assert (limits.before_max_ms, limits.after_max_ms) == (before, after)
+    assert limits.max_message_bytes == 10
 
 
 def test_log_append_time_is_read():

@@ -35,9 +35,10 @@ from tests.session.messages import (
 from tests.wire.batches import CODECS, batch, unsigned
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.outcome import Culprit
+from tsproxy.model.policy import Mode, Policy
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
-from tsproxy.model.view import Mode, View
+from tsproxy.model.view import View
 from tsproxy.session.effects import CloseReason
 
 ALL_VERSIONS = range(13)
@@ -213,7 +214,7 @@ def test_a_topic_with_log_append_time_takes_any_timestamp():
 def test_mode_off_looks_at_nothing():
     asked = produce({"t": {0: BAD}})
     known = view_of()
-    looks_away = View(known.endpoints, known.topics, known.limits, Mode.OFF)
+    looks_away = View(known.endpoints, known.topics, known.limits, Policy(mode=Mode.OFF))
     assert Conversation(looks_away) >> client(asked) << to_broker(asked)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+from tsproxy.config.build_policy import build_policy
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
@@ -19,7 +20,6 @@ from tsproxy.config.settings import (
     ClientAuth,
     Config,
     Decisions,
-    LimitsFrom,
     Listener,
     ListenerTls,
     Retention,
@@ -27,10 +27,7 @@ from tsproxy.config.settings import (
     Upstream,
     UpstreamTls,
 )
-from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import SessionLimits
-
-_INT_MAX: Final = 2**31 - 1
 
 _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104  # recognised here, bound to nowhere
 
@@ -42,14 +39,14 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
     admin_bind: Address | None = root["admin"]["bind"] if isinstance(root["admin"], Parsed) else None
     _check_names(listeners, problems)
     _check_ports(listeners, admin_bind, problems)
-    if problems or upstream is None:
+    policy = build_policy(root["policy"], problems)
+    if problems or upstream is None or policy is None:
         return None
     limits = root["limits"]
     return Config(
         upstream=upstream,
         listeners=tuple(listeners),
-        mode=root["policy"]["mode"],
-        limits=_limits(root["policy"]),
+        policy=policy,
         decisions=_decisions(root["decisions"]),
         session_limits=SessionLimits(**{name: limits[name] for name in SessionLimits.__dataclass_fields__}),
         connection_limits=_connection_limits(limits),
@@ -157,17 +154,6 @@ def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:
         parsed["min_version"],
         parsed["principal_mapping"],
         place=_place(parsed),
-    )
-
-
-def _limits(policy: Parsed) -> TopicLimits | None:
-    """Bounds of timestamps are all that a file can say of topics; sizes are left to the broker."""
-    if policy["limits_from"] is LimitsFrom.BROKER:
-        return None
-    return TopicLimits(
-        before_max_ms=policy["defaults"]["message.timestamp.before.max.ms"],
-        after_max_ms=policy["defaults"]["message.timestamp.after.max.ms"],
-        max_message_bytes=_INT_MAX,
     )
 
 

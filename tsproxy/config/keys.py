@@ -15,17 +15,14 @@ from tsproxy.config.kinds import (
     AGE,
     BIND,
     BIND_OR_OFF,
-    BOUND,
     BROKER_HOST,
     CLIENT_AUTH,
     DURATION,
     FILE_SIZE,
     HOST,
     INTERVAL,
-    LIMITS_FROM,
     MAPPING_RULE,
     MECHANISM,
-    MODE,
     NAME,
     PATH,
     PROXY_PROTOCOL,
@@ -40,6 +37,7 @@ from tsproxy.config.kinds import (
     OptionalSection,
     number,
 )
+from tsproxy.config.policy_keys import POLICY_KEYS, POLICY_OPTIONAL
 
 OPTIONAL: Final = (
     OptionalSection(
@@ -50,6 +48,7 @@ OPTIONAL: Final = (
         "How the proxy's own connection authenticates; clients bring what is theirs.",
     ),
     OptionalSection("listeners[].tls", "Clients of this listener use TLS where this section is present."),
+    *POLICY_OPTIONAL,
 )
 """Sections that mean something by being there, and lists that may be empty."""
 
@@ -176,35 +175,7 @@ KEYS: Final = (
         default="off",
         is_live=True,
     ),
-    Key(
-        "policy.mode",
-        MODE,
-        "`enforce` refuses bad batches, `off` judges nothing.",
-        default="enforce",
-        is_live=True,
-    ),
-    Key(
-        "policy.limits_from",
-        LIMITS_FROM,
-        "`broker`: each topic's own limits; `config`: `policy.defaults` for every topic, where the proxy "
-        "may not read how topics are configured.",
-        default="broker",
-        is_live=True,
-    ),
-    Key(
-        "policy.defaults.message.timestamp.before.max.ms",
-        BOUND,
-        "How far a record may lie behind the clock, with `limits_from: config`.",
-        default="unlimited",
-        is_live=True,
-    ),
-    Key(
-        "policy.defaults.message.timestamp.after.max.ms",
-        BOUND,
-        "How far a record may lie ahead of the clock, with `limits_from: config`.",
-        default="1h",
-        is_live=True,
-    ),
+    *POLICY_KEYS,
     Key(
         "decisions.directory",
         PATH,

@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import Final
 
 from tsproxy.config import values
-from tsproxy.config.settings import ClientAuth, LimitsFrom, ProxyProtocol, SaslMechanism, TlsVersion
+from tsproxy.config.settings import ClientAuth, ProxyProtocol, SaslMechanism, TlsVersion
 from tsproxy.config.values import Parser
+from tsproxy.model.policy import Choice, LimitsFrom, Mode, Preset
 from tsproxy.model.principals import MappingRule
-from tsproxy.model.view import Mode
 
 KAFKA_NAMES: Final = "message.timestamp."
 
@@ -77,8 +77,13 @@ def _choice(choices: type[StrEnum]) -> Kind:
     return Kind(" or ".join(f"`{word}`" for word in words), values.one_of(choices), choices=words)
 
 
+def _or_none(kind: Kind) -> Kind:
+    return Kind(f"{kind.word} or `none`", values.unless("none", kind.parse), choices=(*kind.choices, "none"))
+
+
 DURATION: Final = Kind("duration", values.duration_ms, _DURATION)
-BOUND: Final = Kind("duration or `unlimited`", values.bound_ms, f"{_DURATION}|unlimited")
+TOLERANCE: Final = Kind("duration", values.tolerance_ms, _DURATION)
+BOUND: Final = Kind("duration or `unlimited`", values.bound, f"{_DURATION}|unlimited")
 AGE: Final = Kind(
     "duration or `unlimited`", values.unless("unlimited", values.duration_ms), f"{_DURATION}|unlimited"
 )
@@ -102,6 +107,13 @@ TEXT: Final = Kind("text", values.not_empty)
 SECRET: Final = Kind("secret", values.secret)
 MODE: Final = _choice(Mode)
 LIMITS_FROM: Final = _choice(LimitsFrom)
+PRESET: Final = _choice(Preset)
+CANDIDATE_PRESET: Final = _or_none(PRESET)
+CHOICE: Final = _choice(Choice)
+YES_OR_NO: Final = Kind("`yes` or `no`", values.yes_or_no, choices=("yes", "no"))
+PATTERN: Final = Kind("glob or `/regular expression/`", values.name_pattern)
+CIDR: Final = Kind("address or network", values.network)
+INSTANT: Final = Kind("instant", values.instant_ms)
 MECHANISM: Final = _choice(SaslMechanism)
 CLIENT_AUTH: Final = _choice(ClientAuth)
 PROXY_PROTOCOL: Final = _choice(ProxyProtocol)

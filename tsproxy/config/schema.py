@@ -87,8 +87,8 @@ def _value(kind: Kind) -> dict[str, Any]:
 
 def _forms(choice: str) -> list[object]:
     """A choice, and what YAML makes of it where it does not stand in quotes."""
-    if choice in ("on", "off"):
-        return [choice, choice == "on"]
+    if choice in ("on", "off", "yes", "no"):
+        return [choice, choice in ("on", "yes")]
     try:
         return [choice, float(choice)]
     except ValueError:

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.parsed import Parsed
+from tsproxy.model.policy import Policy
 from tsproxy.model.principals import MappingRule
-from tsproxy.model.verdict import TopicLimits
-from tsproxy.model.view import Mode, SessionLimits
+from tsproxy.model.view import SessionLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,6 @@ class SaslMechanism(StrEnum):
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"
-
-
-class LimitsFrom(StrEnum):
-    """Where the bounds of a topic's timestamps come from."""
-
-    BROKER = "broker"
-    CONFIG = "config"
 
 
 class ClientAuth(StrEnum):
@@ -193,9 +186,7 @@ class Decisions:
 class Config:
     upstream: Upstream
     listeners: tuple[Listener, ...]
-    mode: Mode
-    limits: TopicLimits | None
-    """The same for every topic; None where each topic's own are read from the broker."""
+    policy: Policy
     decisions: Decisions
     session_limits: SessionLimits
     connection_limits: ConnectionLimits

@@ -5,11 +5,15 @@ A parser never shows the text it was given: the caller does, unless the key is s
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from enum import StrEnum
+from fnmatch import translate
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Final
 
 from tsproxy.config.settings import Address, BrokerHosts, Secret
+from tsproxy.model.policy import NamePattern, Span
 
 Parser = Callable[[str], object]
 
@@ -27,14 +31,14 @@ def duration_ms(text: str) -> int:
     return _quantity(text, _MS_OF_UNIT, "a duration above zero, such as 250ms, 30s, 15m, 1h or 7d")
 
 
-def bound_ms(text: str) -> int | None:
-    """Milliseconds from 0 up, or None for `unlimited`: a limit as Kafka means it."""
+def bound(text: str) -> Span:
+    """Milliseconds from 0 up, or `unlimited`: a limit as Kafka means it."""
     allowed = "a duration such as 0ms, 10s, 1h or 7d, or unlimited"
     if text.strip() == "unlimited":
-        return None
+        return Span(None)
     if text.strip() in {f"0{unit}" for unit in _MS_OF_UNIT}:
-        return 0
-    return _quantity(text, _MS_OF_UNIT, allowed)
+        return Span(0)
+    return Span(_quantity(text, _MS_OF_UNIT, allowed))
 
 
 def interval_ms(text: str) -> int:
@@ -46,10 +50,10 @@ def interval_ms(text: str) -> int:
     return interval
 
 
-def unless(word: str, parse: Callable[[str], int]) -> Callable[[str], int | None]:
+def unless(word: str, parse: Parser) -> Parser:
     """What `parse` reads, or None for `word`."""
 
-    def parse_unless(text: str) -> int | None:
+    def parse_unless(text: str) -> object:
         if text.strip() == word:
             return None
         try:
@@ -189,3 +193,51 @@ def not_empty(text: str) -> str:
 
 def secret(text: str) -> Secret:
     return Secret(not_empty(text))
+
+
+def yes_or_no(text: str) -> bool:
+    """YAML's own words for it, all of them, as every user has another habit."""
+    word = text.strip().lower()
+    if word not in {"yes", "true", "on", "no", "false", "off"}:
+        raise ValueError("yes or no")
+    return word in {"yes", "true", "on"}
+
+
+def tolerance_ms(text: str) -> int:
+    """Milliseconds from 0 up."""
+    if text.strip() in {f"0{unit}" for unit in _MS_OF_UNIT}:
+        return 0
+    return _quantity(text, _MS_OF_UNIT, "a duration such as 0ms, 250ms or 2s")
+
+
+def name_pattern(text: str) -> NamePattern:
+    """A glob, or a regular expression between slashes that must fit the whole name."""
+    if len(text) > 1 and text.startswith("/") and text.endswith("/"):
+        try:
+            return NamePattern(text, re.compile(text[1:-1]))
+        except re.error as error:
+            raise ValueError(f"a regular expression that can be read: {error}") from None
+    if not text:
+        raise ValueError("a name, a glob such as orders-*, or a regular expression such as /orders-[0-9]+/")
+    return NamePattern(text, re.compile(translate(text)))
+
+
+def network(text: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(text.strip())
+    except ValueError:
+        raise ValueError(
+            "an address or a network without host bits, such as 10.0.0.0/8 or 192.0.2.7"
+        ) from None
+
+
+def instant_ms(text: str) -> int:
+    """Milliseconds since 1970. The zone must be said: a date means another instant in each."""
+    allowed = "an instant with its zone, such as 2026-12-01T00:00:00Z"
+    try:
+        instant = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(allowed) from None
+    if instant.tzinfo is None:
+        raise ValueError(allowed)
+    return round(instant.timestamp() * 1000)

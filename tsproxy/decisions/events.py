@@ -24,8 +24,13 @@ _TIMESTAMP_TYPE_NAMES: Final = MappingProxyType(
     {TimestampType.CREATE_TIME: "CreateTime", TimestampType.LOG_APPEND_TIME: "LogAppendTime"}
 )
 
-EXEMPLARY: Final = frozenset({VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictName.REPAIRED})
-"""Verdicts worth a decision line; the others are counted only."""
+_EXEMPLARY: Final = frozenset({VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictName.REPAIRED})
+
+
+def is_exemplary(outcome: Outcome) -> bool:
+    """True for what is worth a decision line; all else is counted only."""
+    return outcome.verdict in _EXEMPLARY or outcome.would_reject
+
 
 _REFUSED: Final = frozenset({VerdictName.REJECTED, VerdictName.BROKER_REJECTED})
 
@@ -87,7 +92,7 @@ def batch_span_ms(outcome: Outcome) -> tuple[int, int] | None:
 
 
 def decision(outcome: Outcome, suppressed: int) -> Event:
-    """One refused or repaired batch, with up to 20 of its culprits."""
+    """One batch that was refused, repaired, or would have been, with up to 20 of its culprits."""
     peer, batch, listed = outcome.peer, outcome.batch, outcome.culprits[:CULPRITS_LISTED]
     times = culprit_times_ms(outcome)
     drift = drift_range_ms(outcome)
@@ -112,6 +117,9 @@ def decision(outcome: Outcome, suppressed: int) -> Event:
             "batch_bytes": batch.batch_bytes,
             "verdict": outcome.verdict,
             "rule": outcome.rule,
+            "mode": outcome.mode,
+            "waiver": outcome.waiver,
+            "would_reject": True if outcome.would_reject else None,
             "reason": outcome.reason,
             "unit_guess": outcome.unit_guess,
             "error_code": outcome.error_code,

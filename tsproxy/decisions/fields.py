@@ -14,6 +14,7 @@ from typing import Final
 
 from tsproxy.decisions.drift import HISTOGRAM_NAME
 from tsproxy.model.outcome import VerdictName
+from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason, UnitGuess
 
 SCHEMA_VERSION: Final = 1
@@ -119,7 +120,23 @@ _REQUEST: Final = (
 
 _VERDICT: Final = (
     Field("verdict", FieldType.TEXT, "how it ended", _DC, choices=tuple(VerdictName)),
-    Field("rule", FieldType.TEXT, "name of the rule that decided", (), _D),
+    Field(
+        "rule",
+        FieldType.TEXT,
+        "name of the rule that decided, or would have (`candidate`: the candidate limits)",
+        (),
+        _DC,
+    ),
+    Field("mode", FieldType.TEXT, "mode of that rule, where one decided", (), _DC, tuple(Mode)),
+    Field("waiver", FieldType.TEXT, "name of the waiver by which it was let pass", (), _DC),
+    Field(
+        "would_reject",
+        FieldType.BOOL,
+        "true where the batch was let pass and only counted: its rule is in audit, or the candidate limits "
+        "refuse it",
+        (),
+        _DC,
+    ),
     Field("reason", FieldType.TEXT, "why records were refused", (), _DC, tuple(Reason)),
     Field("unit_guess", FieldType.TEXT, "the unit the producer seems to use", (), _DC, tuple(UnitGuess)),
     Field("error_code", FieldType.INT, "Kafka error code given to the client, 0 for none", _DC),

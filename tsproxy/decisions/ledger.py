@@ -14,6 +14,7 @@ from tsproxy.decisions.events import Event, batch_span_ms, collateral_records, d
 from tsproxy.decisions.text import bounded, bounded_or_none, instant
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Bars, Outcome, Totals, VerdictName
+from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason, UnitGuess
 
 OTHER: Final = "other"
@@ -33,6 +34,11 @@ class Key(NamedTuple):
     unit_guess: UnitGuess | None
     error_code: int
     is_final: bool
+    rule: str | None = None
+    mode: Mode | None = None
+    waiver: str | None = None
+    would_reject: bool | None = None
+    """True or absent, never False: the line stays short."""
     folded: bool | None = None
     """True or absent, never False: the line stays short."""
 
@@ -49,6 +55,10 @@ def key_of(outcome: Outcome) -> Key:
         unit_guess=outcome.unit_guess,
         error_code=int(outcome.error_code),
         is_final=outcome.is_final,
+        rule=outcome.rule,
+        mode=outcome.mode,
+        waiver=outcome.waiver,
+        would_reject=True if outcome.would_reject else None,
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tsproxy.decisions.events import EXEMPLARY, Event, decision, fit, lifecycle, topic_limits
+from tsproxy.decisions.events import Event, decision, fit, is_exemplary, lifecycle, topic_limits
 from tsproxy.decisions.examples import Examples
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName, LifecycleKind
 from tsproxy.decisions.ledger import MAX_KEYS, Ledger
@@ -72,7 +72,7 @@ class DecisionLog:
         lines = self._end_interval() if self._now_ms >= self._ends_ms else []
         lines += self._news_of_limits(outcome.topic, outcome.limits, outcome.now_ms)
         key = self._ledger.book(outcome)
-        if outcome.verdict in EXEMPLARY:
+        if is_exemplary(outcome):
             suppressed = self._examples.admit(key, self._now_ms)
             if suppressed is None:
                 self._suppressed += 1

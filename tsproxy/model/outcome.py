@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.policy import Mode
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
 
@@ -45,8 +46,10 @@ class Outcome:
     """One batch for one partition, who sent it, and how it ended.
 
     `now_ms` is the proxy's clock when the request was whole: the clock it was judged by.
-    `culprits` is empty and `bad_records` 0 for a batch that ended `accepted` or `unconfirmed`.
-    Where the batch as a whole was at fault, `bad_records` counts all its records.
+    `culprits` is empty and `bad_records` 0 for a batch that ended `accepted` or `unconfirmed`, unless
+    `would_reject`: then rule, reason, unit and culprits say why it would have been refused, by a rule in
+    audit mode (`mode`; `waiver` where only a waiver made it so) or by the candidate. Where the batch as a
+    whole was at fault, `bad_records` counts all its records.
     `is_final` is False where the producer will send the same records again by itself (retriable
     errors of the broker), so that totals can tell refusals from repetitions.
     """
@@ -64,6 +67,10 @@ class Outcome:
     limits: TopicLimits | None
     """None where the topic's limits were not known yet: the broker judged alone."""
     rule: str | None = None
+    mode: Mode | None = None
+    """Of the rule that decided; None where none had to."""
+    waiver: str | None = None
+    would_reject: bool = False
     reason: Reason | None = None
     unit_guess: UnitGuess | None = None
     error_code: int = ErrorCode.NONE

@@ -6,17 +6,10 @@ hands it to every session; a session never asks for anything.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from types import MappingProxyType
 
+from tsproxy.model.policy import NO_POLICY, Policy
 from tsproxy.model.verdict import TopicLimits
-
-
-class Mode(StrEnum):
-    """What is done about bad timestamps: refuse them, or do not even look."""
-
-    ENFORCE = "enforce"
-    OFF = "off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +36,16 @@ class SessionLimits:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`topics`: limits by topic name, absent where not known yet. `endpoints`: by node id, absent
-    where the proxy does not listen for that node (an answer that names it waits, and fails closed).
-    `brokers`: where nodes are, as far as the proxy knows; no client is told."""
+    """`topics`: limits by topic name, absent where not known yet; `topics_on_kafka_4` the same as a 4.x
+    broker would compute them. `endpoints`: by node id, absent where the proxy does not listen for that
+    node (an answer that names it waits, and fails closed). `brokers`: where nodes are, as far as the
+    proxy knows; no client is told."""
 
     endpoints: Mapping[int, Endpoint] = field(default_factory=lambda: MappingProxyType({}))
     topics: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
     limits: SessionLimits = SessionLimits()
-    mode: Mode = Mode.ENFORCE
+    policy: Policy = NO_POLICY
     broker_needs_sasl: bool = False
     """True where nothing may be judged before the broker has accepted the peer."""
     brokers: Mapping[int, Endpoint] = field(default_factory=lambda: MappingProxyType({}))
+    topics_on_kafka_4: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))

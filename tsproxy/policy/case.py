@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from tsproxy.model.policy import NO_TOPIC_POLICY, TopicPolicy
 from tsproxy.model.records import RecordBatch, RecordFacts, Records, RecordSet
 from tsproxy.model.verdict import Reject, TopicLimits
 
@@ -16,7 +17,8 @@ class Case:
     """One partition's records as read, and what to judge them by.
 
     `facts` is None where the set has no batch to read. `limits` is None where they are not known:
-    then times are left to the broker. `crc_is_valid` and `read_records`, which reads the batch as
+    then times are left to the broker. `policy` is what they come from, and holds what an operator asks
+    for beyond them. `crc_is_valid` and `read_records`, which reads the batch as
     columns, are asked only on the way to a rejection.
     `culprits_listed` bounds how many violations a rejection names; all are counted.
 
@@ -37,6 +39,7 @@ class Case:
     culprits_listed: int
     later_batch: RecordBatch | None = None
     following: Callable[[], Iterator["Case"]] = _none_follow
+    policy: TopicPolicy = NO_TOPIC_POLICY
 
     @property
     def batch(self) -> RecordBatch:

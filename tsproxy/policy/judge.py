@@ -15,7 +15,7 @@ from typing import Final
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.records import RecordBatch
 from tsproxy.model.verdict import Accept, Reject, Verdict
-from tsproxy.policy import batch_checks, record_checks, request_checks, timestamps
+from tsproxy.policy import batch_checks, own_values, record_checks, request_checks, timestamps
 from tsproxy.policy.case import Case, Check
 from tsproxy.policy.faults import reject_fault
 
@@ -85,7 +85,8 @@ def is_innocent(case: Case) -> bool:
         return False
     may_be_many = case.api_version < request_checks.ONE_BATCH_FROM
     bounds = None if case.limits is None else timestamps.bounds(case.limits, case.now_ms)
-    if bounds is not None and (found.fault or not (may_be_many or len(found.batches) == 1)):
+    is_limited = bounds is not None or case.policy.refuses_some_values
+    if is_limited and (found.fault or not (may_be_many or len(found.batches) == 1)):
         return False
     return not any(_is_marked(b) for b in found.batches) and all(
         not _is_marked(one.batch) and _is_in_bounds(one, bounds) for one in case.each_batch()
@@ -98,12 +99,15 @@ def _is_marked(batch: RecordBatch) -> bool:
 
 
 def _is_in_bounds(case: Case, bounds: timestamps.Bounds | None) -> bool:
-    if bounds is None:
+    refuses_some_values = case.policy.refuses_some_values
+    if bounds is None and not refuses_some_values:
         return True
     facts = case.facts
     if facts is None or facts.fault:
         return False
-    if facts.lowest_ms is None:
+    if refuses_some_values and not own_values.are_certainly_taken(facts, case.policy):
+        return False
+    if bounds is None or facts.lowest_ms is None:
         return True
     assert facts.highest_ms is not None, "where there is a lowest time there is a highest"
     return bounds.lowest <= facts.lowest_ms and facts.highest_ms <= bounds.highest

@@ -9,11 +9,11 @@ from typing import Final
 
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec, ErrorCode, TimestampType, wrap64
 from tsproxy.model.records import Fault, Records
-from tsproxy.model.verdict import Reason, Reject, Violation
-from tsproxy.policy import timestamps
+from tsproxy.model.verdict import Reason, Reject, TopicLimits, Violation
+from tsproxy.policy import own_values, timestamps
 from tsproxy.policy.case import Case
 from tsproxy.policy.faults import reject_fault, reject_whole
-from tsproxy.policy.units import guess_unit
+from tsproxy.policy.units import guess_unit, unit_hint
 
 _SHOWN: Final = 3
 """How many record errors the text of INVALID_RECORD repeats."""
@@ -59,6 +59,7 @@ def _violations(case: Case) -> Iterator[Violation]:
         return
     batch, records, limits, where = case.batch, case.read_records(), case.limits, case.topic_partition
     sets_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    refuses_values = case.policy.refuses_some_values
     for index, timestamp_ms in enumerate(records.timestamps_ms):
         if index in records.foreign:
             text = f"Record's magic does not match outer magic {batch.magic} in topic partition {where}"
@@ -68,12 +69,28 @@ def _violations(case: Case) -> Iterator[Violation]:
             yield Violation(index, timestamp_ms, Reason.NO_KEY, text, ErrorCode.INVALID_RECORD)
         elif limits is not None and timestamps.is_out_of_range(timestamp_ms, limits, case.now_ms):
             offset = wrap64(batch.base_offset + records.offset_deltas[index])
-            text = timestamps.out_of_range_text(timestamp_ms, offset, limits, case.now_ms)
+            text = _out_of_range_text(case, timestamp_ms, offset, limits)
             reason = timestamps.reason_out_of_range(timestamp_ms, case.now_ms)
             yield Violation(index, timestamp_ms, reason, text, ErrorCode.INVALID_TIMESTAMP)
+        elif (
+            refuses_values and (reason_of_value := own_values.refused(timestamp_ms, case.policy)) is not None
+        ):
+            offset = wrap64(batch.base_offset + records.offset_deltas[index])
+            text = own_values.text(timestamp_ms, offset, case.policy)
+            yield Violation(index, timestamp_ms, reason_of_value, text, ErrorCode.INVALID_TIMESTAMP)
         elif sets_append_time:
             text = timestamps.log_append_time_text(_record_text(case, records, index))
             yield Violation(index, timestamp_ms, Reason.TYPE_MISMATCH, text, ErrorCode.INVALID_TIMESTAMP)
+
+
+def _out_of_range_text(case: Case, timestamp_ms: int, offset: int, limits: TopicLimits) -> str:
+    """The broker's words, or those that a rule asks for instead."""
+    if case.policy.speaks_as_draft:
+        text = timestamps.draft_text(offset)
+    else:
+        text = timestamps.out_of_range_text(timestamp_ms, offset, limits, case.now_ms)
+    hint = unit_hint(timestamp_ms, case.now_ms) if case.policy.names_unit else None
+    return f"{text} ({hint})" if hint else text
 
 
 def is_converted(case: Case) -> bool:

@@ -73,6 +73,11 @@ def out_of_range_text(timestamp_ms: int, offset: int, limits: TopicLimits, now_m
     )
 
 
+def draft_text(offset: int) -> str:
+    """The text that the first draft of KIP-937 proposed for a record more than an hour ahead."""
+    return f"Timestamp of the message with offset {offset} is ahead of the broker's current time."
+
+
 def log_append_time_text(record: str) -> str:
     """The broker's text for a record of a batch with bit 3 set by its producer."""
     return (

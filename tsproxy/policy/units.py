@@ -5,6 +5,7 @@ are the most frequent cause of bad timestamps. Nothing is guessed for a value in
 """
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Final
 
 from tsproxy.model.verdict import UnitGuess
@@ -17,6 +18,13 @@ _EPOCH_1601_MS: Final = 11_644_473_600_000
 """From 1601-01-01, where FILETIME begins, to 1970-01-01."""
 _EPOCH_0001_MS: Final = 62_135_596_800_000
 """From 0001-01-01, where .NET's ticks begin, to 1970-01-01."""
+
+_HOW: Final = {
+    UnitGuess.SECONDS: "multiply by 1,000",
+    UnitGuess.MICROSECONDS: "divide by 1,000",
+    UnitGuess.NANOSECONDS: "divide by 1,000,000",
+    UnitGuess.TICKS_100NS: "divide by 10,000 and count from 1970",
+}
 
 READINGS: Final[tuple[tuple[UnitGuess, Callable[[int], int]], ...]] = (
     (UnitGuess.SECONDS, lambda value: value * 1000),
@@ -33,3 +41,19 @@ def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
     if timestamp_ms == 0:
         return UnitGuess.ZERO
     return next((unit for unit, read in READINGS if abs(read(timestamp_ms) - now_ms) <= NEAR_MS), None)
+
+
+def unit_hint(timestamp_ms: int, now_ms: int) -> str | None:
+    """What a client may be told of the mistake: "looks like nanoseconds: divide by 1,000,000; that would
+    be 2026-11-21T03:22:00.000Z"; None where no unit is guessed."""
+    for unit, read in READINGS:
+        meant_ms = read(timestamp_ms)
+        if timestamp_ms and abs(meant_ms - now_ms) <= NEAR_MS:
+            name = unit.value.replace("_100ns", " of 100 ns")
+            return f"looks like {name}: {_HOW[unit]}; that would be {_instant(meant_ms)}"
+    return None
+
+
+def _instant(at_ms: int) -> str:
+    seconds, ms = divmod(at_ms, 1000)
+    return datetime.fromtimestamp(seconds, UTC).strftime(f"%Y-%m-%dT%H:%M:%S.{ms:03}Z")

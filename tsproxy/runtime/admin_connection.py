@@ -25,6 +25,7 @@ CLIENT_ID: Final = "tsproxy"
 REQUEST_TIMEOUT_MS: Final = 10_000
 TOPICS_A_REQUEST: Final = 200
 _TOPIC_RESOURCE: Final = 2  # ConfigResource.Type.TOPIC
+_DEFAULT_CONFIG: Final = 5  # DescribeConfigsResponse.ConfigSource
 
 
 class ConversationError(Exception):
@@ -42,11 +43,13 @@ class ClusterAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TopicAnswer:
-    """`settings` by configuration name; empty where `error_code` is not 0."""
+    """`settings` by configuration name; empty where `error_code` is not 0. `defaults` are the names of
+    those that nobody has set, on the topic or on its broker."""
 
     topic: str
     error_code: int
     settings: Mapping[str, str | None]
+    defaults: frozenset[str] = frozenset()
 
 
 class AdminConnection:
@@ -74,8 +77,10 @@ class AdminConnection:
             resources = [(_TOPIC_RESOURCE, topic, list(CONFIG_NAMES)) for topic in chunk]
             answer = await self._ask(DescribeConfigsRequest(resources))
             for error_code, _, _, name, entries in answer.resources:
-                settings = {entry[0]: entry[1] for entry in entries}
-                answers.append(TopicAnswer(name, error_code, settings if error_code == 0 else {}))
+                known = entries if error_code == 0 else ()
+                settings = {entry[0]: entry[1] for entry in known}
+                defaults = frozenset(entry[0] for entry in known if _is_default(entry[3]))
+                answers.append(TopicAnswer(name, error_code, settings, defaults))
         return answers
 
     async def _ask(self, request: Any) -> Any:  # aiokafka carries no types
@@ -140,6 +145,11 @@ async def _connect(address: Address, tls: ssl.SSLContext | None, sasl: Sasl | No
         raise ConversationError(f"{address}: {connect_text(error)}") from error
     except KafkaError as error:
         raise ConversationError(f"{address}: {_error_text(error)}") from error
+
+
+def _is_default(source: bool | int) -> bool:
+    """v0 says so itself; from v1 on the source is named."""
+    return source if isinstance(source, bool) else source == _DEFAULT_CONFIG
 
 
 def _error_text(error: KafkaError) -> str:

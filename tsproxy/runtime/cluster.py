@@ -18,13 +18,12 @@ import structlog
 from tsproxy.config.settings import Address, Config, Upstream
 from tsproxy.model.kafka import ErrorCode, is_topic_name
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.model.view import Mode
 from tsproxy.runtime.admin_connection import AdminConnection, ConversationError, TopicAnswer, connected
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.notes import frames_of
 from tsproxy.runtime.reload import Commit
 from tsproxy.runtime.tls import CurrentTls
-from tsproxy.runtime.topic_limits import topic_limits
+from tsproxy.runtime.topic_limits import as_kafka_4, topic_limits
 
 log = structlog.get_logger()
 
@@ -45,12 +44,14 @@ class PermissionDeniedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """All that is known at one time. `topics`: limits of the topics seen in use."""
+    """All that is known at one time. `topics`: limits of the topics seen in use, `topics_on_kafka_4` the
+    same as a 4.x broker would compute them."""
 
     cluster_id: str | None = None
     brokers: Mapping[int, Address] = field(default_factory=lambda: MappingProxyType({}))
     topics: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
     needs_sasl: bool = False
+    topics_on_kafka_4: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
 
 
 class Cluster:
@@ -93,7 +94,7 @@ class Cluster:
 
         def commit() -> None:
             self._upstream = config.upstream
-            self._reads_limits = must_read_limits(config)
+            self._reads_limits = config.policy.asks_broker
             self._wake.set()
 
         return commit
@@ -205,17 +206,25 @@ class Cluster:
     async def _read_limits(self, connection: AdminConnection, topics: Sequence[str]) -> None:
         if not topics:
             return
-        limits = dict(self._facts.topics)
+        limits, on_kafka_4 = dict(self._facts.topics), dict(self._facts.topics_on_kafka_4)
         for answer in await connection.describe(topics):
             self._new.pop(answer.topic, None)
-            self._take(answer, limits)
-        self._publish(replace(self._facts, topics=MappingProxyType(limits)))
+            self._take(answer, limits, on_kafka_4)
+        facts = replace(
+            self._facts,
+            topics=MappingProxyType(limits),
+            topics_on_kafka_4=MappingProxyType(on_kafka_4),
+        )
+        self._publish(facts)
 
-    def _take(self, answer: TopicAnswer, limits: dict[str, TopicLimits]) -> None:
-        """Enter one topic's answer into `limits`, or leave the topic to be asked for again."""
+    def _take(
+        self, answer: TopicAnswer, limits: dict[str, TopicLimits], on_kafka_4: dict[str, TopicLimits]
+    ) -> None:
+        """Enter one topic's answer, or leave the topic to be asked for again."""
         if answer.error_code == ErrorCode.NONE:
             try:
                 limits[answer.topic] = topic_limits(answer.settings)
+                on_kafka_4[answer.topic] = topic_limits(as_kafka_4(answer.settings, answer.defaults))
             except ValueError as error:
                 self._tell_once("topic_limits_not_understood", answer.topic, error=str(error))
             else:
@@ -226,6 +235,7 @@ class Cluster:
             self._tell_once("topic_limits_denied", answer.topic, needs="DescribeConfigs on the topic")
         elif answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             limits.pop(answer.topic, None)
+            on_kafka_4.pop(answer.topic, None)
         if answer.topic not in limits and answer.topic not in self._absent:
             self._absent[answer.topic] = None
             self._absent_retry_ms = FIRST_RETRY_MS
@@ -256,11 +266,6 @@ class Cluster:
         if (event, topic) not in self._told and len(self._told) < MAX_TOPICS:
             self._told.add((event, topic))
             log.warning(event, topic=topic, **facts)
-
-
-def must_read_limits(config: Config) -> bool:
-    """Whether what topics allow is to be known at all: not where nothing is judged, nor by the file."""
-    return config.mode is not Mode.OFF and config.limits is None
 
 
 def _denied_text(upstream: Upstream) -> str:

@@ -25,7 +25,6 @@ from tsproxy.runtime.relay import Relay, Surroundings
 from tsproxy.runtime.reload import Commit
 from tsproxy.runtime.served import Served, ServedByHost, ServedByPort
 from tsproxy.runtime.tls import CurrentTls
-from tsproxy.runtime.topic_limits import EveryTopic
 from tsproxy.runtime.upstream import Upstream, UpstreamError
 
 log = structlog.get_logger()
@@ -57,7 +56,7 @@ class Front:
         self._tls = tls
         self._unserved: set[int] = set()
         self._upstream = upstream
-        self._view = View(limits=config.session_limits, mode=config.mode)
+        self._view = View(limits=config.session_limits, policy=config.policy)
         self._bootstrap = Port(listener.bind, self._into(self._bootstrap_targets), is_shared=self._is_shared)
         self._served = self._serving()
 
@@ -108,9 +107,10 @@ class Front:
         self._view = View(
             endpoints=MappingProxyType(self._served.endpoints(self._listener.advertised_host)),
             brokers=MappingProxyType({n: Endpoint(at.host, at.port) for n, at in self._brokers.items()}),
-            topics=facts.topics if config.limits is None else EveryTopic(config.limits),
+            topics=facts.topics,
+            topics_on_kafka_4=facts.topics_on_kafka_4,
             limits=config.session_limits,
-            mode=config.mode,
+            policy=config.policy,
             broker_needs_sasl=facts.needs_sasl,
         )
         for relay in tuple(self.relays):  # an answer that waited may be the last of one

@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from tsproxy import __version__
 from tsproxy.model.outcome import Outcome, Totals, VerdictName
+from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason
 from tsproxy.runtime.limits.limit import Limit
 from tsproxy.session.effects import CloseReason
@@ -21,6 +22,7 @@ from tsproxy.session.effects import CloseReason
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 _OUTCOME_LABELS: Final = ("listener", "verdict", "reason")
+_FAULT_LABELS: Final = ("reason", "unit")
 
 
 class Metrics:
@@ -46,7 +48,19 @@ class Metrics:
         self._bad_records = Counter(
             "tsproxy_bad_records",
             "Records that were themselves at fault, by reason and by the unit they seem to be in",
-            ("reason", "unit"),
+            _FAULT_LABELS,
+            registry=registry,
+        )
+        self._candidate_bad_records = Counter(
+            "tsproxy_candidate_bad_records",
+            "Records that were let pass, and that the candidate limits would refuse",
+            _FAULT_LABELS,
+            registry=registry,
+        )
+        self._audited_bad_records = Counter(
+            "tsproxy_audited_bad_records",
+            "Records that were let pass, and that a rule in audit mode or under a waiver would refuse",
+            _FAULT_LABELS,
             registry=registry,
         )
         self._connections = Gauge(
@@ -89,11 +103,18 @@ class Metrics:
 
     def booked(self, outcome: Outcome) -> None:
         """Count one batch that has ended."""
-        batches, records = self._counters(outcome.peer.listener, outcome.verdict, outcome.reason)
+        reason = None if outcome.would_reject else outcome.reason
+        batches, records = self._counters(outcome.peer.listener, outcome.verdict, reason)
         batches.inc()
         records.inc(outcome.batch.records)
         if outcome.bad_records:
-            self._bad_records.labels(outcome.reason or "", outcome.unit_guess or "").inc(outcome.bad_records)
+            counter = self._of_faults(outcome)
+            counter.labels(outcome.reason or "", outcome.unit_guess or "").inc(outcome.bad_records)
+
+    def _of_faults(self, outcome: Outcome) -> Counter:
+        if not outcome.would_reject:
+            return self._bad_records
+        return self._candidate_bad_records if outcome.rule == CANDIDATE else self._audited_bad_records
 
     def booked_totals(self, totals: Totals) -> None:
         """Count many batches that have been accepted."""

@@ -27,7 +27,7 @@ from tsproxy.decisions import DecisionLog
 from tsproxy.runtime.admin_http import AdminHttp, Answer
 from tsproxy.runtime.certificates import Certificates
 from tsproxy.runtime.clock import Clock
-from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError, must_read_limits
+from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError
 from tsproxy.runtime.decision_log.files import DecisionFiles
 from tsproxy.runtime.draining import drain
 from tsproxy.runtime.journal import Journal
@@ -111,7 +111,7 @@ class Proxy:
             clock,
             self._see,
             self._see_reachable,
-            reads_limits=must_read_limits(config),
+            reads_limits=config.policy.asks_broker,
         )
         self._limits = ProcessLimits(config.connection_limits.share(config.workers), clock)
         around = Surroundings(
@@ -290,7 +290,7 @@ class Proxy:
             "listeners": {front.name: str(front.address) for front in self._fronts},
             "admin": str(self._admin_address) if self._admin_address else "off",
             "decisions": str(self._config.decisions.directory),
-            "mode": self._config.mode.value,
+            "mode": self._config.policy.mode.value,
         }
 
     def _metrics_page(self) -> Answer:
@@ -324,8 +324,10 @@ def _ports(front: Front) -> dict[str, int]:
 def _in_force(config: Config) -> dict[str, object]:
     """What the decision log says of a configuration."""
     return {
-        "mode": config.mode.value,
-        "limits_from": "broker" if config.limits is None else "config",
+        "mode": config.policy.mode.value,
+        "limits_from": config.policy.limits_from.value,
+        "rules": [rule.name for rule in config.policy.rules],
+        "waivers": [waiver.name for waiver in config.policy.waivers],
         "listeners": [listener.name for listener in config.listeners],
     }
 

@@ -7,10 +7,11 @@ Brokers up to 3.5 know `message.timestamp.difference.max.ms` alone; 3.6 to 3.9 k
 none, so the same rule serves all three.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from tsproxy.model.kafka import LONG_MAX, Codec, TimestampType
+from tsproxy.model.policy import HOUR_MS
 from tsproxy.model.verdict import TopicLimits
 
 TIMESTAMP_TYPE: Final = "message.timestamp.type"
@@ -71,22 +72,17 @@ def topic_limits(described: Mapping[str, str | None]) -> TopicLimits:
     )
 
 
-class EveryTopic(Mapping[str, TopicLimits]):
-    """The same limits whatever the topic (`policy.limits_from: config`)."""
+def as_kafka_4(described: Mapping[str, str | None], defaults: Collection[str]) -> dict[str, str | None]:
+    """The same topic as a 4.x broker would describe it: what was set on the topic or its broker stays,
+    what nobody set (`defaults`) gets KIP-1030's value, and the one difference is gone (KAFKA-17997)."""
+    set_by_somebody = {
+        name: value for name, value in described.items() if name != DIFFERENCE and name not in defaults
+    }
+    return {BEFORE: str(LONG_MAX), AFTER: str(HOUR_MS), **_but_bounds(described), **set_by_somebody}
 
-    __slots__ = ("_limits",)
 
-    def __init__(self, limits: TopicLimits) -> None:
-        self._limits = limits
-
-    def __getitem__(self, topic: str) -> TopicLimits:
-        return self._limits
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
+def _but_bounds(described: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {name: value for name, value in described.items() if name not in (BEFORE, AFTER, DIFFERENCE)}
 
 
 def _bound(described: Mapping[str, str | None], name: str) -> int | None:

@@ -10,15 +10,18 @@ from itertools import islice
 from typing import Final
 
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec
+from tsproxy.model.policy import CANDIDATE, NO_TOPIC_POLICY, Mode, TopicPolicy
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest
 from tsproxy.model.records import BatchFacts, RecordBatch, RecordFacts, Records, RecordSet
-from tsproxy.model.verdict import Accept, Reject, TopicLimits, Verdict
-from tsproxy.model.view import Mode, SessionLimits, View
+from tsproxy.model.verdict import Reject, TopicLimits, Verdict
+from tsproxy.model.view import SessionLimits, View
 from tsproxy.policy.broker_reasons import Header
+from tsproxy.policy.candidate import judge_candidate
 from tsproxy.policy.case import Case, is_rebuilt
-from tsproxy.policy.judge import judge
+from tsproxy.policy.judge import ACCEPT, judge
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
 from tsproxy.policy.whole_request import refuse_whole_request
+from tsproxy.session.policies import Policies, of_anybody
 from tsproxy.session.purse import Purse
 from tsproxy.wire import message_set, record_batch, record_set
 from tsproxy.wire.headers import RequestHeader
@@ -32,7 +35,8 @@ class Judged:
     """One partition's records with their verdict, and what it was judged by.
 
     `header` tells of the first batch, whose bytes are not kept, why a broker may refuse it.
-    `has_header_mismatch`: its maxTimestamp is not the records' maximum.
+    `has_header_mismatch`: its maxTimestamp is not the records' maximum. `would` is why it would have
+    been refused where its rule did more than count, `would_rule` which.
     """
 
     topic: str
@@ -42,27 +46,37 @@ class Judged:
     verdict: Verdict
     header: Header = Header.RIGHT
     has_header_mismatch: bool = False
+    policy: TopicPolicy = NO_TOPIC_POLICY
+    would: Reject | None = None
+    would_rule: str | None = None
 
 
 def judge_all(
-    header: RequestHeader, request: ProduceRequest, view: View, now_ms: int, purse: Purse | None = None
+    header: RequestHeader,
+    request: ProduceRequest,
+    view: View,
+    now_ms: int,
+    policies: Policies | None = None,
+    purse: Purse | None = None,
 ) -> list[Judged]:
-    """The verdict on each partition, in the request's order. Raises DearError as `purse` does.
+    """The verdict on each partition, in the request's order. `policies` are the client's own, without
+    them what anybody's would be. Raises DearError as `purse` does.
 
     A partition named twice has one verdict, the first rejection of its two: a broker answers it once,
     and which of the two it then stored it does not tell.
     """
+    policies = policies or of_anybody(view)
     entries = [
-        Entry(header, request, topic.name, partition, view, now_ms, purse)
+        Entry(header, request, topic.name, partition, view, now_ms, policies.of(topic.name, now_ms), purse)
         for topic in request.topics
         for partition in topic.partitions
     ]
     cases = [entry.case() for entry in entries]
-    verdicts = list(_verdicts(cases, view))
+    findings = list(_findings(cases, view))
     guilty: dict[tuple[str, int], Reject] = {}
-    for entry, verdict in zip(entries, verdicts, strict=True):
-        if isinstance(verdict, Reject):
-            guilty.setdefault((entry.topic, entry.partition.index), verdict)
+    for entry, found in zip(entries, findings, strict=True):
+        if isinstance(found.verdict, Reject):
+            guilty.setdefault((entry.topic, entry.partition.index), found.verdict)
     whole = refuse_whole_request(cases) if guilty else None
     return [
         Judged(
@@ -70,22 +84,53 @@ def judge_all(
             entry.partition.index,
             _facts(entry.partition.records, case),
             case.limits,
-            whole or guilty.get((entry.topic, entry.partition.index)) or verdict,
+            whole or guilty.get((entry.topic, entry.partition.index)) or found.verdict,
             _header_of(entry.partition.records),
             _has_header_mismatch(case),
+            case.policy,
+            found.would,
+            found.would_rule,
         )
-        for entry, case, verdict in zip(entries, cases, verdicts, strict=True)
+        for entry, case, found in zip(entries, cases, findings, strict=True)
     ]
 
 
-def _verdicts(cases: list[Case], view: View) -> Iterator[Verdict]:
-    """Each case's verdict; `culprits_listed` bounds what one answer names, whatever it is made of."""
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    verdict: Verdict
+    would: Reject | None = None
+    would_rule: str | None = None
+
+
+EXAMPLES_KEPT: Final = 20
+"""Of what is only counted: as many culprits as a decision lists, since its answer names none."""
+
+
+def _findings(cases: list[Case], view: View) -> Iterator[_Finding]:
+    """What is found of each case; `culprits_listed` bounds what one answer names, whatever it is made of."""
     listed = view.limits.culprits_listed
     for case in cases:
-        verdict = judge(replace(case, culprits_listed=listed)) if view.mode is Mode.ENFORCE else Accept()
+        policy = case.policy
+        verdict: Verdict = ACCEPT
+        if policy.mode is Mode.ENFORCE:
+            verdict = judge(replace(case, culprits_listed=listed))
         if isinstance(verdict, Reject):
             listed -= len(verdict.violations)
-        yield verdict
+            yield _Finding(verdict)
+        elif policy.mode is Mode.OFF:
+            yield _Finding(verdict)
+        else:
+            yield _only_counted(replace(case, culprits_listed=EXAMPLES_KEPT))
+
+
+def _only_counted(case: Case) -> _Finding:
+    """Forwarded whatever is found: by a rule in audit, or by the candidate."""
+    if case.policy.mode is Mode.AUDIT:
+        audited = judge(case)
+        if isinstance(audited, Reject):
+            return _Finding(ACCEPT, audited, case.policy.rule)
+    by_candidate = judge_candidate(case)
+    return _Finding(ACCEPT, by_candidate, CANDIDATE if by_candidate else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +143,7 @@ class Entry:
     partition: PartitionProduceData
     view: View
     now_ms: int
+    policy: TopicPolicy | None = None
     purse: Purse | None = None
 
     def case(self) -> Case:
@@ -111,7 +157,8 @@ class Entry:
 
     def _case_of(self, found: RecordSet, later_batch: RecordBatch | None = None) -> Case:
         batch = later_batch or (found.batches[0] if found.batches else None)
-        opened = _Opened(batch, self.view.topics.get(self.topic), self.view.limits, self.purse)
+        policy = self.policy or of_anybody(self.view).of(self.topic, self.now_ms)
+        opened = _Opened(batch, policy.limits, self.view.limits, self.purse)
 
         def following() -> Iterator[Case]:
             if self._may_be_many and self.partition.records is not None:
@@ -132,6 +179,7 @@ class Entry:
             culprits_listed=self.view.limits.culprits_listed,
             later_batch=later_batch,
             following=following,
+            policy=policy,
         )
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from tsproxy.model.kafka import ErrorCode, is_retriable
 from tsproxy.model.outcome import Culprit, Outcome, VerdictName
+from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reason, Reject
@@ -20,9 +21,6 @@ from tsproxy.policy.units import guess_unit
 from tsproxy.session.judging import Judged
 from tsproxy.session.produce import Ruling
 
-RULE: Final = "topic-limits"
-"""The name under which the topic's own configuration stands in the decision log."""
-
 
 def of_rejections(ruling: Ruling) -> Iterator[Outcome]:
     """What we refused, known at once."""
@@ -31,13 +29,14 @@ def of_rejections(ruling: Ruling) -> Iterator[Outcome]:
         assert isinstance(verdict, Reject)
         yield replace(
             _outcome(ruling, judged, VerdictName.REJECTED),
-            rule=RULE,
+            rule=judged.policy.rule,
+            mode=judged.policy.mode,
             reason=verdict.reason,
             unit_guess=verdict.unit_guess,
             error_code=verdict.error_code,
             error_message=verdict.error_message or verdict.detail,
-            culprits=tuple(Culprit(v.batch_index, v.timestamp_ms) for v in verdict.violations),
-            bad_records=judged.batch.records if verdict.bad_records is None else verdict.bad_records,
+            culprits=_culprits(verdict),
+            bad_records=_bad_records(judged, verdict),
         )
 
 
@@ -61,7 +60,9 @@ def of_answer(ruling: Ruling, response: ProduceResponse) -> Iterator[Outcome]:
 
 def _accepted(ruling: Ruling, judged: Judged) -> Outcome:
     outcome = _outcome(ruling, judged, VerdictName.ACCEPTED)
-    return replace(outcome, reason=Reason.HEADER_MISMATCH) if judged.has_header_mismatch else outcome
+    if judged.has_header_mismatch and not outcome.would_reject:
+        return replace(outcome, reason=Reason.HEADER_MISMATCH)
+    return outcome
 
 
 _TIMESTAMP_TEXT: Final = re.compile(r"Timestamp (-?\d+) of message ")
@@ -107,7 +108,7 @@ def _furthest_ms(batch: BatchFacts, now_ms: int) -> int | None:
 
 
 def _outcome(ruling: Ruling, judged: Judged, verdict: VerdictName) -> Outcome:
-    return Outcome(
+    outcome = Outcome(
         now_ms=ruling.now_ms,
         peer=ruling.peer,
         api_version=ruling.header.api_version,
@@ -120,3 +121,25 @@ def _outcome(ruling: Ruling, judged: Judged, verdict: VerdictName) -> Outcome:
         verdict=verdict,
         limits=judged.limits,
     )
+    if judged.would is None or verdict is VerdictName.BROKER_REJECTED:  # the broker's own reason is told
+        return outcome
+    would = judged.would
+    return replace(
+        outcome,
+        rule=judged.would_rule,
+        mode=judged.policy.mode,
+        waiver=judged.policy.waiver if judged.would_rule != CANDIDATE else None,
+        would_reject=True,
+        reason=would.reason,
+        unit_guess=would.unit_guess,
+        culprits=_culprits(would),
+        bad_records=_bad_records(judged, would),
+    )
+
+
+def _culprits(refusal: Reject) -> tuple[Culprit, ...]:
+    return tuple(Culprit(v.batch_index, v.timestamp_ms) for v in refusal.violations)
+
+
+def _bad_records(judged: Judged, refusal: Reject) -> int:
+    return judged.batch.records if refusal.bad_records is None else refusal.bad_records

@@ -15,9 +15,10 @@ from tsproxy.decisions.drift import EDGES
 from tsproxy.model.outcome import Totals
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.model.view import Mode, SessionLimits, View
-from tsproxy.policy import timestamps
+from tsproxy.model.view import SessionLimits
 from tsproxy.policy.case import is_rebuilt
+from tsproxy.policy.passing import span_that_passes
+from tsproxy.session.policies import Policies
 from tsproxy.session.produce import Ruling
 from tsproxy.session.purse import DearError, Purse
 from tsproxy.wire.answers import AnswerStream
@@ -75,18 +76,25 @@ class Passing:
         """True where `data` is whole answers that all go on."""
         return not self._retired and self._answers.pass_whole(data)
 
-    def learn(self, ruling: Ruling, view: View) -> None:
-        """Let requests like this one pass: its topics, as far as their batches were forwarded."""
+    def learn(self, ruling: Ruling, policies: Policies) -> None:
+        """Let requests like this one pass: its topics, as far as their batches were forwarded.
+
+        A topic passes only where two bounds say all that is asked of its times, and for as long as they
+        do: one whose waiver will end is looked at each time.
+        """
         table = self._requests.table
         if table is None or table.peer != ruling.peer or table.transactional_id != ruling.transactional_id:
             self.forget()
-            table = Table(ruling.peer, ruling.transactional_id, view.limits.records_per_batch, EDGES)
+            limits = policies.view.limits
+            table = Table(ruling.peer, ruling.transactional_id, limits.records_per_batch, EDGES)
             self._requests.table = table
-            self._unfolding.limits = view.limits
+            self._unfolding.limits = limits
         for topic in dict.fromkeys(judged.topic for judged in ruling.forwarded):
-            limits = view.topics.get(topic)  # the ruling's may be those of an earlier view
-            if topic not in table and (limits is not None or view.mode is Mode.OFF):
-                table.add(topic, limits, *_bounds(limits, view.mode))
+            if topic not in table:
+                policy = policies.of(topic, ruling.now_ms)  # the ruling's may be that of an earlier view
+                span = span_that_passes(policy)
+                if span is not None:
+                    table.add(topic, policy.limits, span.before_max_ms, span.after_max_ms)
 
     def forget(self) -> None:
         """Let no Produce request pass until something is learnt anew."""
@@ -127,10 +135,3 @@ class _Unfolding:
             )
         except DearError:
             return None
-
-
-def _bounds(limits: TopicLimits | None, mode: Mode) -> tuple[int | None, int | None]:
-    """How far a time may lie before and after the clock, in ms; twice None where any time passes."""
-    if limits is None or mode is Mode.OFF or not timestamps.is_limited(limits):
-        return None, None
-    return limits.before_max_ms, limits.after_max_ms

@@ -11,9 +11,9 @@ from tsproxy.model.kafka import ApiKey, Codec
 from tsproxy.model.outcome import Peer
 from tsproxy.model.produce import ProduceRequest
 from tsproxy.model.verdict import Accept, Reject
-from tsproxy.model.view import View
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
 from tsproxy.session.judging import Judged, judge_all
+from tsproxy.session.policies import Policies
 from tsproxy.session.purse import Purse
 from tsproxy.wire import k00_produce, record_set
 from tsproxy.wire.headers import RequestHeader, frame
@@ -36,7 +36,7 @@ class Ruling:
     @property
     def unknown_topics(self) -> frozenset[str]:
         """Topics that were judged without knowing their limits."""
-        return frozenset(j.topic for j in (*self.forwarded, *self.rejected) if j.limits is None)
+        return frozenset(j.topic for j in (*self.forwarded, *self.rejected) if not j.policy.is_known)
 
     @classmethod
     def of_passed(cls, passed: PassedProduce) -> Self:
@@ -109,8 +109,7 @@ def rule(
     header: RequestHeader,
     request: ProduceRequest,
     request_frame: bytes,
-    peer: Peer,
-    view: View,
+    policies: Policies,
     now_ms: int,
     purse: Purse | None = None,
 ) -> Ruling:
@@ -119,7 +118,7 @@ def rule(
     Raises DearError where there is a `purse`, and more must be decompressed than is left in it.
     """
     version = header.api_version
-    judged = judge_all(header, request, view, now_ms, purse)
+    judged = judge_all(header, request, policies.view, now_ms, policies, purse)
     guilty = {(j.topic, j.partition) for j in judged if isinstance(j.verdict, Reject)}
     if not guilty:
         to_broker: bytes | None = request_frame
@@ -130,7 +129,7 @@ def rule(
         to_broker = frame(request_frame[4 : 4 + header.body_start] + body)
     return Ruling(
         header=header,
-        peer=peer,
+        peer=policies.peer,
         now_ms=now_ms,
         acks=request.acks,
         transactional_id=request.transactional_id,

@@ -11,9 +11,10 @@ from functools import partial
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey
-from tsproxy.model.view import Mode, SessionLimits
+from tsproxy.model.view import SessionLimits
 from tsproxy.session import outcomes, produce, produce_answer
 from tsproxy.session.effects import CloseReason, Judge, PauseClient, ResumeClient, TopicWanted
+from tsproxy.session.far_ahead import far_ahead, is_far_ahead
 from tsproxy.session.passing import relayed_but
 from tsproxy.session.purse import DearError
 from tsproxy.session.slots import (
@@ -102,9 +103,10 @@ class Requests:
     def ruled(self, ruling: produce.Ruling) -> None:
         """A Produce request is judged: it goes its way."""
         state, header = self._state, ruling.header
-        if state.view.mode is not Mode.OFF:
+        if state.view.policy.asks_broker:
             state.effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
         state.emit(outcomes.of_rejections(ruling))
+        state.effects += [far_ahead(ruling, judged) for judged in ruling.forwarded if is_far_ahead(judged)]
         if ruling.acks == 0:
             self._produce_without_answer(ruling)
         elif ruling.to_broker is None:
@@ -114,7 +116,7 @@ class Requests:
             slot = BookProduce(header.correlation_id, replace(ruling, to_broker=None))
             state.forward(ruling.to_broker, slot)
             if state.passing is not None:
-                state.passing.learn(ruling, state.view)
+                state.passing.learn(ruling, state.policies)
 
     def _some_pass(self, now_ms: int) -> bool:
         """True where the kernel took requests that come next and sent them on."""
@@ -179,7 +181,7 @@ class Requests:
         if header.client_id != state.peer.client_id or principal != state.peer.principal:
             state.peer = replace(state.peer, client_id=header.client_id, principal=principal)
         asked = k00_produce.read_request(header.api_version, request.body)
-        job = partial(produce.rule, header, asked, request.frame, state.peer, state.view, request.now_ms)
+        job = partial(produce.rule, header, asked, request.frame, state.policies, request.now_ms)
         self._records_taken += produce.records_at_most(header, asked)
         ruling = None
         if self._records_taken <= produce.DEAR_RECORDS and not produce.is_dear(header, asked):

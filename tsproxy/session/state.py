@@ -19,6 +19,7 @@ from tsproxy.session.effects import (
     SendToClient,
 )
 from tsproxy.session.passing import Passing
+from tsproxy.session.policies import Policies
 from tsproxy.session.purse import Purse
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot
@@ -43,8 +44,16 @@ class State:
         self.waiting_bytes = 0
         """Of our own answers, in the queue behind the broker's."""
         self.effects: list[Effect] = []
+        self._policies = Policies(peer, view)
         self._to_broker: list[bytes] = []
         self._to_client: list[bytes] = []
+
+    @property
+    def policies(self) -> Policies:
+        """What topics are judged by, for this peer and by this view."""
+        if self._policies.peer is not self.peer or self._policies.view is not self.view:
+            self._policies = Policies(self.peer, self.view)
+        return self._policies
 
     # -- What is sent -------------------------------------------------------------------------------
 

@@ -161,7 +161,7 @@ class Supervisor:
             "listeners": {listener.name: str(listener.bind) for listener in self._config.listeners},
             "admin": str(self._admin_address) if self._admin_address else "off",
             "decisions": str(self._config.decisions.directory),
-            "mode": self._config.mode.value,
+            "mode": self._config.policy.mode.value,
             "workers": self._config.workers,
         }
 

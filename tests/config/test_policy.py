@@ -1,0 +1,152 @@
+"""Rules, waivers and the candidate as a file says them, and what is wrong with one that says them badly."""
+
+from datetime import UTC, datetime
+from ipaddress import ip_network
+
+import pytest
+
+from tests.config.test_load import SMALLEST, config_of, problems_of
+from tsproxy.model.policy import Choice, LimitsFrom, Mode, Preset, Span
+
+FULL = """\
+policy:
+  mode: audit
+  limits_from: stricter
+  clock_tolerance: 2s
+  name_unit: yes
+  defaults:
+    message.timestamp.difference.max.ms: 7d
+    no_timestamp: reject
+  candidate: { preset: none, message.timestamp.after.max.ms: 10m }
+  rules:
+    - name: payments
+      match:
+        topics: ["payments-*", "/refunds-[0-9]+/"]
+        client_ids: [till]
+        principals: ["User:till"]
+        addresses: [10.0.0.0/8]
+        client_software: ["librdkafka/1.*"]
+      mode: enforce
+      message.timestamp.after.max.ms: 0ms
+      zero: reject
+      negative: accept
+    - { name: legacy, match: { topics: [legacy] }, preset: kip-937-draft }
+  waivers:
+    - name: backfill
+      match: { principals: ["User:etl"] }
+      until: 2026-12-01T00:00:00Z
+      owner: data-platform
+      reason: "OPS-123"
+"""
+
+
+def policy_of(text):
+    return config_of(SMALLEST + text).policy
+
+
+def test_a_file_without_a_policy_enforces_the_brokers_limits_and_looks_ahead_to_kafka_4():
+    policy = policy_of("")
+    assert (policy.mode, policy.limits_from) == (Mode.ENFORCE, LimitsFrom.BROKER)
+    assert policy.candidate.preset is Preset.KAFKA_4
+    assert (policy.rules, policy.waivers) == ((), ())
+    assert (policy.defaults.before, policy.defaults.after) == (Span(None), Span(3_600_000))
+
+
+def test_every_key_of_a_full_policy_arrives():
+    policy = policy_of(FULL)
+    payments, legacy = policy.rules
+    [waiver] = policy.waivers
+
+    assert (policy.mode, policy.limits_from) == (Mode.AUDIT, LimitsFrom.STRICTER)
+    assert (policy.clock_tolerance_ms, policy.names_unit) == (2_000, True)
+    assert policy.defaults.before == policy.defaults.after == Span(7 * 86_400_000)
+    assert policy.defaults.no_timestamp is Choice.REJECT
+    assert (policy.candidate.preset, policy.candidate.after) == (None, Span(600_000))
+    assert [pattern.text for pattern in payments.match.topics] == ["payments-*", "/refunds-[0-9]+/"]
+    assert [pattern.fits("refunds-17") for pattern in payments.match.topics] == [False, True]
+    assert payments.match.addresses == (ip_network("10.0.0.0/8"),)
+    assert payments.match.client_software[0].fits("librdkafka/1.8.2")
+    assert (payments.terms.mode, payments.terms.before, payments.terms.after) == (Mode.ENFORCE, None, Span(0))
+    assert (payments.terms.zero, payments.terms.negative) == (Choice.REJECT, Choice.ACCEPT)
+    assert payments.place == "tsproxy.yaml:14: policy.rules[0]"
+    assert legacy.terms.preset is Preset.KIP_937_DRAFT
+    assert (waiver.name, waiver.owner, waiver.reason) == ("backfill", "data-platform", "OPS-123")
+    assert waiver.until_ms == datetime(2026, 12, 1, tzinfo=UTC).timestamp() * 1000
+
+
+def test_the_candidate_can_be_switched_off():
+    assert policy_of("policy: { candidate: { preset: none } }\n").candidate is None
+
+
+WRONG = {
+    "an unknown choice": (
+        "rules: [{ name: a, no_timestamp: drop }]",
+        "tsproxy.yaml:4: policy.rules[0].no_timestamp: 'drop' is not allowed; must be one of accept, reject",
+    ),
+    "a rule without a name": (
+        "rules: [{ mode: off }]",
+        "tsproxy.yaml:4: policy.rules[0].name: is missing: name (Names the rule in the decision log.)",
+    ),
+    "two rules of one name": (
+        "rules: [{ name: a }, { name: a }]",
+        "tsproxy.yaml:4: policy.rules[1].name: the name 'a' is taken by tsproxy.yaml:4: policy.rules[0]; "
+        "each rule needs its own",
+    ),
+    "a name that is ours": (
+        "rules: [{ name: candidate }]",
+        "tsproxy.yaml:4: policy.rules[0].name: 'candidate' is tsproxy's own; take another",
+    ),
+    "a regular expression that cannot be read": (
+        "rules: [{ name: a, match: { topics: ['/a(/'] } }]",
+        "tsproxy.yaml:4: policy.rules[0].match.topics: '/a(/' is not allowed; must be a regular expression "
+        "that can be read: missing ), unterminated subpattern at position 1",
+    ),
+    "a network with host bits": (
+        "rules: [{ name: a, match: { addresses: [10.0.0.1/8] } }]",
+        "tsproxy.yaml:4: policy.rules[0].match.addresses: '10.0.0.1/8' is not allowed; must be an address or "
+        "a network without host bits, such as 10.0.0.0/8 or 192.0.2.7",
+    ),
+    "a preset beside limits": (
+        "rules: [{ name: a, preset: kafka-4, message.timestamp.after.max.ms: 1h }]",
+        "tsproxy.yaml:4: policy.rules[0]: has the preset kafka-4 and limits of its own; give one of them",
+    ),
+    "a difference beside a side": (
+        "defaults: { message.timestamp.difference.max.ms: 1h, message.timestamp.after.max.ms: 1h }",
+        "tsproxy.yaml:4: policy.defaults.message.timestamp.difference.max.ms: sets both sides: give it "
+        "alone, or message.timestamp.before.max.ms and message.timestamp.after.max.ms",
+    ),
+    "a waiver for everybody": (
+        "waivers: [{ name: a, until: '2026-12-01T00:00:00Z', owner: o, reason: r }]",
+        "tsproxy.yaml:4: policy.waivers[0].match: would let everything pass: name topics, client_ids, "
+        "principals, addresses or client_software",
+    ),
+    "an end without its zone": (
+        "waivers: [{ name: a, match: { topics: [t] }, until: 2026-12-01, owner: o, reason: r }]",
+        "tsproxy.yaml:4: policy.waivers[0].until: '2026-12-01' is not allowed; must be an instant with its "
+        "zone, such as 2026-12-01T00:00:00Z",
+    ),
+    "a misspelt key of a rule": (
+        "rules: [{ name: a, match: { topic: [t] } }]",
+        "tsproxy.yaml:4: policy.rules[0].match.topic: unknown key; did you mean 'topics'? Allowed here: "
+        "topics, client_ids, principals, addresses, client_software",
+    ),
+    "a preset that nobody knows": (
+        "candidate: { preset: kafka-5 }",
+        "tsproxy.yaml:4: policy.candidate.preset: 'kafka-5' is not allowed; must be one of kafka-4, "
+        "kip-937-draft; or none",
+    ),
+    "a switch that is none": (
+        "name_unit: maybe",
+        "tsproxy.yaml:4: policy.name_unit: 'maybe' is not allowed; must be yes or no",
+    ),
+}
+
+
+@pytest.mark.parametrize(("section", "problem"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_named_with_its_place(section, problem):
+    assert problems_of(SMALLEST + f"policy: {{ {section} }}\n") == [problem]
+
+
+def test_all_that_is_wrong_is_named_at_once():
+    section = "mode: strict, rules: [{ name: a, zero: 1 }, { name: a }], waivers: [{ name: w, owner: o }]"
+    assert len(problems_of(SMALLEST + f"policy: {{ {section} }}\n")) == 4

@@ -1,0 +1,270 @@
+"""What a policy comes to for one topic of one client: which rule, which bounds, for how long."""
+
+import re
+from fnmatch import translate
+from ipaddress import ip_network
+
+import pytest
+
+from tsproxy.model.kafka import TimestampType
+from tsproxy.model.outcome import Peer
+from tsproxy.model.policy import (
+    CANDIDATE,
+    INTERNAL_TOPICS,
+    NO_POLICY,
+    TOPIC_LIMITS,
+    Choice,
+    LimitsFrom,
+    Match,
+    Mode,
+    NamePattern,
+    Policy,
+    Preset,
+    Rule,
+    Span,
+    Terms,
+    Waiver,
+)
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.policy.resolve import is_internal, resolve
+
+NOW_MS = 1_767_225_600_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+PEER = Peer("public", "10.1.2.3", 40000, "orders-app-7", "User:etl", "librdkafka/1.8.2")
+KNOWN = TopicLimits(before_max_ms=DAY_MS, after_max_ms=None, max_message_bytes=1000)
+ON_KAFKA_4 = TopicLimits(before_max_ms=DAY_MS, after_max_ms=HOUR_MS, max_message_bytes=1000)
+
+
+def named(*texts):
+    patterns = []
+    for text in texts:
+        regex = text[1:-1] if text.startswith("/") else translate(text)
+        patterns.append(NamePattern(text, re.compile(regex)))
+    return tuple(patterns)
+
+
+NOTHING = Terms()
+
+
+def rule(name="own", terms=NOTHING, **match):
+    return Rule(name, Match(**match), terms)
+
+
+def resolved(policy=NO_POLICY, topic="orders", peer=PEER, known=KNOWN, on_kafka_4=ON_KAFKA_4, now_ms=NOW_MS):
+    return resolve(policy, peer, topic, known, on_kafka_4, now_ms)
+
+
+def bounds(limits):
+    return limits and (limits.before_max_ms, limits.after_max_ms)
+
+
+# -- Whom a rule is for -----------------------------------------------------------------------------
+
+FITTING = {
+    "nobody in particular": {},
+    "a topic": {"topics": named("orders")},
+    "a glob": {"topics": named("ord*")},
+    "a regular expression": {"topics": named("/ord.rs/")},
+    "any of several": {"topics": named("clicks", "orders")},
+    "a client id": {"client_ids": named("orders-app-?")},
+    "a principal": {"principals": named("User:etl")},
+    "a network": {"addresses": (ip_network("10.0.0.0/8"),)},
+    "a library": {"client_software": named("librdkafka/1.*")},
+    "all of them": {"topics": named("orders"), "principals": named("User:*")},
+}
+OTHERS = {
+    "another topic": {"topics": named("clicks")},
+    "a glob must fit the whole name": {"topics": named("rder*")},
+    "so must a regular expression": {"topics": named("/order/")},
+    "another network": {"addresses": (ip_network("10.2.0.0/16"), ip_network("::/0"))},
+    "one of two is not enough": {"topics": named("orders"), "principals": named("User:web")},
+}
+
+
+@pytest.mark.parametrize("match", FITTING.values(), ids=FITTING)
+def test_a_rule_fits(match):
+    assert resolved(Policy(rules=(rule(**match),))).rule == "own"
+
+
+@pytest.mark.parametrize("match", OTHERS.values(), ids=OTHERS)
+def test_a_rule_does_not_fit(match):
+    assert resolved(Policy(rules=(rule(**match),))).rule == TOPIC_LIMITS
+
+
+@pytest.mark.parametrize("field", ["client_ids", "principals", "client_software"])
+def test_a_rule_for_somebody_is_not_for_a_client_that_does_not_say_who_it_is(field):
+    found = resolved(Policy(rules=(rule(**{field: named("*")}),)), peer=Peer("public", "10.1.2.3", 1))
+    assert found.rule == TOPIC_LIMITS
+
+
+def test_an_ipv4_client_of_an_ipv6_socket_fits_an_ipv4_network():
+    mapped = Peer("public", "::ffff:10.1.2.3", 1)
+    assert resolved(Policy(rules=(rule(addresses=(ip_network("10.0.0.0/8"),)),)), peer=mapped).rule == "own"
+
+
+def test_the_first_rule_that_fits_is_taken():
+    rules = (rule("no", topics=named("clicks")), rule("first"), rule("second", topics=named("orders")))
+    assert resolved(Policy(rules=rules)).rule == "first"
+
+
+# -- Internal topics --------------------------------------------------------------------------------
+
+INTERNAL = [
+    "__consumer_offsets",
+    "app-store-changelog",
+    "app-agg-repartition",
+    "eu.checkpoints.internal",
+    "mm2-offset-syncs.eu.internal",
+    "eu.heartbeats",
+    "heartbeats",
+]
+
+
+@pytest.mark.parametrize("topic", INTERNAL)
+def test_internal_topics_are_left_alone(topic):
+    found = resolved(Policy(rules=(rule(topics=named("*")),)), topic)
+    assert is_internal(topic)
+    assert (found.mode, found.rule) == (Mode.OFF, INTERNAL_TOPICS)
+
+
+@pytest.mark.parametrize(
+    ("topic", "pattern"),
+    [
+        ("app-store-changelog", "app-store-changelog"),
+        ("app-store-changelog", "app-*-changelog"),
+        ("__consumer_offsets", "__*"),
+    ],
+)
+def test_internal_topics_are_judged_where_a_rule_names_them(topic, pattern):
+    found = resolved(Policy(rules=(rule(topics=named(pattern)),)), topic)
+    assert (found.mode, found.rule) == (Mode.ENFORCE, "own")
+
+
+def test_an_ordinary_topic_is_not_internal():
+    assert not any(map(is_internal, ["orders", "heartbeats-of-mine", "changelog", "_schemas"]))
+
+
+# -- Bounds -----------------------------------------------------------------------------------------
+
+LIMITS = {
+    "the topic's own": (Policy(), (DAY_MS, None)),
+    "the file's, whatever the topic's": (
+        Policy(limits_from=LimitsFrom.CONFIG, defaults=Terms(before=Span(None), after=Span(5))),
+        (None, 5),
+    ),
+    "the stricter of both, side by side": (
+        Policy(limits_from=LimitsFrom.STRICTER, defaults=Terms(before=Span(2 * DAY_MS), after=Span(5))),
+        (DAY_MS, 5),
+    ),
+    "a rule's own side, the other stays": (Policy(rules=(rule(terms=Terms(after=Span(7))),)), (DAY_MS, 7)),
+    "a rule may be looser": (Policy(rules=(rule(terms=Terms(before=Span(None))),)), (None, None)),
+    "kafka-4": (Policy(rules=(rule(terms=Terms(preset=Preset.KAFKA_4)),)), (DAY_MS, HOUR_MS)),
+    "the draft looks ahead alone": (
+        Policy(rules=(rule(terms=Terms(preset=Preset.KIP_937_DRAFT)),)),
+        (None, HOUR_MS),
+    ),
+    "wider by what clocks are apart": (Policy(clock_tolerance_ms=3), (DAY_MS + 3, None)),
+}
+
+
+@pytest.mark.parametrize(("policy", "expected"), LIMITS.values(), ids=LIMITS)
+def test_the_limits_in_force_are(policy, expected):
+    assert bounds(resolved(policy).limits) == expected
+
+
+def test_what_else_the_topic_says_stays():
+    limits = resolved(Policy(rules=(rule(terms=Terms(after=Span(7))),))).limits
+    assert limits.max_message_bytes == 1000
+
+
+def test_the_files_side_of_stricter_holds_while_a_topic_is_not_known():
+    policy = Policy(
+        limits_from=LimitsFrom.STRICTER, defaults=Terms(after=Span(5)), candidate=Terms(after=Span(1))
+    )
+    found = resolved(policy, known=None, on_kafka_4=None)
+    assert (bounds(found.limits), found.is_known, found.candidate) == ((None, 5), False, None)
+
+
+def test_while_a_topic_is_not_known_the_range_is_the_brokers_business():
+    found = resolved(known=None, on_kafka_4=None)
+    assert (found.limits, found.candidate, found.is_known) == (None, None, False)
+
+
+def test_a_rules_own_bound_holds_even_while_the_topic_is_not_known():
+    policy = Policy(rules=(rule(terms=Terms(after=Span(7))),))
+    found = resolved(policy, known=None, on_kafka_4=None)
+    assert (bounds(found.limits), found.is_known) == ((None, 7), False)
+
+
+def test_the_file_needs_no_broker():
+    policy = Policy(limits_from=LimitsFrom.CONFIG, defaults=Terms(after=Span(5)))
+    assert resolved(policy, known=None, on_kafka_4=None).is_known
+    assert not policy.asks_broker
+
+
+# -- The candidate ----------------------------------------------------------------------------------
+
+CANDIDATES = {
+    "none": (None, None),
+    "kafka-4": (Terms(preset=Preset.KAFKA_4), (DAY_MS, HOUR_MS)),
+    "one side by name": (Terms(after=Span(5)), (DAY_MS, 5)),
+    "the same is no candidate": (Terms(before=Span(DAY_MS)), None),
+    "a looser one is none either": (Terms(before=Span(2 * DAY_MS)), None),
+}
+
+
+@pytest.mark.parametrize(("terms", "expected"), CANDIDATES.values(), ids=CANDIDATES)
+def test_the_candidate_is(terms, expected):
+    assert bounds(resolved(Policy(candidate=terms)).candidate) == expected
+
+
+def test_where_the_file_says_all_kafka_4_means_an_hour_ahead():
+    policy = Policy(
+        limits_from=LimitsFrom.CONFIG,
+        defaults=Terms(before=Span(None), after=Span(None)),
+        candidate=Terms(preset=Preset.KAFKA_4),
+    )
+    assert bounds(resolved(policy, known=None, on_kafka_4=None).candidate) == (None, HOUR_MS)
+
+
+def test_a_log_append_time_topic_has_no_candidate_and_no_refused_values():
+    """Brokers write their own time over whatever was sent."""
+    stamped = TopicLimits(TimestampType.LOG_APPEND_TIME)
+    policy = Policy(candidate=Terms(after=Span(5)), defaults=Terms(no_timestamp=Choice.REJECT))
+    found = resolved(policy, known=stamped, on_kafka_4=stamped)
+    assert (found.candidate, found.refuses_some_values) == (None, False)
+
+
+# -- Modes and waivers ------------------------------------------------------------------------------
+
+
+def test_a_rules_mode_goes_before_the_general_one():
+    policy = Policy(mode=Mode.OFF, rules=(rule(terms=Terms(mode=Mode.AUDIT), topics=named("orders")),))
+    assert (resolved(policy).mode, resolved(policy, "clicks").mode) == (Mode.AUDIT, Mode.OFF)
+    assert not policy.is_off
+
+
+def test_off_means_nothing_is_judged_not_even_beside():
+    found = resolved(Policy(mode=Mode.OFF, candidate=Terms(after=Span(0))))
+    assert (found.mode, found.candidate) == (Mode.OFF, None)
+
+
+WAIVER = Waiver("backfill", Match(principals=named("User:etl")), NOW_MS + 1, "data-platform", "OPS-123")
+
+
+def test_a_waiver_turns_enforcing_into_counting_until_it_ends():
+    policy = Policy(waivers=(WAIVER,))
+    waived, after = resolved(policy), resolved(policy, now_ms=NOW_MS + 1)
+    assert (waived.mode, waived.waiver, waived.until_ms) == (Mode.AUDIT, "backfill", NOW_MS + 1)
+    assert (after.mode, after.waiver, after.until_ms) == (Mode.ENFORCE, None, None)
+
+
+def test_a_waiver_is_for_nobody_else():
+    other = Peer("public", "10.1.2.3", 1, principal="User:web")
+    assert resolved(Policy(waivers=(WAIVER,)), peer=other).waiver is None
+
+
+def test_the_names_of_what_is_ours_differ():
+    assert len({TOPIC_LIMITS, CANDIDATE, INTERNAL_TOPICS}) == 3

@@ -1,0 +1,205 @@
+"""What rules make of a request: refused, only counted, or not even looked at."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from tests.session.conversation import (
+    DAY_MS,
+    HOUR_MS,
+    LIMITS,
+    NOW_MS,
+    Conversation,
+    at,
+    booked,
+    broker,
+    client,
+    noted,
+    to_broker,
+    to_client,
+    view_of,
+)
+from tests.session.messages import accepted, produce, produced, refused
+from tests.wire.batches import batch
+from tsproxy.model.outcome import Culprit
+from tsproxy.model.policy import (
+    Choice,
+    Match,
+    Mode,
+    NamePattern,
+    Policy,
+    Preset,
+    Rule,
+    Span,
+    Terms,
+    Waiver,
+)
+from tsproxy.model.verdict import Reason, UnitGuess
+
+AHEAD_MS = NOW_MS + 2 * HOUR_MS
+BAD = batch([NOW_MS, AHEAD_MS])
+GOOD = batch([NOW_MS])
+
+
+def view(policy, **more):
+    return replace(view_of(**more), policy=policy)
+
+
+def of_rule(**terms):
+    return Policy(rules=(Rule("own", Match(), Terms(**terms)),))
+
+
+ASKED = produce({"t": {0: BAD}})
+SAID = produced({"t": {0: accepted()}})
+
+
+def test_audit_forwards_untouched_and_counts_what_it_would_have_refused():
+    assert (
+        Conversation(view(of_rule(mode=Mode.AUDIT)))
+        >> client(ASKED)
+        << to_broker(ASKED)
+        >> broker(SAID)
+        << to_client(SAID)
+        << booked(
+            "accepted",
+            would_reject=True,
+            rule="own",
+            mode=Mode.AUDIT,
+            reason=Reason.TOO_FAR_AHEAD,
+            culprits=(Culprit(1, AHEAD_MS),),
+            bad_records=1,
+            error_code=0,
+        )
+    )
+
+
+def test_what_audit_finds_nothing_in_is_booked_as_ever():
+    asked = produce({"t": {0: GOOD}})
+    conversation = Conversation(view(of_rule(mode=Mode.AUDIT))) >> client(asked) << to_broker(asked)
+    assert (
+        conversation
+        >> broker(SAID)
+        << to_client(SAID)
+        << booked("accepted", would_reject=False, rule=None, mode=None)
+    )
+
+
+def test_a_broker_that_refuses_what_audit_let_pass_is_told_of_by_its_own_reason():
+    said = produced(
+        {"t": {0: refused((1, f"Timestamp {AHEAD_MS} of message with offset 1 is out of range."))}}
+    )
+    assert (
+        Conversation(view(of_rule(mode=Mode.AUDIT)))
+        >> client(ASKED)
+        << to_broker(ASKED)
+        >> broker(said)
+        << to_client(said)
+        << booked("broker_rejected", would_reject=False, rule=None)
+    )
+
+
+def test_one_topic_is_enforced_beside_another_in_audit():
+    only_t = Match(topics=(NamePattern("t", re.compile("t")),))
+    policy = Policy(rules=(Rule("lenient", only_t, Terms(mode=Mode.AUDIT)),))
+    asked = produce({"t": {0: BAD}, "u": {0: BAD}})
+    assert (
+        Conversation(view(policy))
+        >> client(asked)
+        << to_broker(produce({"t": {0: BAD}}))
+        << booked("rejected", topic="u", rule="topic-limits", mode=Mode.ENFORCE)
+    )
+
+
+def test_the_candidate_refuses_nothing_and_is_counted():
+    loose = replace(LIMITS, after_max_ms=DAY_MS)
+    policy = Policy(candidate=Terms(after=Span(HOUR_MS)))
+    assert (
+        Conversation(view(policy, limits=loose))
+        >> client(ASKED)
+        << to_broker(ASKED)
+        << noted("record_far_ahead")
+        >> broker(SAID)
+        << to_client(SAID)
+        << booked("accepted", would_reject=True, rule="candidate", bad_records=1, limits=loose)
+    )
+
+
+def test_what_is_refused_by_the_limits_in_force_is_no_news_of_the_candidate():
+    policy = Policy(candidate=Terms(after=Span(0)))
+    conversation = Conversation(view(policy)) >> client(ASKED) << to_client(out_of_range())
+    assert conversation << booked("rejected", would_reject=False, rule="topic-limits")
+
+
+def test_a_waiver_lets_pass_until_it_ends_and_then_no_more():
+    waiver = Waiver("backfill", Match(), NOW_MS + 1, "data-platform", "OPS-123")
+    first, second = ASKED, produce({"t": {0: BAD}}, correlation_id=2)
+    conversation = (
+        Conversation(view(Policy(waivers=(waiver,))))
+        >> client(first)
+        << to_broker(first)
+        >> broker(SAID)
+        << to_client(SAID)
+        << booked("accepted", would_reject=True, waiver="backfill", mode=Mode.AUDIT)
+    )
+    said = out_of_range(correlation_id=2, now_ms=NOW_MS + 1)
+    assert conversation >> at(NOW_MS + 1) >> client(second) << to_client(said) << booked("rejected")
+
+
+def out_of_range(text=None, correlation_id=1, now_ms=NOW_MS):
+    text = text or (
+        f"Timestamp {AHEAD_MS} of message with offset 1 is out of range. "
+        f"The timestamp should be within [{now_ms - DAY_MS}, {now_ms + HOUR_MS}]"
+    )
+    return produced({"t": {0: refused((1, text))}}, correlation_id=correlation_id)
+
+
+def test_the_drafts_refusal_is_told_in_the_drafts_words():
+    """KIP-937, first draft, "Public Interfaces"."""
+    text = "Timestamp of the message with offset 1 is ahead of the broker's current time."
+    assert (
+        Conversation(view(of_rule(preset=Preset.KIP_937_DRAFT)))
+        >> client(ASKED)
+        << to_client(out_of_range(text))
+        << booked("rejected", rule="own")
+    )
+
+
+def test_the_unit_is_told_to_the_client_where_that_is_asked_for():
+    asked = produce({"t": {0: batch([NOW_MS * 1_000_000])}})
+    text = (
+        f"Timestamp {NOW_MS * 1_000_000} of message with offset 0 is out of range. "
+        f"The timestamp should be within [{NOW_MS - DAY_MS}, {NOW_MS + HOUR_MS}] "
+        "(looks like nanoseconds: divide by 1,000,000; that would be 2026-01-01T00:00:00.000Z)"
+    )
+    said = produced({"t": {0: refused((0, text))}})
+    assert (
+        Conversation(view(Policy(names_unit=True)))
+        >> client(asked)
+        << to_client(said)
+        << booked("rejected", unit_guess=UnitGuess.NANOSECONDS)
+    )
+
+
+VALUES = {
+    "-1": (-1, {"no_timestamp": Choice.REJECT}, Reason.MISSING),
+    "0": (0, {"zero": Choice.REJECT}, Reason.TOO_OLD),
+    "-5": (-5, {"negative": Choice.REJECT}, Reason.NEGATIVE),
+}
+UNLIMITED = replace(LIMITS, before_max_ms=None, after_max_ms=None)
+
+
+@pytest.mark.parametrize(("value", "terms", "reason"), VALUES.values(), ids=VALUES)
+def test_a_value_that_brokers_take_is_refused_where_a_rule_says_so(value, terms, reason):
+    asked = produce({"t": {0: batch([NOW_MS, value])}})
+    conversation = Conversation(view(of_rule(**terms), limits=UNLIMITED)) >> client(asked)
+    what = "means that there is none, which is" if value == -1 else "is"
+    text = f"Timestamp {value} of message with offset 1 {what} not accepted by the proxy's rule own"
+    said = produced({"t": {0: refused((1, text))}})
+    assert conversation << to_client(said) << booked("rejected", reason=reason, rule="own")
+
+
+@pytest.mark.parametrize(("value", "terms", "reason"), VALUES.values(), ids=VALUES)
+def test_the_other_values_are_taken_beside_it(value, terms, reason):
+    asked = produce({"t": {0: batch([NOW_MS, *({-1, 0, -5} - {value})])}})
+    assert Conversation(view(of_rule(**terms), limits=UNLIMITED)) >> client(asked) << to_broker(asked)

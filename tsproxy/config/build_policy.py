@@ -1,0 +1,121 @@
+"""Turns the parsed section `policy` into a `Policy`, and finds what is wrong between its keys."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from tsproxy.config.parsed import Parsed
+from tsproxy.config.problems import Problem
+from tsproxy.model.policy import (
+    CANDIDATE,
+    HOUR_MS,
+    INTERNAL_TOPICS,
+    TOPIC_LIMITS,
+    Match,
+    Policy,
+    Preset,
+    Rule,
+    Span,
+    Terms,
+    Waiver,
+)
+
+BEFORE: Final = "message.timestamp.before.max.ms"
+AFTER: Final = "message.timestamp.after.max.ms"
+DIFFERENCE: Final = "message.timestamp.difference.max.ms"
+
+_UNLIMITED: Final = Span(None)
+_RESERVED: Final = frozenset({TOPIC_LIMITS, CANDIDATE, INTERNAL_TOPICS})
+"""Names under which something else decides."""
+
+
+def build_policy(parsed: Parsed | None, problems: list[Problem]) -> Policy | None:
+    """The policy, or None where the section cannot be built; `problems` then say why."""
+    if parsed is None or not isinstance(parsed["defaults"], Parsed):
+        return None
+    defaults = _terms(parsed["defaults"], problems, before=_UNLIMITED, after=Span(HOUR_MS))
+    candidate = _candidate(parsed["candidate"], problems) if parsed["candidate"] else None
+    rules = tuple(_rule(each, problems) for each in parsed["rules"] or () if each.is_sound)
+    waivers = tuple(_waiver(each, problems) for each in parsed["waivers"] or () if each.is_sound)
+    _check_names("rule", [(rule.name, rule.place) for rule in rules], problems)
+    _check_names("waiver", [(waiver.name, waiver.place) for waiver in waivers], problems)
+    if not parsed.is_sound:
+        return None
+    return Policy(
+        mode=parsed["mode"],
+        limits_from=parsed["limits_from"],
+        clock_tolerance_ms=parsed["clock_tolerance"],
+        defaults=defaults,
+        candidate=candidate,
+        rules=rules,
+        waivers=waivers,
+        names_unit=parsed["name_unit"],
+    )
+
+
+def _rule(parsed: Parsed, problems: list[Problem]) -> Rule:
+    terms = _terms(parsed, problems)
+    if terms.preset is not None and (terms.before or terms.after):
+        text = f"has the preset {terms.preset} and limits of its own; give one of them"
+        problems.append(Problem(parsed.place, parsed.path, text))
+    return Rule(parsed["name"], _match(parsed["match"]), terms, f"{parsed.place}: {parsed.path}")
+
+
+def _waiver(parsed: Parsed, problems: list[Problem]) -> Waiver:
+    match = _match(parsed["match"])
+    if match == Match():
+        text = "would let everything pass: name topics, client_ids, principals, addresses or client_software"
+        problems.append(Problem(parsed.place, f"{parsed.path}.match", text))
+    return Waiver(
+        name=parsed["name"],
+        match=match,
+        until_ms=parsed["until"],
+        owner=parsed["owner"],
+        reason=parsed["reason"],
+        place=f"{parsed.place}: {parsed.path}",
+    )
+
+
+def _match(parsed: Parsed) -> Match:
+    return Match(**{name: parsed[name] for name in Match.__dataclass_fields__})
+
+
+def _candidate(parsed: Parsed, problems: list[Problem]) -> Terms | None:
+    preset: Preset | None = parsed["preset"]
+    before, after = _sides(parsed, problems)
+    return Terms(preset=preset, before=before, after=after) if preset or before or after else None
+
+
+def _terms(
+    parsed: Parsed, problems: list[Problem], before: Span | None = None, after: Span | None = None
+) -> Terms:
+    """`before` and `after` are what holds where nothing is given."""
+    given_before, given_after = _sides(parsed, problems)
+    return Terms(
+        mode=parsed.values.get("mode"),
+        preset=parsed.values.get("preset"),
+        before=given_before or before,
+        after=given_after or after,
+        no_timestamp=parsed["no_timestamp"],
+        zero=parsed["zero"],
+        negative=parsed["negative"],
+    )
+
+
+def _sides(parsed: Parsed, problems: list[Problem]) -> tuple[Span | None, Span | None]:
+    """The two limits that are given; KIP-32's one sets both sides."""
+    before, after, difference = (parsed[name] for name in (BEFORE, AFTER, DIFFERENCE))
+    if difference is not None and (before is not None or after is not None):
+        text = f"sets both sides: give it alone, or {BEFORE} and {AFTER}"
+        problems.append(Problem(parsed.place, f"{parsed.path}.{DIFFERENCE}", text))
+    return before or difference, after or difference
+
+
+def _check_names(what: str, named: Iterable[tuple[str, str]], problems: list[Problem]) -> None:
+    seen: dict[str, str] = {}
+    for name, place in named:
+        if name in _RESERVED:
+            problems.append(Problem("", f"{place}.name", f"{name!r} is tsproxy's own; take another"))
+        elif name in seen:
+            text = f"the name {name!r} is taken by {seen[name]}; each {what} needs its own"
+            problems.append(Problem("", f"{place}.name", text))
+        seen.setdefault(name, place)

@@ -1,0 +1,183 @@
+"""What an operator wants of timestamps, as configured, and what that comes to for one topic of one client.
+
+`Policy` is the configuration's own shape: rules, waivers, a candidate. Matching it against a topic and a
+peer gives a `TopicPolicy` (`policy.resolve`), which is all that a verdict depends on: so that matching
+costs once a topic and connection, and never a batch.
+
+Sources: KIP-32 (one difference for both sides), KIP-937 (two limits; the first draft's constant),
+KIP-1030 (one hour ahead by default), KIP-228 (-1, zero and negative times).
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Network
+from typing import Final
+
+from tsproxy.model.verdict import TopicLimits
+
+HOUR_MS: Final = 3_600_000
+
+TOPIC_LIMITS: Final = "topic-limits"
+"""The name under which a topic's own configuration, or the file's defaults, decides."""
+CANDIDATE: Final = "candidate"
+"""The name under which the candidate limits decide."""
+INTERNAL_TOPICS: Final = "internal-topics"
+"""The name under which internal topics are left alone."""
+
+
+class Mode(StrEnum):
+    """What is done about bad timestamps: refuse them, only count them, or do not even look."""
+
+    ENFORCE = "enforce"
+    AUDIT = "audit"
+    OFF = "off"
+
+
+class LimitsFrom(StrEnum):
+    """Where the bounds of a topic's timestamps come from."""
+
+    BROKER = "broker"
+    CONFIG = "config"
+    STRICTER = "stricter"
+
+
+class Preset(StrEnum):
+    """Bounds that somebody else has thought of."""
+
+    KAFKA_4 = "kafka-4"
+    """The topic's limits as a 4.x broker computes them (KIP-1030)."""
+    KIP_937_DRAFT = "kip-937-draft"
+    """The first draft of KIP-937: nothing more than an hour ahead, told in that draft's own words."""
+
+
+class Choice(StrEnum):
+    """What is done about a time that brokers take and an operator may not want."""
+
+    ACCEPT = "accept"
+    REJECT = "reject"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A bound that is given: `max_ms` None for unlimited. (No Span at all: not given.)"""
+
+    max_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NamePattern:
+    """A glob (`orders-*`) or a regular expression between slashes, and what was written."""
+
+    text: str
+    regex: re.Pattern[str]
+
+    def fits(self, name: str | None) -> bool:
+        return name is not None and self.regex.fullmatch(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Whom a rule is for: all fields that are not empty must fit, each by any of its patterns."""
+
+    topics: tuple[NamePattern, ...] = ()
+    client_ids: tuple[NamePattern, ...] = ()
+    principals: tuple[NamePattern, ...] = ()
+    addresses: tuple[IPv4Network | IPv6Network, ...] = ()
+    client_software: tuple[NamePattern, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a rule, the defaults or the candidate say; None where it is left to what stands below them."""
+
+    mode: Mode | None = None
+    preset: Preset | None = None
+    before: Span | None = None
+    after: Span | None = None
+    no_timestamp: Choice | None = None
+    zero: Choice | None = None
+    negative: Choice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`place` is where the file says so, for those who ask why."""
+
+    name: str
+    match: Match
+    terms: Terms
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """What it matches is only counted, up to (and not including) `until_ms`; then it is inert."""
+
+    name: str
+    match: Match
+    until_ms: int
+    owner: str
+    reason: str
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """All of it. Of `rules` the first that fits is taken; `defaults` say what it leaves open."""
+
+    mode: Mode = Mode.ENFORCE
+    limits_from: LimitsFrom = LimitsFrom.BROKER
+    clock_tolerance_ms: int = 0
+    defaults: Terms = Terms()
+    candidate: Terms | None = None
+    rules: tuple[Rule, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    names_unit: bool = False
+    """The unit that a refused time seems to be in is told to the client as well."""
+
+    @property
+    def is_off(self) -> bool:
+        """True where nothing is judged for anybody."""
+        modes = {rule.terms.mode or self.mode for rule in self.rules}
+        return modes | {self.mode} == {Mode.OFF}
+
+    @property
+    def asks_broker(self) -> bool:
+        """True where the limits of topics are to be read from the brokers."""
+        return not self.is_off and self.limits_from is not LimitsFrom.CONFIG
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPolicy:
+    """What the records of one client for one topic are judged by.
+
+    `limits` are in force, None where none are known: the range is then left to the broker. `candidate`
+    is judged beside them and never enforced, None where there is none, or where it forbids no more.
+    It holds until the clock shows `until_ms` (None: until something is configured anew).
+    """
+
+    mode: Mode = Mode.ENFORCE
+    limits: TopicLimits | None = None
+    candidate: TopicLimits | None = None
+    no_timestamp: Choice = Choice.ACCEPT
+    zero: Choice = Choice.ACCEPT
+    negative: Choice = Choice.ACCEPT
+    speaks_as_draft: bool = False
+    """Refusals are told in the words of KIP-937's first draft."""
+    names_unit: bool = False
+    rule: str = TOPIC_LIMITS
+    waiver: str | None = None
+    until_ms: int | None = None
+    is_known: bool = True
+    """False where the topic's own limits are not known yet."""
+
+    @property
+    def refuses_some_values(self) -> bool:
+        """True where -1, zero or negative times are refused whatever the bounds."""
+        return Choice.REJECT in (self.no_timestamp, self.zero, self.negative)
+
+
+NO_POLICY: Final = Policy()
+"""Topics' own limits, enforced, and nothing beside them."""
+NO_TOPIC_POLICY: Final = TopicPolicy()

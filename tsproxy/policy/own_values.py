@@ -1,0 +1,37 @@
+"""Times that brokers take whatever the limits, and an operator may refuse: none (-1), zero, negative ones.
+
+Sources: KIP-32 (-1 is NO_TIMESTAMP, and never checked), KIP-228 (negative times were to be allowed, and
+five components learnt to cope with -1 instead).
+"""
+
+from tsproxy.model.kafka import NO_TIMESTAMP
+from tsproxy.model.policy import Choice, TopicPolicy
+from tsproxy.model.records import RecordFacts
+from tsproxy.model.verdict import Reason
+
+
+def refused(timestamp_ms: int, policy: TopicPolicy) -> Reason | None:
+    """Why this time is not taken, None where it is."""
+    if timestamp_ms > 0:
+        return None
+    if timestamp_ms == NO_TIMESTAMP:
+        return Reason.MISSING if policy.no_timestamp is Choice.REJECT else None
+    if timestamp_ms == 0:
+        return Reason.TOO_OLD if policy.zero is Choice.REJECT else None
+    return Reason.NEGATIVE if policy.negative is Choice.REJECT else None
+
+
+def are_certainly_taken(facts: RecordFacts, policy: TopicPolicy) -> bool:
+    """True where no record can hold a refused value. Zero may hide between the lowest and the highest."""
+    if facts.missing and policy.no_timestamp is Choice.REJECT:
+        return False
+    return facts.lowest_ms is None or facts.lowest_ms > 0
+
+
+def text(timestamp_ms: int, offset: int, policy: TopicPolicy) -> str:
+    """Ours, as no broker has one."""
+    what = "means that there is none, which is" if timestamp_ms == NO_TIMESTAMP else "is"
+    return (
+        f"Timestamp {timestamp_ms} of message with offset {offset} {what} not accepted by the proxy's rule "
+        f"{policy.rule}"
+    )

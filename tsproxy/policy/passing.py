@@ -1,0 +1,47 @@
+"""What the kernel may let pass without a look from here: `span_that_passes`.
+
+Two bounds around the clock are all that it knows. What is asked of a topic's times beyond that (no time
+at all, zero, negative ones) it cannot see, and such a topic never passes.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from tsproxy.model.policy import Mode, TopicPolicy
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.policy import timestamps
+
+
+@dataclass(frozen=True, slots=True)
+class Passable:
+    """How far a time may lie before and after the clock, in ms; both None where any time passes."""
+
+    before_max_ms: int | None
+    after_max_ms: int | None
+
+
+ANY_TIME: Final = Passable(None, None)
+
+
+def span_that_passes(policy: TopicPolicy) -> Passable | None:
+    """None where each batch must be looked at. Inside the limits and the candidate's, nothing is left
+    to be found, refused or counted; whatever lies outside either is judged once, here, for both."""
+    if policy.mode is Mode.OFF:
+        return ANY_TIME
+    if not policy.is_known or policy.limits is None:
+        return None
+    if policy.refuses_some_values or policy.until_ms is not None:
+        return None
+    both = [_span(limits) for limits in (policy.limits, policy.candidate) if limits is not None]
+    return Passable(_least(span.before_max_ms for span in both), _least(span.after_max_ms for span in both))
+
+
+def _span(limits: TopicLimits) -> Passable:
+    if not timestamps.is_limited(limits):
+        return ANY_TIME
+    return Passable(limits.before_max_ms, limits.after_max_ms)
+
+
+def _least(bounds_ms: Iterable[int | None]) -> int | None:
+    return min((each for each in bounds_ms if each is not None), default=None)

@@ -1,0 +1,223 @@
+"""What a policy comes to for one topic of one client: `resolve`.
+
+Rules are looked through in the order of the file, and the first that fits is the one. Asked once a
+topic and connection (`session.policies`), so that it may be as dear as a thousand rules.
+"""
+
+from dataclasses import replace
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+
+from tsproxy.model.kafka import TimestampType
+from tsproxy.model.outcome import Peer
+from tsproxy.model.policy import (
+    HOUR_MS,
+    INTERNAL_TOPICS,
+    TOPIC_LIMITS,
+    Choice,
+    LimitsFrom,
+    Match,
+    Mode,
+    NamePattern,
+    Policy,
+    Preset,
+    Rule,
+    Span,
+    Terms,
+    TopicPolicy,
+    Waiver,
+)
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.policy import timestamps
+
+_INT_MAX: Final = 2**31 - 1
+
+_NO_LIMITS: Final = TopicLimits(max_message_bytes=_INT_MAX)
+"""Of a topic about which nothing is known: a size is then the broker's business."""
+
+_INTERNAL_STARTS: Final = ("__", "mm2-offset-syncs.", "mm2-offsets.", "mm2-configs.", "mm2-status.")
+_INTERNAL_ENDS: Final = ("-changelog", "-repartition", ".checkpoints.internal", ".heartbeats")
+_INTERNAL_NAMES: Final = frozenset({"heartbeats"})
+
+
+def is_internal(name: str) -> bool:
+    """True for what Kafka, Kafka Streams and MirrorMaker write for themselves: times there are old, or
+    the application's own, and a refusal stops a whole application (KAFKA-4907, KAFKA-5344)."""
+    return name.startswith(_INTERNAL_STARTS) or name.endswith(_INTERNAL_ENDS) or name in _INTERNAL_NAMES
+
+
+def resolve(
+    policy: Policy,
+    peer: Peer,
+    topic: str,
+    known: TopicLimits | None,
+    on_kafka_4: TopicLimits | None,
+    now_ms: int,
+) -> TopicPolicy:
+    """`known` are the topic's own limits as the broker told them, None where it did not yet; `on_kafka_4`
+    the same as a 4.x broker would compute them."""
+    rule = first_rule(policy, peer, topic)
+    is_known = known is not None or not policy.asks_broker
+    if rule is None and is_internal(topic):
+        return TopicPolicy(mode=Mode.OFF, limits=known, rule=INTERNAL_TOPICS, is_known=is_known)
+    terms, defaults = rule.terms if rule else Terms(), policy.defaults
+    name = rule.name if rule else TOPIC_LIMITS
+    mode = terms.mode or policy.mode
+    if mode is Mode.OFF:
+        return TopicPolicy(mode=mode, limits=known, rule=name, is_known=is_known)
+    waiver = active_waiver(policy, peer, topic, now_ms)
+    limits = _limits(policy, terms, known, on_kafka_4)
+    if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        terms, defaults = Terms(), Terms()  # brokers write their own time over whatever was sent
+    return TopicPolicy(
+        mode=Mode.AUDIT if waiver else mode,
+        limits=limits,
+        candidate=_candidate(policy, limits, on_kafka_4) if is_known else None,
+        no_timestamp=terms.no_timestamp or defaults.no_timestamp or Choice.ACCEPT,
+        zero=terms.zero or defaults.zero or Choice.ACCEPT,
+        negative=terms.negative or defaults.negative or Choice.ACCEPT,
+        speaks_as_draft=terms.preset is Preset.KIP_937_DRAFT,
+        names_unit=policy.names_unit,
+        rule=name,
+        waiver=waiver.name if waiver else None,
+        until_ms=waiver.until_ms if waiver else None,
+        is_known=is_known,
+    )
+
+
+# -- Who ---------------------------------------------------------------------------------------------
+
+
+def first_rule(policy: Policy, peer: Peer, topic: str) -> Rule | None:
+    """The first rule that fits. An internal topic needs one that names it: a pattern whose own text is
+    an internal name (`__*`, `*-changelog`), so that `*` does not reach what nobody meant."""
+    internal = is_internal(topic)
+    for rule in policy.rules:
+        if fits(rule.match, peer, topic) and (not internal or _names(rule.match, topic)):
+            return rule
+    return None
+
+
+def active_waiver(policy: Policy, peer: Peer, topic: str, now_ms: int) -> Waiver | None:
+    return next((w for w in policy.waivers if now_ms < w.until_ms and fits(w.match, peer, topic)), None)
+
+
+def fits(match: Match, peer: Peer, topic: str) -> bool:
+    return (
+        _any_fits(match.topics, topic)
+        and _any_fits(match.client_ids, peer.client_id)
+        and _any_fits(match.principals, peer.principal)
+        and _any_fits(match.client_software, peer.client_software)
+        and _is_from(match, peer)
+    )
+
+
+def _any_fits(patterns: tuple[NamePattern, ...], name: str | None) -> bool:
+    return not patterns or any(pattern.fits(name) for pattern in patterns)
+
+
+def _is_from(match: Match, peer: Peer) -> bool:
+    if not match.addresses:
+        return True
+    try:
+        address = ip_address(peer.client_address)
+    except ValueError:
+        return False
+    if isinstance(address, IPv6Address):
+        address = address.ipv4_mapped or address
+    return any(address in network for network in match.addresses)
+
+
+def _names(match: Match, topic: str) -> bool:
+    return any(is_internal(p.text.strip("/")) and p.fits(topic) for p in match.topics)
+
+
+# -- What --------------------------------------------------------------------------------------------
+
+
+def _limits(
+    policy: Policy, terms: Terms, known: TopicLimits | None, on_kafka_4: TopicLimits | None
+) -> TopicLimits | None:
+    """A rule's own bound, else what `limits_from` gives; widened by the clocks' tolerance."""
+    match policy.limits_from:
+        case LimitsFrom.CONFIG:
+            below: TopicLimits | None = _bounded(_NO_LIMITS, policy.defaults)
+        case LimitsFrom.BROKER:
+            below = known
+        case LimitsFrom.STRICTER:
+            below = _stricter(known or _NO_LIMITS, policy.defaults)
+    limits = _preset(terms.preset, below, on_kafka_4)
+    if terms.before or terms.after:  # a bound of our own holds even where the topic's are not known yet
+        limits = _bounded(limits or _NO_LIMITS, terms)
+    return _widened(limits, policy.clock_tolerance_ms)
+
+
+def _candidate(
+    policy: Policy, limits: TopicLimits | None, on_kafka_4: TopicLimits | None
+) -> TopicLimits | None:
+    """None where it would refuse nothing that the limits in force let pass."""
+    terms = policy.candidate
+    if terms is None or limits is None:
+        return None
+    candidate = _widened(
+        _bounded(_preset(terms.preset, limits, on_kafka_4) or limits, terms), policy.clock_tolerance_ms
+    )
+    if candidate is None or not timestamps.is_limited(candidate):
+        return None
+    adds = _is_less(candidate.before_max_ms, limits.before_max_ms) or _is_less(
+        candidate.after_max_ms, limits.after_max_ms
+    )
+    return candidate if adds else None
+
+
+def _preset(
+    preset: Preset | None, below: TopicLimits | None, on_kafka_4: TopicLimits | None
+) -> TopicLimits | None:
+    match preset:
+        case None:
+            return below
+        case Preset.KAFKA_4:
+            # Where brokers may not be asked, it is as if neither topic nor broker had set anything.
+            return on_kafka_4 or (below and replace(below, before_max_ms=None, after_max_ms=HOUR_MS))
+        case Preset.KIP_937_DRAFT:
+            return replace(below or _NO_LIMITS, before_max_ms=None, after_max_ms=HOUR_MS)
+
+
+def _bounded(limits: TopicLimits, terms: Terms) -> TopicLimits:
+    return replace(
+        limits,
+        before_max_ms=_given(terms.before, limits.before_max_ms),
+        after_max_ms=_given(terms.after, limits.after_max_ms),
+    )
+
+
+def _given(span: Span | None, otherwise: int | None) -> int | None:
+    return otherwise if span is None else span.max_ms
+
+
+def _stricter(limits: TopicLimits, terms: Terms) -> TopicLimits:
+    ours = _bounded(_NO_LIMITS, terms)
+    return replace(
+        limits,
+        before_max_ms=_least(limits.before_max_ms, ours.before_max_ms),
+        after_max_ms=_least(limits.after_max_ms, ours.after_max_ms),
+    )
+
+
+def _least(one_ms: int | None, other_ms: int | None) -> int | None:
+    return min((each for each in (one_ms, other_ms) if each is not None), default=None)
+
+
+def _is_less(one_ms: int | None, other_ms: int | None) -> bool:
+    return one_ms is not None and (other_ms is None or one_ms < other_ms)
+
+
+def _widened(limits: TopicLimits | None, tolerance_ms: int) -> TopicLimits | None:
+    if limits is None or not tolerance_ms:
+        return limits
+    before_ms, after_ms = limits.before_max_ms, limits.after_max_ms
+    return replace(
+        limits,
+        before_max_ms=None if before_ms is None else before_ms + tolerance_ms,
+        after_max_ms=None if after_ms is None else after_ms + tolerance_ms,
+    )
