@@ -66,8 +66,7 @@ ODD_HEADERS = (
 )
 
 POLICIES = (
-    Policy(),
-    Policy(),
+    *[Policy()] * 6,
     Policy(mode=Mode.OFF),
     Policy(mode=Mode.AUDIT),
     Policy(candidate=Terms(after=Span(0))),

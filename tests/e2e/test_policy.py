@@ -1,0 +1,128 @@
+"""Each example of docs/policy.md, as it stands there, between a client and a real broker without limits."""
+
+import asyncio
+import re
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.surroundings import PATIENCE_S
+from tests.runtime.test_process import page
+from tests.session.messages import produce
+from tests.wire.batches import batch
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.runtime.clock import Clock
+from tsproxy.testing.proxy import RunningProxy
+from tsproxy.wire import k00_produce
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
+EXAMPLES = dict(re.findall(r"^## ([^\n]+)$(?:(?!^## ).)*?^```yaml\n(.*?)^```$", DOCUMENT, re.M | re.S))
+VERSION = 8
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+OK, BAD = ErrorCode.NONE, ErrorCode.INVALID_TIMESTAMP
+
+
+def now_ms():
+    return Clock().now_ms()
+
+
+@asynccontextmanager
+async def proxy_of(example, kafka, folder):
+    file = folder / "tsproxy.yaml"
+    file.write_text(
+        f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
+        f"listeners: [{{ bind: 127.0.0.1:0 }}]\n{EXAMPLES[example]}"
+    )
+    async with RunningProxy(config=file) as proxy:
+        yield proxy
+
+
+async def sent(proxy, topic, timestamp_ms, client_id="app"):
+    """The answer to one batch of one record: (error code, the record's text)."""
+    host, _, port = proxy.bootstrap_servers.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        writer.write(produce({topic: {0: batch([timestamp_ms])}}, version=VERSION, client_id=client_id))
+        async with asyncio.timeout(PATIENCE_S):
+            answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+    finally:
+        writer.close()
+    said = k00_produce.read_response(VERSION, answer[4:]).topics[0].partitions[0]
+    return said.error_code, said.record_errors[0].message if said.record_errors else None
+
+
+def decided(proxy, **facts):
+    """The decisions of which all that is true."""
+    lines = [line for line in proxy.decisions() if line["event"] == "decision"]
+    return [line for line in lines if facts.items() <= line.items()]
+
+
+async def test_modes(kafka_391, tmp_path):
+    await kafka_391.create_topic("payments-modes")
+    await kafka_391.create_topic("modes")
+    async with proxy_of("Modes", kafka_391, tmp_path) as proxy:
+        ahead_ms = now_ms() + 2 * HOUR_MS
+        assert (await sent(proxy, "payments-modes", ahead_ms))[0] == BAD
+        assert (await sent(proxy, "payments-modes", ahead_ms, "archive"))[0] == OK
+        assert (await sent(proxy, "modes", ahead_ms))[0] == OK
+    assert (
+        len(decided(proxy, topic="payments-modes", verdict="rejected", rule="payments", mode="enforce")) == 1
+    )
+    assert len(decided(proxy, topic="modes", verdict="accepted", would_reject=True, rule="everybody")) == 1
+    assert len(decided(proxy)) == 2
+
+
+async def test_limits(kafka_391, tmp_path):
+    await kafka_391.create_topic("limits")
+    await kafka_391.create_topic("legacy-limits")
+    async with proxy_of("Limits", kafka_391, tmp_path) as proxy:
+        assert (await sent(proxy, "limits", now_ms() + 5 * 60_000))[0] == OK
+        assert (await sent(proxy, "limits", now_ms() + 11 * 60_000))[0] == BAD
+        assert (await sent(proxy, "limits", now_ms() - 8 * DAY_MS))[0] == BAD
+        assert (await sent(proxy, "legacy-limits", now_ms() - 8 * DAY_MS))[0] == OK
+        code, text = await sent(proxy, "legacy-limits", now_ms() + 2 * HOUR_MS)
+    assert code == BAD
+    assert text == "Timestamp of the message with offset 0 is ahead of the broker's current time."
+
+
+async def test_the_candidate(kafka_391, tmp_path):
+    await kafka_391.create_topic("candidate")
+    async with proxy_of("The candidate", kafka_391, tmp_path) as proxy:
+        counted = re.compile(r'tsproxy_candidate_bad_records_total{reason="too_far_ahead",unit=""} [1-9]')
+        async with asyncio.timeout(PATIENCE_S):
+            # A candidate is measured against the topic's own limits, which must be read first.
+            while not counted.search((await page(proxy.admin_address, "/metrics"))[1]):
+                assert (await sent(proxy, "candidate", now_ms() + 6 * 60_000))[0] == OK
+    assert "candidate" in [line["topic"] for line in proxy.log if line["event"] == "record_far_ahead"]
+    assert decided(proxy, topic="candidate", verdict="accepted", would_reject=True, rule="candidate")
+
+
+@pytest.mark.parametrize(("value", "reason"), [(-1, "missing"), (0, "too_old"), (-5, "negative")])
+async def test_no_time_zero_and_negative_times(kafka_391, tmp_path, value, reason):
+    await kafka_391.create_topic(f"values-{reason}")
+    async with proxy_of("No time, zero and negative times", kafka_391, tmp_path) as proxy:
+        assert (await sent(proxy, f"values-{reason}", 1))[0] == OK
+        assert (await sent(proxy, f"values-{reason}", value))[0] == BAD
+    assert decided(proxy, reason=reason, verdict="rejected")
+
+
+async def test_the_unit(kafka_391, tmp_path):
+    await kafka_391.create_topic("units")
+    async with proxy_of("Which unit it is", kafka_391, tmp_path) as proxy:
+        _, text = await sent(proxy, "units", now_ms() * 1_000_000)
+    assert re.search(r" \(looks like nanoseconds: divide by 1,000,000; that would be 2\d{3}-.*Z\)$", text)
+
+
+async def test_waivers(kafka_391, tmp_path):
+    await kafka_391.create_topic("waivers")
+    async with proxy_of("Waivers", kafka_391, tmp_path) as proxy:
+        assert (await sent(proxy, "waivers", now_ms() - 2 * DAY_MS))[0] == BAD
+        for _ in range(3):  # the first one shows the kernel what may pass; none may without being counted
+            assert (await sent(proxy, "waivers", now_ms() - 2 * DAY_MS, "etl"))[0] == OK
+    assert len(decided(proxy, verdict="accepted", would_reject=True, waiver="backfill", rule="recent")) == 3
+
+
+def test_every_example_is_tried():
+    tried = {"Modes", "Limits", "The candidate", "No time, zero and negative times"}
+    assert set(EXAMPLES) == tried | {"Which unit it is", "Waivers"}
