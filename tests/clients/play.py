@@ -63,7 +63,7 @@ async def perform(stage):
         config = folder / "tsproxy.yaml"
         config.write_text(yaml.safe_dump(proxy_config(stage, kafka, authority)))
         proxy = await stack.enter_async_context(RunningProxy(config=config))
-        watch = stack.enter_context(Watch(_ports_of(kafka)))
+        watch = stack.enter_context(Watch(ports_of(kafka)))
         actors = []
         for role in stage.roles:
             servers = proxy.facts["listeners"][role.security.name]
@@ -176,7 +176,7 @@ class Actor:
         self.story.brokers |= set(await self.program.do("brokers"))
 
 
-def _ports_of(kafka):
+def ports_of(kafka):
     """Every port that a broker listens on, whoever for."""
     texts = [kafka.node(node_id).properties_path.read_text() for node_id in kafka.node_ids]
     return {int(port) for text in texts for port in re.findall(r"(?<=127\.0\.0\.1:)\d+", text)}

@@ -1,0 +1,89 @@
+"""Kafka's own command line tools, and kcat, work through the proxy and show its addresses alone."""
+
+import asyncio
+import os
+import re
+import shutil
+from asyncio.subprocess import DEVNULL, STDOUT
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+
+from tests.clients.play import ports_of
+from tsproxy.testing.jars import fetch_kafka_jars
+from tsproxy.testing.java_process import java_command
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.proxy import RunningProxy
+
+FULL = os.environ.get("TSPROXY_TEST") == "full"
+GROUP = "readers"
+TOOLS = "org.apache.kafka.tools"
+
+
+async def told_by(folder, *command):
+    """What a command prints; it must end well."""
+    text = folder / "told"
+    with text.open("wb") as output:
+        process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=output, stderr=STDOUT)
+        status = await process.wait()
+    assert status == 0, text.read_text()
+    return text.read_text()
+
+
+def ports_in(text):
+    """The port of every host:port in the text."""
+    return {int(port) for port in re.findall(r"(?<=[\w.]:)(\d{4,5})\b", text)}
+
+
+@pytest.fixture
+async def stage(request, topic, tmp_path):
+    """(brokers, a proxy in front of them), with a topic and a group that has a member."""
+    async with KafkaCluster(version=request.param, advertised_host="localhost") as kafka:
+        await kafka.create_topic(topic)
+        async with RunningProxy(kafka.bootstrap_servers) as proxy:
+            servers = proxy.bootstrap_servers
+            async with AIOKafkaConsumer(topic, bootstrap_servers=servers, group_id=GROUP):
+                yield kafka, proxy
+
+
+COMMON = {
+    f"{TOOLS}.TopicCommand AT --describe": False,
+    f"{TOOLS}.MetadataQuorumCommand AT describe --status": False,
+    f"{TOOLS}.consumer.group.ConsumerGroupCommand AT --describe --state --group {GROUP}": True,
+    "kafka.admin.ConfigCommand AT --describe --all --entity-type brokers --entity-name 1": False,
+}
+"""Whether the tool's answer names brokers."""
+
+ADMIN_TOOLS = {
+    "4.3.1": {
+        **COMMON,
+        f"{TOOLS}.ClusterTool list-endpoints AT": True,
+        f"{TOOLS}.BrokerApiVersionsCommand AT": True,
+    },
+    "3.9.1": {**COMMON, "kafka.admin.BrokerApiVersionsCommand AT": True},
+}
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("stage", ADMIN_TOOLS if FULL else ["4.3.1"], indirect=True)
+async def test_kafkas_admin_tools_show_the_proxys_addresses_alone(stage, tmp_path):
+    kafka, proxy = stage
+    served = {int(proxy.bootstrap_servers.rpartition(":")[2]), *proxy.facts["brokers"]["default"].values()}
+    jars = fetch_kafka_jars(kafka.version) / "*"
+    for tool, names_brokers in ADMIN_TOOLS[kafka.version].items():
+        command = tool.replace("AT", f"--bootstrap-server {proxy.bootstrap_servers}").split()
+        told = await told_by(tmp_path, *java_command([jars], "256m", *command))
+        assert not ports_of(kafka) & ports_in(told), told
+        assert "localhost" not in told
+        assert served & ports_in(told) or not names_brokers, told
+
+
+@pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
+async def test_kcat_shows_the_proxys_addresses_alone(kafka_431, topic, tmp_path):
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        told = await told_by(tmp_path, "kcat", "-L", "-b", proxy.bootstrap_servers)
+
+        assert f'topic "{topic}"' in told
+        assert not ports_of(kafka_431) & ports_in(told)
+        assert f"broker 1 at 127.0.0.1:{proxy.facts['brokers']['default']['1']} (controller)" in told
