@@ -33,13 +33,16 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
-def nullable(data: bytes | None) -> bytes:
-    return varint(-1) if data is None else varint(len(data)) + data
+def nullable(data: bytes | None, null_size: int = -1) -> bytes:
+    return varint(null_size) if data is None else varint(len(data)) + data
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record; `offset_delta` None means its position, `length_off` is added to its true length."""
+    """One record; `offset_delta` None means its position, `length_off` is added to its true length.
+
+    `null_size`: what stands for a key or value that is None; any negative number does.
+    """
 
     timestamp_ms: int
     key: bytes | None = b"k"
@@ -48,6 +51,7 @@ class Record:
     offset_delta: int | None = None
     length_off: int = 0
     headers_off: int = 0
+    null_size: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +86,8 @@ def write_record(record: Record, position: int, base_timestamp: int) -> bytes:
             b"\x00",
             varint(delta),
             varint(position if record.offset_delta is None else record.offset_delta),
-            nullable(record.key),
-            nullable(record.value),
+            nullable(record.key, record.null_size),
+            nullable(record.value, record.null_size),
             varint(len(record.headers) + record.headers_off),
             *(varint(len(key)) + key + nullable(value) for key, value in record.headers),
         ]

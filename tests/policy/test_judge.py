@@ -11,7 +11,7 @@ from itertools import combinations
 import pytest
 
 from tests.policy.verdicts import DAY_MS, HOUR_MS, LIMITS, NOW_MS, judged, verdict
-from tests.wire.batches import GZIP, ZSTD, batch, record
+from tests.wire.batches import GZIP, ZSTD, batch, record, varint
 from tsproxy.model.kafka import ErrorCode, TimestampType
 from tsproxy.model.verdict import Accept, Reason, RecordError, Reject, TopicLimits, UnitGuess
 
@@ -175,6 +175,29 @@ def test_bit_3_is_refused_whatever_the_topic(limits, codec, name):
     assert (found.error_code, found.error_message) == (ErrorCode.INVALID_TIMESTAMP, REJECTED)
     assert found.record_errors == (RecordError(0, BIT_3_TEXT.format(name)),)
     assert (found.reason, found.unit_guess) == (Reason.TYPE_MISMATCH, None)
+
+
+@pytest.mark.parametrize(
+    ("codec", "topics_codec", "shown"),
+    [
+        (0, None, "DefaultRecord(offset=0, timestamp=7, key=0 bytes, value=0 bytes)"),
+        (GZIP, None, "PartialDefaultRecord(offset=0, timestamp=7, key=-5 bytes, value=-3 bytes)"),
+        (GZIP, ZSTD, "DefaultRecord(offset=0, timestamp=7, key=0 bytes, value=0 bytes)"),
+        (GZIP, GZIP, "PartialDefaultRecord(offset=0, timestamp=7, key=-5 bytes, value=-3 bytes)"),
+    ],
+)
+def test_any_negative_size_is_null_and_shown_as_a_broker_shows_it(codec, topics_codec, shown):
+    """Seen at 4.3.1: a size as it came where the broker steps over keys and values, 0 where it reads them."""
+    fields = b"".join(varint(number) for number in (0, 0, -5, -3, 0))
+    data = batch(
+        codec=codec,
+        records=[varint(len(fields) + 1) + b"\x00" + fields],
+        attributes=0x08,
+        base_timestamp=GOOD_MS,
+        max_timestamp=7,
+    )
+    found = verdict(data, replace(APPEND_TIME, codec=topics_codec))
+    assert shown in found.record_errors[0].message
 
 
 def test_under_bit_3_each_record_is_judged_by_its_own_time():

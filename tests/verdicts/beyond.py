@@ -306,6 +306,12 @@ ON_BROKERS: Final = (
         version=3,
     ),
     row(
+        "two batches, and behind them what is none",
+        lambda now_ms: _two_batches(now_ms) + bytes(12),
+        invalid_record("Produce requests with version 11 are only allowed to contain exactly one"),
+        BOTH,
+    ),
+    row(
         "a batch cut before its producer_id ends",
         cut_short(OUT_OF_RANGE, 50),
         Expected(ErrorCode.UNKNOWN_SERVER_ERROR, text="Record batch is shorter than its header"),

@@ -123,8 +123,9 @@ class Records:
     """The records of one batch as columns, one entry a record, up to `fault` where there is one.
 
     `timestamps_ms` are absolute (base + delta, wrapped at 64 bits), whatever bit 3 says.
-    `key_sizes` and `value_sizes` are -1 for null. `foreign` are the positions of messages whose magic
-    is not their wrapper's. The offset deltas of messages inside a wrapper count from the wrapper's own.
+    `key_sizes` and `value_sizes` are as they came, null where negative. `foreign` are the positions of
+    messages whose magic is not their wrapper's. The offset deltas of messages inside a wrapper count
+    from the wrapper's own.
     """
 
     timestamps_ms: Sequence[int]

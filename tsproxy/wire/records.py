@@ -46,8 +46,8 @@ def walk(
             return Fault.MALFORMED_RECORD
         timestamps.append(wrap64(base_timestamp + delta))
         offset_deltas.append(offset_delta)
-        key_sizes.append(max(key_size, -1))
-        value_sizes.append(max(value_size, -1))
+        key_sizes.append(key_size)
+        value_sizes.append(value_size)
     return Fault.RECORDS_REMAINING if pos < len(data) else None
 
 
