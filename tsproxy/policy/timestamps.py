@@ -16,36 +16,12 @@ from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, TimestampType,
 from tsproxy.model.verdict import Reason, TopicLimits
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The lowest and the highest timestamp, in ms, that are certainly in range. -1 passes besides."""
-
-    lowest: int
-    highest: int
-
-
-def bounds(limits: TopicLimits, now_ms: int) -> Bounds | None:
-    """What is certainly in range at `now_ms`; None where this topic's times are not limited at all.
-
-    The lowest stays above Long.MIN_VALUE + now, where Kafka's arithmetic begins to wrap.
-    """
-    if not is_limited(limits):
-        return None
-    wrapping = LONG_MIN + now_ms + 1
-    lowest = wrapping if limits.before_max_ms is None else max(now_ms - limits.before_max_ms, wrapping)
-    highest = LONG_MAX if limits.after_max_ms is None else min(now_ms + limits.after_max_ms, LONG_MAX)
-    return Bounds(lowest, highest)
-
-
-def is_limited(limits: TopicLimits) -> bool:
-    """True where some timestamp would be refused for its value: CreateTime, and a limit is set."""
-    return limits.timestamp_type is TimestampType.CREATE_TIME and not (
-        limits.before_max_ms is None and limits.after_max_ms is None
-    )
-
-
 def is_out_of_range(timestamp_ms: int, limits: TopicLimits, now_ms: int) -> bool:
-    """KIP-937's validation of one record, as the broker's longs compute it."""
+    """True where KIP-937's validation of one record fails: both branches of its pseudo-code, in longs.
+
+    `difference` is its time_difference: positive for a time before now, which before.max.ms limits;
+    negated for one after it, which after.max.ms limits.
+    """
     if limits.timestamp_type is TimestampType.LOG_APPEND_TIME or timestamp_ms == NO_TIMESTAMP:
         return False
     difference = wrap64(now_ms - timestamp_ms)
@@ -88,3 +64,31 @@ def log_append_time_text(record: str) -> str:
 
 def _long(limit_ms: int | None) -> int:
     return LONG_MAX if limit_ms is None else limit_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The lowest and the highest timestamp, in ms, that are certainly in range. -1 passes besides."""
+
+    lowest: int
+    highest: int
+
+
+def bounds(limits: TopicLimits, now_ms: int) -> Bounds | None:
+    """What is certainly in range at `now_ms`; None where this topic's times are not limited at all.
+
+    The lowest stays above Long.MIN_VALUE + now, where Kafka's arithmetic begins to wrap.
+    """
+    if not is_limited(limits):
+        return None
+    wrapping = LONG_MIN + now_ms + 1
+    lowest = wrapping if limits.before_max_ms is None else max(now_ms - limits.before_max_ms, wrapping)
+    highest = LONG_MAX if limits.after_max_ms is None else min(now_ms + limits.after_max_ms, LONG_MAX)
+    return Bounds(lowest, highest)
+
+
+def is_limited(limits: TopicLimits) -> bool:
+    """True where some timestamp would be refused for its value: CreateTime, and a limit is set."""
+    return limits.timestamp_type is TimestampType.CREATE_TIME and not (
+        limits.before_max_ms is None and limits.after_max_ms is None
+    )
