@@ -1,22 +1,26 @@
 """Is the log complete? Each line has a number and each interval a heartbeat, so it can be proved.
 
 `boots` is one row for every life of a proxy that the period saw; `completeness` is what the rows say
-together, in numbers and in one sentence. What cannot be known from a log is said in the documents: a
-proxy none of whose lines arrived is not missed.
+together: in numbers, in one sentence, and name by name what is missing. What cannot be known from a log
+is said in the documents: a proxy none of whose lines arrived is not missed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Final
+from itertools import groupby
+from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, Row, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.schema import IDENTITY
-from tsproxy.decisions.fields import EventName, LifecycleKind
+from spark_reports import sequence
+from spark_reports.sequence import BOOT
+from spark_reports.shape import LineGap, SilentBoot, UnheardSpan
+from tsproxy.decisions.fields import EventName
+from tsproxy.decisions.text import instant
 
-BOOT: Final = ("proxy", "boot")
+GAPS_LISTED: Final = 100
 
 _JITTER_MS: Final = 2_000
 """A clock that is set by a moment makes heartbeats overlap or part by as much; that is no hole."""
@@ -25,71 +29,45 @@ _INTERVAL_MS: Final = 60_000
 _PATIENCE: Final = 3
 """Intervals without a line after which a boot that did not say goodbye counts as dead."""
 
+Boot = dict[str, Any]
+"""A row of `boots`."""
 
-def boots(identified: DataFrame, first: date, last: date) -> DataFrame:
-    """One row a boot with lines in the period: its lines, its gaps, its heartbeats.
 
-    `identified`: all lines read that have an identity, each once, also those before and after the period:
-    a line of the period may be followed, in `seq`, by one of the next day. Columns: BOOT, `lines`,
-    `lost_lines`, `last_ms`, `started` and `stopped` (in the period), `seen_after` (lines past its end),
+def boots(worded: DataFrame, identified: DataFrame, side: Column) -> DataFrame:
+    """One row a boot with lines in the period: its numbers and its heartbeats.
+
+    `worded`: `sequence.words` of `identified`, all lines read that have an identity, also those on either
+    `side` of the period. Columns: those of `sequence.spans` and, null for a boot without a heartbeat,
     `intervals`, `hole_ms` (uncovered between heartbeats), `covered_from_ms`, `covered_to_ms`,
     `interval_ms` (the longest), `lines_dropped`, `decisions_suppressed`, `batches_folded`.
     """
-    inside = F.col("day").between(first.isoformat(), last.isoformat())
-    marked = identified.select(*IDENTITY, "event", "kind", "day", "ts", inside.alias("inside"))
-    spans = (
-        marked.groupBy(*BOOT)
-        .agg(
-            F.min(F.when(F.col("inside"), F.col("seq"))).alias("seq_min"),
-            F.max(F.when(F.col("inside"), F.col("seq"))).alias("seq_max"),
-            F.max(F.when(F.col("inside"), F.unix_millis(F.try_to_timestamp("ts")))).alias("last_ms"),
-            _any(F.col("inside") & _is_kind(LifecycleKind.START)).alias("started"),
-            _any(F.col("inside") & _is_kind(LifecycleKind.STOP)).alias("stopped"),
-            _any(F.col("day") > last.isoformat()).alias("seen_after"),
-        )
-        .where(F.col("seq_min").isNotNull())
-    )
-    counted = (
-        marked.join(F.broadcast(spans.select(*BOOT, "seq_min", "seq_max")), on=list(BOOT), how="inner")
-        .where(F.col("seq").between(F.col("seq_min"), F.col("seq_max")))
-        .groupBy(*BOOT)
-        .agg(
-            F.sum(F.col("inside").cast("bigint")).alias("lines"),
-            (F.max("seq") - F.min("seq") + 1 - F.count("*")).alias("lost_lines"),
-        )
-    )
-    beats = heartbeats(identified.where(inside))
-    return (
-        spans.drop("seq_min", "seq_max")
-        .join(counted, on=list(BOOT), how="inner")
-        .join(beats, on=list(BOOT), how="left")
-    )
+    return sequence.spans(worded).join(heartbeats(identified, side), on=list(BOOT), how="left")
 
 
-def _any(condition: Column) -> Column:
-    return F.coalesce(F.bool_or(condition), F.lit(False))
+def heartbeats(identified: DataFrame, side: Column) -> DataFrame:
+    """One row a boot: what its heartbeats cover of the period, and the holes between them.
 
-
-def _is_kind(kind: LifecycleKind) -> Column:
-    return (F.col("event") == EventName.LIFECYCLE.value) & (F.col("kind") == kind.value)
-
-
-def heartbeats(some_lines: DataFrame) -> DataFrame:
-    """One row a boot: what its heartbeats cover, and the holes between them."""
+    An interval belongs to the day it began, but covers what it covers: after a clock jumped over midnight
+    the last one of the day before reaches into this day. `intervals` are those that began in the period.
+    """
     start = F.unix_millis(F.try_to_timestamp("interval_start"))
-    in_order = Window.partitionBy(*BOOT).orderBy("seq")
-    beats = some_lines.where(F.col("event") == EventName.HEARTBEAT.value).select(
-        *IDENTITY,
-        start.alias("start_ms"),
-        (start + F.col("interval_ms")).alias("end_ms"),
-        *("interval_ms", "lines_dropped", "decisions_suppressed", "batches_folded"),
+    last_ms = F.greatest(F.col("start_ms"), F.col("end_ms") - 1)
+    beats = (
+        identified.where(F.col("event") == EventName.HEARTBEAT.value)
+        .withColumn("begins", side)
+        .withColumn("start_ms", start)
+        .withColumn("end_ms", start + F.col("interval_ms"))
+        .withColumn("day", F.substring(F.timestamp_millis(last_ms).cast("string"), 1, 10))
+        .withColumn("ends", side)
+        .where((F.col("begins") <= 0) & (F.col("ends") >= 0))
     )
+    in_order = Window.partitionBy(*BOOT).orderBy("seq")
     hole = F.greatest(F.col("start_ms") - F.lag("end_ms").over(in_order), F.lit(0))
     return (
         beats.withColumn("hole_ms", F.coalesce(F.when(hole > _JITTER_MS, hole), F.lit(0)))
         .groupBy(*BOOT)
         .agg(
-            F.count("*").alias("intervals"),
+            F.sum((F.col("begins") == 0).cast("bigint")).alias("intervals"),
             F.sum("hole_ms").alias("hole_ms"),
             F.min("start_ms").alias("covered_from_ms"),
             F.max("end_ms").alias("covered_to_ms"),
@@ -111,15 +89,19 @@ class Completeness:
     lost_lines: int
     intervals: int
     missing_intervals: int
-    silent_boots: int
-    """Boots that fell silent without a goodbye: killed, or their last lines have not arrived."""
     lines_dropped: int
     decisions_suppressed: int
     batches_folded: int
+    gaps: list[LineGap]
+    """The lost lines by their numbers, at most GAPS_LISTED runs of them."""
+    silent: list[SilentBoot]
+    """Boots that fell silent without a goodbye: killed, or their last lines have not arrived."""
+    unheard: list[UnheardSpan]
+    """When nothing is heard of a proxy that is heard at other times: it was down, or a boot is lost whole."""
 
     @property
     def is_complete(self) -> bool:
-        return not (self.lost_lines or self.missing_intervals or self.silent_boots)
+        return not (self.lost_lines or self.missing_intervals or self.silent)
 
     @property
     def sentence(self) -> str:
@@ -132,8 +114,8 @@ class Completeness:
             return f"Log complete: {covered}, no line missing."
         missing = [
             _many(self.lost_lines, "line lost", "lines lost") if self.lost_lines else "",
-            f"{_many(self.silent_boots, 'proxy process', 'proxy processes')} fell silent without a goodbye"
-            if self.silent_boots
+            f"{_many(len(self.silent), 'proxy process', 'proxy processes')} fell silent without a goodbye"
+            if self.silent
             else "",
         ]
         return f"Log incomplete: {', '.join([covered, *filter(None, missing)])}. Totals are a lower bound."
@@ -143,26 +125,48 @@ def _many(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"
 
 
-def completeness(rows: Sequence[Row], first: date, last: date, now_ms: int) -> Completeness:
-    """What rows of `boots` say of the period. `now_ms`: the reader's clock, for a day not yet over."""
+def completeness(
+    rows: Sequence[Boot], gaps: Sequence[LineGap], first: date, last: date, now_ms: int
+) -> Completeness:
+    """What rows of `boots` and of `sequence.gaps` say of the period.
+
+    `now_ms`: the reader's clock, for a day not yet over.
+    """
     begin_ms = _midnight_ms(first)
     end_ms = min(_midnight_ms(last + timedelta(days=1)), now_ms)
-    found = [_gaps(row, begin_ms, end_ms) for row in rows]
+    headless = [row for row in rows if _is_headless(row, begin_ms)]
+    heads = [
+        LineGap(
+            proxy=r["proxy"],
+            boot=r["boot"],
+            seq_first=0,
+            seq_last=r["seq_from"] - 1,
+            after_ts=None,
+            before_ts=None,
+        )
+        for r in headless
+    ]
     return Completeness(
         proxies=len({row["proxy"] for row in rows}),
         boots=len(rows),
         lines=_total(rows, "lines"),
-        lost_lines=_total(rows, "lost_lines"),
+        lost_lines=_total(rows, "lost_lines") + _total(headless, "seq_from"),
         intervals=_total(rows, "intervals"),
-        missing_intervals=sum(missing for missing, _ in found),
-        silent_boots=sum(is_silent for _, is_silent in found),
+        missing_intervals=sum(_missing_intervals(row, begin_ms, end_ms) for row in rows),
         lines_dropped=_total(rows, "lines_dropped"),
         decisions_suppressed=_total(rows, "decisions_suppressed"),
         batches_folded=_total(rows, "batches_folded"),
+        gaps=[*heads, *gaps][:GAPS_LISTED],
+        silent=[
+            SilentBoot(proxy=row["proxy"], boot=row["boot"], last_ts=instant(row["last_ms"]))
+            for row in rows
+            if _is_silent(row, now_ms)
+        ],
+        unheard=list(_unheard(rows, begin_ms, end_ms)),
     )
 
 
-def _total(rows: Sequence[Row], name: str) -> int:
+def _total(rows: Sequence[Boot], name: str) -> int:
     return sum(row[name] or 0 for row in rows)
 
 
@@ -170,20 +174,56 @@ def _midnight_ms(day: date) -> int:
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000
 
 
-def _gaps(row: Row, begin_ms: int, end_ms: int) -> tuple[int, bool]:
-    """Intervals missing of one boot, and whether it fell silent without a goodbye."""
-    interval_ms = max(1, row["interval_ms"] or _INTERVAL_MS)
-    goes_on = row["seen_after"]
-    is_silent = not row["stopped"] and not goes_on and end_ms - row["last_ms"] > _PATIENCE * interval_ms
-    if not row["intervals"]:
-        return (0, is_silent)
+def _interval_ms(row: Boot) -> int:
+    return max(1, row["interval_ms"] or _INTERVAL_MS)
+
+
+def _is_headless(row: Boot, begin_ms: int) -> bool:
+    """True for a boot whose first lines are missing: nothing shows when it began.
+
+    Where it covers the period from its begin on, what came before does not matter.
+    """
+    if row["started"] or row["seen_before"] or not row["seq_from"]:
+        return False
+    covers_ms = row["covered_from_ms"]
+    return covers_ms is None or bool(covers_ms - begin_ms > _JITTER_MS)
+
+
+def _is_silent(row: Boot, now_ms: int) -> bool:
+    """True for a boot that ended without a goodbye. One that is alive is heard every interval."""
+    is_over = row["stopped"] or row["seen_after"]
+    return not is_over and now_ms - row["last_ms"] > _PATIENCE * _interval_ms(row)
+
+
+def _missing_intervals(row: Boot, begin_ms: int, end_ms: int) -> int:
+    if row["covered_from_ms"] is None:
+        return 0
     uncovered_ms = row["hole_ms"]
     if not row["started"]:
         uncovered_ms += _beyond_jitter(row["covered_from_ms"] - begin_ms)
-    if goes_on:
+    if row["seen_after"]:
         uncovered_ms += _beyond_jitter(end_ms - row["covered_to_ms"])
-    return (-(-uncovered_ms // interval_ms), is_silent)
+    return int(-(-uncovered_ms // _interval_ms(row)))
 
 
 def _beyond_jitter(gap_ms: int) -> int:
     return gap_ms if gap_ms > _JITTER_MS else 0
+
+
+def _unheard(rows: Sequence[Boot], begin_ms: int, end_ms: int) -> Iterator[UnheardSpan]:
+    """The times of more than a few intervals that no boot of a proxy covers with heartbeats."""
+    beating = sorted(
+        (r for r in rows if r["covered_from_ms"] is not None),
+        key=lambda r: (r["proxy"], r["covered_from_ms"]),
+    )
+    for proxy, own in groupby(beating, key=lambda r: r["proxy"]):
+        heard_ms = begin_ms
+        for row in own:
+            if row["covered_from_ms"] - heard_ms > _PATIENCE * _interval_ms(row):
+                yield UnheardSpan(
+                    proxy=proxy, from_ts=instant(heard_ms), to_ts=instant(row["covered_from_ms"])
+                )
+            heard_ms = max(heard_ms, row["covered_to_ms"])
+            patience_ms = _PATIENCE * _interval_ms(row)
+        if end_ms - heard_ms > patience_ms:
+            yield UnheardSpan(proxy=proxy, from_ts=instant(heard_ms), to_ts=instant(end_ms))

@@ -149,10 +149,12 @@ def _make(options: argparse.Namespace, first: date, last: date, now: datetime) -
         from pyspark.errors import PySparkException
 
         from spark_reports import report, tables
+        from spark_reports.read import Source
 
         progress.say("reading the decision log")
         try:
-            collected = tables.collect(spark, options.input, first, last, options.top)
+            source = Source(options.input, first, last)
+            collected = tables.collect(spark, source, options.top)
         except PySparkException as error:
             condition = error.getCondition() or "Spark failed"
             text = str(error).strip().partition("\n")[0]

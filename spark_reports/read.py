@@ -1,23 +1,27 @@
 """The decision log as one DataFrame: each line once, and every line that cannot be used set apart.
 
-`lines` reads JSON lines (plain or gzip) of any file system Spark knows, from directories as the
-proxy writes them (`decisions-20261120T1000….jsonl`) or from files given by name. Files that are still
-written (`.open`) are read too: a torn last line is then quarantined like any other unreadable one.
+`opened` reads JSON lines (plain, gzip, and zstandard where Spark can: 4.1 and later) of any file system
+Spark knows, from directories as the proxy writes them (`decisions-20261120T1000….jsonl`) or from files
+given by name; or Parquet as `compact` writes it. Files that are still written (`.open`) are read too: a
+torn last line is then quarantined like any other unreadable one.
 
 What is set apart, with its reason in `problem`:
 
     not_json         the line is not one JSON object with the schema's types
-    no_identity      proxy, boot, seq, event or v is missing
-    bad_instant      ts or interval_start is not an instant
+    no_identity      proxy, boot, seq, event or v is missing, or seq is no such number
+    bad_instant      ts or interval_start is not an instant, or interval_ms no length
     bad_count        a count is negative or absurd, and would spoil a sum
     unknown_version  v is not ours: a newer proxy wrote it
 
 Spark's JSON reader accepts `{…}{…}` on one line and drops what follows the first object without a word;
-the gap in `seq` shows it (`checks`).
+the gap in `seq` shows it (`sequence`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import date, timedelta
+from enum import StrEnum
 from functools import reduce
 from typing import Final
 
@@ -25,61 +29,126 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 from pyspark.storagelevel import StorageLevel
 
-from spark_reports.schema import COLUMNS, CORRUPT, IDENTITY, READ_DDL, SUMS
+from spark_reports import sequence
+from spark_reports.schema import COLUMNS, CORRUPT, READ_DDL, SUMS, TABLE_DDL
+from spark_reports.sequence import BOOT
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName
 
 LATENESS_DAYS: Final = 1
 """Lines of a day may stand in files opened a day before it (rotation) or a day after (late counters)."""
 
+PROBLEMS_WITHOUT_IDENTITY: Final = ("not_json", "no_identity")
+
 _ABSURD_COUNT: Final = 10**15
 """A sum of millions of such counts still fits in int64; no proxy counts as many in an interval."""
 
+_ABSURD_INTERVAL_MS: Final = 10**12
+"""Thirty years; an instant and as much more is still one that Spark can compute with."""
+
 _RAW_CHARS: Final = 300
-_INSTANT: Final = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$"
+_INSTANT_CHARS: Final = len("2026-11-20T10:00:00.086Z")
 _FILE_NAMES: Final = (".jsonl", ".json", ".gz", ".zst", ".open")
 
 
-def lines(spark: SparkSession, inputs: Sequence[str], first: date, last: date) -> DataFrame:
-    """Every distinct line that may concern the days, once, with `copies`, `problem`, `day` and `hour`.
+class Form(StrEnum):
+    """How the log is stored: as the proxy writes it, or as `compact` does."""
 
-    A directory, with all below it, gives its files for those days (and one more day either side), a file
-    name or glob all it matches. Columns: those of `schema.COLUMNS`, then `raw`, `file`, `copies` (how
-    often the line was delivered), `problem` (null if none), `day` (`2026-11-20`), `hour`
-    (`2026-11-20T10`). Raises pyspark's AnalysisException for a path that is not there.
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the log is, in what form, and which days of it matter."""
+
+    inputs: Sequence[str]
+    first: date
+    last: date
+    form: Form = Form.JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The log, opened: every distinct line that may concern the days, once, and the numbers of its lines.
+
+    Columns of `lines`: those of `schema.COLUMNS`, then `raw`, `file`, `copies` (how often the line was
+    delivered), `problem` (null if none), `day` (`2026-11-20`), `hour` (`2026-11-20T10`).
     """
-    parts = [_read(spark, path, first, last) for path in inputs]
-    return deduplicated(with_problem(reduce(DataFrame.unionByName, parts)))
+
+    lines: DataFrame
+    words: DataFrame
+    """`sequence.words` of the identified ones, duplicates included."""
 
 
-def _read(spark: SparkSession, path: str, first: date, last: date) -> DataFrame:
-    reader = spark.read.schema(READ_DDL).option("columnNameOfCorruptRecord", CORRUPT)
+@contextmanager
+def opened(spark: SparkSession, source: Source) -> Iterator[Log]:
+    """The log, while it is open; JSON is parsed once and kept. Raises AnalysisException for a missing path.
+
+    A directory, with all below it, gives its files for the days (and one more day either side), a file
+    name or glob all it matches.
+    """
+    with ExitStack() as stack:
+        marked = marked_lines(spark, source)
+        if source.form is Form.JSON:
+            stack.callback(kept(marked).unpersist)
+        worded = kept(sequence.words(identified(marked), sequence.side(source.first, source.last)))
+        stack.callback(worded.unpersist)
+        twice = sequence.repeated(worded).collect()
+        lines = marked.withColumn("copies", F.lit(1).cast("bigint"))
+        if twice:
+            dirty = spark.createDataFrame(twice, "proxy STRING, boot STRING")
+            lines = kept(deduplicated(marked, dirty))
+            stack.callback(lines.unpersist)
+        yield Log(lines, worded)
+
+
+def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
+    """Every line that may concern the days, as often as it was delivered: `Log.lines` without `copies`."""
+    if source.form is Form.PARQUET:
+        days = [day.isoformat() for day in _days(source.first, source.last)]
+        parts = [spark.read.schema(TABLE_DDL).parquet(path) for path in source.inputs]
+        stored = reduce(DataFrame.unionByName, parts).where(F.col("event_date").isin(days))
+        return stored.select(*COLUMNS, "raw", "file", "problem", F.col("event_date").alias("day"), "hour")
+    parts = [json_lines(spark, path, READ_DDL, source.first, source.last) for path in source.inputs]
+    return with_problem(reduce(DataFrame.unionByName, parts)).select(
+        *COLUMNS, "raw", "file", "problem", "day", "hour"
+    )
+
+
+def json_lines(spark: SparkSession, path: str, ddl: str, first: date, last: date) -> DataFrame:
+    """The lines of one input with the columns of `ddl`, which ends in CORRUPT, and `file`, a name."""
+    reader = spark.read.schema(ddl).option("columnNameOfCorruptRecord", CORRUPT)
     if not path.endswith(_FILE_NAMES):
-        names = f"decisions-{{{','.join(_days(first, last))}}}*"
+        names = f"decisions-{{{','.join(day.strftime('%Y%m%d') for day in _days(first, last))}}}*"
         reader = reader.option("pathGlobFilter", names).option("recursiveFileLookup", "true")
-    return reader.json(path).select(*COLUMNS, CORRUPT, F.col("_metadata.file_name").alias("file"))
+    return reader.json(path).select("*", F.col("_metadata.file_name").alias("file"))
 
 
-def _days(first: date, last: date) -> list[str]:
-    """The days in file names that may hold lines of the period, `20261120`."""
+def _days(first: date, last: date) -> list[date]:
+    """The days whose files may hold lines of the period."""
     start = first - timedelta(days=LATENESS_DAYS)
     count = (last - first).days + 2 * LATENESS_DAYS + 1
-    return [(start + timedelta(days=n)).strftime("%Y%m%d") for n in range(count)]
+    return [start + timedelta(days=n) for n in range(count)]
 
 
 def with_problem(raw: DataFrame) -> DataFrame:
     """Lines with `problem`, `raw` (the beginning of an unreadable line), `day` and `hour`."""
+    is_counters = F.col("event") == EventName.COUNTERS.value
+    has_interval = is_counters | (F.col("event") == EventName.HEARTBEAT.value)
     problem = (
         F.when(F.col(CORRUPT).isNotNull(), "not_json")
         .when(_any_null("proxy", "boot", "seq", "event", "v"), "no_identity")
+        .when(~F.col("seq").between(0, _ABSURD_COUNT), "no_identity")
         .when(F.col("v") != SCHEMA_VERSION, "unknown_version")
         .when(~_is_instant(F.col("ts")), "bad_instant")
-        .when(_has_interval() & ~_is_instant(F.col("interval_start")), "bad_instant")
-        .when((F.col("event") == EventName.COUNTERS) & _bad_counts(), "bad_count")
+        .when(has_interval & ~(_is_instant(F.col("interval_start")) & _is_length()), "bad_instant")
+        .when(is_counters & _bad_counts(), "bad_count")
     )
     # A counters line is written when its interval is over, maybe a day later than what it counts.
-    when = F.when(_has_interval(), F.col("interval_start")).otherwise(F.col("ts"))
+    when = F.when(has_interval, F.col("interval_start")).otherwise(F.col("ts"))
+    others = [name for name in raw.columns if name not in (CORRUPT, "file")]
     return raw.select(
-        *COLUMNS,
+        *others,
         F.substring(CORRUPT, 1, _RAW_CHARS).alias("raw"),
         "file",
         problem.alias("problem"),
@@ -88,18 +157,22 @@ def with_problem(raw: DataFrame) -> DataFrame:
     )
 
 
-def _has_interval() -> Column:
-    return F.col("event").isin(EventName.COUNTERS.value, EventName.HEARTBEAT.value)
-
-
 def _any_null(*names: str) -> Column:
     return reduce(Column.__or__, [F.col(name).isNull() for name in names])
 
 
 def _is_instant(instant: Column) -> Column:
-    """True for exactly what the log writes; a 30th of February has the form but is none."""
-    formed = F.coalesce(instant.rlike(_INSTANT), F.lit(False))
-    return formed & F.try_to_timestamp(instant).isNotNull()
+    """True for exactly what the log writes; a 30th of February has the form but is none.
+
+    No regular expression: this is asked of every line, and would be a fifth of all the work on it.
+    """
+    formed = (F.length(instant) == _INSTANT_CHARS) & instant.between("1", "9999-12-31T23:59:59.999Z")
+    written = (F.substring(instant, 11, 1) == "T") & instant.endswith("Z")
+    return F.coalesce(formed & written, F.lit(False)) & instant.try_cast("timestamp").isNotNull()
+
+
+def _is_length() -> Column:
+    return F.coalesce(F.col("interval_ms").between(0, _ABSURD_INTERVAL_MS), F.lit(False))
 
 
 def _bad_counts() -> Column:
@@ -108,19 +181,31 @@ def _bad_counts() -> Column:
     )
 
 
-def deduplicated(marked: DataFrame) -> DataFrame:
+def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:
     """One row a line, however often a log shipper delivered it; `copies` says how often.
 
-    Unreadable lines have no identity: equal ones are one row, their copies counted too. The line
-    travels as one struct: forty aggregates of one column each cost a quarter more.
+    `dirty`: the boots of which a line came twice (BOOT). Only their lines are moved to be compared: the
+    others, nearly always all, stay where they are. A line travels as one struct: forty aggregates of one
+    column each cost a quarter more.
     """
-    identity = [*IDENTITY, "raw"]
+    theirs = F.broadcast(dirty)
+    known = F.coalesce(~F.col("problem").isin(*PROBLEMS_WITHOUT_IDENTITY), F.lit(True))
+    identity = [*BOOT, "seq"]
     rest = [name for name in marked.columns if name not in identity]
-    lines_once = marked.groupBy(*identity).agg(
-        F.first(F.struct(*rest)).alias("line"), F.count("*").alias("copies")
+    once = (
+        marked.where(known)
+        .join(theirs, on=list(BOOT), how="left_semi")
+        .groupBy(*identity)
+        .agg(F.first(F.struct(*rest)).alias("line"), F.count("*").alias("copies"))
+        .select(*identity, "copies", "line.*")
     )
-    flat = lines_once.select(*identity, "copies", "line.*")
-    return flat.select(*COLUMNS, "raw", "file", "copies", "problem", "day", "hour")
+    clean = marked.where(known).join(theirs, on=list(BOOT), how="left_anti")
+    nameless = marked.where(~known)
+    copies = F.lit(1).cast("bigint").alias("copies")
+    columns = [*marked.columns, "copies"]
+    return (
+        clean.select("*", copies).unionByName(nameless.select("*", copies)).unionByName(once.select(*columns))
+    )
 
 
 def usable(all_lines: DataFrame) -> DataFrame:
@@ -130,7 +215,7 @@ def usable(all_lines: DataFrame) -> DataFrame:
 
 def identified(all_lines: DataFrame) -> DataFrame:
     """The lines that say which line they are, usable or not: none of them is lost."""
-    return all_lines.where(F.col("problem").isNull() | ~F.col("problem").isin("not_json", "no_identity"))
+    return all_lines.where(F.col("problem").isNull() | ~F.col("problem").isin(*PROBLEMS_WITHOUT_IDENTITY))
 
 
 def files(all_lines: DataFrame) -> DataFrame:

@@ -211,7 +211,7 @@ def _limits(rows: Rows, topics: Sequence[str]) -> Rows:
 
 
 def _quality(tables: Tables, first: date, last: date, now_ms: int) -> LogQuality:
-    proof = checks.completeness(tables.boots, first, last, now_ms)
+    proof = checks.completeness(tables.boots, tables.gaps, first, last, now_ms)
     names = {row["file"] for row in tables.files}
     apart = sorted(
         (row for row in tables.files if row["problem"] is not None), key=lambda r: (r["file"], r["problem"])
@@ -225,7 +225,10 @@ def _quality(tables: Tables, first: date, last: date, now_ms: int) -> LogQuality
         lost_lines=proof.lost_lines,
         intervals=proof.intervals,
         missing_intervals=proof.missing_intervals,
-        silent_boots=proof.silent_boots,
+        silent_boots=len(proof.silent),
+        gaps=proof.gaps,
+        silent=proof.silent,
+        unheard=proof.unheard,
         duplicate_lines=sum(row["duplicates"] for row in tables.files if row["problem"] is None),
         quarantined_lines=_by_problem(apart),
         quarantined_examples=[f"{r['file']}: {r['problem']}: {r['raw'] or ''}" for r in apart[:_EXAMPLES]],

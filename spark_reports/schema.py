@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from tsproxy.decisions.fields import FIELDS
-from tsproxy.decisions.schema import TYPE_FORMS
+from tsproxy.decisions.schema import TYPE_FORMS, spark_ddl
 
 CORRUPT: Final = "_corrupt_record"
 """Where Spark's JSON reader puts a line that it cannot read."""
@@ -44,7 +44,7 @@ _COUNTERS: Final = (
     "behind",
 )
 _INTERVAL: Final = ("interval_start", "interval_ms")
-_HEARTBEAT: Final = ("lines_dropped", "decisions_suppressed", "batches_folded")
+_HEARTBEAT: Final = ("seq_first", "lines_dropped", "decisions_suppressed", "batches_folded")
 _LIFECYCLE: Final = ("kind", "timestamp_type", "before_max_ms", "after_max_ms")
 _DECISION: Final = (
     "client_address",
@@ -61,3 +61,9 @@ COLUMNS: Final = (*ENVELOPE, *KEY, *SUMS, *_COUNTERS, *_INTERVAL, *_HEARTBEAT, *
 _TYPES: Final = MappingProxyType({field.name: TYPE_FORMS[field.type].spark for field in FIELDS})
 
 READ_DDL: Final = ", ".join(f"{name} {_TYPES[name]}" for name in COLUMNS) + f", {CORRUPT} STRING"
+
+WHOLE_DDL: Final = f"{spark_ddl()}, {CORRUPT} STRING"
+"""Every field of the log, for `compact`: what no report needs today may be asked for tomorrow."""
+
+TABLE_DDL: Final = f"{spark_ddl()}, raw STRING, file STRING, problem STRING, hour STRING, event_date STRING"
+"""The table that `compact` writes: every field of the log, and where each line came from."""

@@ -158,6 +158,33 @@ class Limits(TypedDict):
     first_ts: str
 
 
+class LineGap(TypedDict):
+    """Lines lost in a row: their numbers, and the times of the lines on either side where known."""
+
+    proxy: str
+    boot: str
+    seq_first: int
+    seq_last: int
+    after_ts: str | None
+    before_ts: str | None
+
+
+class SilentBoot(TypedDict):
+    """A process that ended without a goodbye, and the last that was heard of it."""
+
+    proxy: str
+    boot: str
+    last_ts: str
+
+
+class UnheardSpan(TypedDict):
+    """When no process of a proxy was heard: down, or its log is missing whole."""
+
+    proxy: str
+    from_ts: str
+    to_ts: str
+
+
 class LogQuality(TypedDict):
     """What the log says of itself; `sentence` stands at the head of every report."""
 
@@ -170,6 +197,10 @@ class LogQuality(TypedDict):
     intervals: int
     missing_intervals: int
     silent_boots: int
+    gaps: list[LineGap]
+    """The runs of lost lines, at most 100; `lost_lines` counts all."""
+    silent: list[SilentBoot]
+    unheard: list[UnheardSpan]
     duplicate_lines: int
     quarantined_lines: dict[str, int]
     """By problem (`spark_reports.read`), over all files read."""

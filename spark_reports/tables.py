@@ -4,14 +4,14 @@ The only room that makes Spark work: everything before it is lazy, everything af
 is collected is bounded by `top`, or by the number of hours, reasons, boots and files.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
-from spark_reports import checks, read, transforms
+from spark_reports import checks, read, sequence, transforms
+from spark_reports.read import Log, Source
+from spark_reports.shape import LineGap
 from tsproxy.decisions.fields import EventName
 
 Rows = list[dict[str, Any]]
@@ -36,26 +36,35 @@ class Tables:
     examples: Rows
     drift: Rows
     limits: Rows
-    boots: list[Row]
+    boots: Rows
+    gaps: list[LineGap]
     files: Rows
     """Of `read.files`."""
 
 
-def collect(spark: SparkSession, inputs: Sequence[str], first: date, last: date, top: int) -> Tables | None:
+def collect(spark: SparkSession, source: Source, top: int) -> Tables | None:
     """Read the log and compute every table of the period; None where it holds nothing of the period.
 
     Raises pyspark's AnalysisException where an input is not there.
     """
-    everything = read.kept(read.lines(spark, inputs, first, last))
-    try:
-        boots = checks.boots(read.identified(everything), first, last).collect()
-        return _tables(everything, boots, first, last, top) if boots else None
-    finally:
-        everything.unpersist()
+    with read.opened(spark, source) as log:
+        boots, gaps = proof(log, sequence.side(source.first, source.last))
+        return _tables(log.lines, boots, gaps, source, top) if boots else None
 
 
-def _tables(everything: DataFrame, boots: list[Row], first: date, last: date, top: int) -> Tables:
-    usable = read.of_period(read.usable(everything), first, last)
+def proof(log: Log, side: Column, listed: int = checks.GAPS_LISTED) -> tuple[Rows, list[LineGap]]:
+    """The rows of `checks.boots`, and up to `listed` runs of lost lines; `side` as for `sequence.words`."""
+    identified = read.identified(log.lines)
+    boots = rows(checks.boots(log.words, identified, side))
+    if not any(row["lost_lines"] for row in boots):
+        return boots, []
+    lossy = sequence.spans(log.words).where("lost_lines > 0")
+    found = rows(sequence.gaps(identified, lossy, listed))
+    return boots, [LineGap(**row) for row in found]  # type: ignore[typeddict-item]  # the columns are its keys
+
+
+def _tables(everything: DataFrame, boots: Rows, gaps: list[LineGap], source: Source, top: int) -> Tables:
+    usable = read.of_period(read.usable(everything), source.first, source.last)
     counters = read.of_event(usable, EventName.COUNTERS)
     rolled = read.kept(transforms.rollup(counters))
     worst = read.kept(transforms.worst(transforms.producers(rolled), top))
@@ -64,25 +73,27 @@ def _tables(everything: DataFrame, boots: list[Row], first: date, last: date, to
     examples = transforms.examples(read.of_event(usable, EventName.DECISION), EXAMPLES_PER_REASON)
     try:
         return Tables(
-            summary=_rows(transforms.summary(rolled))[0],
-            topics=_rows(transforms.topics(by_topic)),
-            hours=_rows(transforms.hours(by_topic)),
-            reasons=_rows(transforms.reasons(rolled)),
-            producers=_rows(worst),
-            client_reasons=_rows(transforms.client_reasons(theirs)),
-            client_topics=_rows(transforms.client_topics(theirs, TOPICS_PER_CLIENT)),
-            client_hours=_rows(transforms.client_hours(theirs)),
-            client_addresses=_rows(transforms.of_clients(transforms.client_addresses(counters), worst)),
-            examples=_rows(transforms.of_clients(examples, worst)),
-            drift=_rows(transforms.drift(counters)),
-            limits=_rows(transforms.limits(read.of_event(usable, EventName.LIFECYCLE))),
+            summary=rows(transforms.summary(rolled))[0],
+            topics=rows(transforms.topics(by_topic)),
+            hours=rows(transforms.hours(by_topic)),
+            reasons=rows(transforms.reasons(rolled)),
+            producers=rows(worst),
+            client_reasons=rows(transforms.client_reasons(theirs)),
+            client_topics=rows(transforms.client_topics(theirs, TOPICS_PER_CLIENT)),
+            client_hours=rows(transforms.client_hours(theirs)),
+            client_addresses=rows(transforms.of_clients(transforms.client_addresses(counters), worst)),
+            examples=rows(transforms.of_clients(examples, worst)),
+            drift=rows(transforms.drift(counters)),
+            limits=rows(transforms.limits(read.of_event(usable, EventName.LIFECYCLE))),
             boots=boots,
-            files=_rows(read.files(everything)),
+            gaps=gaps,
+            files=rows(read.files(everything)),
         )
     finally:
         for frame in (by_topic, worst, rolled):
             frame.unpersist()
 
 
-def _rows(frame: DataFrame) -> Rows:
+def rows(frame: DataFrame) -> Rows:
+    """Everything in a small DataFrame, as dicts."""
     return [row.asDict(recursive=True) for row in frame.collect()]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from spark_reports import words
+from spark_reports import missing, words
 from spark_reports.render.markup import Content, Markup, element, join
 from spark_reports.render.tables import table, tag
 from spark_reports.shape import ReasonRow, Report, Topic
@@ -95,7 +95,7 @@ def _topic_cells(topic: Topic, limits: Sequence[str], now_ms: int) -> tuple[Cont
 
 def log_quality(report: Report) -> Markup:
     """What the report stands on."""
-    log = report["log"]
+    log, lacks = report["log"], missing.said(report["log"])
     problems = ", ".join(f"{words.count(n)} {name}" for name, n in sorted(log["quarantined_lines"].items()))
     facts = (
         ("Lines of the period", words.count(log["lines"])),
@@ -114,6 +114,7 @@ def log_quality(report: Report) -> Markup:
         element(
             "dl", *[element("div", element("dt", n), element("dd", v)) for n, v in facts], class_="facts"
         ),
+        element("ul", *[element("li", sentence) for sentence in lacks]) if lacks else None,
         element("ul", *[element("li", element("code", words.short(e))) for e in log["quarantined_examples"]])
         if log["quarantined_examples"]
         else None,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from spark_reports import words
+from spark_reports import missing, words
 from spark_reports.render.balance import parts_of
 from spark_reports.shape import Producer, ReasonRow, Report, Topic
 from tsproxy.decisions.text import bounded
@@ -45,6 +45,7 @@ def render(report: Report) -> str:
         _sent_again(report),
         "## Topics and their limits",
         _topics(report),
+        _missing(report),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -120,6 +121,12 @@ def _topics(report: Report) -> str:
     more = report["topics_omitted"]["count"] + len(report["topics"]) - len(shown)
     table = _table(heads, [_topic_row(topic, limits.get(topic["topic"], ["–"])) for topic in shown])
     return table + (f"\n\nAnd {words.many(more, 'more topic')}." if more else "")
+
+
+def _missing(report: Report) -> str:
+    lacks = missing.said(report["log"])
+    items = "\n".join(f"* {escape(sentence)}" for sentence in lacks)
+    return f"## What is missing of the log\n\n{items}" if lacks else ""
 
 
 def _topic_row(topic: Topic, limits: Sequence[str]) -> tuple[str, ...]:

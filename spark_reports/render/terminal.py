@@ -7,12 +7,13 @@ again here, because a report.json may come from anywhere.
 from textwrap import wrap
 from typing import Final
 
-from spark_reports import words
+from spark_reports import missing, words
 from spark_reports.render.balance import parts_of
 from spark_reports.shape import Producer, Report
 from tsproxy.decisions.text import bounded
 
 _ROWS: Final = 10
+_MISSING: Final = 3
 _BAR_CELLS: Final = 24
 _LEAST_COLUMNS: Final = 72
 _TEXT_CHARS: Final = 2_000
@@ -51,6 +52,7 @@ def render(report: Report, columns: int = 100, has_colour: bool = False) -> str:
         *(paint(line, "bold") for line in wrap(bounded(report["headline"], _TEXT_CHARS), width)),
         *(line for text in report["details"] for line in wrap(bounded(text, _TEXT_CHARS), width)),
         *(paint(line, _proof_colour(report)) for line in wrap(report["log"]["sentence"], width)),
+        *(line for text in _missing(report) for line in wrap(text, width, subsequent_indent="  ")),
         "",
         *_balance(report, paint, width),
         "",
@@ -61,6 +63,12 @@ def render(report: Report, columns: int = 100, has_colour: bool = False) -> str:
 
 def _proof_colour(report: Report) -> str:
     return "accepted" if report["log"]["is_complete"] else "ours"
+
+
+def _missing(report: Report) -> list[str]:
+    lacks = [bounded(text, _TEXT_CHARS) for text in missing.said(report["log"])]
+    more = len(lacks) - _MISSING
+    return [*lacks[:_MISSING], *([f"and {more:,} more like this"] if more > 0 else [])]
 
 
 def _balance(report: Report, paint: _Paint, width: int) -> list[str]:

@@ -15,4 +15,8 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def spark():
     with spark_session("local[2]") as session:
+        # Compiling a query of a hundred rows costs ten times running it; the command's own tests do compile.
+        session.conf.set("spark.sql.codegen.wholeStage", "false")
+        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        session.conf.set("spark.sql.shuffle.partitions", "1")
         yield session

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from spark_reports import checks, read
+from spark_reports import checks, read, sequence, tables
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, heartbeat, line, write
 
@@ -26,9 +26,11 @@ def proof(spark, tmp_path):
     """What a log of these lines proves about Friday."""
 
     def prove(*lines, now_ms=NEXT_MORNING_MS):
-        path = write(tmp_path / "a.jsonl", *lines)
-        identified = read.identified(read.lines(spark, [str(path)], FRIDAY, FRIDAY))
-        return checks.completeness(checks.boots(identified, FRIDAY, FRIDAY).collect(), FRIDAY, FRIDAY, now_ms)
+        source = read.Source([str(write(tmp_path / "a.jsonl", *lines))], FRIDAY, FRIDAY)
+        with read.opened(spark, source) as log:
+            return checks.completeness(
+                *tables.proof(log, sequence.side(FRIDAY, FRIDAY)), FRIDAY, FRIDAY, now_ms
+            )
 
     return prove
 
@@ -66,12 +68,12 @@ def test_a_line_of_friday_numbered_after_one_of_saturday_is_no_loss(proof):
 
 def test_a_boot_killed_at_noon_is_named(proof):
     found = proof(*a_boot(ends=False))
-    assert (found.silent_boots, found.lost_lines) == (1, 0)
+    assert (len(found.silent), found.lost_lines) == (1, 0)
     assert "1 proxy process fell silent without a goodbye" in found.sentence
 
 
 def test_a_boot_killed_before_its_first_heartbeat_is_named(proof):
-    assert proof(*a_boot(range(0), ends=False)).silent_boots == 1
+    assert proof(*a_boot(range(0), ends=False)).silent != []
 
 
 def test_a_boot_that_is_alive_now_is_not_called_dead(proof):
@@ -92,12 +94,12 @@ def test_a_boot_that_began_before_the_day_must_cover_it_from_midnight(proof):
     lines = a_boot(range(10), yesterday_ms)
     assert proof(*lines).is_complete
     found = proof(*lines[0:2], *lines[5:])
-    assert (found.lost_lines, found.missing_intervals) == (0, 2)
+    assert (found.lost_lines, found.missing_intervals) == (3, 2)
 
 
 def test_two_proxies_are_proved_one_by_one(proof):
     found = proof(*a_boot(), *a_boot(ends=False, proxy="px-2", boot="c"))
-    assert (found.proxies, found.boots, found.silent_boots) == (2, 2, 1)
+    assert (found.proxies, found.boots, len(found.silent)) == (2, 2, 1)
 
 
 def test_one_proxy_restarted_is_one_proxy(proof):

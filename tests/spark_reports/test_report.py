@@ -6,6 +6,7 @@ from datetime import date
 import pytest
 
 from spark_reports import report, tables
+from spark_reports.read import Source
 from spark_reports.write import read_report, to_json
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import write
@@ -15,7 +16,7 @@ NEXT_MORNING_MS = MIDNIGHT_MS + DAY_MS + 5 * HOUR_MS
 
 
 def tables_of(spark, *inputs, top=50):
-    return tables.collect(spark, [str(path) for path in inputs], FRIDAY, FRIDAY, top)
+    return tables.collect(spark, Source([str(path) for path in inputs], FRIDAY, FRIDAY), top)
 
 
 def report_of(found):

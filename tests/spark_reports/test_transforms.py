@@ -26,7 +26,8 @@ def counters_of(spark, tmp_path):
         from spark_reports import read
 
         path = write(tmp_path / "a.jsonl", *[counters(seq, **fields) for seq, fields in enumerate(lines)])
-        return read.usable(read.lines(spark, [str(path)], date(2026, 11, 20), date(2026, 11, 20)))
+        source = read.Source([str(path)], date(2026, 11, 20), date(2026, 11, 20))
+        return read.usable(read.marked_lines(spark, source))
 
     return make
 

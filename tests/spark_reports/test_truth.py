@@ -1,0 +1,154 @@
+"""Days with known truth: the totals are exactly true, or what is missing is named exactly."""
+
+import os
+from collections import Counter
+from datetime import date
+
+import pytest
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+from spark_reports import checks, read, sequence, tables, transforms
+from tests.spark_reports.damage import a_random_day, name_of
+from tests.spark_reports.day import DAY_MS, HOUR_MS
+from tsproxy.decisions.fields import EventName
+
+DAYS_AT_ONCE = 10
+"""Ten days are read by one job: starting a job costs more than a day of a few thousand lines."""
+
+BUNDLES = range(20 if os.environ.get("TSPROXY_TEST") == "full" else 1)
+
+
+@pytest.fixture(scope="module", params=BUNDLES)
+def read_days(request, spark, tmp_path_factory):
+    """Ten random days, and for each what the reports are made of: totals, proof, files."""
+    folder = tmp_path_factory.mktemp("days")
+    seeds = range(request.param * DAYS_AT_ONCE, (request.param + 1) * DAYS_AT_ONCE)
+    days = [a_random_day(seed, folder, number) for number, seed in enumerate(seeds)]
+    first, last = (date.fromisoformat(days[n].date) for n in (0, -1))
+    with read.opened(spark, read.Source([str(folder)], first, last)) as log:
+        usable = read.of_event(read.usable(log.lines), EventName.COUNTERS)
+        by_day = transforms.rollup(usable).withColumn("topic", F.substring("hour", 1, 10))
+        totals = tables.rows(transforms.topics(by_day))
+        files = tables.rows(read.files(log.lines))
+        words = sequence.words(read.identified(log.lines), _side(days[0]))
+        proof = tables.proof(read.Log(log.lines, words), _side(days[0]), listed=10**6)
+        yield [(day, _totals(totals, day), _proof(*proof, day)) for day in days], files
+
+
+def _side(first_day):
+    """For all ten days at once: they are three days apart, and no process lives in two of them."""
+    days_since = F.datediff("day", F.lit(first_day.date).cast("date"))
+    return F.pmod(days_since + 1, F.lit(3)) - 1
+
+
+def _totals(rows, day):
+    sums = Counter()
+    for row in rows:
+        if row["topic"] == day.date:
+            sums[row["verdict"], row["is_final"]] += row["records"]
+    return sums
+
+
+def _proof(boots, gaps, day):
+    """As `daily --date` of this day makes it, from what was read for all of them."""
+    own = date.fromisoformat(day.date)
+    names = {line["boot"] for line in day.lines}
+    theirs = [[row for row in some if row["boot"] in names] for some in (boots, gaps)]
+    now_ms = day.midnight_ms + 2 * DAY_MS + 12 * HOUR_MS
+    return checks.completeness(*theirs, own, own, now_ms)
+
+
+def test_the_generator_tells_the_truth(read_days):
+    """What was booked is what the counters say, of lives that ended properly: two ways of counting."""
+    days, _ = read_days
+    for day, _, _ in days:
+        if not day.killed:
+            sums = Counter()
+            for line in day.lines:
+                if line["event"] == "counters":
+                    sums[line["verdict"], line["is_final"]] += line["records"]
+            assert sums == day.booked
+
+
+def test_totals_are_those_of_the_lines_that_arrived_each_once(read_days):
+    days, _ = read_days
+    for day, totals, _ in days:
+        assert totals == day.counted(surviving=True), day.date
+
+
+def test_a_log_that_proves_to_be_complete_gives_the_whole_truth(read_days):
+    days, _ = read_days
+    complete = [(day, totals) for day, totals, proof in days if proof.is_complete and _has_all_boots(day)]
+    assert complete
+    for day, totals in complete:
+        assert totals == day.counted(surviving=False), day.date
+
+
+def _has_all_boots(day):
+    """A process none of whose lines arrived cannot be missed; `unheard` names its time."""
+    return {line["boot"] for line in day.lines} == {boot for boot, _ in day.survivors}
+
+
+def test_a_log_that_lost_nothing_proves_to_be_complete(read_days):
+    """No false alarm: not for files in disorder, nor lines delivered twice, nor restarts, nor clock jumps."""
+    days, _ = read_days
+    for day, _, proof in days:
+        if len(day.survivors) == len(day.lines) and not day.killed:
+            assert proof.is_complete, (day.date, proof.sentence, proof.gaps)
+
+
+def test_every_lost_line_is_named_by_its_number_or_its_process_or_its_time(read_days):
+    days, _ = read_days
+    for day, _, proof in days:
+        for line in day.lost():
+            assert _is_named(line, day, proof), (day.date, line, proof)
+
+
+def _is_named(line, day, proof):
+    boot, seq = name_of(line)
+    if any(gap["boot"] == boot and gap["seq_first"] <= seq <= gap["seq_last"] for gap in proof.gaps):
+        return True
+    heard = [name[1] for name in day.survivors if name[0] == boot]
+    if not heard:  # a whole life is lost: the time of which nothing is heard of its proxy is named
+        return _is_unheard_of(line["proxy"], day) or _spans(line, proof)
+    if seq > max(heard):
+        return any(silent["boot"] == boot for silent in proof.silent)
+    return proof.missing_intervals > 0
+
+
+def _is_unheard_of(proxy, day):
+    """No line of the proxy arrived for this day: a log that names no such proxy cannot miss it."""
+    return not any(name_of(each) in day.survivors for each in day.of_day() if each["proxy"] == proxy)
+
+
+def _spans(line, proof):
+    return any(span["proxy"] == line["proxy"] for span in proof.unheard)
+
+
+def test_no_line_is_called_lost_that_arrived_or_never_was(read_days):
+    days, _ = read_days
+    for day, _, proof in days:
+        written = {name_of(line) for line in day.lines}
+        named = {(g["boot"], n) for g in proof.gaps for n in range(g["seq_first"], g["seq_last"] + 1)}
+        assert named <= written, day.date
+        assert not named & day.survivors, day.date
+        assert proof.lost_lines == len(named), day.date
+
+
+def test_processes_that_were_killed_are_named_and_no_other(read_days):
+    days, _ = read_days
+    for day, _, proof in days:
+        last = {}
+        for line in day.lines:
+            last[line["boot"]] = name_of(line)
+        ended_unheard = day.killed | {boot for boot, name in last.items() if name not in day.survivors}
+        assert {silent["boot"] for silent in proof.silent} <= ended_unheard, day.date
+
+
+def test_lines_delivered_twice_and_lines_set_apart_are_counted(read_days):
+    days, files = read_days
+    delivered = sum(row["lines"] for row in files)
+    assert sum(row["lines"] for row in files if row["problem"]) == sum(day.unreadable for day, _, _ in days)
+    assert delivered - sum(row["duplicates"] for row in files) - sum(
+        row["lines"] for row in files if row["problem"]
+    ) == sum(len(day.survivors) for day, _, _ in days)
