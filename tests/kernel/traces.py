@@ -32,10 +32,13 @@ def trace(kernel: ModuleType, seed: int, buffer: Buffer = bytes, turns: int = 25
         room = scene.random.choice([1, 100, 100])
         start = 0
         if scene.chance(30):
-            seen.append(requests.pass_whole(buffer(data), room, scene.now_ms))
-            if seen[-1]:
-                scene.broker_reads(data)
-                return
+            requests.is_open = scene.chance(90)
+            requests.most_in_flight = len(in_flight) + room
+            start = requests.pass_on(buffer(data), scene.now_ms)
+            scene.broker_reads(data[:start])
+            seen.extend(
+                [start, requests.awaits_more(buffer(data[start:])), requests.awaits_more(buffer(data))]
+            )
         while start is not None:
             end = requests.passing(buffer(data), start, room, scene.now_ms)
             scene.broker_reads(data[start:end])
@@ -45,9 +48,14 @@ def trace(kernel: ModuleType, seed: int, buffer: Buffer = bytes, turns: int = 25
     def broker(data: bytes) -> None:
         start = 0
         if scene.chance(30):
-            seen.append(answers.pass_whole(buffer(data)))
-            if seen[-1]:
-                return
+            answers.is_open = scene.chance(90)
+            start = answers.pass_on(buffer(data))
+            seen.extend([start, in_flight.streaming])
+        if in_flight.streaming:  # its end stays, at least
+            left = min(in_flight.streaming, len(data) - start)
+            in_flight.streaming, start = in_flight.streaming - left, start + left
+            if not in_flight.streaming:
+                in_flight.pop()
         while start is not None:
             end = answers.passing(buffer(data), start)
             start = _next_frame(data, end)
@@ -68,6 +76,7 @@ def trace(kernel: ModuleType, seed: int, buffer: Buffer = bytes, turns: int = 25
             scene.answers.clear()
         if scene.chance(3):
             seen += in_flight.clear()
+            in_flight.streaming = 0
         seen += [len(in_flight), in_flight.own_head(), in_flight.last(), requests.table.in_flight]
         seen += requests.table.drain() if scene.chance(20) else []
     return [*seen, *in_flight.clear(), *requests.table.drain(), requests.table.in_flight]

@@ -308,9 +308,9 @@ async def test_a_slow_client_behind_tls_stops_its_broker_and_loses_nothing(
         )
         writer.write(request(5))
         [relay] = front.relays
-        await until(lambda: relay.broker._transport and not relay.broker._transport.is_reading())
+        await until(lambda: relay.broker.transport and not relay.broker.transport.is_reading())
 
-        assert relay.client._transport.get_write_buffer_size() < 2_000_000
+        assert relay.client.transport.get_write_buffer_size() < 2_000_000
         assert await reader.readexactly(len(large)) == large
         writer.close()
 

@@ -104,11 +104,11 @@ async def wire(*, accepted=True, connected=True):
 
 
 def is_reading(leg):
-    return leg._transport.is_reading()
+    return leg.transport.is_reading()
 
 
 def unsent_bytes(leg):
-    return leg._transport.get_write_buffer_size()
+    return leg.transport.get_write_buffer_size()
 
 
 @on_both_loops

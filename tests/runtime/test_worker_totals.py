@@ -65,7 +65,7 @@ def test_of_a_life_that_has_ended_its_counts_stay_and_its_gauges_go():
 
 def test_one_process_alone_comes_out_as_it_went_in():
     metrics = Metrics()
-    metrics.bytes_from_clients = 7
+    metrics.from_clients.bytes = 7
     metrics.connection_moved("public", None, "RELAYING")
     reported = families_of(json.loads(json.dumps(as_lines(metrics.families()))))
 

@@ -49,7 +49,7 @@ async def arrive(
     listener: Listener,
     tls: CurrentTls | None,
     patience_s: float,
-    protocol: asyncio.Protocol,
+    protocol: asyncio.BaseProtocol,
 ) -> Arrival:
     """Connect `protocol` to the client, once it is known who it is. Raises ArrivalError.
 
@@ -103,7 +103,7 @@ async def _connected(
     peer: Peer,
     tls: CurrentTls | None,
     patience_s: float,
-    protocol: asyncio.Protocol,
+    protocol: asyncio.BaseProtocol,
 ) -> asyncio.Transport:
     try:
         transport, _ = await asyncio.get_running_loop().connect_accepted_socket(

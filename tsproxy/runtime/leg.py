@@ -4,7 +4,9 @@ import asyncio
 import socket
 from typing import Final, Protocol, cast
 
+from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.flow import HIGH_WATER_BYTES, Hold, ReadGate
+from tsproxy.runtime.pipe import Buffers, Pipe, Tally
 
 LINGER_S: Final = 30.0
 """How long a closed end may take to read what was sent to it before it is cut off."""
@@ -13,7 +15,14 @@ LINGER_S: Final = 30.0
 class Owner(Protocol):
     """What a leg tells whoever owns it."""
 
-    def bytes_came(self, leg: "Leg", data: bytes) -> None: ...
+    def bytes_came(self, leg: "Leg", data: bytes) -> None:
+        """Those that the pipe did not pass on by itself."""
+
+    def kept_more(self) -> None:
+        """The pipe keeps more of a request that is not whole."""
+
+    def crashed(self, error: Exception) -> None:
+        """A mistake of ours, in the pipe."""
 
     def end_came(self, leg: "Leg") -> bool:
         """The other end sends no more. True keeps this end open for writing."""
@@ -23,36 +32,45 @@ class Owner(Protocol):
     def is_full(self, leg: "Leg", full: bool) -> None: ...
 
 
-class Leg(asyncio.Protocol):
-    __slots__ = ("_abort", "_owner", "_transport", "end_was_seen", "gate", "is_open", "was_lost")
+class Leg(Pipe, asyncio.BufferedProtocol):
+    """The bytes are the pipe's; everything else about a connection's end is here."""
 
-    def __init__(self, owner: Owner, *holds: Hold) -> None:
+    __slots__ = ("_abort", "_owner", "end_was_seen", "gate", "is_open", "was_lost")
+
+    def __init__(self, owner: Owner, buffers: Buffers, tally: Tally, clock: Clock, *holds: Hold) -> None:
+        super().__init__(buffers, tally, clock)
         self.gate = ReadGate(*holds)
         self.is_open = False
         self.was_lost = False
         self.end_was_seen = False
         self._owner = owner
-        self._transport: asyncio.Transport | None = None
         self._abort: asyncio.TimerHandle | None = None
 
     # asyncio's half
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
+        self.attach(cast("asyncio.Transport", transport))
+        assert self.transport is not None
+        self.transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
         # As Kafka's own sockets: a peer that vanished without a word is found out in the end.
-        self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self.is_open = True
-        self.gate.attach(self._transport, asyncio.get_running_loop())
+        self.gate.attach(self.transport, asyncio.get_running_loop())
 
-    def data_received(self, data: bytes) -> None:
+    def came(self, data: bytes) -> None:
         self._owner.bytes_came(self, data)
+
+    def kept_more(self) -> None:
+        self._owner.kept_more()
+
+    def failed(self, error: Exception) -> None:
+        self._owner.crashed(error)
 
     def eof_received(self) -> bool:
         self.end_was_seen = True
         keep_open = self._owner.end_came(self)
         # Under TLS there is no half-closed connection: asyncio warns when asked for one.
-        return keep_open and self._transport is not None and self._transport.can_write_eof()
+        return keep_open and self.transport is not None and self.transport.can_write_eof()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # asyncio's signature
         self.is_open = False
@@ -60,6 +78,7 @@ class Leg(asyncio.Protocol):
         if self._abort is not None:
             self._abort.cancel()
         self._owner.lost(self)
+        self.detach()
 
     def pause_writing(self) -> None:
         self._owner.is_full(self, True)
@@ -71,21 +90,16 @@ class Leg(asyncio.Protocol):
 
     @property
     def is_flushed(self) -> bool:
-        return not self.is_open or self._transport is None or not self._transport.get_write_buffer_size()
+        return not self.is_open or self.transport is None or not self.transport.get_write_buffer_size()
 
     @property
     def unsent_bytes(self) -> int:
-        return self._transport.get_write_buffer_size() if self.is_open and self._transport is not None else 0
-
-    def send(self, data: bytes) -> None:
-        """Send on what came at the other end, unless this one is closing."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
+        return self.transport.get_write_buffer_size() if self.is_open and self.transport is not None else 0
 
     def write(self, parts: list[bytes]) -> None:
         """Send what one call of the session wants sent, in one write; nothing once it is closing."""
-        if parts and self._transport is not None and not self._transport.is_closing():
-            self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+        if parts:
+            self.send(parts[0] if len(parts) == 1 else b"".join(parts))
 
     def finish(self) -> None:
         """Flush, say goodbye, and close when the other end has said goodbye too.
@@ -94,7 +108,7 @@ class Leg(asyncio.Protocol):
         the kernel reset the connection, and a reset takes with it what the other end has not read
         yet, such as the last accepted batches of an acks=0 producer.
         """
-        transport = self._transport
+        transport = self.transport
         if transport is None or transport.is_closing() or self._abort is not None:
             return
         self._abort = asyncio.get_running_loop().call_later(LINGER_S, transport.abort)
@@ -109,5 +123,5 @@ class Leg(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close at once; what was not sent is lost."""
-        if self._transport is not None:
-            self._transport.abort()
+        if self.transport is not None:
+            self.transport.abort()

@@ -17,6 +17,7 @@ from tsproxy.model.outcome import Outcome, Totals, VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason
 from tsproxy.runtime.limits.limit import Limit
+from tsproxy.runtime.pipe import Tally
 from tsproxy.session.effects import CloseReason
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -31,8 +32,8 @@ class Metrics:
     def __init__(self) -> None:
         # A `_created` series beside each counter would double every scrape.
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the library left this one untyped
-        self.bytes_from_clients = 0
-        self.bytes_from_brokers = 0
+        self.from_clients = Tally()
+        self.from_brokers = Tally()
         self.decisions_written = 0
         self.decisions_dropped = 0
         self.decision_files_deleted = 0
@@ -175,8 +176,8 @@ class _Plain(Collector):
         traffic = CounterMetricFamily(
             "tsproxy_bytes", "Bytes received, by who sent them", labels=["direction"]
         )
-        traffic.add_metric(["from_client"], metrics.bytes_from_clients)
-        traffic.add_metric(["from_broker"], metrics.bytes_from_brokers)
+        traffic.add_metric(["from_client"], metrics.from_clients.bytes)
+        traffic.add_metric(["from_broker"], metrics.from_brokers.bytes)
         yield traffic
         yield CounterMetricFamily(
             "tsproxy_decisions", "Lines written to the decision log", value=metrics.decisions_written

@@ -8,7 +8,7 @@ either end is lost, or when the proxy drains; what was sent before is flushed fi
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, assert_never
 
@@ -23,6 +23,7 @@ from tsproxy.runtime.limits.patrol import Sight
 from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes, frames_of
+from tsproxy.runtime.pipe import Buffers
 from tsproxy.session.effects import (
     CloseReason,
     CloseSession,
@@ -77,6 +78,7 @@ class Surroundings:
     want_topic: Callable[[str], None]
     want_node: Callable[[int, Address], None]
     limits: ProcessLimits
+    buffers: Buffers = field(default_factory=Buffers)
     judges: Executor = field(default_factory=lambda: ThreadPoolExecutor(JUDGES, "judge"))
 
 
@@ -99,14 +101,13 @@ class Relay:
         "broker",
         "client",
         "sight",
-        "was_heard",
     )
 
     def __init__(
         self, peer: Peer, view: View, around: Surroundings, on_end: Callable[["Relay"], None]
     ) -> None:
-        self.client = Leg(self, Hold.CONNECTING)
-        self.broker = Leg(self)
+        self.client = Leg(self, around.buffers, around.metrics.from_clients, around.clock, Hold.CONNECTING)
+        self.broker = Leg(self, around.buffers, around.metrics.from_brokers, around.clock)
         self._around = around
         self._early: list[bytes] = []
         self._is_connecting = True
@@ -119,7 +120,6 @@ class Relay:
         self._timer: asyncio.TimerHandle | None = None
         self._node_timer: asyncio.TimerHandle | None = None
         self.sight = Sight()
-        self.was_heard = False
         around.metrics.connection_moved(peer.listener, None, Stage.CONNECTING.name)
 
     def introduce(self, peer: Peer) -> None:
@@ -143,13 +143,29 @@ class Relay:
     def held_bytes(self) -> int:
         """Memory that this connection takes for what has come and is not gone."""
         early = sum(map(len, self._early)) if self._early else 0
-        return early + self._session.held_bytes + self.client.unsent_bytes + self.broker.unsent_bytes
+        kept = self.client.kept + self._session.held_bytes
+        return early + kept + self.client.unsent_bytes + self.broker.unsent_bytes
+
+    @property
+    def was_heard(self) -> bool:
+        """True where a byte came from either end since this was last set to False."""
+        return self.client.was_heard or self.broker.was_heard
+
+    @was_heard.setter
+    def was_heard(self, was_heard: bool) -> None:
+        self.client.was_heard = self.broker.was_heard = was_heard
 
     @property
     def unfinished(self) -> Unfinished | None:
         """The request that is being received; None while it is not read on, which no client can help."""
-        is_read = self._stage is Stage.RELAYING and not self.client.gate.is_held
-        return self._session.unfinished if is_read else None
+        if self._stage is not Stage.RELAYING or self.client.gate.is_held:
+            return None
+        # The leg and the session may hand it to each other: its number stays.
+        number = self.client.runs + self._session.requests_taken
+        if self.client.kept:
+            return Unfinished(number, self.client.kept, self.client.announced)
+        unfinished = self._session.unfinished
+        return replace(unfinished, number=number) if unfinished is not None else None
 
     @property
     def is_owed_answers(self) -> bool:
@@ -175,6 +191,7 @@ class Relay:
         early, self._early = self._early, []
         for data in early:
             self.bytes_came(self.client, data)
+        self._open_short_way()
         if self.client.was_lost:
             self.lost(self.client)
         elif self.client.end_was_seen:
@@ -204,6 +221,10 @@ class Relay:
             self._bytes_came_from_client(data)
         elif self._stage is Stage.CONNECTING:
             self._early.append(data)
+
+    def kept_more(self) -> None:
+        """A leg keeps more of a request that is not whole."""
+        self._around.limits.memory.count(self)
 
     def end_came(self, leg: Leg) -> bool:
         """True keeps the leg open. A client that sends no more still gets the answers it is owed, as
@@ -264,40 +285,33 @@ class Relay:
             self.broker.abort()
 
     def _bytes_came_from_client(self, data: bytes) -> None:
-        self.was_heard = True
-        around, session = self._around, self._session
-        around.metrics.bytes_from_clients += len(data)
-        now_ms = around.clock.now_ms()
-        try:
-            if session.client_passes(data, now_ms):
-                self.broker.send(data)
-            else:
-                self._perform(session.client_bytes(data, now_ms))
-                around.limits.memory.count(self)
-        except Exception as error:  # see `_crashed`
-            self._crashed(error)
+        self._step(self._session.client_bytes, data, self._around.clock.now_ms())
+        if self.client.lexer is not None:
+            self.client.keep(self._session.give_back())
+        self._around.limits.memory.count(self)
 
     def _bytes_came_from_broker(self, data: bytes) -> None:
         if self._stage is Stage.RELAYING or self._stage is Stage.FINISHING:
-            self.was_heard = True
-            around, session = self._around, self._session
-            around.metrics.bytes_from_brokers += len(data)
-            try:
-                if session.broker_passes(data):
-                    self.client.send(data)
-                else:
-                    self._perform(session.broker_bytes(data, around.clock.now_ms()))
-                    around.limits.memory.count(self)
-            except Exception as error:  # see `_crashed`
-                self._crashed(error)
+            self._step(self._session.broker_bytes, data, self._around.clock.now_ms())
+            self._around.limits.memory.count(self)
             self._part_if_owed_nothing()
 
     def _part_if_owed_nothing(self) -> None:
         if self._stage is Stage.FINISHING and not self.is_owed_answers:
             self._part(self.client)
 
+    def _open_short_way(self) -> None:
+        """Let the legs pass on what the kernel knows to be fine, each to the other."""
+        if self._stage is Stage.RELAYING and self._session.short_way is not None:
+            self.client.other, self.broker.other = self.broker, self.client
+            self.client.lexer, self.broker.lexer = self._session.short_way
+
+    def _close_short_way(self) -> None:
+        self.client.lexer = self.broker.lexer = None
+
     def _finish(self, limit_s: float | None) -> None:
         self._enter(Stage.FINISHING)
+        self._close_short_way()  # the last answer must not go by unseen
         self.client.gate.hold(Hold.FINISHING)
         if limit_s is not None and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(limit_s, self._part, self.client)
@@ -306,6 +320,8 @@ class Relay:
         """That end is over: the session settles what it has open, and the other end follows."""
         if self._stage is not Stage.CLOSING:
             session = self._session
+            if kept := self.client.take_kept():
+                self._step(session.client_bytes, kept, self._around.clock.now_ms())
             self._step(session.broker_closed if leg is self.broker else session.client_closed)
             self._close(CloseReason.PEER_CLOSED, "")  # should the session not have closed by itself
 
@@ -313,6 +329,7 @@ class Relay:
         if self._stage is Stage.CLOSING:
             return
         self._enter(Stage.CLOSING)
+        self._close_short_way()
         self._early.clear()
         for timer in (self._timer, self._node_timer):
             if timer is not None:
@@ -343,10 +360,10 @@ class Relay:
     def _step(self, call: Callable[..., list[Effect]], *arguments: bytes | int | View) -> None:
         try:
             self._perform(call(*arguments))
-        except Exception as error:  # see `_crashed`
-            self._crashed(error)
+        except Exception as error:  # see `crashed`
+            self.crashed(error)
 
-    def _crashed(self, error: Exception) -> None:
+    def crashed(self, error: Exception) -> None:
         """Whatever it is, it is a mistake of ours: it ends this session, not the process. The error's
         own text stays out of the log, since it may quote what a client sent."""
         self._note("session_crashed", {"error": type(error).__name__, "frames": frames_of(error)}, ours=True)

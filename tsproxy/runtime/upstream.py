@@ -28,7 +28,7 @@ class Upstream:
     def __init__(self, tls: CurrentTls | None) -> None:
         self._tls = tls
 
-    async def connect(self, addresses: Sequence[Address], protocol: asyncio.Protocol) -> None:
+    async def connect(self, addresses: Sequence[Address], protocol: asyncio.BaseProtocol) -> None:
         """Connect `protocol` to the first address that answers. Raises UpstreamError if none does."""
         reasons = []
         for address in addresses:
@@ -41,7 +41,7 @@ class Upstream:
                 return
         raise UpstreamError("; ".join(reasons) or "no broker is known")
 
-    async def _connect(self, address: Address, factory: Callable[[], asyncio.Protocol]) -> None:
+    async def _connect(self, address: Address, factory: Callable[[], asyncio.BaseProtocol]) -> None:
         loop = asyncio.get_running_loop()
         if self._tls is None:
             await loop.create_connection(factory, address.host, address.port)

@@ -38,14 +38,9 @@ class _EndpointUnknownError(Exception):
 class Answers:
     def __init__(self, state: State) -> None:
         self._state = state
-        self._stream = AnswerStream()
+        self._stream = AnswerStream(state.slots)
         self._waiting: tuple[Held, bytes] | None = None
         self._wanted: NodeWanted | None = None
-
-    @property
-    def is_between(self) -> bool:
-        """True where the next byte begins an answer, and none waits before it."""
-        return not self._stream.buffered and not self._stream.is_streaming and not self.waits
 
     @property
     def waits(self) -> bool:

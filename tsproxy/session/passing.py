@@ -45,10 +45,8 @@ class Passing:
     `limits` bound its frames as they bound the session's; `purse` bounds what it may decompress."""
 
     def __init__(self, in_flight: InFlight, relayed: bytes, limits: SessionLimits, purse: Purse) -> None:
-        self._in_flight = in_flight
-        self._purse = purse
         self._unfolding = _Unfolding(limits, purse)
-        self._requests = RequestLexer(
+        self.request_lexer = RequestLexer(
             in_flight,
             relayed,
             FLEXIBLE_FROM,
@@ -56,25 +54,27 @@ class Passing:
             limits.other_frame,
             self._unfolding.read,
         )
-        self._answers = AnswerLexer(in_flight)
+        self._unfolding.lexer = self.request_lexer
+        self.answer_lexer = AnswerLexer(in_flight)
         self._retired: list[Table] = []
 
     def requests(self, frames: RequestFrames, room: int, now_ms: int) -> bytes:
         """The requests that come next and may go on, `room` at most; empty where none does."""
-        return frames.fine(self._requests, room, now_ms)
+        return frames.fine(self.request_lexer, room, now_ms)
 
     def answers(self, stream: AnswerStream) -> bytes:
         """The answers that come next and may go on; empty where none does."""
-        return stream.fine(self._answers)
+        return stream.fine(self.answer_lexer)
 
-    def requests_whole(self, data: bytes, most_in_flight: int, now_ms: int) -> bool:
-        """True where `data` is whole requests that all go on, and room is left behind them."""
-        self._purse.refill()
-        return self._requests.pass_whole(data, most_in_flight - len(self._in_flight) - 1, now_ms)
+    def open(self, most_in_flight: int) -> None:
+        """Whole frames may go by without a look at anything but themselves."""
+        self.request_lexer.most_in_flight = most_in_flight
+        self.request_lexer.is_open = True
+        self.answer_lexer.is_open = not self._retired  # what those counted is told when they are answered
 
-    def answers_whole(self, data: bytes) -> bool:
-        """True where `data` is whole answers that all go on."""
-        return not self._retired and self._answers.pass_whole(data)
+    def close(self) -> None:
+        """Nothing goes by until the session has seen what comes next."""
+        self.request_lexer.is_open = self.answer_lexer.is_open = False
 
     def learn(self, ruling: Ruling, policies: Policies) -> None:
         """Let requests like this one pass: its topics, as far as their batches were forwarded.
@@ -82,12 +82,12 @@ class Passing:
         A topic passes only where two bounds say all that is asked of its times, and for as long as they
         do: one whose waiver will end is looked at each time.
         """
-        table = self._requests.table
+        table = self.request_lexer.table
         if table is None or table.peer != ruling.peer or table.transactional_id != ruling.transactional_id:
             self.forget()
             limits = policies.view.limits
             table = Table(ruling.peer, ruling.transactional_id, limits.records_per_batch, EDGES)
-            self._requests.table = table
+            self.request_lexer.table = table
             self._unfolding.limits = limits
         for topic in dict.fromkeys(judged.topic for judged in ruling.forwarded):
             if topic not in table:
@@ -98,9 +98,9 @@ class Passing:
 
     def forget(self) -> None:
         """Let no Produce request pass until something is learnt anew."""
-        if self._requests.table is not None:
-            self._retired.append(self._requests.table)
-            self._requests.table = None
+        if self.request_lexer.table is not None:
+            self._retired.append(self.request_lexer.table)
+            self.request_lexer.table = None
 
     def settled(self) -> list[Totals]:
         """What retired tables still had to tell, once all that passed by them is answered."""
@@ -112,7 +112,7 @@ class Passing:
 
     def drain(self) -> list[Totals]:
         """All that was accepted since the last drain and passed without an outcome of its own."""
-        table = self._requests.table
+        table = self.request_lexer.table
         return self.settled() + (table.drain() if table is not None else [])
 
 
@@ -120,12 +120,15 @@ class _Unfolding:
     """Reads the compressed batches that are cheap to read, for the kernel to look at their facts."""
 
     def __init__(self, limits: SessionLimits, purse: Purse) -> None:
+        self.lexer: RequestLexer | None = None
         self.limits = limits
+        self._goes = 0
         self._purse = purse
 
     def read(
         self, codec_id: int, body: bytes, base_timestamp: int, count: int, limits: TopicLimits | None
     ) -> RecordFacts | None:
+        self._refill_for_a_new_go()
         if self._purse.left <= 0:
             return None
         is_written_anew = is_rebuilt(codec_id, limits)
@@ -135,3 +138,9 @@ class _Unfolding:
             )
         except DearError:
             return None
+
+    def _refill_for_a_new_go(self) -> None:
+        """The session fills the purse before it takes requests; of the short way it hears nothing."""
+        if self.lexer is not None and self.lexer.goes != self._goes:
+            self._goes = self.lexer.goes
+            self._purse.refill()

@@ -65,12 +65,20 @@ class Requests:
         return self._frames.buffered
 
     @property
+    def taken(self) -> int:
+        return self._frames.taken
+
+    @property
     def unfinished(self) -> Unfinished | None:
         """The request of which a part has come and the rest has not."""
         return self._frames.unfinished
 
     def feed(self, data: bytes) -> None:
         self._frames.feed(data)
+
+    def give_back(self) -> bytes:
+        """All that is buffered."""
+        return self._frames.give_back()
 
     def take(self, now_ms: int) -> None:
         """Take as many as there are whole and may be taken now."""

@@ -21,7 +21,7 @@ from tsproxy.session.requests import RELAYED, Requests
 from tsproxy.session.slots import of_passed
 from tsproxy.session.state import State
 from tsproxy.wire.frames import Unfinished
-from tsproxy.wire.kernel import InFlight
+from tsproxy.wire.kernel import AnswerLexer, InFlight, RequestLexer
 
 
 class Session:
@@ -30,7 +30,6 @@ class Session:
     def __init__(self, peer: Peer, view: View, *, uses_kernel: bool = False) -> None:
         slots, purse = InFlight(of_passed), Purse()
         self._passing = Passing(slots, RELAYED, view.limits, purse) if uses_kernel else None
-        self._may_pass_whole = False
         self._state = State(peer, view, slots, self._passing, purse)
         self._requests = Requests(self._state, view.limits)
         self._answers = Answers(self._state)
@@ -42,7 +41,6 @@ class Session:
     def see(self, view: View, now_ms: int) -> list[Effect]:
         """The world around has changed: an answer that waits for a node may go on."""
         self._state.view = view
-        self._may_pass_whole = False
         self._state.forget_what_passes()
         if self._answers.waits and not self._state.is_closed:
             self._answers.take()
@@ -70,6 +68,11 @@ class Session:
         return self._requests.buffered + self._answers.buffered + self._state.waiting_bytes
 
     @property
+    def requests_taken(self) -> int:
+        """How often requests were taken out of what came; more with each that is not unfinished any more."""
+        return self._requests.taken
+
+    @property
     def unfinished(self) -> Unfinished | None:
         """The request of which a part has come and the rest has not. Before the peer is accepted its first
         bytes may be a secret's: then what it announces is not told."""
@@ -93,18 +96,22 @@ class Session:
             self._requests.take(now_ms)  # an answer may have freed what a request was waiting for
         return self._done()
 
-    def client_passes(self, data: bytes, now_ms: int) -> bool:
-        """The client sent `data`, and all of it may go on to the broker as it is: then this is the short
-        way. Where it is False nothing has happened, and `client_bytes` is to be asked."""
-        return (
-            self._may_pass_whole
-            and self._passing is not None
-            and self._passing.requests_whole(data, self._state.view.limits.in_flight_requests, now_ms)
-        )
+    @property
+    def short_way(self) -> tuple[RequestLexer, AnswerLexer] | None:
+        """The kernel's lexers, whose `pass_on` says what of the bytes that came may go on as they are.
 
-    def broker_passes(self, data: bytes) -> bool:
-        """The same for what the broker sent; else `broker_bytes`."""
-        return self._may_pass_whole and self._passing is not None and self._passing.answers_whole(data)
+        Whoever asks them first gives the session only the rest, and of that keeps a request which
+        `awaits_more`, to show it again with its end: this is where large requests grow whole.
+        """
+        return (self._passing.request_lexer, self._passing.answer_lexer) if self._passing else None
+
+    def give_back(self) -> bytes:
+        """The beginning of a request that came with what was given, and that whoever takes the short
+        way may keep; mostly empty. Without it a session would never get back to the short way."""
+        if self._passing is None or not self._requests.buffered or not self._is_at_ease():
+            return b""
+        self._open_short_way()
+        return self._requests.give_back()
 
     def judged(self, ruling: produce.Ruling, now_ms: int) -> list[Effect]:
         """The job of a `Judge` effect is done: its request goes its way, then those behind it."""
@@ -136,16 +143,24 @@ class Session:
         return self._done()
 
     def _done(self) -> list[Effect]:
-        self._may_pass_whole = self._passing is not None and self._is_between_frames()
+        if self._passing is not None:
+            if self._is_at_ease() and not self._requests.buffered:
+                self._open_short_way()
+            else:
+                self._passing.close()
         return self._state.take_effects()
 
-    def _is_between_frames(self) -> bool:
-        """True where whole frames may go by without a look at anything but themselves."""
+    def _open_short_way(self) -> None:
+        if self._passing is not None:
+            self._passing.open(self._state.view.limits.in_flight_requests)
+
+    def _is_at_ease(self) -> bool:
+        """True where whole frames may go by without a look at anything but themselves, unless the
+        session itself has the beginning of one."""
         state = self._state
         return (
             not (state.is_closed or state.ending is not None or state.is_judging)
-            and not (self._requests.is_paused or self._requests.buffered)
-            and self._answers.is_between
+            and not (self._requests.is_paused or self._answers.buffered)
             and state.sasl.is_accepted
             and not state.sasl.takes_raw_tokens
         )

@@ -4,7 +4,7 @@ Which of the two is the session's to say, from the slot at the head of its queue
 costs no memory however large it is.
 """
 
-from tsproxy.wire.kernel import AnswerLexer
+from tsproxy.wire.kernel import AnswerLexer, InFlight
 from tsproxy.wire.primitives import DecodeError
 from tsproxy.wire.received import Received
 
@@ -13,17 +13,21 @@ _HEAD_BYTES = 8
 
 
 class AnswerStream:
-    """Feed it bytes; ask for the next answer's head, then either `stream` it or take it `whole`."""
+    """Feed it bytes; ask for the next answer's head, then either `stream` it or take it `whole`.
 
-    __slots__ = ("_received", "_streaming")
+    How much of a streamed answer is still to come stands in `in_flight`, since its bytes may go by the
+    kernel, too.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_in_flight", "_received")
+
+    def __init__(self, in_flight: InFlight) -> None:
+        self._in_flight = in_flight
         self._received = Received()
-        self._streaming = 0
 
     @property
     def is_streaming(self) -> bool:
-        return self._streaming > 0
+        return self._in_flight.streaming > 0
 
     @property
     def buffered(self) -> int:
@@ -59,13 +63,13 @@ class AnswerStream:
 
     def stream(self) -> None:
         """Let the next answer through as it comes: `passing` gives its bytes."""
-        self._streaming = _SIZE_BYTES + (self.size() or 0)
+        self._in_flight.streaming = _SIZE_BYTES + (self.size() or 0)
 
     def passing(self) -> tuple[bytes, bool]:
         """(what has come of the streamed answer, whether that was its end)."""
-        data = self._received.take(self._streaming)
-        self._streaming -= len(data)
-        return data, self._streaming == 0
+        data = self._received.take(self._in_flight.streaming)
+        self._in_flight.streaming -= len(data)
+        return data, self._in_flight.streaming == 0
 
     def whole(self, most: int) -> bytes | None:
         """The next answer without its size, None until it is whole; DecodeError above `most` bytes."""

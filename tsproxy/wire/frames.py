@@ -67,13 +67,14 @@ class RequestFrames:
     size that no request has, FrameTooLargeError above a limit.
     """
 
-    __slots__ = ("_other_frame", "_produce_frame", "_received", "_taken")
+    __slots__ = ("_other_frame", "_produce_frame", "_received", "taken")
 
     def __init__(self, produce_frame: int, other_frame: int) -> None:
         self._received = Received()
         self._produce_frame = produce_frame
         self._other_frame = other_frame
-        self._taken = 0  # how often frames were handed out
+        self.taken = 0
+        """How often frames were handed out."""
 
     @property
     def buffered(self) -> int:
@@ -86,12 +87,16 @@ class RequestFrames:
         received = len(self._received)
         head = self._received.peek(SIZE_BYTES)
         if len(head) < SIZE_BYTES:
-            return Unfinished(self._taken, received, None) if received else None
+            return Unfinished(self.taken, received, None) if received else None
         size = SIZE_BYTES + int.from_bytes(head, "big", signed=True)
-        return Unfinished(self._taken, received, size) if received < size else None
+        return Unfinished(self.taken, received, size) if received < size else None
 
     def feed(self, data: bytes) -> None:
         self._received.feed(data)
+
+    def give_back(self) -> bytes:
+        """All that was received and not handed out."""
+        return self._received.take(len(self._received))
 
     def fine(self, lexer: RequestLexer, room: int, now_ms: int) -> bytes:
         """The run of next frames, `room` at most, that the kernel lets pass; empty where none does."""
@@ -99,7 +104,7 @@ class RequestFrames:
         end = lexer.passing(received.data, received.pos, room, now_ms)
         if end == received.pos:
             return b""
-        self._taken += 1
+        self.taken += 1
         return received.take(end - received.pos)
 
     def next_frame(self, is_raw: bool = False) -> bytes | None:
@@ -114,7 +119,7 @@ class RequestFrames:
             self._check_request(size, head)
         if len(self._received) < SIZE_BYTES + size:
             return None
-        self._taken += 1
+        self.taken += 1
         return self._received.take(SIZE_BYTES + size)
 
     def _check_token(self, size: int) -> None:

@@ -28,11 +28,11 @@ cdef class InFlight:
     cdef Py_ssize_t batch_capacity
     cdef Py_ssize_t first_batch
     cdef Py_ssize_t batch_count
+    cdef public int64_t streaming
 
     cdef Entry* entry(self, Py_ssize_t index) noexcept
     cdef Batch* batch(self, Py_ssize_t index) noexcept
     cdef Batch* stage(self) except NULL
     cdef int add(self, Entry entry) except -1
     cdef void drop(self) noexcept
-    cdef void take_back(self) noexcept
     cdef object passed(self, Entry* entry)

@@ -141,13 +141,6 @@ cdef class InFlight:
             self.batch_count -= entry.batches
         let_go(entry)
 
-    cdef void take_back(self) noexcept:
-        """Forget the last one and its batches; none may be staged."""
-        cdef Entry entry = self.entry(self.count - 1)[0]
-        self.count -= 1
-        self.batch_count -= entry.batches
-        let_go(entry)
-
     cdef object passed(self, Entry* entry):
         """The head as a value for the session."""
         cdef Py_ssize_t at

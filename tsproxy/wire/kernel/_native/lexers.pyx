@@ -49,29 +49,8 @@ cdef bint is_within(Row* row, int64_t lowest_ms, int64_t highest_ms, int64_t now
     return row.after_max_ms < 0 or now_ms > INT64_MAX - row.after_max_ms or highest_ms <= now_ms + row.after_max_ms
 
 
-cdef Py_ssize_t frames_in(const uint8_t* at, const uint8_t* end, Py_ssize_t most) noexcept:
-    """How many whole frames lie between; -1 where it ends inside one, or holds more than `most`."""
-    cdef int64_t size
-    cdef Py_ssize_t frames = 0
-    while end - at >= SIZE_BYTES and frames < most:
-        size = peek_int32(at)
-        if size < 0 or size > end - at - SIZE_BYTES:
-            return -1
-        at += SIZE_BYTES + size
-        frames += 1
-    return frames if at == end else -1
-
-
 cdef class RequestLexer:
     """See `_twin/lexers.py`."""
-
-    cdef public Table table
-    cdef InFlight in_flight
-    cdef bytes relayed
-    cdef bytes flexible_from
-    cdef int64_t produce_frame
-    cdef int64_t other_frame
-    cdef object read_compressed
 
     def __cinit__(
         self, InFlight in_flight, bytes relayed, bytes flexible_from,
@@ -86,44 +65,61 @@ cdef class RequestLexer:
 
     def passing(self, data, Py_ssize_t start, Py_ssize_t room, int64_t now_ms):
         cdef Py_buffer view
-        cdef const uint8_t* at
-        cdef const uint8_t* end
-        cdef int64_t size
+        cdef const uint8_t* begin
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
-            at = <const uint8_t*>view.buf + start
-            end = <const uint8_t*>view.buf + view.len
-            while room > 0 and end - at >= SIZE_BYTES + SMALLEST:
-                size = peek_int32(at)
-                if size < SMALLEST or size > end - at - SIZE_BYTES:
-                    break
-                if not self.passes(at + SIZE_BYTES, size, now_ms):
-                    break
-                at += SIZE_BYTES + size
-                room -= 1
-            return at - <const uint8_t*>view.buf
+            begin = <const uint8_t*>view.buf
+            return self.fine(begin + start, begin + view.len, room, now_ms) - begin
         finally:
             PyBuffer_Release(&view)
 
-    def pass_whole(self, data, Py_ssize_t room, int64_t now_ms):
+    def pass_on(self, data, int64_t now_ms):
         cdef Py_buffer view
-        cdef const uint8_t* at
-        cdef const uint8_t* end
-        cdef Py_ssize_t before = self.in_flight.count
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
-            at = <const uint8_t*>view.buf
-            end = at + view.len
-            if frames_in(at, end, room) < 1:
-                return False
-            while at < end and self.passes(at + SIZE_BYTES, peek_int32(at), now_ms):
-                at += SIZE_BYTES + peek_int32(at)
-            if at < end:
-                while self.in_flight.count > before:
-                    self.in_flight.take_back()
-            return at == end
+            return self.run(<const uint8_t*>view.buf, view.len, now_ms)
         finally:
             PyBuffer_Release(&view)
+
+    def awaits_more(self, data):
+        cdef Py_buffer view
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            return self.is_beginning(<const uint8_t*>view.buf, view.len)
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1:
+        if not self.is_open:
+            return 0
+        self.goes += 1
+        return self.fine(data, data + size, self.most_in_flight - self.in_flight.count - 1, now_ms) - data
+
+    cdef bint is_beginning(self, const uint8_t* data, Py_ssize_t size) noexcept:
+        cdef int64_t announced
+        if not self.is_open or size < SIZE_BYTES:
+            return self.is_open
+        announced = peek_int32(data)
+        if announced < SMALLEST or announced <= size - SIZE_BYTES:
+            return False
+        if size < SIZE_BYTES + 2:
+            return announced <= max(self.produce_frame, self.other_frame)
+        return announced <= (self.produce_frame if peek_int16(data + SIZE_BYTES) == 0 else self.other_frame)
+
+    cdef const uint8_t* fine(
+        self, const uint8_t* at, const uint8_t* end, Py_ssize_t room, int64_t now_ms
+    ) except NULL:
+        """Where the run of fine requests ends that begins at `at`, `room` of them at most."""
+        cdef int64_t size
+        while room > 0 and end - at >= SIZE_BYTES + SMALLEST:
+            size = peek_int32(at)
+            if size < SMALLEST or size > end - at - SIZE_BYTES:
+                break
+            if not self.passes(at + SIZE_BYTES, size, now_ms):
+                break
+            at += SIZE_BYTES + size
+            room -= 1
+        return at
 
     cdef int passes(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1:
         """1 for a request that may go on, and is in flight now; else 0."""
@@ -275,8 +271,6 @@ cdef class RequestLexer:
 cdef class AnswerLexer:
     """See `_twin/lexers.py`."""
 
-    cdef InFlight in_flight
-
     def __cinit__(self, InFlight in_flight):
         self.in_flight = in_flight
 
@@ -293,7 +287,7 @@ cdef class AnswerLexer:
                 size = peek_int32(at)
                 if size < SIZE_BYTES or size > end - at - SIZE_BYTES:
                     break
-                if not self.may_pass(at + SIZE_BYTES, size, 0, 0):
+                if not self.may_pass(at + SIZE_BYTES, size):
                     break
                 self.book_head()
                 at += SIZE_BYTES + size
@@ -301,45 +295,62 @@ cdef class AnswerLexer:
         finally:
             PyBuffer_Release(&view)
 
-    def pass_whole(self, data):
+    def pass_on(self, data):
         cdef Py_buffer view
-        cdef const uint8_t* at
-        cdef const uint8_t* end
-        cdef Py_ssize_t answers = 0, first_batch = 0
-        cdef Entry* next_entry
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
-            at = <const uint8_t*>view.buf
-            end = at + view.len
-            if frames_in(at, end, self.in_flight.count) < 1:
-                return False
-            while at < end:
-                if not self.may_pass(at + SIZE_BYTES, peek_int32(at), answers, first_batch):
-                    return False
-                at += SIZE_BYTES + peek_int32(at)
-                first_batch += self.in_flight.entry(answers).batches
-                answers += 1
-            next_entry = self.in_flight.entry(answers)
-            if next_entry != NULL and next_entry.kind == SLOT:
-                return False
-            while answers:
-                self.book_head()
-                answers -= 1
-            return True
+            return self.run(<const uint8_t*>view.buf, view.len)
         finally:
             PyBuffer_Release(&view)
 
-    cdef bint may_pass(
-        self, const uint8_t* payload, int64_t size, Py_ssize_t index, Py_ssize_t first_batch
-    ) noexcept:
-        """True for the answer to the request at `index` that may go on; its batches begin at `first_batch`."""
-        cdef Entry* asked = self.in_flight.entry(index)
+    cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size) except -1:
+        cdef const uint8_t* at = data
+        cdef const uint8_t* end = data + size
+        cdef InFlight asked = self.in_flight
+        cdef int64_t left
+        if not self.is_open:
+            return 0
+        while at < end:
+            if asked.streaming == 0 and not self.begin(at, end):
+                break
+            left = min(asked.streaming, end - at)
+            if left == asked.streaming:
+                if self.is_slot_next():
+                    break
+                self.book_head()
+            asked.streaming -= left
+            at += left
+        return at - data
+
+    cdef bint is_slot_next(self) noexcept:
+        """True where a slot of the session's comes to the head behind the answer that is told now."""
+        cdef Entry* behind = self.in_flight.entry(1)
+        return behind != NULL and behind.kind == SLOT
+
+    cdef bint begin(self, const uint8_t* at, const uint8_t* end) noexcept:
+        """True where the answer at `at` may go on, as far as it has come: it streams now."""
+        cdef Entry* asked = self.in_flight.entry(0)
+        cdef int64_t size
+        if end - at < 2 * SIZE_BYTES:
+            return False
+        size = peek_int32(at)
+        if size <= end - at - SIZE_BYTES:
+            if self.is_slot_next() or not self.may_pass(at + SIZE_BYTES, size):
+                return False
+        elif asked == NULL or asked.kind != RELAY or peek_int32(at + SIZE_BYTES) != asked.correlation_id:
+            return False
+        self.in_flight.streaming = SIZE_BYTES + size
+        return True
+
+    cdef bint may_pass(self, const uint8_t* payload, int64_t size) noexcept:
+        """True for the answer to the request at the head that may go on."""
+        cdef Entry* asked = self.in_flight.entry(0)
         cdef Cursor answer = Cursor(payload + SIZE_BYTES, payload + size, False)
         if size < SIZE_BYTES or asked == NULL or asked.kind == SLOT:
             return False
         if peek_int32(payload) != asked.correlation_id:
             return False
-        return asked.kind == RELAY or self.all_accepted(&answer, asked, first_batch)
+        return asked.kind == RELAY or self.all_accepted(&answer, asked)
 
     cdef int book_head(self) except -1:
         """The head is answered, and where it has batches they are accepted."""
@@ -351,7 +362,7 @@ cdef class AnswerLexer:
         self.in_flight.drop()
         return 0
 
-    cdef bint all_accepted(self, Cursor* answer, Entry* asked, Py_ssize_t first_batch) noexcept:
+    cdef bint all_accepted(self, Cursor* answer, Entry* asked) noexcept:
         """True where the answer names each partition once, all with code 0, and tells nothing else."""
         cdef bint is_flexible = asked.api_version >= PRODUCE_FLEXIBLE_FROM
         cdef int64_t topics, partitions, name_size
@@ -369,7 +380,7 @@ cdef class AnswerLexer:
             while partitions > 0 and not answer.is_bad:
                 found = -1
                 if told < asked.batches:
-                    found = self.find(asked, first_batch, name, name_size, read_int32(answer), told, seen)
+                    found = self.find(asked, name, name_size, read_int32(answer), told, seen)
                 if found < 0:
                     return False
                 seen |= <uint64_t>1 << (found & (MOST_UNORDERED - 1))
@@ -385,7 +396,6 @@ cdef class AnswerLexer:
     cdef Py_ssize_t find(
         self,
         Entry* asked,
-        Py_ssize_t first_batch,
         const uint8_t* topic,
         int64_t topic_size,
         int32_t partition,
@@ -397,11 +407,11 @@ cdef class AnswerLexer:
         if topic == NULL:
             return -1
         if asked.batches > MOST_UNORDERED:
-            return expected if self.is_of(asked, first_batch + expected, topic, topic_size, partition) else -1
-        if not seen >> expected & 1 and self.is_of(asked, first_batch + expected, topic, topic_size, partition):
+            return expected if self.is_of(asked, expected, topic, topic_size, partition) else -1
+        if not seen >> expected & 1 and self.is_of(asked, expected, topic, topic_size, partition):
             return expected
         for at in range(asked.batches):
-            if not seen >> at & 1 and self.is_of(asked, first_batch + at, topic, topic_size, partition):
+            if not seen >> at & 1 and self.is_of(asked, at, topic, topic_size, partition):
                 return at
         return -1
 

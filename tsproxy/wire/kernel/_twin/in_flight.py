@@ -14,11 +14,13 @@ class InFlight:
     """Holds what the session pushes (its slots) beside what the kernel let pass.
 
     `slot_of` makes the session's own slot of a request that passed, for an answer that needs thought.
+    `streaming`: how many bytes of the head's answer are still to come, where it goes on as it comes.
     """
 
     def __init__(self, slot_of: Callable[[PassedProduce | PassedRelay], Any]) -> None:
         self._slot_of = slot_of
         self._queue: deque[Any] = deque()
+        self.streaming = 0
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -55,12 +57,6 @@ class InFlight:
         """The request at that place, the head's being 0, where the kernel let it pass and the session
         has not asked for it."""
         return self._queue[index] if index < len(self._queue) and _is_passed(self._queue[index]) else None
-
-    def take_back(self) -> None:
-        """Forget the last one, which passed."""
-        entry = self._queue.pop()
-        if not isinstance(entry, PassedRelay):
-            entry[1].in_flight -= 1
 
     def _as_slot(self, entry: Any) -> Any:
         if isinstance(entry, PassedRelay):

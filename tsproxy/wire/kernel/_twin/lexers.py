@@ -16,6 +16,7 @@ from tsproxy.wire.kernel.passed import PassedBatch, PassedProduce, PassedRelay
 from tsproxy.wire.primitives import DecodeError
 
 _SIZE_BYTES: Final = 4
+_KEY_END: Final = 6
 _SMALLEST: Final = 10
 _BARE_HEADER: Final = 10
 _NO_TAGS: Final = (b"", b"\x00")
@@ -25,6 +26,8 @@ _MAX_UNORDERED: Final = 64
 _CODEC: Final = 0x07
 _TRANSACTIONAL: Final = 0x10
 PRODUCE_VERSIONS: Final = range(3, 13)
+
+Buffer = bytes | bytearray | memoryview
 
 ReadCompressed = Callable[[int, bytes, int, int, TopicLimits | None], RecordFacts | None]
 """(codec id, the records as they came, base timestamp, their count, the topic's limits) -> their facts,
@@ -38,6 +41,9 @@ class RequestLexer:
     API key. Sizes in bytes. `table` is the session's to replace at any time; None lets no Produce pass.
     `read_compressed` reads a compressed batch's records, and None lets none pass; it must not come back
     here, and need not read what is dear to read.
+
+    `is_open`: whole frames may go by without a look at anything but themselves, as long as fewer than
+    `most_in_flight` are in flight behind them. The session's to set; `pass_on` heeds it, `passing` does not.
     """
 
     def __init__(
@@ -50,6 +56,10 @@ class RequestLexer:
         read_compressed: ReadCompressed | None = None,
     ) -> None:
         self.table: Table | None = None
+        self.goes = 0
+        """How often `pass_on` was asked."""
+        self.is_open = False
+        self.most_in_flight = 0
         self._in_flight = in_flight
         self._relayed = relayed
         self._flexible_from = flexible_from
@@ -66,14 +76,25 @@ class RequestLexer:
             start, room = end, room - 1
         return start
 
-    def pass_whole(self, data: bytes, room: int, now_ms: int) -> bool:
-        """True where `data` is a run of whole requests, `room` at most, that all pass; else none does."""
-        before = len(self._in_flight)
-        if data and self.passing(data, 0, room, now_ms) == len(data):
-            return True
-        while len(self._in_flight) > before:
-            self._in_flight.take_back()
-        return False
+    def pass_on(self, data: Buffer, now_ms: int) -> int:
+        """How many bytes of `data` may go on: whole requests that pass."""
+        if not self.is_open:
+            return 0
+        self.goes += 1
+        return self.passing(bytes(data), 0, self.most_in_flight - len(self._in_flight) - 1, now_ms)
+
+    def awaits_more(self, data: Buffer) -> bool:
+        """True where `data` is the beginning of a request about which nothing is odd so far."""
+        begun = bytes(data)
+        if not self.is_open or len(begun) < _SIZE_BYTES:
+            return self.is_open
+        size = int.from_bytes(begun[:_SIZE_BYTES], "big", signed=True)
+        if size < _SMALLEST or size <= len(begun) - _SIZE_BYTES:
+            return False
+        if len(begun) < _KEY_END:
+            return size <= max(self._produce_frame, self._other_frame)
+        is_produce = int.from_bytes(begun[_SIZE_BYTES:_KEY_END], "big") == ApiKey.PRODUCE
+        return size <= (self._produce_frame if is_produce else self._other_frame)
 
     def _passes(self, payload: bytes, now_ms: int) -> bool:
         if len(payload) < _SMALLEST:
@@ -196,9 +217,13 @@ class RequestLexer:
 
 
 class AnswerLexer:
-    """Looks for answers that certainly may go on as they came, and takes them off `in_flight`."""
+    """Looks for answers that certainly may go on as they came, and takes them off `in_flight`.
+
+    `is_open`: as the RequestLexer's.
+    """
 
     def __init__(self, in_flight: InFlight) -> None:
+        self.is_open = False
         self._in_flight = in_flight
 
     def passing(self, data: bytes | bytearray, start: int) -> int:
@@ -208,31 +233,51 @@ class AnswerLexer:
             end = start + _SIZE_BYTES + size
             if size < _SIZE_BYTES or end > len(data):
                 break
-            if not self._may_pass(bytes(data[start + _SIZE_BYTES : end]), 0):
+            if not self._may_pass(bytes(data[start + _SIZE_BYTES : end])):
                 break
             self._book_head()
             start = end
         return start
 
-    def pass_whole(self, data: bytes) -> bool:
-        """True where `data` is a run of whole answers that all pass, and no slot of the session's comes
-        to the head behind them; else none does."""
-        start = answers = 0
-        while start < len(data):
-            end = start + _SIZE_BYTES + int.from_bytes(data[start : start + _SIZE_BYTES], "big", signed=True)
-            if not start + 2 * _SIZE_BYTES <= end <= len(data):
-                return False
-            if not self._may_pass(data[start + _SIZE_BYTES : end], answers):
-                return False
-            start, answers = end, answers + 1
-        if answers == 0 or (answers < len(self._in_flight) and self._in_flight.passed(answers) is None):
+    def pass_on(self, data: Buffer) -> int:
+        """How many bytes of `data` may go on: whole answers that pass, and as much as has come of one
+        whose content nobody reads. None behind which a slot of the session's own comes to the head."""
+        come, start, asked = bytes(data), 0, self._in_flight
+        while self.is_open and start < len(come):
+            if not asked.streaming and not self._begin(come[start:]):
+                break
+            left = min(asked.streaming, len(come) - start)
+            if left == asked.streaming:
+                if self._is_slot_next():
+                    break
+                self._book_head()
+            asked.streaming -= left
+            start += left
+        return start
+
+    def _begin(self, come: bytes) -> bool:
+        """True where the answer may go on, as far as it has come: it streams now."""
+        if len(come) < 2 * _SIZE_BYTES:
             return False
-        for _ in range(answers):
-            self._book_head()
+        size = int.from_bytes(come[:_SIZE_BYTES], "big", signed=True)
+        if size <= len(come) - _SIZE_BYTES:
+            payload = come[_SIZE_BYTES : max(0, _SIZE_BYTES + size)]
+            if size < _SIZE_BYTES or self._is_slot_next() or not self._may_pass(payload):
+                return False
+        else:
+            passed = self._in_flight.passed(0)
+            correlation_id = int.from_bytes(come[_SIZE_BYTES : 2 * _SIZE_BYTES], "big", signed=True)
+            if not isinstance(passed, PassedRelay) or passed.correlation_id != correlation_id:
+                return False
+        self._in_flight.streaming = _SIZE_BYTES + size
         return True
 
-    def _may_pass(self, payload: bytes, index: int) -> bool:
-        passed = self._in_flight.passed(index)
+    def _is_slot_next(self) -> bool:
+        """True where a slot of the session's comes to the head behind the answer that is told now."""
+        return len(self._in_flight) > 1 and self._in_flight.passed(1) is None
+
+    def _may_pass(self, payload: bytes) -> bool:
+        passed = self._in_flight.passed(0)
         correlation_id = int.from_bytes(payload[:4], "big", signed=True)
         if isinstance(passed, PassedRelay):
             return passed.correlation_id == correlation_id
