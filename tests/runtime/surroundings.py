@@ -9,6 +9,7 @@ from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes
+from tsproxy.runtime.pipe import Buffers
 from tsproxy.runtime.relay import Surroundings
 
 PATIENCE_S = 20
@@ -40,6 +41,7 @@ class World:
     topics: list[str] = field(default_factory=list)
     nodes: list[int] = field(default_factory=list)
     metrics: Metrics = field(default_factory=Metrics)
+    buffers: Buffers = field(default_factory=Buffers)
     limits: ProcessLimits = field(default_factory=lambda: ProcessLimits(ConnectionLimits(), Clock()))
 
     @property
@@ -54,6 +56,7 @@ class World:
             self.topics.append,
             lambda node_id, _: self.nodes.append(node_id),
             self.limits,
+            self.buffers,
         )
 
     def metric(self, line):

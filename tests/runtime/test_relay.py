@@ -293,6 +293,21 @@ async def test_a_broker_that_resets_the_connection_ends_the_clients():
 
 
 @on_both_loops
+async def test_a_connection_that_ends_gives_back_the_memory_of_its_unfinished_request():
+    """At once, even if the client stays and says nothing: the next connection reads into it."""
+    async with wire() as the:
+        await the.client_sends(request(1) + b"\x00\x0f\x00\x00" + b"\x00\x00\x00\x09" + bytes(100_000))
+        await the.broker_gets(len(request(1)))
+        await until(lambda: the.relay.client.kept == 100_008)
+        assert the.world.buffers.spare(1) is None
+
+        await the.broker_sends(b"\xff\xff\xff\xff no answer")
+        assert await the.client_sees_end()
+        assert the.relay.client.kept == 0
+        assert the.world.buffers.spare(1) is not None
+
+
+@on_both_loops
 async def test_without_a_broker_the_client_is_closed_and_the_reason_told():
     async with wire(connected=False) as the:
         the.relay.upstream_unavailable("127.0.0.1:9092: Connection refused")

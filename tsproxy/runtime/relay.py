@@ -330,6 +330,7 @@ class Relay:
             return
         self._enter(Stage.CLOSING)
         self._close_short_way()
+        self.client.let_go()
         self._early.clear()
         for timer in (self._timer, self._node_timer):
             if timer is not None:

@@ -6,7 +6,7 @@ for the next one to use: fresh memory costs a page fault every 4 KiB, which for 
 than all the rest.
 
 All that connections hold together is at most MOST_READY x READ_BYTES, MOST_SPARE_BYTES, and twice what
-they were sent: never what they announced.
+they were sent (2 KiB where that was less): never what they announced.
 """
 
 from bisect import bisect_left, insort_left
@@ -53,8 +53,9 @@ class Buffers:
         return found
 
     def give_back(self, buffer: bytearray) -> None:
-        """The connection holds nothing any more. Small ones are not worth keeping."""
-        if len(buffer) < READ_BYTES:
+        """The connection holds nothing any more. Small ones are not worth keeping, and one that is too
+        large must not push out all others."""
+        if not READ_BYTES <= len(buffer) <= MOST_SPARE_BYTES // 2:
             return
         insort_left(self._spare, buffer, key=len)  # the one that was used last is in the caches still
         self._spare_bytes += len(buffer)
