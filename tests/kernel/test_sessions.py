@@ -145,6 +145,15 @@ def test_what_the_kernel_passes_the_session_would_have_forwarded_unchanged_and_b
     converse(seed)
 
 
+@pytest.mark.parametrize("seed", [5854, 29825])
+def test_so_it_is_in_conversations_that_once_showed_a_difference(seed):
+    """A broker's rejection of what the kernel let pass; a client that has more in flight than a new view
+    allows, and goes on."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(routes, "DEAR_BYTES", 100)
+        converse(seed)
+
+
 @given(seed=seeds)
 def test_so_it_is_where_compressed_batches_are_judged_beside_the_loop(seed):
     with pytest.MonkeyPatch.context() as patched:

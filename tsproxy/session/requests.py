@@ -85,7 +85,7 @@ class Requests:
         state, self._records_taken = self._state, 0
         state.purse.refill()
         try:
-            while not state.is_closed and not self._must_wait():
+            while not state.is_closed and not self.must_wait():
                 is_raw = state.sasl.takes_raw_tokens
                 if not is_raw and self._some_pass(now_ms):
                     continue
@@ -137,7 +137,7 @@ class Requests:
             state.send_to_broker(run)
         return bool(run)
 
-    def _must_wait(self) -> bool:
+    def must_wait(self) -> bool:
         """A SASL step goes in lockstep; no connection has more in flight than it may; no request
         is taken after one that ends the session, nor beside one that is being judged, nor while many
         bytes of our own answers wait for the broker's: a small request may have a large one."""
@@ -152,7 +152,7 @@ class Requests:
         return isinstance(state.slots.last(), WatchHandshake | WatchToken | WatchRawToken)
 
     def _pause_or_resume(self) -> None:
-        must_wait = self._must_wait()
+        must_wait = self.must_wait()
         if must_wait != self.is_paused and not self._state.is_closed:
             self.is_paused = must_wait
             self._state.effects.append(PauseClient() if must_wait else ResumeClient())

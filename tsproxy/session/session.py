@@ -160,7 +160,7 @@ class Session:
         state = self._state
         return (
             not (state.is_closed or state.ending is not None or state.is_judging)
-            and not (self._requests.is_paused or self._answers.buffered)
+            and not (self._requests.is_paused or self._requests.must_wait() or self._answers.buffered)
             and state.sasl.is_accepted
             and not state.sasl.takes_raw_tokens
         )
