@@ -8,14 +8,17 @@ from hypothesis import strategies as st
 from tests.decisions.outcomes import HOUR_MS, NOON_MS, batch, named, outcome, outcomes, rejected
 from tsproxy.decisions.drift import bucket
 from tsproxy.decisions.events import collateral_records
-from tsproxy.decisions.ledger import ADDRESSES_LISTED, Ledger
+from tsproxy.decisions.ledger import ADDRESSES_LISTED, Ledger, counters
+from tsproxy.decisions.privacy import Privacy
+from tsproxy.decisions.text import instant
 from tsproxy.model.outcome import Totals, VerdictName
 
 ADDED_UP = ("batches", "records", "bad_records", "collateral_records", "bytes")
 
 
 def drained(ledger):
-    return ledger.drain(NOON_MS, NOON_MS + 60_000)
+    interval = {"interval_start": instant(NOON_MS), "interval_ms": 60_000}
+    return [counters(key, tally, interval, Privacy()) for key, tally in ledger.take()]
 
 
 def truth(booked):

@@ -148,7 +148,7 @@ def test_batches_answered_late_earn_no_examples_by_their_older_clock():
 def test_intervals_end_on_the_clocks_own_minutes():
     log = new_log(NOON_MS + 10_500)
     log.book(outcome(now_ms=NOON_MS + 11_000))
-    assert log.tick(NOON_MS + 59_999) == []
+    assert not log.tick(NOON_MS + 59_999)
     counters, heartbeat = log.tick(NOON_MS + 60_400)
     assert (counters["interval_start"], counters["interval_ms"]) == ("2026-11-20T12:00:10.500Z", 49_500)
     assert heartbeat["interval_ms"] == 49_500
@@ -218,7 +218,7 @@ def test_a_topics_limits_are_told_once_a_day_and_when_they_change():
 def test_stop_leaves_nothing_uncounted_and_says_goodbye():
     log = new_log()
     log.book(outcome(batch=batch(records=3)))
-    lines = log.stop(NOON_MS + 5)
+    lines = list(log.stop(NOON_MS + 5))
     assert [line["event"] for line in lines] == ["counters", "heartbeat", "lifecycle"]
     assert lines[-1]["kind"] == "stop"
 

@@ -12,7 +12,8 @@ from tests.kernel.conversations import Scene
 from tests.session.conversation import NOW_MS, PEER, view_of
 from tests.session.messages import answer, produce, produced, request
 from tests.wire.batches import CODECS, batch
-from tsproxy.decisions.ledger import Ledger
+from tsproxy.decisions import Privacy
+from tsproxy.decisions.ledger import Ledger, counters
 from tsproxy.model.outcome import VerdictName
 from tsproxy.session import produce as routes
 from tsproxy.session import purse
@@ -101,7 +102,7 @@ class Spectator:
         return effects + self.session.client_closed()
 
     def booked(self) -> list[dict]:
-        return sorted(self.ledger.drain(0, 1), key=str)
+        return sorted((counters(*each, {}, Privacy()) for each in self.ledger.take()), key=str)
 
 
 def converse(seed: int, turns: int = 60) -> Spectator:

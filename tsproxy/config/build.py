@@ -176,6 +176,9 @@ def _decisions(parsed: Parsed) -> Decisions:
         rotate_size_bytes=parsed["rotate"]["size"],
         sync_every_ms=parsed["sync"],
         retention=Retention(parsed["retention"]["age"], parsed["retention"]["size"]),
+        addresses=parsed["privacy"]["addresses"],
+        principals=parsed["privacy"]["principals"],
+        salt=parsed["privacy"]["salt"],
     )
 
 

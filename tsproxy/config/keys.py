@@ -27,6 +27,7 @@ from tsproxy.config.kinds import (
     PATH,
     PROXY_PROTOCOL,
     SECRET,
+    SHOWN,
     SIZE,
     TEXT,
     TLS_VERSION,
@@ -223,6 +224,19 @@ KEYS: Final = (
         "The oldest closed decision files are deleted where all in the folder are larger together.",
         default="20GiB",
         is_live=True,
+    ),
+    Key(
+        "decisions.privacy.addresses",
+        SHOWN,
+        "How clients' addresses stand in the decision log; `drop` leaves their ports out as well.",
+        default="keep",
+    ),
+    Key("decisions.privacy.principals", SHOWN, "The same for principals.", default="keep"),
+    Key(
+        "decisions.privacy.salt",
+        SECRET,
+        "What hashes are keyed with: the same for proxies whose logs are read together. Without it one is "
+        "made once, and kept in the folder of the decision log (`.salt`).",
     ),
     Key(
         "limits.produce_frame",

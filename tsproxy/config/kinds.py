@@ -10,6 +10,7 @@ from typing import Final
 from tsproxy.config import values
 from tsproxy.config.settings import ClientAuth, ProxyProtocol, SaslMechanism, TlsVersion
 from tsproxy.config.values import Parser
+from tsproxy.decisions.privacy import Shown
 from tsproxy.model.policy import Choice, LimitsFrom, Mode, Preset
 from tsproxy.model.principals import MappingRule
 
@@ -119,6 +120,7 @@ CLIENT_AUTH: Final = _choice(ClientAuth)
 PROXY_PROTOCOL: Final = _choice(ProxyProtocol)
 BROKER_HOST: Final = Kind("host with `{node_id}`", values.broker_host)
 MAPPING_RULE: Final = Kind("mapping rule", MappingRule.parse)
+SHOWN: Final = _choice(Shown)
 TLS_VERSION: Final = _choice(TlsVersion)
 
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.parsed import Parsed
+from tsproxy.decisions.privacy import Shown
 from tsproxy.model.policy import Policy
 from tsproxy.model.principals import MappingRule
 from tsproxy.model.view import SessionLimits
@@ -180,6 +181,14 @@ class Decisions:
     sync_every_ms: int | None
     """None where the system alone decides when a file that is being written reaches the disk."""
     retention: Retention
+    addresses: Shown = Shown.KEEP
+    principals: Shown = Shown.KEEP
+    salt: Secret | None = None
+    """Of their hashes; None where one that is kept in the folder will do."""
+
+    @property
+    def hashes(self) -> bool:
+        return Shown.HASH in (self.addresses, self.principals)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 Pure and standard library only: no I/O, no clock, no logging; a Spark driver imports it.
 `fields` is the one definition of the schema, `schema` what is made from it (JSON Schema, Spark DDL,
 the table of docs/decision-log.md), `events` turns outcomes into plain dicts, `ledger` counts,
-`examples` keeps examples few, `drift` has the histogram's published edges, `text` bounds what
-clients may write into a line.
+`lines` puts off the making of many, `examples` keeps examples few, `privacy` says what of a person is
+written, `drift` has the histogram's published edges, `text` bounds what clients may write into a line.
 
-What a shell needs is one class; every dict it returns is finished and ready to be encoded:
+What a shell needs is one class; every line it returns is a dict that is finished and ready to be encoded:
 
     log = DecisionLog(proxy, boot, now_ms)
     log.lifecycle(LifecycleKind.START, now_ms, facts)   one line
@@ -18,6 +18,8 @@ Non-goals: no encoding to bytes, no files (that is `runtime`); no record keys, v
 """
 
 from tsproxy.decisions.fields import EventName, LifecycleKind
+from tsproxy.decisions.lines import Lines
 from tsproxy.decisions.log import DecisionLog, WriterHealth
+from tsproxy.decisions.privacy import Privacy, Shown
 
-__all__ = ["DecisionLog", "EventName", "LifecycleKind", "WriterHealth"]
+__all__ = ["DecisionLog", "EventName", "LifecycleKind", "Lines", "Privacy", "Shown", "WriterHealth"]

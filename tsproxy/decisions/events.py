@@ -10,6 +10,7 @@ from typing import Final
 
 from tsproxy.decisions.drift import drift_ms
 from tsproxy.decisions.fields import LifecycleKind
+from tsproxy.decisions.privacy import Privacy, Shown
 from tsproxy.decisions.text import NAME_CHARS, bounded
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, TimestampType
 from tsproxy.model.outcome import Outcome, VerdictName
@@ -91,7 +92,7 @@ def batch_span_ms(outcome: Outcome) -> tuple[int, int] | None:
     return None if low is None or high is None else (low, high)
 
 
-def decision(outcome: Outcome, suppressed: int) -> Event:
+def decision(outcome: Outcome, suppressed: int, privacy: Privacy) -> Event:
     """One batch that was refused, repaired, or would have been, with up to 20 of its culprits."""
     peer, batch, listed = outcome.peer, outcome.batch, outcome.culprits[:CULPRITS_LISTED]
     times = culprit_times_ms(outcome)
@@ -100,9 +101,9 @@ def decision(outcome: Outcome, suppressed: int) -> Event:
         {
             "listener": peer.listener,
             "client_id": peer.client_id,
-            "principal": peer.principal,
-            "client_address": peer.client_address,
-            "client_port": peer.client_port,
+            "principal": privacy.principal(peer.principal),
+            "client_address": privacy.address(peer.client_address),
+            "client_port": None if privacy.addresses is Shown.DROP else peer.client_port,
             "client_software": peer.client_software,
             "topic": outcome.topic,
             "partition": outcome.partition,

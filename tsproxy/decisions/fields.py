@@ -92,9 +92,9 @@ _ENVELOPE: Final = (
 _WHO: Final = (
     Field("listener", FieldType.TEXT, "name of the proxy's listener", _DC),
     Field("client_id", FieldType.TEXT, "the client's id; absent where it sent none", (), _DC),
-    Field("principal", FieldType.TEXT, "who the client proved to be", (), _DC),
-    Field("client_address", FieldType.TEXT, "the client's IP address", _D),
-    Field("client_port", FieldType.INT, "the client's port", _D),
+    Field("principal", FieldType.TEXT, "who the client proved to be, unless it is private", (), _DC),
+    Field("client_address", FieldType.TEXT, "the client's IP address, unless it is private", (), _D),
+    Field("client_port", FieldType.INT, "the client's port, unless its address is left out", (), _D),
     Field("client_software", FieldType.TEXT, "name/version of the client library (KIP-511)", (), _D),
     Field("addresses", FieldType.TEXTS, "client addresses seen, at most 8", _C),
     Field("addresses_truncated", FieldType.BOOL, "true where there were more addresses than listed", (), _C),

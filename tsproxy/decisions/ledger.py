@@ -1,16 +1,18 @@
 """Exact counts of every batch that ended, by who sent what where and how it ended.
 
-`book` adds, `drain` hands out one `counters` event a key and starts again from nothing: the sum over
-all events drained is the sum over all outcomes booked. The number of keys is bounded. Past the bound
-the client and the topic of a batch are folded into `other` (with `folded` true), while how it ended
-is kept, so totals by verdict and reason stay exact under any storm of names.
+`book` adds, `take` hands out the tally of each key and starts again from nothing, `counters` makes an
+event of one: the sum over all events is the sum over all outcomes booked. The number of keys is bounded.
+Past the bound the client and the topic of a batch are folded into `other` (with `folded` true), while how
+it ended is kept, so totals by verdict and reason stay exact under any storm of names.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket, drift_ms
 from tsproxy.decisions.events import Event, batch_span_ms, collateral_records, drift_range_ms, fit
+from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import bounded, bounded_or_none, instant
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Bars, Outcome, Totals, VerdictName
@@ -155,7 +157,7 @@ class Tally:
         else:
             self.addresses_truncated = True
 
-    def facts(self) -> dict[str, object]:
+    def facts(self, privacy: Privacy) -> dict[str, object]:
         """The fields of a `counters` event that this tally knows."""
         return {
             "batches": self.batches,
@@ -168,7 +170,7 @@ class Tally:
             "last_ts": instant(self.last_ms or 0),
             "drift_min_ms": self.drift_min_ms,
             "drift_max_ms": self.drift_max_ms,
-            "addresses": sorted(self.addresses),
+            "addresses": sorted(filter(None, map(privacy.address, self.addresses))),
             "addresses_truncated": self.addresses_truncated,
             "hist": HISTOGRAM_NAME,
             "ahead": _rows(self.ahead),
@@ -231,13 +233,15 @@ class Ledger:
             tally = self._tallies.setdefault(key, Tally())
         return key, tally
 
-    def drain(self, interval_start_ms: int, now_ms: int) -> list[Event]:
-        """One `counters` event a key, in the order the keys came up; the ledger is empty after it."""
-        interval = {
-            "interval_start": instant(interval_start_ms),
-            "interval_ms": max(0, now_ms - interval_start_ms),
-        }
-        events = [fit({**key._asdict(), **interval, **tally.facts()}) for key, tally in self._tallies.items()]
+    def take(self) -> list[tuple[Key, Tally]]:
+        """What was counted, in the order the keys came up; the ledger is empty after it."""
+        taken = list(self._tallies.items())
         self._tallies = {}
         self.batches_folded = 0
-        return events
+        return taken
+
+
+def counters(key: Key, tally: Tally, interval: Mapping[str, object], privacy: Privacy) -> Event:
+    """The `counters` event of one key; `interval` says since when and how long was counted."""
+    shown = {"principal": privacy.principal(key.principal)}
+    return fit({**key._asdict(), **shown, **interval, **tally.facts(privacy)})

@@ -1,4 +1,4 @@
-"""`DecisionLog`: everything a shell needs to keep the decision log, one finished dict a line.
+"""`DecisionLog`: everything a shell needs to keep the decision log, line by line.
 
 It owns the sequence of one boot, the ledger, the examples' rate and the intervals. It never asks for
 the time; `now_ms` comes with every call, and a batch brings the clock it was judged by.
@@ -12,17 +12,21 @@ from these two facts that nothing is missing, or name what is.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from tsproxy.decisions.events import Event, decision, fit, is_exemplary, lifecycle, topic_limits
 from tsproxy.decisions.examples import Examples
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName, LifecycleKind
-from tsproxy.decisions.ledger import MAX_KEYS, Ledger
+from tsproxy.decisions.ledger import MAX_KEYS, Key, Ledger, Tally, counters
+from tsproxy.decisions.lines import Lines, Made
+from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import bounded, instant
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.model.verdict import TopicLimits
 
 INTERVAL_MS: Final = 60_000
+NOTHING: Final = Lines()
 _DAY_MS: Final = 86_400_000
 
 
@@ -52,6 +56,7 @@ class DecisionLog:
         interval_ms: int = INTERVAL_MS,
         max_keys: int = MAX_KEYS,
         examples: Examples | None = None,
+        privacy: Privacy = Privacy(),  # noqa: B008  # frozen
     ) -> None:
         self.cluster_id = cluster_id
         self._proxy = bounded(proxy)
@@ -59,6 +64,7 @@ class DecisionLog:
         self._interval_ms = interval_ms
         self._max_keys = max_keys
         self._now_ms = now_ms
+        self._privacy = privacy
         self._writer = WriterHealth()
         self._ledger = Ledger(max_keys)
         self._examples = examples or Examples(now_ms)
@@ -66,10 +72,10 @@ class DecisionLog:
         self._seq = 0
         self._begin(now_ms)
 
-    def book(self, outcome: Outcome) -> list[Event]:
+    def book(self, outcome: Outcome) -> Lines:
         """Count one batch. Returns what it makes due: mostly nothing."""
         self._now_ms = max(self._now_ms, outcome.now_ms)
-        lines = self._end_interval() if self._now_ms >= self._ends_ms else []
+        lines: list[Made] = self._end_interval() if self._now_ms >= self._ends_ms else []
         lines += self._news_of_limits(outcome.topic, outcome.limits, outcome.now_ms)
         key = self._ledger.book(outcome)
         if is_exemplary(outcome):
@@ -78,23 +84,24 @@ class DecisionLog:
                 self._suppressed += 1
             else:
                 self._written += 1
-                lines.append(self._line(EventName.DECISION, outcome.now_ms, decision(outcome, suppressed)))
-        return lines
+                facts = decision(outcome, suppressed, self._privacy)
+                lines.append(self._line(EventName.DECISION, outcome.now_ms, facts))
+        return Lines(lines) if lines else NOTHING
 
-    def book_totals(self, totals: Totals) -> list[Event]:
+    def book_totals(self, totals: Totals) -> Lines:
         """Count accepted batches that nobody looked at one by one, in the interval that is open.
 
         Totals grow while nobody asks for them: ask for all of them before what makes an interval end
         (`is_due`), and each batch is counted in the interval of its own clock.
         """
         self._ledger.book_totals(totals)
-        return self._news_of_limits(totals.topic, totals.limits, totals.last_ms)
+        return Lines(self._news_of_limits(totals.topic, totals.limits, totals.last_ms))
 
     def is_due(self, now_ms: int) -> bool:
         """True where `tick`, or booking an outcome of that clock, would end the interval."""
         return now_ms >= self._ends_ms or now_ms < self._starts_ms - self._interval_ms
 
-    def tick(self, now_ms: int, writer: WriterHealth | None = None) -> list[Event]:
+    def tick(self, now_ms: int, writer: WriterHealth | None = None) -> Lines:
         """Counters and a heartbeat when an interval is over, else nothing. Call it every second or so.
 
         A clock that stepped back by more than an interval ends the interval too.
@@ -104,22 +111,22 @@ class DecisionLog:
             lines = self._settle(max(self._starts_ms, self._now_ms))
             self._now_ms = now_ms
             self._begin(now_ms)
-            return lines
+            return Lines(lines)
         self._now_ms = now_ms
-        return self._end_interval() if now_ms >= self._ends_ms else []
+        return Lines(self._end_interval()) if now_ms >= self._ends_ms else NOTHING
 
     def lifecycle(self, kind: LifecycleKind, now_ms: int, facts: Mapping[str, object]) -> Event:
         """One line about the proxy itself. `facts`: plain JSON values, no secrets."""
         return self._line(EventName.LIFECYCLE, now_ms, lifecycle(kind, facts))
 
-    def stop(self, now_ms: int, writer: WriterHealth | None = None) -> list[Event]:
+    def stop(self, now_ms: int, writer: WriterHealth | None = None) -> Lines:
         """The last lines of the boot: what is still to be counted, a heartbeat, `stop`."""
         self._writer = writer or self._writer
         self._now_ms = max(self._now_ms, now_ms)
         lines = self._end_interval() if self._now_ms >= self._ends_ms else []
         lines += self._settle(self._now_ms)
         lines.append(self.lifecycle(LifecycleKind.STOP, now_ms, {}))
-        return lines
+        return Lines(lines)
 
     def _begin(self, start_ms: int) -> None:
         self._starts_ms = start_ms
@@ -128,7 +135,7 @@ class DecisionLog:
         self._written = 0
         self._suppressed = 0
 
-    def _end_interval(self) -> list[Event]:
+    def _end_interval(self) -> list[Made]:
         """Settle up to the last boundary that has passed (one long interval where several have)."""
         ends_ms = max(self._starts_ms, self._now_ms // self._interval_ms * self._interval_ms)
         lines = self._settle(ends_ms)
@@ -138,13 +145,21 @@ class DecisionLog:
         self._begin(ends_ms)
         return lines
 
-    def _settle(self, ends_ms: int) -> list[Event]:
+    def _settle(self, ends_ms: int) -> list[Made]:
+        """The counters, which are made as they are read (there may be thousands), and the heartbeat."""
         batches_folded = self._ledger.batches_folded
-        counters = self._ledger.drain(self._starts_ms, ends_ms)
-        lines = [self._line(EventName.COUNTERS, self._now_ms, facts) for facts in counters]
-        heartbeat = {
+        interval = {
             "interval_start": instant(self._starts_ms),
             "interval_ms": max(0, ends_ms - self._starts_ms),
+        }
+        start = self._start_of_line(EventName.COUNTERS, self._now_ms)
+        lines: list[Made] = [
+            partial(_counters_line, start, seq, key, tally, interval, self._privacy)
+            for seq, (key, tally) in enumerate(self._ledger.take(), self._seq)
+        ]
+        self._seq += len(lines)
+        heartbeat = {
+            **interval,
             "seq_first": self._seq_first,
             "seq_last": self._seq,
             "keys": len(lines),
@@ -157,7 +172,7 @@ class DecisionLog:
         lines.append(self._line(EventName.HEARTBEAT, self._now_ms, fit(heartbeat)))
         return lines
 
-    def _news_of_limits(self, topic: str, limits: TopicLimits | None, now_ms: int) -> list[Event]:
+    def _news_of_limits(self, topic: str, limits: TopicLimits | None, now_ms: int) -> list[Made]:
         """A line where a topic's limits are seen for the first time today, or are not what they were."""
         if limits is None or self._limits.get(topic) == limits:
             return []
@@ -167,16 +182,26 @@ class DecisionLog:
         return [self._line(EventName.LIFECYCLE, now_ms, topic_limits(topic, limits))]
 
     def _line(self, event: EventName, now_ms: int, facts: Event) -> Event:
-        line: Event = {
+        line = {**self._start_of_line(event, now_ms), "seq": self._seq, **facts}
+        self._seq += 1
+        return line
+
+    def _start_of_line(self, event: EventName, now_ms: int) -> Event:
+        """What lines of that event and time have in common; their `seq` is still to be said."""
+        start: Event = {
             "ts": instant(now_ms),
             "event": event.value,
             "v": SCHEMA_VERSION,
             "proxy": self._proxy,
             "boot": self._boot,
-            "seq": self._seq,
+            "seq": 0,
         }
         if self.cluster_id is not None:
-            line["cluster_id"] = self.cluster_id
-        self._seq += 1
-        line.update(facts)
-        return line
+            start["cluster_id"] = self.cluster_id
+        return start
+
+
+def _counters_line(
+    start: Event, seq: int, key: Key, tally: Tally, interval: Mapping[str, object], privacy: Privacy
+) -> Event:
+    return {**start, "seq": seq, **counters(key, tally, interval, privacy)}

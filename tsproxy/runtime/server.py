@@ -21,14 +21,15 @@ from prometheus_client.metrics_core import Metric
 
 from tsproxy import __version__
 from tsproxy.config.reloaded import Reloaded
-from tsproxy.config.settings import Address, Config
+from tsproxy.config.settings import Address, Config, Decisions
 from tsproxy.config.source import Source
-from tsproxy.decisions import DecisionLog
+from tsproxy.decisions import DecisionLog, Privacy
 from tsproxy.runtime.admin_http import AdminHttp, Answer
 from tsproxy.runtime.certificates import Certificates
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError
 from tsproxy.runtime.decision_log.files import DecisionFiles
+from tsproxy.runtime.decision_log.salt import salt_of
 from tsproxy.runtime.draining import drain
 from tsproxy.runtime.journal import Journal
 from tsproxy.runtime.limits import descriptors
@@ -227,11 +228,7 @@ class Proxy:
                 }
             )
         except OSError as error:
-            directory = config.decisions.directory
-            raise StartError(
-                f"decisions.directory: {directory} cannot be written: {error.strerror}; "
-                "name a folder that this user may write to (--decisions)"
-            ) from None
+            raise _not_writable(config.decisions, error) from None
         upstream = [str(each) for each in config.upstream.bootstrap_servers]
         self._announce("starting", {"upstream": upstream, **self._where()})
         descriptors.check(config)
@@ -329,6 +326,10 @@ def _in_force(config: Config) -> dict[str, object]:
         "rules": [rule.name for rule in config.policy.rules],
         "waivers": [waiver.name for waiver in config.policy.waivers],
         "listeners": [listener.name for listener in config.listeners],
+        "privacy": {
+            "addresses": config.decisions.addresses.value,
+            "principals": config.decisions.principals.value,
+        },
     }
 
 
@@ -336,8 +337,20 @@ def _journal(config: Config, metrics: Metrics, clock: Clock, collect: Callable[[
     """The decision log of this boot. The proxy is named after its machine; a boot's name is new."""
     proxy, boot, now_ms = socket.gethostname(), f"{clock.now_ms():x}{secrets.token_hex(4)}", clock.now_ms()
     files = DecisionFiles(config.decisions, proxy, boot, clock)
-    decision_log = DecisionLog(proxy, boot, now_ms, interval_ms=config.decisions.interval_ms)
+    decisions = config.decisions
+    try:
+        privacy = Privacy(decisions.addresses, decisions.principals, salt_of(decisions))
+    except OSError as error:
+        raise _not_writable(decisions, error) from None
+    decision_log = DecisionLog(proxy, boot, now_ms, interval_ms=decisions.interval_ms, privacy=privacy)
     return Journal(decision_log, files, metrics, clock, collect)
+
+
+def _not_writable(decisions: Decisions, error: OSError) -> StartError:
+    return StartError(
+        f"decisions.directory: {decisions.directory} cannot be written: {error.strerror}; "
+        "name a folder that this user may write to (--decisions)"
+    )
 
 
 def complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -79,3 +79,22 @@ async def test_a_proxy_that_is_killed_loses_at_most_an_interval_and_the_next_one
     assert len(boots) == 2
     for boot in boots:
         assert whole([line for line in second.decisions() if line["boot"] == boot])
+
+
+async def test_hashed_clients_stay_one_client_over_restarts_and_are_named_nowhere(kafka_431, topic, tmp_path):
+    await kafka_431.create_topic(topic)
+    settings = {"decisions.privacy.addresses": "hash", "decisions.privacy.principals": "drop"}
+    for _ in range(2):
+        async with (
+            RunningProxy(kafka_431.bootstrap_servers, decisions=tmp_path, settings=settings) as proxy,
+            AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
+        ):
+            await producer.send_and_wait(topic, b"x")
+
+    lines = proxy.decisions()
+    seen = [line["addresses"] for line in lines if line["event"] == "counters"]
+    assert len(seen) == 2
+    assert seen[0] == seen[1]
+    assert "127.0.0.1" not in "".join(path.read_text() for path in tmp_path.glob("*.jsonl"))
+    [start, _] = [line for line in lines if line.get("kind") == "start"]
+    assert start["facts"]["privacy"] == {"addresses": "hash", "principals": "drop"}

@@ -7,9 +7,9 @@ heartbeat says how many. `amiss` tells of all this, and so does the operators' l
 """
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping
 from queue import Empty, SimpleQueue
-from typing import Final
+from typing import Final, Protocol
 
 import orjson
 import structlog
@@ -28,7 +28,13 @@ RETRY_S: Final = 1.0
 PATIENCE_MS: Final = 10_000
 """A disk that takes longer over one line is said to hang."""
 
-Line = Mapping[str, object]
+
+class Lines(Protocol):
+    """Lines that are handed over together; they are made as they are read, once, by the thread."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Mapping[str, object]]: ...
 
 
 class DecisionFiles:
@@ -45,7 +51,7 @@ class DecisionFiles:
         self._busy_since_ms: int | None = None
         self._handed_over = 0
         self._overflowed = 0
-        self._queue: SimpleQueue[Collection[Line] | None] = SimpleQueue()
+        self._queue: SimpleQueue[Lines | None] = SimpleQueue()
         self._refused = 0
         self._sequence = Sequence(settings, name_of(proxy, boot), clock)
         self._stopping = threading.Event()
@@ -84,7 +90,7 @@ class DecisionFiles:
 
         return commit
 
-    def put(self, lines: Collection[Line]) -> None:
+    def put(self, lines: Lines) -> None:
         """Hand lines over, in their order, all or none. Never waits."""
         if not lines:
             return
@@ -105,7 +111,7 @@ class DecisionFiles:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        lines: Collection[Line] | None = ()
+        lines: Lines | None = ()
         while lines is not None:
             self._write_all(lines)
             self._keep_time()
@@ -115,7 +121,7 @@ class DecisionFiles:
                 lines = ()
         self._sequence.close()
 
-    def _write_all(self, lines: Collection[Line]) -> None:
+    def _write_all(self, lines: Lines) -> None:
         after = self._taken + len(lines)
         try:
             for line in lines:

@@ -1,0 +1,42 @@
+"""The secret that hashes in the decision log are keyed with, where the configuration names none."""
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from tsproxy.config.settings import Decisions
+
+FILE: Final = ".salt"
+"""A leading dot keeps it from those who read the folder's logs."""
+_SALT_BYTES: Final = 32
+
+
+def salt_of(decisions: Decisions) -> bytes:
+    """The salt in force: the configured one, else the folder's, made at the first call. Empty where
+    nothing is hashed. Raises OSError where it can neither be read nor made."""
+    if not decisions.hashes:
+        return b""
+    if decisions.salt is not None:
+        return decisions.salt.reveal().encode()
+    path = decisions.directory / FILE
+    if not path.exists():
+        _make(path)
+    return path.read_bytes()
+
+
+def _make(path: Path) -> None:
+    """Whole, or not at all; of several processes that make one at a time, the first one's counts."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{FILE}-{secrets.token_hex(8)}")
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(_SALT_BYTES))
+            file.flush()
+            os.fsync(descriptor)
+        with suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink(missing_ok=True)
