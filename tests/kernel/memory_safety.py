@@ -85,6 +85,8 @@ def read_corpus(seeds: int) -> None:
                 facts = _native.walk(exact(cut), 0, count, must_fit)
                 assert facts == _twin.walk(bytes(cut), 0, count, must_fit), f"seed {seed}: the walks differ"
                 inputs += 1
+            outside = _native.find_outside(exact(cut), 0, count, 0, 1 << 39, 3)
+            assert outside == _twin.find_outside(bytes(cut), 0, count, 0, 1 << 39, 3), f"seed {seed}: outside"
     seconds = time.monotonic() - started
     print(
         f"{seeds} conversations and {inputs} record sets in {seconds:.0f} s: nothing read or written outside"

@@ -1,15 +1,15 @@
 """The verdict that the candidate limits would give: `judge_candidate`.
 
 What proves a batch innocent of the limits in force, the lowest and the highest of its times, proves it
-innocent of these as well: its records are read again only where it is not, to count and name them.
+innocent of these as well: only where it does not are its records looked at again, natively, to count
+them and to name the first. Nobody is answered, so no text is made.
 """
 
-from dataclasses import replace
-
-from tsproxy.model.policy import TopicPolicy
-from tsproxy.model.verdict import Reject
-from tsproxy.policy import record_checks, timestamps
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.verdict import Reject, Violation
+from tsproxy.policy import timestamps
 from tsproxy.policy.case import Case
+from tsproxy.policy.units import guess_unit
 
 
 def judge_candidate(case: Case) -> Reject | None:
@@ -27,6 +27,29 @@ def judge_candidate(case: Case) -> Reject | None:
         if facts is None or facts.fault or facts.lowest_ms is None or facts.highest_ms is None:
             continue
         if facts.lowest_ms < bounds.lowest or facts.highest_ms > bounds.highest:
-            only_times = replace(limits, is_compacted=False)
-            return record_checks.each_record_is_valid(replace(one, limits=only_times, policy=TopicPolicy()))
+            return _refusal(one, bounds)
     return None
+
+
+def _refusal(case: Case, bounds: timestamps.Bounds) -> Reject | None:
+    bad_records, first = case.find_outside(bounds.lowest, bounds.highest, case.culprits_listed)
+    if not first:
+        return None
+    culprits = tuple(
+        Violation(
+            index,
+            timestamp_ms,
+            timestamps.reason_out_of_range(timestamp_ms, case.now_ms),
+            "",
+            ErrorCode.INVALID_TIMESTAMP,
+        )
+        for index, timestamp_ms in first
+    )
+    return Reject(
+        ErrorCode.INVALID_TIMESTAMP,
+        timestamps.REJECTED,
+        culprits[0].reason,
+        culprits,
+        bad_records,
+        guess_unit(culprits[0].timestamp_ms, case.now_ms),
+    )

@@ -17,7 +17,7 @@ from tsproxy.model.verdict import Reject, TopicLimits, Verdict
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.policy.broker_reasons import Header
 from tsproxy.policy.candidate import judge_candidate
-from tsproxy.policy.case import Case, is_rebuilt
+from tsproxy.policy.case import Case, Found, is_rebuilt
 from tsproxy.policy.judge import ACCEPT, judge
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
 from tsproxy.policy.whole_request import refuse_whole_request
@@ -176,6 +176,7 @@ class Entry:
             now_ms=self.now_ms,
             crc_is_valid=opened.crc_is_valid,
             read_records=opened.records,
+            find_outside=opened.find_outside,
             culprits_listed=self.view.limits.culprits_listed,
             later_batch=later_batch,
             following=following,
@@ -209,6 +210,18 @@ class _Opened:
             is_written_anew = is_rebuilt(self.batch.codec_id, self.limits)
             return record_batch.read_records(self.batch, self.bounds, is_written_anew)
         return message_set.read_messages(self.batch, self.bounds)
+
+    def find_outside(self, lowest_ms: int, highest_ms: int, most: int) -> Found:
+        assert self.batch is not None, "asked only for what was found"
+        if self.batch.magic == 2:
+            return record_batch.find_outside(self.batch, self.bounds, lowest_ms, highest_ms, most)
+        times = message_set.read_messages(self.batch, self.bounds).timestamps_ms
+        outside = [
+            (index, timestamp_ms)
+            for index, timestamp_ms in enumerate(times)
+            if timestamp_ms != NO_TIMESTAMP and not lowest_ms <= timestamp_ms <= highest_ms
+        ]
+        return len(outside), tuple(outside[:most])
 
     def crc_is_valid(self) -> bool:
         assert self.batch is not None, "asked only for what was found"

@@ -97,6 +97,18 @@ def read_records(batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = F
     return Records(*columns, fault=fault)
 
 
+def find_outside(
+    batch: RecordBatch, limits: SessionLimits, lowest_ms: int, highest_ms: int, most: int
+) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """How many records of a batch without a fault lie outside a span, and the first `most` of them, each
+    as (index, timestamp in ms). -1 is no time, and lies outside nothing."""
+    pieces: list[bytes | memoryview] = []
+    fault = _unfold(batch, limits, pieces.append)
+    assert fault is None, "asked only of what could be read"
+    plain = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    return kernel.find_outside(plain, batch.base_timestamp, batch.records_count, lowest_ms, highest_ms, most)
+
+
 def _unfold(
     batch: RecordBatch, limits: SessionLimits, take: Callable[[bytes | memoryview], None]
 ) -> Fault | None:

@@ -8,6 +8,8 @@ for it). None of these raises for what the bytes hold.
     NAME                 "native" or "twin"
     walk(data, base_timestamp, count, lengths_must_fit) -> RecordFacts
                          the facts of a batch's plain records; `lengths_must_fit` as in `wire.records`
+    find_outside(data, base_timestamp, count, lowest_ms, highest_ms, most) -> (how many, the first `most`)
+                         which of a batch's plain records lie outside a span, each as (index, timestamp)
     StreamWalker(base_timestamp, count, lengths_must_fit)  .feed(data), .finish() -> RecordFacts
                          the same for records that come in pieces, of which it keeps nothing; any
                          pieces give what `walk` gives. Belongs to one thread
@@ -29,7 +31,16 @@ from tsproxy.wire.kernel import _twin
 from tsproxy.wire.kernel.passed import PassedBatch, PassedProduce, PassedRelay
 
 if os.environ.get("TSPROXY_KERNEL") == _twin.NAME:
-    from tsproxy.wire.kernel._twin import NAME, AnswerLexer, InFlight, RequestLexer, StreamWalker, Table, walk
+    from tsproxy.wire.kernel._twin import (
+        NAME,
+        AnswerLexer,
+        InFlight,
+        RequestLexer,
+        StreamWalker,
+        Table,
+        find_outside,
+        walk,
+    )
 else:
     try:
         from tsproxy.wire.kernel._native import (
@@ -39,6 +50,7 @@ else:
             RequestLexer,
             StreamWalker,
             Table,
+            find_outside,
             walk,
         )
     except ImportError:
@@ -49,6 +61,7 @@ else:
             RequestLexer,
             StreamWalker,
             Table,
+            find_outside,
             walk,
         )
 
@@ -62,5 +75,6 @@ __all__ = [
     "RequestLexer",
     "StreamWalker",
     "Table",
+    "find_outside",
     "walk",
 ]

@@ -9,8 +9,8 @@ from tsproxy.wire.kernel._native.in_flight import InFlight
 from tsproxy.wire.kernel._native.lexers import AnswerLexer, RequestLexer
 from tsproxy.wire.kernel._native.stream import StreamWalker
 from tsproxy.wire.kernel._native.table import Table
-from tsproxy.wire.kernel._native.walk import walk
+from tsproxy.wire.kernel._native.walk import find_outside, walk
 
 NAME: Final[str] = "native"
 
-__all__ = ["NAME", "AnswerLexer", "InFlight", "RequestLexer", "StreamWalker", "Table", "walk"]
+__all__ = ["NAME", "AnswerLexer", "InFlight", "RequestLexer", "StreamWalker", "Table", "find_outside", "walk"]

@@ -5,6 +5,7 @@ from tsproxy.wire.kernel._twin import InFlight as InFlight
 from tsproxy.wire.kernel._twin import RequestLexer as RequestLexer
 from tsproxy.wire.kernel._twin import StreamWalker as StreamWalker
 from tsproxy.wire.kernel._twin import Table as Table
+from tsproxy.wire.kernel._twin import find_outside as find_outside
 from tsproxy.wire.kernel._twin import walk as walk
 
 NAME: Final[str]

@@ -9,8 +9,8 @@ from tsproxy.wire.kernel._twin.in_flight import InFlight
 from tsproxy.wire.kernel._twin.lexers import AnswerLexer, RequestLexer
 from tsproxy.wire.kernel._twin.stream import StreamWalker
 from tsproxy.wire.kernel._twin.table import Table
-from tsproxy.wire.kernel._twin.walk import walk
+from tsproxy.wire.kernel._twin.walk import find_outside, walk
 
 NAME: Final[str] = "twin"
 
-__all__ = ["NAME", "AnswerLexer", "InFlight", "RequestLexer", "StreamWalker", "Table", "walk"]
+__all__ = ["NAME", "AnswerLexer", "InFlight", "RequestLexer", "StreamWalker", "Table", "find_outside", "walk"]
