@@ -1,7 +1,7 @@
 """The command `tsproxy`: arguments in, wiring, exit codes; no logic.
 
-Exit codes: 0 ok, 1 failed, 2 usage or configuration. A user's mistake gets a sentence, never a
-traceback: which field, what it holds, what is allowed, what to do.
+Exit codes: 0 ok, 1 failed, 2 usage or configuration, 3 a quality gate tripped. A user's mistake gets a
+sentence, never a traceback: which field, what it holds, what is allowed, what to do.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from tsproxy import __version__
 from tsproxy.config import Config, ConfigError, Document, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import Items, Scalar, Section
 from tsproxy.config.source import Source
+from tsproxy.offline.commands import add_scan
 
 OK: Final = 0
 FAILED: Final = 1
@@ -30,6 +31,7 @@ examples:
   tsproxy run --upstream 127.0.0.1:9092 --listen 127.0.0.1:9192
   tsproxy run --config tsproxy.yaml --set policy.mode=off
   tsproxy check tsproxy.yaml
+  tsproxy scan --upstream 127.0.0.1:9092
 """,
     "run": """\
 examples:
@@ -50,6 +52,14 @@ examples:
   tsproxy check --json tsproxy.yaml | jq '.problems[]'
   tsproxy check --schema > tsproxy.schema.json
       for editors: # yaml-language-server: $schema=tsproxy.schema.json
+""",
+    "scan": """\
+examples:
+  tsproxy scan --upstream 127.0.0.1:9092
+  tsproxy scan --upstream 127.0.0.1:9092 --topics 'orders-*' --json | jq '.findings[]'
+  tsproxy scan --config tsproxy.yaml --fail-on ahead
+
+Reads no record and changes nothing. docs/offline.md says what a finding means.
 """,
     "decisions": """\
 example:
@@ -196,6 +206,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--json", action="store_true", help="problems as JSON: place, key, text")
     check.add_argument("--schema", action="store_true", help="print the JSON Schema of the file instead")
     check.set_defaults(command=partial(_check, check))
+    add_scan(_with_example(commands.add_parser, "scan", help="find timestamps from the future in a cluster"))
     decisions = _with_example(commands.add_parser, "decisions", help="the decision log")
     topics = decisions.add_subparsers(required=True, metavar="WHAT")
     schema = _with_example(topics.add_parser, "schema", help="print the JSON Schema of the log's lines")

@@ -63,19 +63,19 @@ class AdminConnection:
 
     async def cluster(self, *, with_topics: bool = False) -> ClusterAnswer:
         # Metadata v1 and later: null asks for all topics, an empty list for none.
-        answer = await self._ask(MetadataRequest(None if with_topics else []))
+        answer = await self.ask(MetadataRequest(None if with_topics else []))
         brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
         # (error_code, topic, is_internal, partitions)
         topics = tuple(topic[1] for topic in answer.topics if topic[0] == 0 and not topic[2])
         return ClusterAnswer(getattr(answer, "cluster_id", None), brokers, topics)
 
-    async def describe(self, topics: Sequence[str]) -> list[TopicAnswer]:
-        """How topics are configured, as far as limits depend on it."""
+    async def describe(self, topics: Sequence[str], names: Sequence[str] = CONFIG_NAMES) -> list[TopicAnswer]:
+        """How topics are configured, as far as limits depend on it, or `names` says."""
         answers: list[TopicAnswer] = []
         remaining = iter(topics)
         while chunk := list(islice(remaining, TOPICS_A_REQUEST)):
-            resources = [(_TOPIC_RESOURCE, topic, list(CONFIG_NAMES)) for topic in chunk]
-            answer = await self._ask(DescribeConfigsRequest(resources))
+            resources = [(_TOPIC_RESOURCE, topic, list(names)) for topic in chunk]
+            answer = await self.ask(DescribeConfigsRequest(resources))
             for error_code, _, _, name, entries in answer.resources:
                 known = entries if error_code == 0 else ()
                 settings = {entry[0]: entry[1] for entry in known}
@@ -83,7 +83,8 @@ class AdminConnection:
                 answers.append(TopicAnswer(name, error_code, settings, defaults))
         return answers
 
-    async def _ask(self, request: Any) -> Any:  # aiokafka carries no types
+    async def ask(self, request: Any) -> Any:  # aiokafka carries no types
+        """The broker's answer to one of aiokafka's requests."""
         try:
             answer = await self._connection.send(request)
         except KafkaConnectionError as error:
@@ -92,6 +93,9 @@ class AdminConnection:
             raise ConversationError(f"{self._address}: no answer within {REQUEST_TIMEOUT_MS} ms") from error
         except KafkaError as error:
             raise ConversationError(f"{self._address}: {_error_text(error)}") from error
+        except NotImplementedError as error:  # how aiokafka says that the versions do not meet
+            text = f"the broker does not speak {request}"
+            raise ConversationError(f"{self._address}: {text}") from error
         self._has_been_answered = True
         return answer
 

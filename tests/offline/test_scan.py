@@ -1,0 +1,175 @@
+"""`tsproxy scan` against real brokers with real bad topics."""
+
+import os
+import time
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from tests.offline.commands import tsproxy
+from tests.offline.documented import example, words
+from tsproxy.testing.certificates import CertificateAuthority
+from tsproxy.testing.kafka_cluster import KafkaCluster
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+LONG_MAX = 2**63 - 1
+ANY_TIME = {"message.timestamp.after.max.ms": str(LONG_MAX)}
+
+
+async def fill(kafka, topic, timestamps, **config):
+    """A topic with one partition for each list of timestamps, each record a batch of its own."""
+    await kafka.create_topic(topic, partitions=len(timestamps), config=ANY_TIME | config)
+    async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+        for partition, times in enumerate(timestamps):
+            for timestamp_ms in times:
+                await producer.send_and_wait(topic, b"v", partition=partition, timestamp_ms=timestamp_ms)
+
+
+async def scan(capsys, kafka, topic, *arguments):
+    result = await tsproxy(
+        capsys, "scan", "--upstream", kafka.bootstrap_servers, "--topics", topic, *arguments
+    )
+    assert result.err == ""
+    return result
+
+
+async def test_only_partitions_whose_newest_timestamp_is_ahead_are_found(kafka, topic, capsys):
+    now_ms = time.time_ns() // 1_000_000
+    ahead_ms = now_ms + 30 * DAY_MS
+    await fill(kafka, topic, [[now_ms], [now_ms, ahead_ms, now_ms], []])
+
+    found = (await scan(capsys, kafka, topic, "--json")).json
+
+    (one,) = found["findings"]
+    assert (one["topic"], one["partition"], one["offset"]) == (topic, 1, 1)
+    assert (one["kind"], one["newest_ms"]) == ("ahead", ahead_ms)
+    assert one["kept_until_ms"] == ahead_ms + 7 * DAY_MS
+    assert one["is_still_taken"] is True
+    assert (found["partitions"], found["empty"], found["unread"]) == (3, 1, [])
+
+
+async def test_a_wrong_unit_is_named_and_the_topic_said_to_refuse_it_now(kafka_431, topic, capsys):
+    now_ms = time.time_ns() // 1_000_000
+    await fill(kafka_431, topic, [[now_ms * 1000]])
+    await kafka_431.alter_topic(topic, {"message.timestamp.after.max.ms": str(HOUR_MS)})
+
+    text = (await scan(capsys, kafka_431, topic)).out
+
+    assert "microseconds" in text
+    assert "the topic refuses such records now" in text
+    assert "1 ahead, 0 expired, 0 in order, 0 without a timestamp, 0 not read" in text
+
+
+async def test_records_older_than_retention_are_said_to_go_at_the_next_check(kafka, topic, capsys):
+    now_ms = time.time_ns() // 1_000_000
+    await fill(kafka, topic, [[now_ms - 8 * DAY_MS], [now_ms - 6 * DAY_MS]])
+
+    (one,) = (await scan(capsys, kafka, topic, "--json")).json["findings"]
+
+    assert (one["partition"], one["kind"]) == (0, "expired")
+    assert "deleted at the next check" in one["meaning"]
+
+
+@pytest.mark.parametrize(
+    ("gate", "status"), [("ahead", 3), ("expired", 0), ("any", 3), (None, 0)], ids=lambda it: str(it)
+)
+async def test_a_gate_trips_with_status_3_for_what_it_names_alone(kafka_431, topic, capsys, gate, status):
+    await fill(kafka_431, topic, [[time.time_ns() // 1_000_000 + DAY_MS]])
+
+    result = await scan(capsys, kafka_431, topic, *(["--fail-on", gate] if gate else []))
+
+    assert result.status == status
+
+
+async def test_the_documented_example_prints_what_the_document_shows(kafka_431, capsys):
+    now_ms = time.time_ns() // 1_000_000
+    await fill(kafka_431, "demo-clicks", [[now_ms, now_ms, now_ms + 30 * DAY_MS], [now_ms, now_ms * 1000]])
+    await fill(kafka_431, "demo-orders", [[now_ms - 8 * DAY_MS], []])
+    arguments, shown = example("scan")
+
+    result = await tsproxy(
+        capsys, *(kafka_431.bootstrap_servers if each == "127.0.0.1:9092" else each for each in arguments)
+    )
+
+    assert words(result.out) == words(shown)
+
+
+@pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="creates 10,000 partitions: minutes")
+@pytest.mark.timeout(900)
+async def test_ten_thousand_partitions_take_seconds(capsys):
+    """`make test-full`: docs/offline.md says about a second; the bound leaves room for a loaded machine."""
+    now_ms = time.time_ns() // 1_000_000
+    async with KafkaCluster(heap="1500m") as kafka:
+        for number in range(100):
+            await kafka.create_topic(f"many-{number}", partitions=100, config=ANY_TIME)
+        async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+            for number in range(100):
+                await producer.send_and_wait(
+                    f"many-{number}", b"v", partition=7, timestamp_ms=now_ms + DAY_MS
+                )
+        found = (await tsproxy(capsys, "scan", "--upstream", kafka.bootstrap_servers, "--json")).json
+
+    assert (found["partitions"], len(found["findings"]), found["unread"]) == (10_000, 100, [])
+    assert found["took_ms"] < 10_000
+
+
+async def test_every_leader_of_a_cluster_is_asked_and_one_that_is_gone_costs_its_own_partitions_alone(
+    topic, capsys
+):
+    now_ms = time.time_ns() // 1_000_000
+    async with KafkaCluster(nodes=3) as kafka:
+        await fill(kafka, topic, [[now_ms + DAY_MS]] * 6)
+        whole = (await scan(capsys, kafka, topic, "--json")).json
+        await kafka.kill_node(3)
+        gated = await tsproxy(
+            capsys, "scan", "--upstream", kafka.bootstrap_servers, "--json", "--fail-on", "expired"
+        )
+
+    assert {one["partition"] for one in whole["findings"]} == set(range(6))
+    found, unread = gated.json["findings"], gated.json["unread"]
+    assert (len(found), len(unread), gated.status) == (4, 2, 1)
+    assert all(one["why"] for one in unread)
+
+
+async def test_a_cluster_that_asks_for_tls_and_a_password_is_reached_by_a_proxys_configuration(
+    tmp_path, topic, capsys
+):
+    authority = CertificateAuthority(tmp_path)
+    users = {"admin": "a-secret"}
+    async with KafkaCluster(security="SASL_SSL", users=users, authority=authority) as kafka:
+        config = tmp_path / "tsproxy.yaml"
+        config.write_text(
+            f"upstream:\n  bootstrap_servers: {kafka.bootstrap_servers}\n"
+            f"  tls: {{ ca: {authority.certificate} }}\n"
+            "  admin: { sasl: { mechanism: PLAIN, username: admin, password: a-secret } }\n"
+        )
+        await kafka.create_topic(topic)
+        result = await tsproxy(capsys, "scan", "--config", config, "--json")
+
+    assert (result.status, result.json["partitions"]) == (0, 1)
+
+
+async def test_no_broker_is_a_sentence_and_status_1(capsys):
+    result = await tsproxy(capsys, "scan", "--upstream", "127.0.0.1:1")
+
+    assert result.status == 1
+    assert result.err.startswith("tsproxy: 127.0.0.1:1: ")
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "needs --upstream or --config"),
+        (["--upstream", "nowhere"], "host:port"),
+        (["--upstream", "127.0.0.1:1", "--ahead", "soon"], "a duration above zero"),
+        (["--upstream", "127.0.0.1:1", "--rows", "0"], "a whole number from 1"),
+        (["--upstream", "127.0.0.1:1", "--fail-on", "all"], "invalid choice"),
+    ],
+)
+async def test_a_mistaken_argument_is_a_sentence_and_status_2(capsys, arguments, words):
+    result = await tsproxy(capsys, "scan", *arguments)
+
+    assert result.status == 2
+    assert words in result.err

@@ -1,0 +1,66 @@
+"""ListOffsets v7 against an independent library's layout."""
+
+from datetime import timedelta
+from io import BytesIO
+
+import pytest
+from kio.schema.errors import ErrorCode
+from kio.schema.list_offsets.v7 import request as asked
+from kio.schema.list_offsets.v7 import response as told
+from kio.serial import entity_reader, entity_writer
+from kio.static.primitive import i32, i32Timedelta, i64
+
+from tsproxy.wire.k02_list_offsets import PartitionOffset, read_response, write_request
+from tsproxy.wire.primitives import DecodeError
+
+EMPTY = (-1, -1)
+TIMES = {("orders", 0): (1_700_000_000_000, 7), ("orders", 4): EMPTY, ("clicks", 1): (2**63 - 1, 2**40)}
+
+
+def response():
+    """The bytes of an answer about TIMES, each partition's error code its own number."""
+
+    def partition(index, times):
+        return told.ListOffsetsPartitionResponse(
+            partition_index=i32(index),
+            error_code=ErrorCode(index),
+            timestamp=i64(times[0]),
+            offset=i64(times[1]),
+        )
+
+    topics = tuple(
+        told.ListOffsetsTopicResponse(
+            name=name, partitions=tuple(partition(p, times) for (t, p), times in TIMES.items() if t == name)
+        )
+        for name in dict.fromkeys(topic for topic, _ in TIMES)
+    )
+    entity = told.ListOffsetsResponse(throttle_time=i32Timedelta.parse(timedelta()), topics=topics)
+    buffer = BytesIO()
+    entity_writer(told.ListOffsetsResponse)(buffer, entity)
+    return buffer.getvalue()
+
+
+def test_a_request_asks_each_partition_for_its_largest_timestamp():
+    written = write_request({"orders": [0, 4], "clicks": [1]})
+
+    read, size = entity_reader(asked.ListOffsetsRequest)(written, 0)
+    assert size == len(written)
+    assert (read.replica_id, read.isolation_level) == (-1, 0)
+    assert [(t.name, [p.partition_index for p in t.partitions]) for t in read.topics] == [
+        ("orders", [0, 4]),
+        ("clicks", [1]),
+    ]
+    assert {(p.current_leader_epoch, p.timestamp) for t in read.topics for p in t.partitions} == {(-1, -3)}
+
+
+def test_an_answer_is_read_partition_by_partition():
+    assert read_response(response()) == [
+        PartitionOffset(topic, partition, partition, *times) for (topic, partition), times in TIMES.items()
+    ]
+
+
+def test_an_answer_cut_anywhere_is_refused():
+    whole = response()
+    for size in range(len(whole)):
+        with pytest.raises(DecodeError):
+            read_response(whole[:size])

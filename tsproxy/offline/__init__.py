@@ -1,0 +1,7 @@
+"""The same judge without a proxy in the path: what is in a cluster, what a policy would have said.
+
+`scan` asks a cluster which partitions hold a timestamp in the future, and what that means for their
+retention. `commands` gives the command line its arguments.
+
+Non-goals: nothing here changes anything, in a cluster or in a file.
+"""

@@ -1,0 +1,150 @@
+"""The arguments of the offline commands, and their exit codes.
+
+`add_scan` gives a command its arguments. What a command needs is imported when it runs: `--help` needs
+neither a loop nor a Kafka client.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final, TypeVar
+
+from tsproxy.config import Config, empty_document, load, put_setting, read_yaml
+from tsproxy.config.document import Items, Scalar, Section
+from tsproxy.config.values import duration_ms, whole_number
+
+T = TypeVar("T")
+
+OK: Final = 0
+FAILED: Final = 1
+TRIPPED: Final = 3
+
+INTERNAL: Final = "__"
+"""How the names of Kafka's own topics begin; they are left out unless a pattern begins so."""
+
+
+def add_scan(scan: argparse.ArgumentParser) -> None:
+    _add_cluster(scan)
+    scan.add_argument(
+        "--topics",
+        metavar="GLOB[,GLOB]",
+        action="append",
+        default=[],
+        help="topics to look at, all but Kafka's own (__*) without it",
+    )
+    scan.add_argument(
+        "--ahead",
+        metavar="DURATION",
+        type=_argument(duration_ms),
+        default="1m",
+        help="how far ahead of this machine's clock counts as the future (1m)",
+    )
+    scan.add_argument(
+        "--fail-on",
+        choices=("ahead", "expired", "any"),
+        help="end with status 3 where such a partition was found, 1 where one could not be asked",
+    )
+    scan.add_argument("--json", action="store_true", help="everything, one entry a partition")
+    scan.add_argument(
+        "--rows",
+        metavar="N",
+        type=_argument(whole_number(1, 10_000_000)),
+        default=50,
+        help="rows of each table (50)",
+    )
+    scan.set_defaults(command=lambda options: _scan(scan, options))
+
+
+def _scan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    from tsproxy.offline.progress import Progress
+    from tsproxy.offline.scan.cluster import ask_cluster
+    from tsproxy.offline.scan.retention import Kind
+    from tsproxy.offline.scan.survey import survey
+    from tsproxy.offline.scan.tables import as_json, as_text
+    from tsproxy.runtime.admin_connection import ConversationError
+    from tsproxy.runtime.clock import Clock
+
+    upstream = _config(parser, options).upstream
+    clock, is_wanted = Clock(), _wanted(options.topics)
+    began_ms = clock.monotonic_ms()
+    try:
+        with Progress(clock) as progress:
+            answers = asyncio.run(ask_cluster(upstream, is_wanted, progress))
+    except ConversationError as error:
+        print(f"tsproxy: {error}", file=sys.stderr)
+        return FAILED
+    found = survey(answers, clock.now_ms(), options.ahead)
+    took_ms = clock.monotonic_ms() - began_ms
+    if options.json:
+        print(json.dumps(as_json(found, took_ms), indent=2))
+    else:
+        print(as_text(found, took_ms, options.rows))
+    if not options.fail_on:
+        return OK
+    if found.has(frozenset(Kind) if options.fail_on == "any" else frozenset({Kind(options.fail_on)})):
+        return TRIPPED
+    return FAILED if found.unread else OK
+
+
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--upstream", metavar="H:P[,H:P]", help="brokers to begin with")
+    parser.add_argument(
+        "--config", metavar="FILE", type=Path, help="a proxy's configuration: upstream, with TLS and SASL"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="any other key, such as upstream.tls.ca",
+    )
+
+
+def _config(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Config:
+    """The file with the flags laid over it, or the flags alone. Raises ConfigError."""
+    if not options.config and not options.upstream:
+        parser.error("needs --upstream or --config")
+    document = read_yaml(options.config) if options.config else empty_document()
+    if options.upstream:
+        upstream = document.root.section("upstream", "--upstream")
+        upstream.put("bootstrap_servers", Scalar(options.upstream, "--upstream"))
+    if "listeners" not in document.root.entries:
+        # A configuration must have one; nobody will listen there.
+        listener = Section("--upstream")
+        listener.put("bind", Scalar("127.0.0.1:0", "--upstream"))
+        document.root.put("listeners", Items((listener,), "--upstream"))
+    for setting in options.set:
+        put_setting(document, setting)
+    return load(document, os.environ)
+
+
+def _wanted(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """By name; Kafka's own topics only where a pattern names them."""
+    globs = [glob.strip() for each in patterns for glob in each.split(",") if glob.strip()]
+    if not globs:
+        return lambda topic: not topic.startswith(INTERNAL)
+
+    def is_wanted(topic: str) -> bool:
+        return any(
+            fnmatchcase(topic, glob) and (glob.startswith(INTERNAL) or not topic.startswith(INTERNAL))
+            for glob in globs
+        )
+
+    return is_wanted
+
+
+def _argument(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """A parser of configuration values as argparse wants it: its words, too, reach the user."""
+
+    def argument(text: str) -> T:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text!r} is not allowed; must be {error}") from None
+
+    return argument

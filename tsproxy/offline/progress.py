@@ -1,0 +1,33 @@
+"""One line on a terminal for whoever waits longer than two seconds."""
+
+import sys
+from types import TracebackType
+from typing import Final, Self
+
+from tsproxy.runtime.clock import Clock
+
+PATIENCE_MS: Final = 2_000
+_BACK: Final = "\r\x1b[K"  # to the line's beginning, and empty it
+
+
+class Progress:
+    """Called with what has been done so far; says nothing where stderr is no terminal."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._due_ms = clock.monotonic_ms() + PATIENCE_MS
+        self._has_spoken = False
+
+    def __call__(self, text: str) -> None:
+        if sys.stderr.isatty() and self._clock.monotonic_ms() >= self._due_ms:
+            print(f"{_BACK}{text}", end="", file=sys.stderr, flush=True)
+            self._has_spoken = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._has_spoken:
+            print(_BACK, end="", file=sys.stderr, flush=True)

@@ -1,0 +1,189 @@
+"""Asks a cluster for the newest timestamp of each partition: `ask_cluster`.
+
+Every leader is asked for its own partitions, all of them at once; one that cannot answer costs its own
+partitions alone. A partition whose leader has just moved is asked for again.
+"""
+
+import asyncio
+import ssl
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final
+
+from aiokafka.protocol.metadata import MetadataRequest
+
+from tsproxy.config.settings import Address, Upstream
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.offline.scan.newest import newest_timestamps
+from tsproxy.offline.scan.retention import CONFIG_NAMES
+from tsproxy.runtime.admin_connection import AdminConnection, ConversationError, connected
+from tsproxy.runtime.tls import upstream_context
+from tsproxy.wire.k02_list_offsets import PartitionOffset
+
+PARTITIONS_A_REQUEST: Final = 2_000
+ROUNDS: Final = 3
+AGAIN_S: Final = 0.5
+"""How often, and after how long, a partition is asked for whose leader has moved."""
+
+_AGAIN: Final = frozenset({3, 5, 6, 74, 75, 78})
+"""Unknown here, no leader, not the leader, two of a leader's epoch, an offset not known yet."""
+
+TopicPartition = tuple[str, int]
+Settings = Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A partition that nobody answered for, and why."""
+
+    topic: str
+    partition: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """`settings` of the topics that hold timestamps; None where they may not be read."""
+
+    cluster_id: str | None
+    brokers: int
+    newest: tuple[PartitionOffset, ...]
+    unread: tuple[Unread, ...]
+    settings: Mapping[str, Settings | None]
+
+
+async def ask_cluster(
+    upstream: Upstream, is_wanted: Callable[[str], bool], progress: Callable[[str], None]
+) -> Answers:
+    """All that a cluster tells of the topics wanted. Raises ConversationError where no broker can be asked,
+    ConfigError for a certificate that cannot be used."""
+    tls = upstream_context(upstream.tls) if upstream.tls else None
+    async with AsyncExitStack() as stack:
+        connections = _Connections(upstream, tls, stack)
+        return await _Inquiry(connections, is_wanted, progress).answers()
+
+
+class _Connections:
+    """One to each broker that is asked, opened when it is, closed with `stack`."""
+
+    def __init__(self, upstream: Upstream, tls: ssl.SSLContext | None, stack: AsyncExitStack) -> None:
+        self._upstream = upstream
+        self._tls = tls
+        self._stack = stack
+        self._open: dict[Address, AdminConnection] = {}
+
+    async def to_any(self) -> AdminConnection:
+        reasons = []
+        for address in self._upstream.bootstrap_servers:
+            try:
+                return await self.to(address)
+            except ConversationError as error:
+                reasons.append(str(error))
+        raise ConversationError("; ".join(reasons))
+
+    async def to(self, address: Address) -> AdminConnection:
+        if address not in self._open:
+            context = connected(address, self._tls, self._upstream.sasl)
+            self._open[address] = await self._stack.enter_async_context(context)
+        return self._open[address]
+
+
+@dataclass(slots=True)
+class _Inquiry:
+    connections: _Connections
+    is_wanted: Callable[[str], bool]
+    progress: Callable[[str], None]
+    newest: list[PartitionOffset] = field(default_factory=list)
+    unread: dict[TopicPartition, str] = field(default_factory=dict)
+
+    async def answers(self) -> Answers:
+        first = await self.connections.to_any()
+        layout = await _layout(first, self.is_wanted)
+        remaining = set(layout.leaders)
+        for round_number in range(ROUNDS):
+            if round_number:
+                await asyncio.sleep(AGAIN_S)
+                layout = await _layout(first, self.is_wanted)
+            remaining = await self._ask_leaders(layout, remaining)
+            if not remaining:
+                break
+        return Answers(
+            cluster_id=layout.cluster_id,
+            brokers=len(layout.brokers),
+            newest=tuple(self.newest),
+            unread=tuple(Unread(*partition, why) for partition, why in sorted(self.unread.items())),
+            settings=await self._settings(first),
+        )
+
+    async def _ask_leaders(self, layout: "_Layout", wanted: set[TopicPartition]) -> set[TopicPartition]:
+        """Ask for what is wanted; returns what to ask for again."""
+        by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
+        for partition in wanted:
+            by_leader[layout.leaders.get(partition, -1)].append(partition)
+        leaderless = by_leader.pop(-1, [])
+        self._not_read(leaderless, "no leader")
+        rounds = (self._ask_leader(layout.brokers[node], led) for node, led in by_leader.items())
+        again = await asyncio.gather(*rounds)
+        return set(leaderless).union(*again)
+
+    async def _ask_leader(self, leader: Address, led: list[TopicPartition]) -> list[TopicPartition]:
+        again: list[TopicPartition] = []
+        remaining = iter(sorted(led))
+        while chunk := list(islice(remaining, PARTITIONS_A_REQUEST)):
+            try:
+                connection = await self.connections.to(leader)
+                found = await newest_timestamps(connection, chunk)
+            except ConversationError as error:
+                self._not_read([*chunk, *remaining], str(error))
+                return again
+            again += self._sort(found)
+            self.progress(f"{len(self.newest):,} partitions asked")
+        return again
+
+    def _sort(self, found: Iterable[PartitionOffset]) -> Iterable[TopicPartition]:
+        for one in found:
+            partition = (one.topic, one.partition)
+            if one.error_code == ErrorCode.NONE:
+                self.newest.append(one)
+                self.unread.pop(partition, None)
+                continue
+            self.unread[partition] = _error_text(one.error_code)
+            if one.error_code in _AGAIN:
+                yield partition
+
+    def _not_read(self, partitions: Iterable[TopicPartition], why: str) -> None:
+        self.unread.update(dict.fromkeys(partitions, why))
+
+    async def _settings(self, connection: AdminConnection) -> dict[str, Settings | None]:
+        topics = sorted({one.topic for one in self.newest if one.offset >= 0})
+        answers = await connection.describe(topics, CONFIG_NAMES)
+        return {each.topic: each.settings if each.error_code == 0 else None for each in answers}
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """`leaders`: the node that leads each wanted partition, -1 where none does."""
+
+    cluster_id: str | None
+    brokers: Mapping[int, Address]
+    leaders: Mapping[TopicPartition, int]
+
+
+async def _layout(connection: AdminConnection, is_wanted: Callable[[str], bool]) -> _Layout:
+    answer: Any = await connection.ask(MetadataRequest(None))
+    brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
+    leaders = {
+        (name, number): leader if leader in brokers else -1
+        for _, name, _, partitions in answer.topics
+        if is_wanted(name)
+        for _, number, leader, *_ in partitions
+    }
+    return _Layout(getattr(answer, "cluster_id", None), brokers, leaders)
+
+
+def _error_text(error_code: int) -> str:
+    known = error_code in ErrorCode.__members__.values()
+    return ErrorCode(error_code).name if known else f"error code {error_code}"

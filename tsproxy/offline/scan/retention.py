@@ -1,0 +1,112 @@
+"""What a partition's newest timestamp means for what a broker keeps of it: `hazard`. Pure.
+
+Source: `UnifiedLog.deletableSegments`, `LocalLog`, `LogSegment.largestTimestamp`, `LogCleanerManager` of
+Kafka 3.9 and 4.3. Retention goes by a segment's largest timestamp and from the oldest segment on, and it
+stops at the first one that is to stay: a record from the future therefore keeps its own segment and all
+that were written after it, until that time plus `retention.ms`. A segment whose times are all older than
+`retention.ms` is deleted at the next check, the one that is being written to as well.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from tsproxy.model.kafka import LONG_MAX
+from tsproxy.offline.words import instant, span
+from tsproxy.runtime import topic_limits
+
+CLEANUP_POLICY: Final = topic_limits.CLEANUP_POLICY
+RETENTION_MS: Final = "retention.ms"
+RETENTION_BYTES: Final = "retention.bytes"
+MIN_COMPACTION_LAG_MS: Final = "min.compaction.lag.ms"
+
+CONFIG_NAMES: Final = (
+    *topic_limits.CONFIG_NAMES,
+    RETENTION_MS,
+    RETENTION_BYTES,
+    MIN_COMPACTION_LAG_MS,
+)
+"""What to ask of a topic."""
+
+
+class Kind(StrEnum):
+    """`ahead`: the newest timestamp lies in the future. `expired`: it is older than what is kept."""
+
+    AHEAD = "ahead"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """A topic's own rules; None for what is unlimited."""
+
+    deletes: bool
+    compacts: bool
+    retention_ms: int | None
+    retention_bytes: int | None
+    min_compaction_lag_ms: int
+
+    @classmethod
+    def of(cls, settings: Mapping[str, str | None]) -> "Retention":
+        """Raises ValueError where a value is not what Kafka documents."""
+        policies = {each.strip() for each in (settings.get(CLEANUP_POLICY) or "delete").split(",")}
+        return cls(
+            deletes="delete" in policies,
+            compacts="compact" in policies,
+            retention_ms=_limit(settings.get(RETENTION_MS)),
+            retention_bytes=_limit(settings.get(RETENTION_BYTES)),
+            min_compaction_lag_ms=int(settings.get(MIN_COMPACTION_LAG_MS) or 0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """`kept_until_ms`: when retention by time may first delete it; None where that never will."""
+
+    kind: Kind
+    kept_until_ms: int | None
+    meaning: str
+
+
+def hazard(newest_ms: int, retention: Retention | None, now_ms: int, ahead_ms: int) -> Hazard | None:
+    """None where nothing is wrong. More than `ahead_ms` from now is the future, since clocks differ.
+
+    `retention` is None where the topic's configuration may not be read.
+    """
+    if newest_ms > now_ms + ahead_ms:
+        return _ahead(newest_ms, retention)
+    if newest_ms < 0 or retention is None or not retention.deletes or retention.retention_ms is None:
+        return None
+    if newest_ms >= now_ms - retention.retention_ms:
+        return None
+    text = f"all of it is older than retention.ms ({span(retention.retention_ms)}): deleted at the next check"
+    return Hazard(Kind.EXPIRED, newest_ms + retention.retention_ms, text)
+
+
+def _ahead(newest_ms: int, retention: Retention | None) -> Hazard:
+    if retention is None:
+        return Hazard(Kind.AHEAD, None, "retention is not known: the topic's configuration may not be read")
+    meanings, kept_until_ms = [], None
+    if retention.deletes and retention.retention_ms is not None:
+        kept_until_ms = min(newest_ms + retention.retention_ms, LONG_MAX)
+        meanings.append(f"its segment and all after it are kept until {instant(kept_until_ms)}")
+        if retention.retention_bytes is not None:
+            meanings.append(f"unless they exceed retention.bytes ({retention.retention_bytes:,})")
+    elif retention.deletes:
+        meanings.append("kept for ever anyway: retention.ms is unlimited")
+    if retention.compacts and retention.min_compaction_lag_ms:
+        clean_from_ms = min(newest_ms + retention.min_compaction_lag_ms, LONG_MAX)
+        meanings.append(
+            f"its segment and all after it are not compacted before {instant(clean_from_ms)} "
+            "(min.compaction.lag.ms)"
+        )
+    elif retention.compacts and not retention.deletes:
+        meanings.append("not deleted by time anyway: cleanup.policy is compact")
+    return Hazard(Kind.AHEAD, kept_until_ms, ", ".join(meanings))
+
+
+def _limit(value: str | None) -> int | None:
+    """Kafka's -1 and Long.MAX both mean that there is no limit."""
+    limit = -1 if value is None else int(value)
+    return None if limit < 0 or limit == LONG_MAX else limit

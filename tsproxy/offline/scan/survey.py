@@ -1,0 +1,102 @@
+"""What a scan found, from what a cluster answered: `survey`. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tsproxy.model.verdict import TopicLimits, UnitGuess
+from tsproxy.offline.scan.cluster import Answers, Settings, Unread
+from tsproxy.offline.scan.retention import Hazard, Kind, Retention, hazard
+from tsproxy.policy.timestamps import is_out_of_range
+from tsproxy.policy.units import guess_unit
+from tsproxy.runtime.topic_limits import topic_limits
+from tsproxy.wire.k02_list_offsets import PartitionOffset
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One partition at risk: the record with its newest timestamp, and what follows.
+
+    `drift_ms` is that timestamp minus the clock. `is_still_taken`: the topic's own limits would let such
+    a record in today; None where they may not be read.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    newest_ms: int
+    drift_ms: int
+    unit_guess: UnitGuess | None
+    hazard: Hazard
+    is_still_taken: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """`empty` counts partitions without any timestamp; `findings` come with the worst first."""
+
+    now_ms: int
+    cluster_id: str | None
+    brokers: int
+    topics: int
+    partitions: int
+    empty: int
+    findings: tuple[Finding, ...]
+    unread: tuple[Unread, ...]
+
+    def has(self, kinds: frozenset[Kind]) -> bool:
+        return any(each.hazard.kind in kinds for each in self.findings)
+
+
+def survey(answers: Answers, now_ms: int, ahead_ms: int) -> Survey:
+    """What is at risk at `now_ms`; a timestamp counts as ahead from `ahead_ms` on."""
+    found = (_finding(one, answers.settings, now_ms, ahead_ms) for one in answers.newest if one.offset >= 0)
+    findings = [one for one in found if one is not None]
+    findings.sort(key=lambda one: (one.hazard.kind, -one.newest_ms, one.topic, one.partition))
+    seen = [one.topic for one in answers.newest] + [one.topic for one in answers.unread]
+    return Survey(
+        now_ms=now_ms,
+        cluster_id=answers.cluster_id,
+        brokers=answers.brokers,
+        topics=len(set(seen)),
+        partitions=len(seen),
+        empty=sum(one.offset < 0 for one in answers.newest),
+        findings=tuple(findings),
+        unread=answers.unread,
+    )
+
+
+def _finding(
+    one: PartitionOffset, settings: Mapping[str, Settings | None], now_ms: int, ahead_ms: int
+) -> Finding | None:
+    known = _understood(settings.get(one.topic))
+    risk = hazard(one.timestamp_ms, known.retention if known else None, now_ms, ahead_ms)
+    if risk is None:
+        return None
+    return Finding(
+        topic=one.topic,
+        partition=one.partition,
+        offset=one.offset,
+        newest_ms=one.timestamp_ms,
+        drift_ms=one.timestamp_ms - now_ms,
+        unit_guess=guess_unit(one.timestamp_ms, now_ms),
+        hazard=risk,
+        is_still_taken=not is_out_of_range(one.timestamp_ms, known.limits, now_ms) if known else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Understood:
+    """A topic's configuration, as far as it matters here."""
+
+    retention: Retention
+    limits: TopicLimits
+
+
+def _understood(settings: Settings | None) -> _Understood | None:
+    """None where it may not be read, or says what no Kafka known to us says."""
+    if settings is None:
+        return None
+    try:
+        return _Understood(Retention.of(settings), topic_limits(settings))
+    except ValueError:
+        return None

@@ -1,0 +1,111 @@
+"""A survey for the terminal, and for programs. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tsproxy.offline.scan.retention import Kind
+from tsproxy.offline.scan.survey import Finding, Survey
+from tsproxy.offline.words import instant, span
+
+_UNREAD_SHOWN: Final = 10
+_TITLES: Final = {
+    Kind.AHEAD: "Newest timestamp in the future",
+    Kind.EXPIRED: "Older than what is kept",
+}
+_HEADS: Final = ("partition", "offset", "newest timestamp", "by", "looks like", "what it means")
+
+
+def as_text(survey: Survey, took_ms: int, rows: int) -> str:
+    """At most `rows` findings of each kind, and how many there are."""
+    return "\n".join(_lines(survey, took_ms, rows))
+
+
+def as_json(survey: Survey, took_ms: int) -> dict[str, Any]:
+    """Everything, one entry a partition."""
+    return {
+        "at_ms": survey.now_ms,
+        "took_ms": took_ms,
+        "cluster_id": survey.cluster_id,
+        "brokers": survey.brokers,
+        "topics": survey.topics,
+        "partitions": survey.partitions,
+        "empty": survey.empty,
+        "findings": [_entry(each) for each in survey.findings],
+        "unread": [
+            {"topic": each.topic, "partition": each.partition, "why": each.why} for each in survey.unread
+        ],
+    }
+
+
+def _entry(finding: Finding) -> dict[str, Any]:
+    return {
+        "topic": finding.topic,
+        "partition": finding.partition,
+        "kind": finding.hazard.kind.value,
+        "offset": finding.offset,
+        "newest_ms": finding.newest_ms,
+        "drift_ms": finding.drift_ms,
+        "unit_guess": finding.unit_guess,
+        "kept_until_ms": finding.hazard.kept_until_ms,
+        "meaning": finding.hazard.meaning,
+        "is_still_taken": finding.is_still_taken,
+    }
+
+
+def _lines(survey: Survey, took_ms: int, rows: int) -> Iterator[str]:
+    cluster = f"cluster {survey.cluster_id}" if survey.cluster_id else "the cluster"
+    yield (
+        f"{cluster}, {survey.brokers} broker(s), {survey.topics:,} topics, {survey.partitions:,} partitions, "
+        f"asked in {span(took_ms)} at {instant(survey.now_ms)}"
+    )
+    for kind in Kind:
+        yield from _table([each for each in survey.findings if each.hazard.kind is kind], kind, rows)
+    yield from _unread(survey)
+    counts = Counter(each.hazard.kind for each in survey.findings)
+    fine = survey.partitions - len(survey.findings) - len(survey.unread) - survey.empty
+    yield ""
+    yield (
+        f"{counts[Kind.AHEAD]:,} ahead, {counts[Kind.EXPIRED]:,} expired, {fine:,} in order, "
+        f"{survey.empty:,} without a timestamp, {len(survey.unread):,} not read"
+    )
+
+
+def _table(findings: list[Finding], kind: Kind, rows: int) -> Iterator[str]:
+    if not findings:
+        return
+    yield ""
+    yield f"{_TITLES[kind]}: {len(findings):,}"
+    shown = [_HEADS, *map(_row, findings[:rows])]
+    widths = [max(len(row[column]) for row in shown) for column in range(len(_HEADS) - 1)]
+    for *cells, meaning in shown:
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        yield "  ".join(["", *padded, meaning])
+    if len(findings) > rows:
+        yield f"  … and {len(findings) - rows:,} more (--rows, --json)"
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    meaning = finding.hazard.meaning
+    if finding.hazard.kind is Kind.AHEAD and finding.is_still_taken is not None:
+        taken = "takes more of them" if finding.is_still_taken else "refuses such records now"
+        meaning = f"{meaning}; the topic {taken}"
+    return (
+        f"{finding.topic}-{finding.partition}",
+        str(finding.offset),
+        instant(finding.newest_ms),
+        ("+" if finding.drift_ms > 0 else "-") + span(abs(finding.drift_ms)),
+        finding.unit_guess or "",
+        meaning,
+    )
+
+
+def _unread(survey: Survey) -> Iterator[str]:
+    if not survey.unread:
+        return
+    yield ""
+    yield f"Not read: {len(survey.unread):,}"
+    reasons = Counter(each.why for each in survey.unread)
+    for why, count in reasons.most_common(_UNREAD_SHOWN):
+        example = next(each for each in survey.unread if each.why == why)
+        yield f"  {count:,} partition(s), {example.topic}-{example.partition} among them: {why}"

@@ -1,0 +1,61 @@
+"""ListOffsets (key 2), version 7: the newest timestamp of partitions, as `tsproxy scan` asks for it.
+
+Source: `ListOffsetsRequest.json`, `ListOffsetsResponse.json`. v6 flexible · v7 the timestamp -3 asks for
+the record with the largest timestamp (KIP-734, brokers from 3.0 on). Other versions are not written
+here: what clients ask goes through the proxy as it came.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tsproxy.wire import primitives as put
+from tsproxy.wire.primitives import EMPTY_TAGS, Reader
+
+VERSION: Final = 7
+MAX_TIMESTAMP: Final = -3
+_CONSUMER: Final = -1  # replica_id of whoever is no broker
+_READ_UNCOMMITTED: Final = 0
+_NO_EPOCH: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionOffset:
+    """`timestamp_ms` and `offset` of the record with the largest timestamp; both -1 where there is none."""
+
+    topic: str
+    partition: int
+    error_code: int
+    timestamp_ms: int
+    offset: int
+
+
+def write_request(partitions: Mapping[str, Iterable[int]]) -> bytes:
+    """The body that asks for the largest timestamp of each partition, by topic."""
+    out = [put.int32(_CONSUMER), put.int8(_READ_UNCOMMITTED), put.array(len(partitions), is_flexible=True)]
+    for topic, indexes in partitions.items():
+        entries = [
+            put.int32(index) + put.int32(_NO_EPOCH) + put.int64(MAX_TIMESTAMP) + EMPTY_TAGS
+            for index in indexes
+        ]
+        out += [put.string(topic, is_flexible=True), put.array(len(entries), is_flexible=True)]
+        out += [*entries, EMPTY_TAGS]
+    return b"".join([*out, EMPTY_TAGS])
+
+
+def read_response(body: bytes | memoryview) -> list[PartitionOffset]:
+    """What a broker answers, partition by partition. Raises DecodeError."""
+    reader = Reader(body)
+    reader.skip(4)  # throttle_time_ms
+    found = []
+    for _ in range(reader.array(is_flexible=True)):
+        topic = reader.string(is_flexible=True)
+        for _ in range(reader.array(is_flexible=True)):
+            partition, error_code = reader.int32(), reader.int16()
+            timestamp_ms, offset = reader.int64(), reader.int64()
+            reader.skip(4)  # leader_epoch
+            reader.tags(is_flexible=True)
+            found.append(PartitionOffset(topic, partition, error_code, timestamp_ms, offset))
+        reader.tags(is_flexible=True)
+    reader.tags(is_flexible=True)
+    return found
