@@ -1,5 +1,6 @@
 """No client is ever told how to slip past the proxy: every address is mapped, or the session ends."""
 
+import struct
 from dataclasses import fields, is_dataclass, replace
 from typing import get_args, get_type_hints
 
@@ -95,6 +96,31 @@ def test_no_byte_of_a_brokers_address_reaches_a_client(api_key, version, cls, da
     is_mapped = -1 not in nodes and set(known) >= set(nodes)
     assert bool(sent) == is_mapped
     assert any(isinstance(effect, CloseSession) for effect in effects) != is_mapped
+
+
+# -- Among a broker's configuration -----------------------------------------------------------------
+
+LISTENERS = b"\x00\x09listeners"
+CONFIGS_ASKED = request(32, 0, struct.pack(">ibhi", 1, 4, 1, -1)[:7] + b"1" + b"\xff\xff\xff\xff")
+
+
+def configs_told(value):
+    """One resource with one configuration, as DescribeConfigs v0 has it."""
+    resource = struct.pack(">ihhbh", 1, 0, -1, 4, 1) + b"1" + struct.pack(">i", 1)
+    return answer(32, 0, bytes(4) + resource + LISTENERS + value + bytes(3))
+
+
+@pytest.mark.parametrize("masks", [True, False])
+def test_addresses_among_configurations_are_left_out_or_told_as_the_listener_says(masks):
+    told = configs_told(struct.pack(">h", len(HIDDEN_HOST)) + HIDDEN[0])
+    said = configs_told(b"\xff\xff") if masks else told
+    assert (
+        Conversation(view=replace(view_of(), masks_addresses=masks))
+        >> client(CONFIGS_ASKED)
+        << to_broker(CONFIGS_ASKED)
+        >> broker(told)
+        << to_client(said)
+    )
 
 
 # -- An unmapped node -------------------------------------------------------------------------------

@@ -263,8 +263,8 @@ def test_a_larger_limit_holds_as_soon_as_the_view_says_so():
 VERSIONS_ASKED = b"\x05libx\x041.2\x00"
 """Client software name and version, and no tags."""
 
-UNSUPPORTED = b"\x00\x23" + b"\x00\x00\x00\x01" + b"\x00\x12\x00\x00\x00\x04"
-"""Error 35 and the versions of key 18, as Kafka 4.3.1's own classes write it."""
+UNSUPPORTED = b"\x00\x23" + b"\x00\x00\x00\x01" + b"\x00\x12\x00\x00\x00\x05"
+"""Error 35 and the versions of key 18, as Kafka's own classes write it."""
 
 
 @pytest.mark.parametrize("version", range(3))
@@ -300,7 +300,7 @@ def test_flexible_api_versions_keeps_tags_and_features(version):
     )
 
 
-@pytest.mark.parametrize("version", [5, 6, 99, 32767, -1])
+@pytest.mark.parametrize("version", [6, 7, 99, 32767, -1])
 def test_an_api_versions_that_we_do_not_speak_is_answered_here(version):
     """A broker reads no further than the header, and answers v0 with error 35: the client asks again."""
     header = struct.pack(">hhih", API_VERSIONS, version, 1, 3) + b"app"
@@ -315,9 +315,17 @@ def test_an_api_versions_that_we_do_not_speak_is_answered_here(version):
     )
 
 
-def test_an_older_broker_may_refuse_a_version_in_the_oldest_form():
-    """Error 35 comes as v0 whatever was asked, and passes as it came."""
-    asked = request(API_VERSIONS, 4, VERSIONS_ASKED)
+def test_which_cluster_and_node_a_client_believes_in_goes_by_as_it_came():
+    """KIP-1242: the broker compares; here it is another one, and says so (129, no offers)."""
+    asked = request(API_VERSIONS, 5, VERSIONS_ASKED[:-1] + b"\x06abcde" + struct.pack(">i", 2) + b"\x00")
+    said = answer(API_VERSIONS, 5, b"\x00\x81" + b"\x01" + bytes(4) + b"\x00")
+    assert Conversation() >> client(asked) << to_broker(asked) >> broker(said) << to_client(said)
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_an_older_broker_may_refuse_a_version_in_the_oldest_form(version):
+    """Error 35 comes as v0 whatever was asked, and passes as it came. No released broker speaks v5."""
+    asked = request(API_VERSIONS, version, VERSIONS_ASKED)
     said = answer(API_VERSIONS, 0, UNSUPPORTED)
     assert Conversation() >> client(asked) << to_broker(asked) >> broker(said) << to_client(said)
 

@@ -105,6 +105,7 @@ def _listener(parsed: Parsed, problems: list[Problem]) -> Listener | None:
         brokers=_brokers(parsed, bind, problems),
         tls=_listener_tls(parsed["tls"], problems) if parsed["tls"] else None,
         proxy_protocol=parsed["proxy_protocol"],
+        addresses_in_configs=parsed["addresses_in_configs"],
         place=_place(parsed),
     )
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from tsproxy.config.kinds import (
     ADDRESS,
+    ADDRESSES_IN_CONFIGS,
     AGE,
     BIND,
     BIND_OR_OFF,
@@ -174,6 +175,14 @@ KEYS: Final = (
         "`v2`: every connection begins with a PROXY protocol header, in which a load "
         "balancer names the client.",
         default="off",
+        is_live=True,
+    ),
+    Key(
+        "listeners[].addresses_in_configs",
+        ADDRESSES_IN_CONFIGS,
+        "What DescribeConfigs tells of brokers' own addresses (`advertised.listeners` and the like): `mask` "
+        "leaves the values out, `pass` lets administrators see them.",
+        default="mask",
         is_live=True,
     ),
     *POLICY_KEYS,

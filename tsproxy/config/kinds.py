@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from tsproxy.config import values
-from tsproxy.config.settings import ClientAuth, ProxyProtocol, SaslMechanism, TlsVersion
+from tsproxy.config.settings import AddressesInConfigs, ClientAuth, ProxyProtocol, SaslMechanism, TlsVersion
 from tsproxy.config.values import Parser
 from tsproxy.decisions.privacy import Shown
 from tsproxy.model.policy import Choice, LimitsFrom, Mode, Preset
@@ -118,6 +118,8 @@ INSTANT: Final = Kind("instant", values.instant_ms)
 MECHANISM: Final = _choice(SaslMechanism)
 CLIENT_AUTH: Final = _choice(ClientAuth)
 PROXY_PROTOCOL: Final = _choice(ProxyProtocol)
+
+ADDRESSES_IN_CONFIGS: Final = _choice(AddressesInConfigs)
 BROKER_HOST: Final = Kind("host with `{node_id}`", values.broker_host)
 MAPPING_RULE: Final = Kind("mapping rule", MappingRule.parse)
 SHOWN: Final = _choice(Shown)

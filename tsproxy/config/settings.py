@@ -153,6 +153,13 @@ class ProxyProtocol(StrEnum):
     V2 = "v2"
 
 
+class AddressesInConfigs(StrEnum):
+    """What becomes of brokers' addresses among their configuration, which nobody connects to."""
+
+    MASK = "mask"
+    PASS = "pass"  # noqa: S105  # no password
+
+
 @dataclass(frozen=True, slots=True)
 class Listener:
     name: str
@@ -161,6 +168,7 @@ class Listener:
     brokers: BrokerPorts | BrokerHosts
     tls: ListenerTls | None
     proxy_protocol: ProxyProtocol = ProxyProtocol.OFF
+    addresses_in_configs: AddressesInConfigs = AddressesInConfigs.MASK
     place: str = field(compare=False, default="")
 
 

@@ -48,4 +48,6 @@ class View:
     broker_needs_sasl: bool = False
     """True where nothing may be judged before the broker has accepted the peer."""
     brokers: Mapping[int, Endpoint] = field(default_factory=lambda: MappingProxyType({}))
+    masks_addresses: bool = True
+    """True where clients are not told the addresses among a broker's configuration."""
     topics_on_kafka_4: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import structlog
 
-from tsproxy.config.settings import Address, BrokerHosts, Config, Listener
+from tsproxy.config.settings import Address, AddressesInConfigs, BrokerHosts, Config, Listener
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import Endpoint, View
 from tsproxy.runtime.arrival import TLS_HANDSHAKE_FAILED, Arrival, ArrivalError, arrive
@@ -112,6 +112,7 @@ class Front:
             limits=config.session_limits,
             policy=config.policy,
             broker_needs_sasl=facts.needs_sasl,
+            masks_addresses=self._listener.addresses_in_configs is AddressesInConfigs.MASK,
         )
         for relay in tuple(self.relays):  # an answer that waited may be the last of one
             relay.see(self._view)

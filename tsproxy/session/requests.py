@@ -219,8 +219,11 @@ class Requests:
         state.forward(request.frame, NarrowVersions(header.correlation_id, header.api_version))
 
     def _describe_configs(self, request: _Request) -> None:
-        header = request.header
-        self._state.forward(request.frame, MaskConfigs(header.correlation_id, header.api_version))
+        state, header = self._state, request.header
+        if state.view.masks_addresses:
+            state.forward(request.frame, MaskConfigs(header.correlation_id, header.api_version))
+        else:
+            state.forward(request.frame, Relay(header.correlation_id))
 
     def _sasl_handshake(self, request: _Request) -> None:
         state, header = self._state, request.header

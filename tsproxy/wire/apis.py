@@ -9,8 +9,10 @@ Capped below what 4.3.1 speaks, each for one reason:
 * Produce 12: from 13 on topics are named by id alone, and limits are known by name.
 * Fetch 15: 16 adds NodeEndpoints behind records that stream first.
 * DescribeQuorum 1: 2 tells the controllers' listeners.
-* ApiVersions 4: 5 names cluster and node (KIP-1242), which no released broker speaks.
 * InitProducerId 5: 6 is unstable.
+
+Known above what 4.3.1 speaks: ApiVersions 5, in which a client says which cluster and node it believes to
+be connected to (KIP-1242, brokers of 4.4). It is true behind the proxy as well: neither is renamed.
 """
 
 from dataclasses import dataclass
@@ -47,7 +49,7 @@ APIS: Final[dict[int, Api]] = {
     15: Api("DescribeGroups", 6, 5),
     16: Api("ListGroups", 5, 3),
     17: Api("SaslHandshake", 1, NEVER),
-    18: Api("ApiVersions", 4, 3),
+    18: Api("ApiVersions", 5, 3),
     19: Api("CreateTopics", 7, 5),
     20: Api("DeleteTopics", 6, 4),
     21: Api("DeleteRecords", 2, 2),

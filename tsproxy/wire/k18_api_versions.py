@@ -1,9 +1,11 @@
-"""ApiVersions (key 18), versions 0 to 4: what the client says of itself, what the broker offers.
+"""ApiVersions (key 18), versions 0 to 5: what the client says of itself, what the broker offers.
 
 Source: `ApiVersionsRequest.json`, `ApiVersionsResponse.json`, KIP-511. v1 throttle_time_ms in the
 answer · v3 flexible; client software name and version in the request; feature tags in the answer ·
-v4 as v3. The answer's header is v0 at every version, and the answer to a version that the broker
-lacks is the v0 body with error 35.
+v4 as v3 · v5 says which cluster and node the client believes to be connected to (KIP-1242); a broker
+that is another one answers REBOOTSTRAP_REQUIRED (129) and offers nothing. That goes by unread: a
+node's port or host name leads to that node, and ids stay as they are. The answer's header is v0 at
+every version, and the answer to a version that the broker lacks is the v0 body with error 35.
 """
 
 from typing import Final
