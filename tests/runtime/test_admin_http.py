@@ -8,8 +8,8 @@ import pytest
 
 from tests.runtime.surroundings import until
 from tsproxy.config.settings import Address
-from tsproxy.runtime import admin_http
-from tsproxy.runtime.admin_http import AdminHttp, Answer
+from tsproxy.runtime.admin import http as admin_http
+from tsproxy.runtime.admin.http import AdminHttp, Answer
 from tsproxy.runtime.ports import ListenError
 
 

@@ -4,9 +4,8 @@ import json
 from dataclasses import replace
 
 from tests.runtime.decision_log.logs import HandClock, files_in
-from tests.runtime.test_metrics import ACCEPTED, rendered
+from tests.runtime.test_metrics import ACCEPTED, TOTALS, rendered
 from tsproxy.decisions import DecisionLog
-from tsproxy.model.outcome import Totals
 from tsproxy.runtime.journal import Journal
 from tsproxy.runtime.metrics import Metrics
 
@@ -34,23 +33,6 @@ async def test_a_whole_life_leaves_lines_without_gaps_also_when_it_ends_between_
     ]
     assert sum(line["records"] for line in lines if line["event"] == "counters") == ACCEPTED.batch.records
     assert rendered(metrics)["tsproxy_decisions_total"] == len(lines)
-
-
-TOTALS = Totals(
-    peer=ACCEPTED.peer,
-    topic=ACCEPTED.topic,
-    limits=ACCEPTED.limits,
-    batches=20,
-    records=300,
-    bytes=4_000,
-    requests=10,
-    first_ms=ACCEPTED.now_ms,
-    last_ms=ACCEPTED.now_ms,
-    drift_min_ms=0,
-    drift_max_ms=0,
-    ahead=((0, 20, 300),),
-    behind=((0, 20, 300),),
-)
 
 
 async def test_totals_are_asked_for_before_an_outcome_ends_the_interval_that_they_belong_to(tmp_path):

@@ -2,12 +2,16 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tsproxy import __version__
-from tsproxy.model.outcome import Outcome, Peer, VerdictName
+from tsproxy.decisions.drift import bucket
+from tsproxy.model.outcome import Outcome, Peer, Totals, VerdictName
 from tsproxy.model.policy import CANDIDATE, Mode
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reason, UnitGuess
 from tsproxy.runtime.metrics import Metrics
+from tsproxy.runtime.topic_metric import MOST_TOPICS
 
 ACCEPTED = Outcome(
     now_ms=0,
@@ -28,6 +32,22 @@ REJECTED = replace(
     reason=Reason.TOO_FAR_AHEAD,
     unit_guess=UnitGuess.NANOSECONDS,
     bad_records=5,
+)
+
+TOTALS = Totals(
+    peer=ACCEPTED.peer,
+    topic=ACCEPTED.topic,
+    limits=ACCEPTED.limits,
+    batches=20,
+    records=300,
+    bytes=4_000,
+    requests=10,
+    first_ms=ACCEPTED.now_ms,
+    last_ms=ACCEPTED.now_ms,
+    drift_min_ms=0,
+    drift_max_ms=0,
+    ahead=((0, 20, 300),),
+    behind=((0, 20, 300),),
 )
 
 
@@ -74,6 +94,66 @@ def test_what_clients_choose_makes_no_series():
         metrics.booked(replace(ACCEPTED, topic=f"t{n}", peer=replace(ACCEPTED.peer, client_id=f"c{n}")))
 
     assert len(rendered(metrics)) == before
+
+
+def test_a_topic_has_a_series_of_its_own_where_it_is_known_to_exist():
+    metrics = Metrics(lambda topic: topic == "described")
+    metrics.booked(replace(ACCEPTED, topic="written"))
+    for topic in ("described", "written", "made up", "other"):
+        metrics.booked(replace(REJECTED, topic=topic))
+
+    found = rendered(metrics)
+    assert found['tsproxy_topic_bad_records_total{topic="described"}'] == 5
+    assert found['tsproxy_topic_bad_records_total{topic="written"}'] == 5
+    assert found['tsproxy_topic_bad_records_total{topic="other"}'] == 10
+
+
+def test_the_topics_with_most_bad_records_keep_their_series_and_the_sum_stays_exact():
+    metrics = Metrics(lambda _: True)
+    for n in range(1_000):
+        metrics.booked(replace(REJECTED, topic=f"t{n}"))
+        metrics.booked(replace(REJECTED, topic="worst"))
+
+    series = {name: value for name, value in rendered(metrics).items() if "topic_bad_records" in name}
+    assert len(series) <= 2 * MOST_TOPICS + 1
+    assert series['tsproxy_topic_bad_records_total{topic="worst"}'] == 5_000
+    assert sum(series.values()) == 10_000
+
+
+DRIFTS_MS = {
+    0: "0.0",
+    1: "1.0",
+    1_000: "1.0",
+    1_001: "10.0",
+    -1_001: "-1.0",
+    86_400_000: "86400.0",
+    2**62: "+Inf",
+}
+
+
+@pytest.mark.parametrize(("drift_ms", "bound"), DRIFTS_MS.items())
+def test_a_batch_counts_at_the_first_bound_that_its_newest_time_does_not_pass(drift_ms, bound):
+    metrics = Metrics()
+    batch = replace(ACCEPTED.batch, min_timestamp_ms=-(2**40), max_timestamp_ms=drift_ms)
+    metrics.booked(replace(ACCEPTED, batch=batch))
+
+    found = rendered(metrics)
+    bounds = [name for name, value in found.items() if "drift" in name and 'of="newest"' in name and value]
+    assert bounds[0] == f'tsproxy_timestamp_drift_seconds_bucket{{le="{bound}",of="newest"}}'
+    assert found['tsproxy_timestamp_drift_seconds_bucket{le="-31536000.0",of="oldest"}'] == 1
+
+
+def test_batches_that_come_as_totals_count_where_they_would_have_counted_one_by_one():
+    one_by_one, together = Metrics(), Metrics()
+    for drift_ms in DRIFTS_MS:
+        batch = replace(ACCEPTED.batch, min_timestamp_ms=drift_ms, max_timestamp_ms=drift_ms)
+        one_by_one.booked(replace(ACCEPTED, batch=batch))
+    bars = tuple((bucket(drift_ms), 1, 38) for drift_ms in DRIFTS_MS)
+    together.booked_totals(
+        replace(TOTALS, batches=len(bars), records=38 * len(bars), ahead=bars, behind=bars)
+    )
+
+    assert rendered(one_by_one) == rendered(together)
 
 
 def test_the_build_says_its_version():

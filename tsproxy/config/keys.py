@@ -338,7 +338,8 @@ KEYS: Final = (
     Key(
         "admin.bind",
         BIND_OR_OFF,
-        "Where `/metrics`, `/livez` and `/readyz` are served.",
+        "Where a page for people (`/`), `/metrics`, `/livez`, `/readyz`, `/config`, `/brokers` and "
+        "`/decisions/top` are served, to everybody who reaches it.",
         default="127.0.0.1:9464",
     ),
     Key(

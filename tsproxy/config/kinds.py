@@ -3,9 +3,10 @@
 The keys themselves stand in `keys`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from tsproxy.config import values
 from tsproxy.config.settings import AddressesInConfigs, ClientAuth, ProxyProtocol, SaslMechanism, TlsVersion
@@ -15,6 +16,8 @@ from tsproxy.model.policy import Choice, LimitsFrom, Mode, Preset
 from tsproxy.model.principals import MappingRule
 
 KAFKA_NAMES: Final = "message.timestamp."
+HIDDEN: Final = "***"
+"""In place of a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,8 @@ class Kind:
     """What a value looks like, in a word for the docs, and how it is read.
 
     For editors: `pattern` is what fits the whole of every text that `parse` takes (it may fit more),
-    `choices` are all there are, `bounds` those of a number.
+    `choices` are all there are, `bounds` those of a number. `write` makes of a value a text (or number)
+    that reads as the same one; a secret's shows nothing of it.
     """
 
     word: str
@@ -30,6 +34,7 @@ class Kind:
     pattern: str | None = None
     choices: tuple[str, ...] = ()
     bounds: tuple[int, int] | None = None
+    write: Callable[[Any], str | int] = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,42 +84,66 @@ def _choice(choices: type[StrEnum]) -> Kind:
 
 
 def _or_none(kind: Kind) -> Kind:
-    return Kind(f"{kind.word} or `none`", values.unless("none", kind.parse), choices=(*kind.choices, "none"))
+    return Kind(
+        f"{kind.word} or `none`",
+        values.unless("none", kind.parse),
+        choices=(*kind.choices, "none"),
+        write=values.or_text("none", str),
+    )
 
 
-DURATION: Final = Kind("duration", values.duration_ms, _DURATION)
-TOLERANCE: Final = Kind("duration", values.tolerance_ms, _DURATION)
-BOUND: Final = Kind("duration or `unlimited`", values.bound, f"{_DURATION}|unlimited")
+DURATION: Final = Kind("duration", values.duration_ms, _DURATION, write=values.duration_text)
+TOLERANCE: Final = Kind("duration", values.tolerance_ms, _DURATION, write=values.duration_text)
+BOUND: Final = Kind(
+    "duration or `unlimited`", values.bound, f"{_DURATION}|unlimited", write=values.bound_text
+)
 AGE: Final = Kind(
-    "duration or `unlimited`", values.unless("unlimited", values.duration_ms), f"{_DURATION}|unlimited"
+    "duration or `unlimited`",
+    values.unless("unlimited", values.duration_ms),
+    f"{_DURATION}|unlimited",
+    write=values.or_text("unlimited", values.duration_text),
 )
 UNLESS_NEVER: Final = Kind(
-    "duration or `never`", values.unless("never", values.duration_ms), f"{_DURATION}|never"
+    "duration or `never`",
+    values.unless("never", values.duration_ms),
+    f"{_DURATION}|never",
+    write=values.or_text("never", values.duration_text),
 )
-INTERVAL: Final = Kind("duration that divides an hour", values.interval_ms, _DURATION)
-SIZE: Final = Kind("size", values.size_bytes, _SIZE)
-FILE_SIZE: Final = Kind("size", values.file_size_bytes, _SIZE)
-TOTAL_SIZE: Final = Kind("size", values.total_size_bytes, _SIZE)
+INTERVAL: Final = Kind(
+    "duration that divides an hour", values.interval_ms, _DURATION, write=values.duration_text
+)
+SIZE: Final = Kind("size", values.size_bytes, _SIZE, write=values.size_text)
+FILE_SIZE: Final = Kind("size", values.file_size_bytes, _SIZE, write=values.size_text)
+TOTAL_SIZE: Final = Kind("size", values.total_size_bytes, _SIZE, write=values.size_text)
 TOTAL_SIZE_OR_UNLIMITED: Final = Kind(
-    "size or `unlimited`", values.unless("unlimited", values.total_size_bytes), f"{_SIZE}|unlimited"
+    "size or `unlimited`",
+    values.unless("unlimited", values.total_size_bytes),
+    f"{_SIZE}|unlimited",
+    write=values.or_text("unlimited", values.size_text),
 )
 ADDRESS: Final = Kind("host:port", values.upstream_address, _ADDRESS)
 BIND: Final = Kind("host:port", values.bind_address, _ADDRESS)
-BIND_OR_OFF: Final = Kind("host:port or `off`", values.bind_address_or_off, f"{_ADDRESS}|off")
+BIND_OR_OFF: Final = Kind(
+    "host:port or `off`", values.bind_address_or_off, f"{_ADDRESS}|off", write=values.or_text("off", str)
+)
 HOST: Final = Kind("host", values.host)
 PATH: Final = Kind("path", values.path)
 NAME: Final = Kind("name", values.name, values.NAME.pattern)
 TEXT: Final = Kind("text", values.not_empty)
-SECRET: Final = Kind("secret", values.secret)
+SECRET: Final = Kind("secret", values.secret, write=lambda _: HIDDEN)
 MODE: Final = _choice(Mode)
 LIMITS_FROM: Final = _choice(LimitsFrom)
 PRESET: Final = _choice(Preset)
 CANDIDATE_PRESET: Final = _or_none(PRESET)
 CHOICE: Final = _choice(Choice)
-YES_OR_NO: Final = Kind("`yes` or `no`", values.yes_or_no, choices=("yes", "no"))
-PATTERN: Final = Kind("glob or `/regular expression/`", values.name_pattern)
+YES_OR_NO: Final = Kind(
+    "`yes` or `no`", values.yes_or_no, choices=("yes", "no"), write=lambda value: "yes" if value else "no"
+)
+PATTERN: Final = Kind(
+    "glob or `/regular expression/`", values.name_pattern, write=lambda value: str(value.text)
+)
 CIDR: Final = Kind("address or network", values.network)
-INSTANT: Final = Kind("instant", values.instant_ms)
+INSTANT: Final = Kind("instant", values.instant_ms, write=values.instant_text)
 MECHANISM: Final = _choice(SaslMechanism)
 CLIENT_AUTH: Final = _choice(ClientAuth)
 PROXY_PROTOCOL: Final = _choice(ProxyProtocol)
@@ -127,4 +156,4 @@ TLS_VERSION: Final = _choice(TlsVersion)
 
 
 def number(lowest: int, highest: int) -> Kind:
-    return Kind("number", values.whole_number(lowest, highest), bounds=(lowest, highest))
+    return Kind("number", values.whole_number(lowest, highest), bounds=(lowest, highest), write=int)

@@ -136,6 +136,9 @@ class BrokerHosts:
     count: ClassVar[int] = 0
     """Ports of their own, which they have none of."""
 
+    def __str__(self) -> str:
+        return f"{self.before}{{node_id}}{self.after}"
+
     def host_of(self, node_id: int) -> str:
         return f"{self.before}{node_id}{self.after}"
 

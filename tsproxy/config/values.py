@@ -5,12 +5,12 @@ A parser never shows the text it was given: the caller does, unless the key is s
 
 import re
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from fnmatch import translate
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tsproxy.config.settings import Address, BrokerHosts, Secret
 from tsproxy.model.policy import NamePattern, Span
@@ -169,6 +169,37 @@ def _address(text: str, lowest_port: int) -> Address:
         return Address(host(name), int(port))
     except ValueError:
         raise ValueError(allowed) from None
+
+
+def duration_text(ms: int) -> str:
+    """What `duration_ms` reads as that many."""
+    return _quantity_text(ms, _MS_OF_UNIT)
+
+
+def or_text(word: str, write: Callable[[Any], str]) -> Callable[[Any], str]:
+    """What writes None as the word that stands for it, and other values as `write` does."""
+    return lambda value: word if value is None else write(value)
+
+
+def bound_text(bound: Span) -> str:
+    """What `bound` reads so."""
+    return "unlimited" if bound.max_ms is None else duration_text(bound.max_ms)
+
+
+def instant_text(ms: int) -> str:
+    """What `instant_ms` reads so."""
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat()
+
+
+def size_text(size: int) -> str:
+    """What the parsers of sizes read as that many bytes."""
+    return _quantity_text(size, _BYTES_OF_UNIT)
+
+
+def _quantity_text(number: int, units: dict[str, int]) -> str:
+    """In the largest unit that leaves nothing over."""
+    fits = [unit for unit, size in units.items() if not number % size]
+    return f"{number // units[fits[-1]]}{fits[-1]}" if number else f"0{next(iter(units))}"
 
 
 def path(text: str) -> Path:

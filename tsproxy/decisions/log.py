@@ -97,6 +97,11 @@ class DecisionLog:
         self._ledger.book_totals(totals)
         return Lines(self._news_of_limits(totals.topic, totals.limits, totals.last_ms))
 
+    @property
+    def privacy(self) -> Privacy:
+        """What of a person is told, here and by whoever tells the same elsewhere."""
+        return self._privacy
+
     def is_due(self, now_ms: int) -> bool:
         """True where `tick`, or booking an outcome of that clock, would end the interval."""
         return now_ms >= self._ends_ms or now_ms < self._starts_ms - self._interval_ms

@@ -42,6 +42,12 @@ class MappingRule:
             raise ValueError(f"a rule whose pattern has as many groups as its replacement names ({highest})")
         return cls(pattern, match[2], match[3])
 
+    def __str__(self) -> str:
+        """The rule as it was written."""
+        if self.pattern is None:
+            return "DEFAULT"
+        return f"RULE:{self.pattern.pattern}/{self.replacement}/{self.case}"
+
     def name(self, subject: str) -> str | None:
         """What the rule makes of a subject; None where it does not apply."""
         if self.pattern is None:

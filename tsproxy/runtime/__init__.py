@@ -5,8 +5,8 @@ The path of a connection: `listeners` (a port for bootstrapping, one for each br
 `upstream` connects to the broker, `relay` holds the two ends and the session between them, `flow`
 keeps their memory bounded. What a session is told comes from `cluster` (the proxy's own connection:
 brokers, limits of topics). What it tells goes to `decision_log`, `metrics` and `notes`. `clock` is
-the one reader of clocks, `tls` makes contexts from PEM files, `admin_http` answers scrapers and
-probes, `logging` sets the operators' log up.
+the one reader of clocks, `tls` makes contexts from PEM files, `admin` answers scrapers, probes and
+people, `logging` sets the operators' log up.
 
 Non-goals: no rule, no wire format, no decision is made here; nothing here reads a Kafka frame.
 """

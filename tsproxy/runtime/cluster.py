@@ -113,6 +113,10 @@ class Cluster:
             self._new[topic] = None
             self._wake.set()
 
+    def knows_topic(self, topic: str) -> bool:
+        """True where a broker has told how it is configured."""
+        return topic in self._facts.topics
+
     def want_node(self, node_id: int, address: Address) -> None:
         """An answer named a broker that is not known, or not there: see what has changed."""
         if self._facts.brokers.get(node_id) != address:

@@ -10,8 +10,9 @@ from typing import Final
 import structlog
 
 from tsproxy.config.settings import Config
-from tsproxy.decisions import DecisionLog, LifecycleKind, WriterHealth
+from tsproxy.decisions import DecisionLog, LifecycleKind, Privacy, WriterHealth
 from tsproxy.model.outcome import Outcome, Totals
+from tsproxy.runtime.admin.offenders import Offenders
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.decision_log.files import DecisionFiles
 from tsproxy.runtime.metrics import Metrics
@@ -37,6 +38,7 @@ class Journal:
         clock: Clock,
         collect: Callable[[], None],
     ) -> None:
+        self.offenders = Offenders(log.privacy)
         self._clock = clock
         self._collect = collect
         self._files = files
@@ -58,12 +60,17 @@ class Journal:
 
         return commit
 
+    @property
+    def privacy(self) -> Privacy:
+        return self._log.privacy
+
     def book(self, outcome: Outcome) -> None:
         """One batch has ended."""
         if self._log.is_due(outcome.now_ms):
             self._collect()
         self._files.put(self._log.book(outcome))
         self._metrics.booked(outcome)
+        self.offenders.book(outcome)
 
     def book_totals(self, totals: Totals) -> None:
         """Many batches have been accepted since a session was last asked."""

@@ -17,6 +17,7 @@ import structlog
 from tsproxy.config.settings import Address, AddressesInConfigs, BrokerHosts, Config, Listener
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import Endpoint, View
+from tsproxy.runtime.admin.report import Broker
 from tsproxy.runtime.arrival import TLS_HANDSHAKE_FAILED, Arrival, ArrivalError, arrive
 from tsproxy.runtime.cluster import ClusterFacts
 from tsproxy.runtime.limits.limit import Limit
@@ -73,6 +74,15 @@ class Front:
     def endpoints(self) -> dict[int, Endpoint]:
         """The brokers that are served here, as clients are told of them."""
         return dict(self._view.endpoints)
+
+    @property
+    def brokers(self) -> list[Broker]:
+        """The brokers of the cluster, as they are served here."""
+        served = self._view.endpoints
+        return [
+            Broker(self.name, node_id, str(upstream), _text(served.get(node_id)))
+            for node_id, upstream in sorted(self._brokers.items())
+        ]
 
     def open(self) -> None:
         """Let clients bootstrap. To be called when brokers are known. Raises ListenError."""
@@ -152,7 +162,7 @@ class Front:
             "broker_served",
             listener=self.name,
             node_id=node_id,
-            address=f"{endpoint.host}:{endpoint.port}",
+            address=_text(endpoint),
             upstream=str(self._brokers[node_id]),
         )
 
@@ -241,3 +251,7 @@ class Front:
     def _warn(self, event: str, peer: Peer, facts: Mapping[str, str]) -> None:
         who = {"listener": self.name, "client": peer.client_address, "client_port": peer.client_port}
         self._around.notes.warn(peer.client_address, event, {**who, **facts})
+
+
+def _text(endpoint: Endpoint | None) -> str | None:
+    return None if endpoint is None else f"{endpoint.host}:{endpoint.port}"

@@ -5,7 +5,7 @@ are closed lists. What is counted for each chunk is a plain number, read when so
 """
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, generate_latest
@@ -16,24 +16,28 @@ from tsproxy import __version__
 from tsproxy.model.outcome import Outcome, Totals, VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason
+from tsproxy.runtime.drift_metric import DriftMetric
 from tsproxy.runtime.limits.limit import Limit
 from tsproxy.runtime.pipe import Tally
+from tsproxy.runtime.topic_metric import TopicMetric
 from tsproxy.session.effects import CloseReason
-
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 _OUTCOME_LABELS: Final = ("listener", "verdict", "reason")
 _FAULT_LABELS: Final = ("reason", "unit")
 
 
 class Metrics:
-    """All metrics of one process; attributes in plain int are added to directly."""
+    """All metrics of one process; attributes in plain int are added to directly.
 
-    def __init__(self) -> None:
+    `topic_exists` says what is known of a topic from elsewhere.
+    """
+
+    def __init__(self, topic_exists: Callable[[str], bool] = lambda _: False) -> None:
         # A `_created` series beside each counter would double every scrape.
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the library left this one untyped
         self.from_clients = Tally()
         self.from_brokers = Tally()
+        self.buffered_bytes = 0
         self.decisions_written = 0
         self.decisions_dropped = 0
         self.decision_files_deleted = 0
@@ -100,7 +104,9 @@ class Metrics:
         self.upstream_up = Gauge(
             "tsproxy_upstream_up", "1 while the proxy's own connection works", registry=registry
         )
-        registry.register(_Plain(self))
+        self._drift, self._topics = DriftMetric(), TopicMetric(topic_exists)
+        for collector in (self._drift, self._topics, _Plain(self)):
+            registry.register(collector)
 
     def booked(self, outcome: Outcome) -> None:
         """Count one batch that has ended."""
@@ -108,9 +114,14 @@ class Metrics:
         batches, records = self._counters(outcome.peer.listener, outcome.verdict, reason)
         batches.inc()
         records.inc(outcome.batch.records)
+        self._drift.booked(outcome)
+        if outcome.verdict is VerdictName.ACCEPTED:
+            self._topics.accepted(outcome.topic)
         if outcome.bad_records:
             counter = self._of_faults(outcome)
             counter.labels(outcome.reason or "", outcome.unit_guess or "").inc(outcome.bad_records)
+            if counter is self._bad_records:
+                self._topics.add(outcome.topic, outcome.bad_records)
 
     def _of_faults(self, outcome: Outcome) -> Counter:
         if not outcome.would_reject:
@@ -122,6 +133,8 @@ class Metrics:
         batches, records = self._counters(totals.peer.listener, VerdictName.ACCEPTED, None)
         batches.inc(totals.batches)
         records.inc(totals.records)
+        self._drift.booked_totals(totals)
+        self._topics.accepted(totals.topic)
 
     def _counters(
         self, listener: str, verdict: VerdictName, reason: Reason | None
@@ -196,6 +209,11 @@ class _Plain(Collector):
             "tsproxy_decision_log_writable",
             "1 while lines reach the decision log's files",
             value=metrics.decision_log_writable,
+        )
+        yield GaugeMetricFamily(
+            "tsproxy_buffered_bytes",
+            "Bytes held for all connections together, of limits.buffered",
+            value=metrics.buffered_bytes,
         )
         build = GaugeMetricFamily("tsproxy_build_info", "Always 1", labels=["version", "python"])
         build.add_metric([__version__, platform.python_version()], 1)

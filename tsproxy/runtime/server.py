@@ -11,20 +11,21 @@ import platform
 import secrets
 import signal
 import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 
 import structlog
-from prometheus_client.metrics_core import Metric
 
 from tsproxy import __version__
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Address, Config, Decisions
 from tsproxy.config.source import Source
 from tsproxy.decisions import DecisionLog, Privacy
-from tsproxy.runtime.admin_http import AdminHttp, Answer
+from tsproxy.runtime.admin.http import AdminHttp
+from tsproxy.runtime.admin.pages import pages
+from tsproxy.runtime.admin.report import Report, most
+from tsproxy.runtime.admin.totals import families_now
 from tsproxy.runtime.certificates import Certificates
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError
@@ -35,7 +36,7 @@ from tsproxy.runtime.journal import Journal
 from tsproxy.runtime.limits import descriptors
 from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.listeners import Front
-from tsproxy.runtime.metrics import CONTENT_TYPE, Metrics
+from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes, frames_of
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.relay import Surroundings
@@ -96,12 +97,13 @@ class Proxy:
 
     def __init__(self, config: Config, clock: Clock, announce: Announce) -> None:
         self._announce = announce
+        self._clock = clock
         self._config = config
         self._hurry = asyncio.Event()
         self._is_open = False
         self._is_reachable = False
         self._members: tuple[str | None, tuple[int, ...]] | None = None
-        self.metrics = Metrics()
+        self.metrics = Metrics(lambda topic: self._cluster.knows_topic(topic))
         self._journal = _journal(config, self.metrics, clock, self._collect_totals)
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._certificates = certificates = Certificates(config, self.metrics, clock)
@@ -130,9 +132,7 @@ class Proxy:
             Front(listener, config, shown.get(listener.name), Upstream(tls), around)
             for listener in config.listeners
         ]
-        self._admin = AdminHttp(
-            {"/metrics": self._metrics_page, "/livez": livez_page, "/readyz": self._readyz}
-        )
+        self._admin = AdminHttp(pages(self))
         self._admin_address: Address | None = None
 
     async def run(self) -> None:
@@ -155,6 +155,11 @@ class Proxy:
             await _cancelled(watching)
             await _cancelled(patrolling)
             await self._end(cut)
+
+    @property
+    def config(self) -> Config:
+        """What is in force."""
+        return self._config
 
     @property
     def drain_timeout_ms(self) -> int:
@@ -208,12 +213,31 @@ class Proxy:
         amiss += self._journal.amiss()
         if self._stopping.done():
             amiss.append("the proxy stops")
+        amiss += [
+            f"listener {broker.listener} does not serve node {broker.node_id}"
+            for front in self._fronts
+            for broker in front.brokers
+            if broker.served_at is None
+        ]
         return amiss
 
-    def families(self) -> Iterable[Metric]:
-        """The metrics as they are now."""
+    async def report(self) -> Report:
+        """How this process is now."""
         self._journal.measure()
-        return self.metrics.families()
+        self.metrics.buffered_bytes = self._limits.memory.held_bytes
+        now_ms = self._clock.now_ms()
+        return Report(
+            amiss=tuple(self.amiss()),
+            families=families_now(self.metrics.families()),
+            now_ms=now_ms,
+            cluster_id=self._members[0] if self._members else None,
+            brokers=tuple(broker for front in self._fronts for broker in front.brokers),
+            addresses=most(
+                (self._journal.privacy.address(address) or "left out", count)
+                for address, count in self._limits.by_address.items()
+            ),
+            offenders=tuple(self._journal.offenders.hottest(now_ms)),
+        )
 
     async def _begin(self) -> None:
         config = self._config
@@ -290,28 +314,10 @@ class Proxy:
             "mode": self._config.policy.mode.value,
         }
 
-    def _metrics_page(self) -> Answer:
-        self._journal.measure()
-        return Answer(HTTPStatus.OK, self.metrics.render(), CONTENT_TYPE)
-
-    def _readyz(self) -> Answer:
-        return readyz_page(self.amiss())
-
 
 async def _cancelled(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
-
-def livez_page() -> Answer:
-    return Answer(HTTPStatus.OK, b"alive\n")
-
-
-def readyz_page(amiss: Sequence[str]) -> Answer:
-    """Ready while nothing is amiss; else what is, a line each."""
-    if amiss:
-        return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "".join(f"{each}\n" for each in amiss).encode())
-    return Answer(HTTPStatus.OK, b"ready\n")
 
 
 def _ports(front: Front) -> dict[str, int]:

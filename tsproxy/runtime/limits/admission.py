@@ -4,6 +4,8 @@ A connection over a limit is closed before anything is read from it or said to i
 `max.connections.per.ip`: a client takes it for a broker that is busy, and tries again.
 """
 
+from collections.abc import Mapping
+
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.runtime.limits.limit import Limit
 
@@ -41,6 +43,11 @@ class Admission:
         self._by_address[to] = here + 1
         self._count += 1
         return None
+
+    @property
+    def by_address(self) -> Mapping[str, int]:
+        """How many are connected from each address."""
+        return self._by_address
 
     def leave(self, address: str) -> None:
         """One that was admitted is gone."""

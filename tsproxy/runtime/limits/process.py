@@ -1,6 +1,6 @@
 """The limits of one process as one room: who is connected, what they hold, and the patrol over them."""
 
-from collections.abc import KeysView
+from collections.abc import KeysView, Mapping
 
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.settings import Config
@@ -20,6 +20,11 @@ class ProcessLimits:
         self._admission = Admission(limits)
         self.memory = Memory(self._all, limits.buffered)
         self._patrol = Patrol(self._all, self.memory, limits, clock)
+
+    @property
+    def by_address(self) -> Mapping[str, int]:
+        """How many are connected from each address."""
+        return self._admission.by_address
 
     @property
     def handshake_s(self) -> float:

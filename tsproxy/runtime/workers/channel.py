@@ -6,7 +6,7 @@ it is. It ends when either process ends, however that happens, and the other one
     supervisor: {"order": "report", "id": 7} | {"order": "drain"} | {"order": "hurry"}
                 | {"order": "prepare", "id": 8, "config": ...} | {"order": "commit"} | {"order": "abandon"}
     worker:     {"told": "started", ...} | {"told": "failed", "text"} | {"told": "stopped", ...}
-                | {"told": "report", "id": 7, "amiss": [...], "families": [...]}
+                | {"told": "report", "id": 7, "report": {...}}
                 | {"told": "prepared", "id": 8, "problems": [...]}
 """
 

@@ -13,15 +13,16 @@ import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 import structlog
 
 from tsproxy.config.settings import Config
+from tsproxy.runtime.admin.report import NOTHING, Report, together
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.server import StartError
 from tsproxy.runtime.workers.channel import VARIABLE, Channel, Orders, as_text
-from tsproxy.runtime.workers.totals import Families, counts, families_of, joined
 
 log = structlog.get_logger()
 
@@ -53,7 +54,6 @@ class Member:
         on_started: Callable[[Mapping[str, Any]], None],
         changing: asyncio.Lock,
     ) -> None:
-        self.amiss: tuple[str, ...] = ("does not run yet",)
         self.clients_cut = 0
         self.number = number
         self.restarts = 0
@@ -64,18 +64,24 @@ class Member:
         self._clock = clock
         self._config = config
         self._failure: str | None = None
-        self._latest: Families = {}
+        self._latest = _amiss("does not run yet")
         self._on_started = on_started
         self._process: Process | None = None
-        self._retired: Families = {}
+        self._retired = NOTHING
         self._started_ms: int | None = None
         self._stopping = asyncio.Event()
         self._was_ever_started = False
 
     @property
-    def families(self) -> Families:
-        """All that this worker has counted, in this life and in those before; gauges of this life."""
-        return joined([self._latest, self._retired])
+    def is_ready(self) -> bool:
+        return not self._latest.amiss
+
+    @property
+    def known(self) -> Report:
+        """How this worker is, as far as it has said: counts of this life and those before, all else of
+        this one."""
+        both = together([self._latest, self._retired])
+        return replace(both, amiss=tuple(f"worker {self.number}: {text}" for text in both.amiss))
 
     async def run(self) -> None:
         """Returns when it has ended after `drain`. Raises StartError where it never ran, or where it
@@ -96,7 +102,7 @@ class Member:
             if self._started_ms is not None and self._clock.monotonic_ms() - self._started_ms >= HEALTHY_MS:
                 retry_ms = FIRST_RETRY_MS
             log.error("worker_ended", worker=self.number, error=end, restart_in_ms=retry_ms)
-            self.amiss = (end,)
+            self._latest = _amiss(end)
             with suppress(TimeoutError):
                 async with asyncio.timeout(retry_ms / 1000):
                     await self._stopping.wait()
@@ -105,11 +111,11 @@ class Member:
             self.restarts += 1
 
     async def report(self) -> None:
-        """Bring `families` and `amiss` up to now, or make `amiss` say that this failed."""
+        """Bring `known` up to now, or make it say that this failed."""
         try:
             await self._ask({"order": "report"}, REPORT_S)
         except TimeoutError:
-            self.amiss = (f"has not answered for {REPORT_S:g} s",)
+            self._latest = replace(self._latest, amiss=(f"has not answered for {REPORT_S:g} s",))
 
     async def prepare(self, config: Config) -> list[str]:
         """Let it make ready for another configuration. Returns what is in its way; nothing where it
@@ -181,7 +187,7 @@ class Member:
     async def _live(self) -> int:
         """One life, from its start to its end. Returns its status, negative for a signal."""
         self._failure, self._started_ms = None, None
-        self.amiss = ("does not run yet",)
+        self._latest = _amiss("does not run yet")
         async with self._changing:
             process, channel = self._process, self._channel = await self._begin()
         try:
@@ -192,11 +198,11 @@ class Member:
             return await process.wait()
         finally:
             self._channel = None
-            self.amiss = ("has ended",)
             for answered in self._asked.values():
                 if not answered.done():
                     answered.set_result({})
-            self._latest, self._retired = {}, counts(self.families)
+            self._retired = together([self._latest, self._retired]).remains()
+            self._latest = _amiss("has ended")
             if process.returncode is None:  # we were cancelled
                 process.kill()
                 await process.wait()
@@ -207,15 +213,14 @@ class Member:
             case "started":
                 self._started_ms = self._clock.monotonic_ms()
                 self._was_ever_started = True
-                self.amiss = ()
+                self._latest = replace(self._latest, amiss=())
                 self._on_started(line)
             case "failed":
                 self._failure = line["text"]
             case "stopped":
                 self.clients_cut += line["clients_cut"]
             case "report":
-                self.amiss = tuple(line["amiss"])
-                self._latest = families_of(line["families"])
+                self._latest = Report.of_line(line["report"])
         answered = self._asked.get(line.get("id", 0))
         if answered is not None and not answered.done():
             answered.set_result(line)
@@ -234,6 +239,11 @@ async def _start(theirs: socket.socket) -> Process:
         start_new_session=True,
         env={**os.environ, VARIABLE: str(theirs.fileno())},
     )
+
+
+def _amiss(text: str) -> Report:
+    """Of a life that cannot be asked."""
+    return replace(NOTHING, amiss=(text,))
 
 
 def _status_text(status: int) -> str:

@@ -9,29 +9,27 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from http import HTTPStatus
 from typing import Any, Final, Literal
 
 import structlog
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Address, Config
 from tsproxy.config.source import Source
-from tsproxy.runtime.admin_http import AdminHttp, Answer
+from tsproxy.runtime.admin.http import AdminHttp
+from tsproxy.runtime.admin.pages import pages
+from tsproxy.runtime.admin.report import Report, together
+from tsproxy.runtime.admin.totals import families_now
 from tsproxy.runtime.clock import Clock
-from tsproxy.runtime.metrics import CONTENT_TYPE
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.reload import Reloader
-from tsproxy.runtime.server import StartError, complain, livez_page, readyz_page
+from tsproxy.runtime.server import StartError, complain
 from tsproxy.runtime.service_manager import GRACE_MS, ServiceManager
 from tsproxy.runtime.tls import check_files
 from tsproxy.runtime.workers.addresses import reserved
 from tsproxy.runtime.workers.member import Member
-from tsproxy.runtime.workers.totals import as_metrics, joined
 
 log = structlog.get_logger()
 
@@ -57,9 +55,7 @@ class Supervisor:
     """`config` has real ports; they stay its own for as long as it runs."""
 
     def __init__(self, config: Config, source: Source, manager: ServiceManager, clock: Clock) -> None:
-        self._admin = AdminHttp(
-            {"/metrics": self._metrics_page, "/livez": livez_page, "/readyz": self._readyz_page}
-        )
+        self._admin = AdminHttp(pages(self))
         self._admin_address: Address | None = None
         self._changing = changing = asyncio.Lock()
         self._config = config
@@ -72,6 +68,18 @@ class Supervisor:
             Member(number, for_workers, clock, partial(self._see_started, number), changing)
             for number in range(1, config.workers + 1)
         ]
+
+    @property
+    def config(self) -> Config:
+        """What is in force."""
+        return self._config
+
+    async def report(self) -> Report:
+        """How all workers are now, as one proxy."""
+        await self._ask_all()
+        known = together([member.known for member in self._members])
+        own = (*self._reloader.collect(), *_about(self._members))
+        return replace(known, families={**known.families, **families_now(own)})
 
     async def run(self) -> None:
         """Returns after SIGTERM or SIGINT. Raises ListenError for the admin port, and StartError."""
@@ -133,10 +141,10 @@ class Supervisor:
     async def _ask(self) -> None:
         """Keep what is known of the workers fresh, for ever: who is killed can tell no more."""
         while True:
-            await self._report()
+            await self._ask_all()
             await asyncio.sleep(REPORT_EVERY_S)
 
-    async def _report(self) -> None:
+    async def _ask_all(self) -> None:
         await asyncio.gather(*(member.report() for member in self._members))
 
     def _told_to_stop(self) -> None:
@@ -165,18 +173,6 @@ class Supervisor:
             "workers": self._config.workers,
         }
 
-    async def _metrics_page(self) -> Answer:
-        await self._report()
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Totals(self._members))
-        registry.register(self._reloader)
-        return Answer(HTTPStatus.OK, generate_latest(registry), CONTENT_TYPE)
-
-    async def _readyz_page(self) -> Answer:
-        await self._report()
-        amiss = [f"worker {member.number}: {text}" for member in self._members for text in member.amiss]
-        return readyz_page(amiss)
-
 
 async def _cancelled(*tasks: asyncio.Task[None] | asyncio.Task[Literal[True]]) -> None:
     for task in tasks:
@@ -184,22 +180,14 @@ async def _cancelled(*tasks: asyncio.Task[None] | asyncio.Task[Literal[True]]) -
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class _Totals(Collector):
-    """What the workers counted, as one, and how the workers themselves are."""
-
-    def __init__(self, members: Sequence[Member]) -> None:
-        self._members = members
-
-    def collect(self) -> Iterable[Metric]:
-        yield from as_metrics(joined(member.families for member in self._members))
-        restarts = CounterMetricFamily(
-            "tsproxy_worker_restarts", "Lives of a worker after its first", labels=["worker"]
-        )
-        ready = GaugeMetricFamily(
-            "tsproxy_worker_ready", "1 while nothing is amiss with it", labels=["worker"]
-        )
-        for member in self._members:
-            restarts.add_metric([str(member.number)], member.restarts)
-            ready.add_metric([str(member.number)], not member.amiss)
-        yield restarts
-        yield ready
+def _about(members: Sequence[Member]) -> Iterable[Metric]:
+    """How the workers themselves are."""
+    restarts = CounterMetricFamily(
+        "tsproxy_worker_restarts", "Lives of a worker after its first", labels=["worker"]
+    )
+    ready = GaugeMetricFamily("tsproxy_worker_ready", "1 while nothing is amiss with it", labels=["worker"])
+    for member in members:
+        restarts.add_metric([str(member.number)], member.restarts)
+        ready.add_metric([str(member.number)], member.is_ready)
+    yield restarts
+    yield ready

@@ -20,7 +20,6 @@ from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.reload import Commit
 from tsproxy.runtime.server import Proxy, StartError
 from tsproxy.runtime.workers.channel import Channel, Inherited, config_of
-from tsproxy.runtime.workers.totals import as_lines
 
 log = structlog.get_logger()
 
@@ -73,8 +72,8 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
                 case "abandon":
                     prepared = None
                 case "report":
-                    report = {"amiss": proxy.amiss(), "families": as_lines(proxy.families())}
-                    channel.say({"told": "report", "id": line["id"], **report})
+                    report = await proxy.report()
+                    channel.say({"told": "report", "id": line["id"], "report": report.as_line()})
                 case "drain":
                     proxy.stop()
                 case "hurry":

@@ -40,11 +40,29 @@ class Family:
 Families = Mapping[str, Family]
 
 
-def as_lines(metrics: Iterable[Metric]) -> list[Any]:
+def families_now(metrics: Iterable[Metric]) -> Families:
+    """Metrics as they are at this moment."""
+    return {
+        each.name: Family(
+            each.name,
+            each.type,
+            each.documentation,
+            {(sample.name, tuple(sample.labels.items())): sample.value for sample in each.samples},
+        )
+        for each in metrics
+    }
+
+
+def as_lines(families: Families) -> list[Any]:
     """What a worker reports, for JSON: [name, kind, documentation, [[sample, labels, value], ...]]."""
     return [
-        [each.name, each.type, each.documentation, [[s.name, s.labels, s.value] for s in each.samples]]
-        for each in metrics
+        [
+            each.name,
+            each.kind,
+            each.documentation,
+            [[sample, dict(labels), value] for (sample, labels), value in each.samples.items()],
+        ]
+        for each in families.values()
     ]
 
 

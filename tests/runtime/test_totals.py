@@ -4,8 +4,8 @@ import json
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from tsproxy.runtime.admin.totals import as_lines, as_metrics, counts, families_now, families_of, joined
 from tsproxy.runtime.metrics import Metrics
-from tsproxy.runtime.workers.totals import as_lines, as_metrics, counts, families_of, joined
 
 
 def process(*, hits=(), waits=(), brokers=1, open_connections=0):
@@ -19,7 +19,7 @@ def process(*, hits=(), waits=(), brokers=1, open_connections=0):
         histogram.observe(wait)
     Gauge("tsproxy_brokers", "Brokers", registry=registry).set(brokers)
     Gauge("tsproxy_connections", "Connections", registry=registry).set(open_connections)
-    return families_of(json.loads(json.dumps(as_lines(registry.collect()))))
+    return families_of(json.loads(json.dumps(as_lines(families_now(registry.collect())))))
 
 
 def values(families):
@@ -67,7 +67,7 @@ def test_one_process_alone_comes_out_as_it_went_in():
     metrics = Metrics()
     metrics.from_clients.bytes = 7
     metrics.connection_moved("public", None, "RELAYING")
-    reported = families_of(json.loads(json.dumps(as_lines(metrics.families()))))
+    reported = families_of(json.loads(json.dumps(as_lines(families_now(metrics.families())))))
 
     assert [repr(each) for each in as_metrics(joined([reported]))] == [
         repr(each) for each in metrics.families()

@@ -1,4 +1,4 @@
-"""A few pages over HTTP/1.1 for scrapers and probes: `/metrics`, `/livez`, `/readyz`.
+"""A few pages over HTTP/1.1, for scrapers, probes and people.
 
 Small on purpose: GET and HEAD, one request a connection, every read bounded in bytes and time, a
 bounded number of connections. Nothing here waits for anything but the other end and the page itself.
@@ -27,6 +27,8 @@ class Answer:
     body: bytes
     content_type: str = TEXT
     allow: str | None = None
+    policy: str | None = None
+    """Its Content-Security-Policy."""
 
 
 Page = Callable[[], Answer | Awaitable[Answer]]
@@ -108,6 +110,8 @@ def _encode(answer: Answer, *, with_body: bool) -> bytes:
         "X-Content-Type-Options: nosniff",
         "Connection: close",
     ]
+    if answer.policy:
+        lines.append(f"Content-Security-Policy: {answer.policy}")
     if answer.allow:
         lines.append(f"Allow: {answer.allow}")
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + (answer.body if with_body else b"")

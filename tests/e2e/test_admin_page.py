@@ -1,0 +1,74 @@
+"""The page for people in a real browser: it lives, it tells who sends bad times, no name gets out of it."""
+
+import asyncio
+import re
+import shutil
+from contextlib import suppress
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from tests.attacks.attacker import answer_to, far_ahead, metric, produce, until
+from tests.runtime.test_admin_pages import Tags
+from tests.runtime.test_process import page
+from tsproxy.runtime.clock import Clock
+from tsproxy.testing.proxy import RunningProxy
+
+CHROMIUM = shutil.which("chromium")
+REJECTED = 'tsproxy_batches_total{listener="default",reason="too_far_ahead",verdict="rejected"}'
+HOSTILE = [b"<script>document.title='caught'</script>", b"\xff\xfe\x00\x1b[31m\n", b"c" * 32767]
+
+
+async def as_chromium_shows_it(address, folder):
+    """The document after some of its own time has passed, as Chromium has it then."""
+    process = await asyncio.create_subprocess_exec(
+        CHROMIUM,
+        *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+        *(f"--user-data-dir={folder}", "--virtual-time-budget=9000", "--dump-dom"),
+        f"http://{address}/",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    text, _ = await process.communicate()
+    return text.decode()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (apt-get install chromium)")
+async def test_the_page_lives_in_a_browser_and_shows_who_sends_bad_times(kafka_431, topic, tmp_path):
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers, arguments=["--workers", "2"]) as proxy:
+        port = proxy.facts["brokers"]["default"]["1"]
+
+        async def all_are_refused_here():
+            for client_id in HOSTILE:
+                await answer_to(port, produce(topic.encode(), far_ahead(Clock()), client_id=client_id))
+            return await metric(proxy, REJECTED) >= 10 * len(HOSTILE)
+
+        await until(all_are_refused_here, "both workers know the limits")
+
+        async def produces():
+            async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+                while True:
+                    await producer.send_and_wait(topic, b"x")
+
+        producing = asyncio.create_task(produces())
+        shown = await as_chromium_shows_it(proxy.admin_address, tmp_path)
+        producing.cancel()
+        with suppress(asyncio.CancelledError):
+            await producing
+
+        document = Tags()
+        document.feed(shown)
+        assert "ready" in document.text
+        assert "2 workers" in document.text
+        for client_id in HOSTILE[:1]:
+            assert client_id.decode() in document.text
+        assert "<title>tsproxy</title>" in shown
+        assert document.tags.count("script") == 1
+        # The script ran under the page's own policy, asked again, and told a rate of what is going on.
+        [rate] = re.findall(r'data-rate-of="accepted"[^>]*>([^<]*)<', shown)
+        assert float(rate.partition(" ")[0]) > 0
+        assert 'class="lost"' not in shown
+        status, top = await page(proxy.admin_address, "/decisions/top")
+        assert status == 200
+        assert topic in top

@@ -1,0 +1,129 @@
+"""Who sent what was refused lately, hottest first: a bounded table that any storm of names fits in.
+
+A row is one key of the decision log's counters (who, topic, rule, reason, unit). Its heat is the number of
+its bad records, halved every HALF_LIFE_MS, so that the first row is who to look at now. Over
+twice MOST_ROWS the coolest half is folded into one row for all others: each time at least MOST_ROWS names
+have come, so that a new name costs little, however many there are.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import exp2
+from typing import Any, Final
+
+from tsproxy.decisions.events import is_exemplary
+from tsproxy.decisions.ledger import OTHER, Key, folded, key_of
+from tsproxy.decisions.privacy import Privacy
+from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode
+from tsproxy.model.outcome import Outcome, VerdictName
+
+HALF_LIFE_MS: Final = 10 * 60_000
+MOST_ROWS: Final = 200
+SHOWN: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Offender:
+    """What one key came to since the proxy began; `heat` is as of `last_ms`. `client_address` and
+    `timestamp_ms` (one that was refused; None where none is known) are those of the last batch."""
+
+    key: Key
+    batches: int
+    records: int
+    bad_records: int
+    first_ms: int
+    last_ms: int
+    heat: float
+    client_address: str
+    timestamp_ms: int | None
+
+    def heat_at(self, now_ms: int) -> float:
+        return self.heat * exp2(-max(0, now_ms - self.last_ms) / HALF_LIFE_MS)
+
+    def with_(self, other: "Offender") -> "Offender":
+        """Both as one; what is said of a single batch is that of the later one."""
+        earlier, later = sorted((self, other), key=lambda each: each.last_ms)
+        return replace(
+            later,
+            batches=self.batches + other.batches,
+            records=self.records + other.records,
+            bad_records=self.bad_records + other.bad_records,
+            first_ms=min(self.first_ms, other.first_ms),
+            heat=later.heat + earlier.heat_at(later.last_ms),
+        )
+
+    def as_line(self) -> dict[str, Any]:
+        """For JSON; what is not known is left out, as in the decision log."""
+        facts = {**self.key._asdict(), **{name: getattr(self, name) for name in _COUNTED}}
+        return {name: value for name, value in facts.items() if value is not None}
+
+    @classmethod
+    def of_line(cls, line: Mapping[str, Any]) -> "Offender":
+        """What `as_line` made."""
+        # A StrEnum's member equals its text, so a key made of texts is the same key.
+        texts: dict[str, Any] = {name: line.get(name) for name in Key._fields}
+        key = Key(**texts)
+        counted: dict[str, Any] = {name: line.get(name) for name in _COUNTED}
+        return cls(key, **counted)
+
+
+_COUNTED: Final = tuple(name for name in Offender.__dataclass_fields__ if name != "key")
+
+
+@dataclass(slots=True)
+class Offenders:
+    """The rows of one process; they tell of persons what `privacy` lets the decision log tell."""
+
+    privacy: Privacy = field(default_factory=Privacy)
+    _rows: dict[Key, Offender] = field(default_factory=dict)
+
+    def book(self, outcome: Outcome) -> None:
+        """Count a batch that was refused for good, or would have been; any other is nobody's fault."""
+        if not is_exemplary(outcome) or not outcome.is_final:
+            return
+        key = key_of(outcome)
+        key = key._replace(principal=self.privacy.principal(key.principal))
+        row = _row(key, outcome, self.privacy.address(outcome.peer.client_address) or "")
+        known = self._rows.get(key)
+        self._rows[key] = row if known is None else known.with_(row)
+        if len(self._rows) > 2 * MOST_ROWS:
+            self._rows = {each.key: each for each in hottest(self._rows.values(), outcome.now_ms, MOST_ROWS)}
+
+    def hottest(self, now_ms: int) -> list[Offender]:
+        """The first rows, and one for all others where there are more."""
+        return hottest(self._rows.values(), now_ms, SHOWN)
+
+
+def _row(key: Key, outcome: Outcome, client_address: str) -> Offender:
+    times = (c.timestamp_ms for c in outcome.culprits if c.timestamp_ms not in (None, NO_TIMESTAMP))
+    return Offender(
+        key=key,
+        batches=1,
+        records=outcome.batch.records,
+        bad_records=outcome.bad_records,
+        first_ms=outcome.now_ms,
+        last_ms=outcome.now_ms,
+        heat=float(outcome.bad_records),
+        client_address=client_address,
+        timestamp_ms=next(times, outcome.batch.max_timestamp_ms),
+    )
+
+
+def hottest(rows: Iterable[Offender], now_ms: int, most: int) -> list[Offender]:
+    """`most` rows by heat, those of equal keys as one, and behind them one row for all that is left."""
+    by_key: dict[Key, Offender] = {}
+    for row in rows:
+        known = by_key.get(row.key)
+        by_key[row.key] = row if known is None else known.with_(row)
+    rest = by_key.pop(REST, None)
+    ranked = sorted(by_key.values(), key=lambda row: row.heat_at(now_ms), reverse=True)
+    for row in ranked[most:]:
+        cold = replace(row, key=REST, client_address="", timestamp_ms=None)
+        rest = cold if rest is None else rest.with_(cold)
+    return ranked[:most] + ([] if rest is None else [rest])
+
+
+REST: Final = folded(
+    Key(OTHER, OTHER, None, None, VerdictName.REJECTED, None, None, int(ErrorCode.NONE), is_final=True)
+)
+"""The key of the row for all others."""

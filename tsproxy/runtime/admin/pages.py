@@ -1,0 +1,106 @@
+"""The paths of the admin port, and what is said under each.
+
+/               one page for people, live
+/metrics        Prometheus
+/livez          200 while the event loop turns
+/readyz         200 while clients should be sent here, else 503 and why not, a line each
+/config         the configuration in force as YAML, secrets left out
+/brokers        JSON: the brokers, and where each listener serves them
+/decisions/top  JSON: who sent what was refused lately, hottest first
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import Any, Final, Protocol
+
+import orjson
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from tsproxy.config.settings import Config
+from tsproxy.config.written import as_yaml
+from tsproxy.decisions.text import instant
+from tsproxy.runtime.admin import live
+from tsproxy.runtime.admin.http import Answer, Page
+from tsproxy.runtime.admin.report import Report
+from tsproxy.runtime.admin.totals import Families, as_metrics
+
+METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+JSON: Final = "application/json"
+YAML: Final = "application/yaml; charset=utf-8"
+HTML: Final = "text/html; charset=utf-8"
+
+
+class Shown(Protocol):
+    """One proxy, or a supervisor that speaks for several."""
+
+    @property
+    def config(self) -> Config:
+        """What is in force."""
+
+    async def report(self) -> Report:
+        """How it is now."""
+
+
+def pages(shown: Shown) -> Mapping[str, Page]:
+    """By path. Only `/livez` does not ask how the proxy is."""
+
+    def asked(page: Callable[[Report], Answer]) -> Callable[[], Awaitable[Answer]]:
+        async def answer() -> Answer:
+            return page(await shown.report())
+
+        return answer
+
+    return {
+        "/": asked(lambda report: _live(shown.config, report)),
+        "/metrics": asked(_metrics),
+        "/livez": lambda: Answer(HTTPStatus.OK, b"alive\n"),
+        "/readyz": asked(_readyz),
+        "/config": lambda: Answer(HTTPStatus.OK, as_yaml(shown.config.parsed).encode(), YAML),
+        "/brokers": asked(_brokers),
+        "/decisions/top": asked(_top),
+    }
+
+
+def _live(config: Config, report: Report) -> Answer:
+    return Answer(HTTPStatus.OK, live.page(config, report).encode(), HTML, policy=live.POLICY)
+
+
+def _metrics(report: Report) -> Answer:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Given(report.families))
+    return Answer(HTTPStatus.OK, generate_latest(registry), METRICS)
+
+
+class _Given(Collector):
+    def __init__(self, families: Families) -> None:
+        self._families = families
+
+    def collect(self) -> list[Metric]:
+        return list(as_metrics(self._families))
+
+
+def _readyz(report: Report) -> Answer:
+    if report.amiss:
+        return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "".join(f"{each}\n" for each in report.amiss).encode())
+    return Answer(HTTPStatus.OK, b"ready\n")
+
+
+def _brokers(report: Report) -> Answer:
+    brokers = [asdict(each) for each in report.brokers]
+    return _json({"cluster_id": report.cluster_id, "brokers": brokers})
+
+
+def _top(report: Report) -> Answer:
+    rows = []
+    for each in report.offenders:
+        row = each.as_line()
+        row |= {"first_ts": instant(row.pop("first_ms")), "last_ts": instant(row.pop("last_ms"))}
+        rows.append({**row, "heat": round(each.heat_at(report.now_ms), 1)})
+    return _json({"ts": instant(report.now_ms), "offenders": rows})
+
+
+def _json(value: Any) -> Answer:
+    return Answer(HTTPStatus.OK, orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n", JSON)

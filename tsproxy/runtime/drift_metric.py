@@ -1,0 +1,71 @@
+"""`tsproxy_timestamp_drift_seconds`: how far the times of all batches lie from the clock.
+
+Each batch counts twice, with its newest time (`of="newest"`) and with its oldest: a batch is refused for
+either. The edges are a few of `drift-v1`, so that counts which come as its bars fall between two of them
+and none is split; behind the clock an interval of `drift-v1` is closed at its far end, so that a time
+which lies exactly on an edge counts as a millisecond nearer than it is.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import Final
+
+from prometheus_client.metrics_core import HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tsproxy.decisions.drift import EDGES, bucket, drift_ms
+from tsproxy.decisions.events import batch_span_ms
+from tsproxy.model.outcome import Bars, Outcome, Totals
+
+NAME: Final = "tsproxy_timestamp_drift_seconds"
+
+_SECOND: Final = 1_000
+_MINUTE: Final = 60 * _SECOND
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_MAGNITUDES_MS: Final = (
+    *(_SECOND, 10 * _SECOND, _MINUTE, 5 * _MINUTE),
+    *(_HOUR, _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY),
+)
+_UPPER_MS: Final = (*(-each for each in reversed(_MAGNITUDES_MS)), 0, *_MAGNITUDES_MS)
+
+
+def _highest_ms(index: int) -> int:
+    """The highest drift of a signed bucket."""
+    if index >= 0:
+        return EDGES[index - 1] if index else 0
+    return -EDGES[-index - 2] if index < -1 else 0
+
+
+class DriftMetric(Collector):
+    def __init__(self) -> None:
+        self._newest = [0] * (len(_UPPER_MS) + 1)
+        self._oldest = [0] * (len(_UPPER_MS) + 1)
+
+    def booked(self, outcome: Outcome) -> None:
+        """Count one batch, whatever became of it; one without any time does not count."""
+        if (span := batch_span_ms(outcome)) is not None:
+            oldest, newest = (drift_ms(time_ms, outcome.now_ms) for time_ms in span)
+            _count(self._oldest, ((bucket(oldest), 1, 0),))
+            _count(self._newest, ((bucket(newest), 1, 0),))
+
+    def booked_totals(self, totals: Totals) -> None:
+        _count(self._newest, totals.ahead)
+        _count(self._oldest, totals.behind)
+
+    def collect(self) -> Iterable[Metric]:
+        family = HistogramMetricFamily(
+            NAME, "Timestamp minus clock of each batch's newest and oldest record", labels=["of"]
+        )
+        for of, counts in (("newest", self._newest), ("oldest", self._oldest)):
+            below, buckets = 0, []
+            for upper_ms, count in zip((*_UPPER_MS, None), counts, strict=True):
+                below += count
+                buckets.append(("+Inf" if upper_ms is None else str(upper_ms / 1000), below))
+            family.add_metric([of], buckets, sum_value=None)
+        yield family
+
+
+def _count(counts: list[int], bars: Bars) -> None:
+    for index, batches, _ in bars:
+        counts[bisect_left(_UPPER_MS, _highest_ms(index))] += batches
