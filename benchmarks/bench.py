@@ -20,7 +20,7 @@ from typing import Final
 
 from benchmarks.frames import Shape, write_frames
 from benchmarks.loads import Load
-from benchmarks.processes import Program, ProgramError, Workshop
+from benchmarks.processes import Command, Program, ProgramError, Workshop
 from benchmarks.proxies import PROXIES, Place, Proxy
 from benchmarks.tools import MissingError, find, load_programs, require_tls
 from tsproxy.testing.identity import Identity
@@ -182,8 +182,13 @@ class Bench:
             if value is not None
             for word in (f"--{name}", value if isinstance(value, Path) else str(value))
         ]
-        command = (load_programs().generator, *words)
-        with self.workshop.start("generator", command, cpu=_cpu(1), talks=True) as program:
+        with self.helper("generator", (load_programs().generator, *words)) as program:
+            yield program
+
+    @contextmanager
+    def helper(self, name: str, command: Command) -> Iterator[Program]:
+        """A program that makes a load: it has said `ready` and waits for its `go`."""
+        with self.workshop.start(name, command, cpu=_cpu(1), talks=True) as program:
             heard = program.hear()
             assert heard == "ready", heard
             yield program

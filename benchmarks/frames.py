@@ -128,7 +128,14 @@ def _values(size: int, chance: random.Random) -> Iterator[bytes]:
         yield "".join(parts)[:size].encode()
 
 
-def _produce_frame(topics: tuple[str, ...], batches: tuple[bytes, ...]) -> bytes:
+def opening_and_produce(shape: Shape, client_id: str) -> tuple[tuple[bytes, bytes], bytes]:
+    """How a client of that name begins, and its Produce request. Timestamps count from now."""
+    first_ms = time.time_ns() // 1_000_000 + shape.ahead_ms
+    batches = (build_batch(shape, first_ms),)
+    return _opening_frames(shape.topic_names), _produce_frame(shape.topic_names, batches, client_id)
+
+
+def _produce_frame(topics: tuple[str, ...], batches: tuple[bytes, ...], client_id: str = CLIENT_ID) -> bytes:
     partitions = tuple(PartitionProduceData(index, memoryview(batch)) for index, batch in enumerate(batches))
     request = ProduceRequest(
         transactional_id=None,
@@ -136,7 +143,8 @@ def _produce_frame(topics: tuple[str, ...], batches: tuple[bytes, ...]) -> bytes
         timeout_ms=30_000,
         topics=tuple(TopicProduceData(topic, partitions) for topic in topics),
     )
-    return _request(ApiKey.PRODUCE, PRODUCE_VERSION, write_request(PRODUCE_VERSION, request))
+    body = write_request(PRODUCE_VERSION, request)
+    return _request(ApiKey.PRODUCE, PRODUCE_VERSION, body, client_id)
 
 
 def _opening_frames(topics: tuple[str, ...]) -> tuple[bytes, bytes]:
@@ -150,10 +158,10 @@ def _opening_frames(topics: tuple[str, ...]) -> tuple[bytes, bytes]:
     )
 
 
-def _request(api_key: ApiKey, version: int, body: bytes) -> bytes:
+def _request(api_key: ApiKey, version: int, body: bytes, client_id: str = CLIENT_ID) -> bytes:
     """A whole request; the generator writes its own correlation ids."""
     header = put.int16(api_key) + put.int16(version) + put.int32(0)
-    header += put.string(CLIENT_ID, is_flexible=False)
+    header += put.string(client_id, is_flexible=False)
     header += put.tags(b"", APIS[api_key].is_flexible(version))
     return frame(header + body)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks import clients, memory, profile, records, relay
+from benchmarks import clients, memory, profile, records, relay, storm
 from benchmarks.bench import Bench
 from benchmarks.sections import Section
 
@@ -25,6 +25,7 @@ MEASUREMENTS: Final = (
     Measurement("latency", "Latency at half load", relay.latency),
     Measurement("idle", "Memory of idle connections", memory.idle),
     Measurement("stuck", "Memory while the broker is stuck", memory.stuck),
+    Measurement("storm", "Everything refused, many clients", storm.storm),
     Measurement("walk", "Reading timestamps", records.walk),
     Measurement("codecs", "Reading compressed batches", records.codecs),
     Measurement("profile", "Where the CPU goes", profile.profile),

@@ -101,7 +101,7 @@ def _nginx_stream_module() -> Path:
     return debian if debian.exists() else Path("modules/ngx_stream_module.so")
 
 
-def _tsproxy(*flags: str, environment: tuple[str, ...] = ()) -> Callable[[Place], Command]:
+def tsproxy(*flags: str, environment: tuple[str, ...] = ()) -> Callable[[Place], Command]:
     """With everything on that is on by default: enforcing, decision log, metrics."""
 
     def command(place: Place) -> Command:
@@ -171,10 +171,10 @@ HAPROXY: Final = Proxy("haproxy", _haproxy(f"tune.bufsize {TUNED_BUFFER_BYTES}")
 AGAIN: Final = Proxy("haproxy, again", HAPROXY.command)
 """The baseline against itself: what noise alone does."""
 
-TSPROXY: Final = Proxy("tsproxy", _tsproxy("--loop", "uvloop"))
-TSPROXY_ASYNCIO: Final = Proxy("tsproxy, asyncio", _tsproxy("--loop", "asyncio"))
+TSPROXY: Final = Proxy("tsproxy", tsproxy("--loop", "uvloop"))
+TSPROXY_ASYNCIO: Final = Proxy("tsproxy, asyncio", tsproxy("--loop", "asyncio"))
 TSPROXY_TWIN: Final = Proxy(
-    "tsproxy, twin", _tsproxy("--loop", "uvloop", environment=("TSPROXY_KERNEL=twin",))
+    "tsproxy, twin", tsproxy("--loop", "uvloop", environment=("TSPROXY_KERNEL=twin",))
 )
 """What an install without a compiler runs on."""
 

@@ -1,0 +1,113 @@
+"""`python -m benchmarks.crowd`: many clients whose every batch is two hours ahead, over few connections.
+
+Says `ready` when it is connected and refused, waits for `go`, and prints one line of JSON. Every answer
+must refuse (code 32). Each connection has one request in flight; client ids take turns on it.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import struct
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from benchmarks.frames import TWO_HOURS_MS, Shape, opening_and_produce
+from tsproxy.model.kafka import ErrorCode
+
+SHAPE: Final = Shape(1_000, ahead_ms=TWO_HOURS_MS)
+LONG_NAME_CHARS: Final = 300
+"""Longer than the log writes a name."""
+_SETTLE_S: Final = 20.0
+_ANSWER_CODE_AT: Final = 4 + 1 + 1 + 1 + len(SHAPE.topic_names[0]) + 1 + 4
+"""In a ProduceResponse v11: after correlation id, tags, one topic by name, one partition by index."""
+
+
+def names(clients: int, part: int, parts: int) -> Iterator[str]:
+    """The client ids of one connection of `parts`, for ever; 0 clients: each request a new, long one."""
+    if clients:
+        return itertools.cycle([f"client-{number:05d}" for number in range(part % clients, clients, parts)])
+    return (f"{part}-{number}-".ljust(LONG_NAME_CHARS, "x") for number in itertools.count())
+
+
+@dataclass(slots=True)
+class Connection:
+    """One of the crowd's connections."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    names: Iterator[str]
+    produce: tuple[bytes, bytes]
+    """A Produce request: what comes before the client id's length, and what comes after the id."""
+    waits_s: list[float] = field(default_factory=list)
+
+    @classmethod
+    async def open(cls, port: int, names: Iterator[str]) -> "Connection":
+        opening, produce = opening_and_produce(SHAPE, "")
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        made = cls(reader, writer, names, (produce[4:12], produce[14:]))
+        for request in opening:
+            writer.write(request)
+            await made._answer()
+        return made
+
+    async def settle(self) -> None:
+        """Send until it is refused: a topic's limits are asked for when it is first seen."""
+        deadline_s = time.monotonic() + _SETTLE_S
+        while await self._sent() != ErrorCode.INVALID_TIMESTAMP:
+            if time.monotonic() > deadline_s:
+                raise SystemExit("nothing is refused")
+            await asyncio.sleep(0.05)
+
+    async def send_until(self, end_s: float) -> None:
+        while (begun_s := time.monotonic()) < end_s:
+            if (code := await self._sent()) != ErrorCode.INVALID_TIMESTAMP:
+                raise SystemExit(f"answered with code {code}")
+            self.waits_s.append(time.monotonic() - begun_s)
+
+    async def _sent(self) -> int:
+        before, after = self.produce
+        name = next(self.names).encode()
+        request = before + struct.pack(">h", len(name)) + name + after
+        self.writer.write(struct.pack(">i", len(request)) + request)
+        answer = await self._answer()
+        code: int = struct.unpack_from(">h", answer, _ANSWER_CODE_AT)[0]
+        return code
+
+    async def _answer(self) -> bytes:
+        size = int.from_bytes(await self.reader.readexactly(4), "big")
+        return await self.reader.readexactly(size)
+
+
+async def crowd(port: int, connections: int, clients: int, seconds: float) -> None:
+    made = [await Connection.open(port, names(clients, part, connections)) for part in range(connections)]
+    await made[0].settle()
+    print("ready", flush=True)
+    await asyncio.to_thread(sys.stdin.readline)
+    begun_s = time.monotonic()
+    await asyncio.gather(*(each.send_until(begun_s + seconds) for each in made))
+    waits_ms = sorted(1000 * wait for each in made for wait in each.waits_s)
+    facts = {
+        "requests": len(waits_ms),
+        "p99_ms": waits_ms[len(waits_ms) * 99 // 100],
+        "longest_ms": waits_ms[-1],
+    }
+    print(json.dumps(facts), flush=True)
+    await asyncio.to_thread(sys.stdin.readline)  # the proxy is looked at before its clients leave
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.crowd")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--connections", type=int, required=True)
+    parser.add_argument("--clients", type=int, required=True, help="0: each request a new, long client id")
+    parser.add_argument("--seconds", type=float, required=True)
+    options = parser.parse_args()
+    asyncio.run(crowd(options.port, options.connections, options.clients, options.seconds))
+
+
+if __name__ == "__main__":
+    main()

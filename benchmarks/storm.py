@@ -1,0 +1,111 @@
+"""What the decision log costs when everything is refused, and clients are many or make themselves many."""
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.bench import Bench, Running
+from benchmarks.proxies import Proxy, tsproxy
+from benchmarks.sections import Section, verdict
+
+CLIENTS: Final = 10_000
+LOG_AT_MOST_MIB: Final = 6.0
+"""An interval: 5,000 keys and as many examples as their ceiling allows."""
+MEMORY_AT_MOST_MIB: Final = 64.0
+CPU_AT_MOST: Final = 1.5
+_CONNECTIONS: Final = 200
+_INTERVALS: Final = 3
+_SECONDS_FACTOR: Final = 10
+_MIB: Final = 1024 * 1024
+_PROGRAM: Final = (
+    "env",
+    f"PYTHONPATH={Path(__file__).parents[1]}",
+    sys.executable,
+    "-m",
+    "benchmarks.crowd",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Storm:
+    """What came of one crowd."""
+
+    requests: int
+    cpu_us: float
+    log_mib: float
+    """Of one interval."""
+    grown_mib: float
+    p99_ms: float
+    longest_ms: float
+
+
+def storm(bench: Bench) -> Section:
+    """The same refusals from few clients, from 10,000, and from a client with a new name each time."""
+    crowds = (("100 clients", 100), (f"{CLIENTS:,} clients", CLIENTS), ("a new client id each time", 0))
+    interval_s = max(1, round(bench.effort.seconds * _SECONDS_FACTOR / _INTERVALS))
+    storms = {name: _storm(bench, clients, interval_s) for name, clients in crowds}
+    few, *_ = storms.values()
+    verdicts = []
+    for name, made in storms.items():
+        verdicts += [
+            verdict(f"decision log, {name}", made.log_mib, LOG_AT_MOST_MIB, " MiB"),
+            verdict(f"memory, {name}", made.grown_mib, MEMORY_AT_MOST_MIB, " MiB"),
+            verdict(f"CPU, {name}", made.cpu_us / few.cpu_us, CPU_AT_MOST),
+        ]
+    return Section(
+        text=f"Every batch is refused, over {_CONNECTIONS} connections with one request of 1 KB in flight "
+        f"each; client ids take turns. Counters are written every {interval_s} s here (a minute by default): "
+        "the decision log's bytes are those of one interval. Memory is how much the resident memory grew, "
+        "at its highest, since the connections stood, CPU that of one refusal as a ratio to that with few "
+        "clients. The longest answer shows that the loop does not stand still while counters are written.",
+        head=("clients", "refused", "decision log", "memory", "CPU", "p99", "longest answer"),
+        rows=[
+            (
+                name,
+                f"{made.requests:,}",
+                f"{made.log_mib:.2f} MiB",
+                f"{made.grown_mib:.0f} MiB",
+                f"{made.cpu_us / few.cpu_us:.2f}",
+                f"{made.p99_ms:.0f} ms",
+                f"{made.longest_ms:.0f} ms",
+            )
+            for name, made in storms.items()
+        ],
+        verdicts=verdicts,
+    )
+
+
+def _storm(bench: Bench, clients: int, interval_s: int) -> _Storm:
+    proxy = Proxy("tsproxy, storm", tsproxy("--loop", "uvloop", "--set", f"decisions.interval={interval_s}s"))
+    with bench.sink() as sink, bench.proxy(proxy, sink) as running:
+        assert running.program is not None
+        seconds = bench.effort.seconds * _SECONDS_FACTOR
+        command = (*_PROGRAM, *_options(running, clients, seconds))
+        with bench.helper("crowd", command) as crowd:
+            log_before, memory_before = _log_bytes(running.folder), running.program.rss_bytes()
+            cpu_before = running.program.settled_cpu_s()
+            crowd.say("go")
+            facts = json.loads(crowd.hear())
+            cpu_s = running.program.settled_cpu_s() - cpu_before
+            grown = running.program.peak_rss_bytes() - memory_before
+            log_grown = _log_bytes(running.folder) - log_before
+            crowd.say("leave")
+    return _Storm(
+        facts["requests"],
+        1e6 * cpu_s / facts["requests"],
+        log_grown / _MIB / (seconds / interval_s),
+        max(0, grown) / _MIB,
+        facts["p99_ms"],
+        facts["longest_ms"],
+    )
+
+
+def _options(running: Running, clients: int, seconds: float) -> tuple[str, ...]:
+    options = {"port": running.port, "connections": _CONNECTIONS, "clients": clients, "seconds": seconds}
+    return tuple(word for name, value in options.items() for word in (f"--{name}", str(value)))
+
+
+def _log_bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in (folder / "decisions").iterdir())
