@@ -19,7 +19,7 @@ from tsproxy import __version__
 from tsproxy.config import Config, ConfigError, Document, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import Items, Scalar, Section
 from tsproxy.config.source import Source
-from tsproxy.offline.commands import add_scan
+from tsproxy.offline.commands import add_explain, add_scan
 
 OK: Final = 0
 FAILED: Final = 1
@@ -60,6 +60,14 @@ examples:
   tsproxy scan --config tsproxy.yaml --fail-on ahead
 
 Reads no record and changes nothing. docs/offline.md says what a finding means.
+""",
+    "explain": """\
+examples:
+  tsproxy explain --config tsproxy.yaml --topic payments-eu --timestamp 1767225600000000
+  tsproxy explain --config tsproxy.yaml --topic orders --timestamp -1 --now 2026-12-01T00:00:00Z
+  tsproxy explain --config tsproxy.yaml --topic orders --timestamp 0 --before 7d --after unlimited --json
+
+Asks no broker. Where limits come from the brokers, --before and --after say what the topic has.
 """,
     "decisions": """\
 example:
@@ -207,6 +215,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--schema", action="store_true", help="print the JSON Schema of the file instead")
     check.set_defaults(command=partial(_check, check))
     add_scan(_with_example(commands.add_parser, "scan", help="find timestamps from the future in a cluster"))
+    add_explain(_with_example(commands.add_parser, "explain", help="say why a timestamp is taken or refused"))
     decisions = _with_example(commands.add_parser, "decisions", help="the decision log")
     topics = decisions.add_subparsers(required=True, metavar="WHAT")
     schema = _with_example(topics.add_parser, "schema", help="print the JSON Schema of the log's lines")

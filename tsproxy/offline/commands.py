@@ -1,7 +1,7 @@
 """The arguments of the offline commands, and their exit codes.
 
-`add_scan` gives a command its arguments. What a command needs is imported when it runs: `--help` needs
-neither a loop nor a Kafka client.
+`add_scan` and `add_explain` give a command its arguments. What a command needs is imported when it
+runs: `--help` needs neither a loop nor a Kafka client.
 """
 
 import argparse
@@ -16,7 +16,9 @@ from typing import Final, TypeVar
 
 from tsproxy.config import Config, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import Items, Scalar, Section
-from tsproxy.config.values import duration_ms, whole_number
+from tsproxy.config.values import bound, duration_ms, instant_ms, whole_number
+from tsproxy.model.policy import HOUR_MS, Span
+from tsproxy.model.verdict import TopicLimits
 
 T = TypeVar("T")
 
@@ -89,6 +91,62 @@ def _scan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     if found.has(frozenset(Kind) if options.fail_on == "any" else frozenset({Kind(options.fail_on)})):
         return TRIPPED
     return FAILED if found.unread else OK
+
+
+def add_explain(explain: argparse.ArgumentParser) -> None:
+    explain.add_argument("--config", metavar="FILE", type=Path, help="a proxy's configuration", required=True)
+    explain.add_argument("--topic", metavar="NAME", required=True)
+    explain.add_argument("--timestamp", metavar="MS", type=int, required=True, help="as the record has it")
+    explain.add_argument("--client-id", metavar="ID")
+    explain.add_argument("--principal", metavar="NAME", help="such as User:etl")
+    explain.add_argument("--address", metavar="IP", default="127.0.0.1", help="the client's (127.0.0.1)")
+    explain.add_argument("--client-software", metavar="NAME/VERSION", help="such as librdkafka/2.8.0")
+    explain.add_argument(
+        "--now", metavar="INSTANT", type=_argument(instant_ms), help="such as 2026-12-01T00:00:00Z"
+    )
+    explain.add_argument(
+        "--before",
+        metavar="DURATION",
+        type=_argument(bound),
+        help="the topic's own message.timestamp.before.max.ms, where limits come from the broker",
+    )
+    explain.add_argument(
+        "--after",
+        metavar="DURATION",
+        type=_argument(bound),
+        help="the topic's own message.timestamp.after.max.ms",
+    )
+    explain.add_argument("--json", action="store_true")
+    explain.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="any other key")
+    explain.set_defaults(command=lambda options: _explain(explain, options))
+
+
+def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    from tsproxy.model.outcome import Peer
+    from tsproxy.offline.explain import as_json, as_text
+    from tsproxy.policy.explain import explain
+    from tsproxy.runtime.clock import Clock
+
+    options.upstream = None
+    policy = _config(parser, options).policy
+    now_ms = Clock().now_ms() if options.now is None else options.now
+    peer = Peer("", options.address, 0, options.client_id, options.client_software, options.principal)
+    limits = _topic_limits(options.before, options.after)
+    found = explain(policy, peer, options.topic, *limits, options.timestamp, now_ms)
+    if options.json:
+        print(json.dumps(as_json(found), indent=2))
+    else:
+        print(as_text(found, options.timestamp, now_ms))
+    return OK
+
+
+def _topic_limits(before: Span | None, after: Span | None) -> tuple[TopicLimits | None, TopicLimits | None]:
+    """A topic's own limits, and as a 4.x broker computes them: what is given is what somebody has set."""
+    if before is None and after is None:
+        return None, None
+    before_ms, after_ms = (None if span is None else span.max_ms for span in (before, after))
+    on_kafka_4 = TopicLimits(before_max_ms=before_ms, after_max_ms=HOUR_MS if after is None else after_ms)
+    return TopicLimits(before_max_ms=before_ms, after_max_ms=after_ms), on_kafka_4
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:

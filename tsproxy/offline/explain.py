@@ -1,0 +1,107 @@
+"""`tsproxy explain` in words: which rule, which limits, what becomes of the timestamp, and why."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode, TimestampType
+from tsproxy.model.policy import INTERNAL_TOPICS, TOPIC_LIMITS, Mode
+from tsproxy.model.verdict import Reject, TopicLimits
+from tsproxy.offline.words import instant, span
+from tsproxy.policy.explain import Explanation
+
+_FATES: Final = {
+    Mode.ENFORCE: "refused",
+    Mode.AUDIT: "forwarded, and counted as what would be refused",
+    Mode.OFF: "forwarded without a look",
+}
+_RULES: Final = {
+    TOPIC_LIMITS: "none; the topic's own limits decide",
+    INTERNAL_TOPICS: "none; an internal topic is left alone unless a rule names it",
+}
+
+
+def as_json(found: Explanation) -> dict[str, object]:
+    policy = found.policy
+    return {
+        "forwarded": found.is_forwarded,
+        "rule": policy.rule,
+        "place": found.rule.place if found.rule else None,
+        "mode": policy.mode.value,
+        "waiver": policy.waiver,
+        "limits": _limits_as_json(policy.limits),
+        "limits_known": policy.is_known,
+        "refusal": _refusal_as_json(found.refusal),
+        "candidate": _limits_as_json(policy.candidate),
+        "candidate_refusal": _refusal_as_json(found.candidate),
+        "unit_hint": found.unit_hint,
+    }
+
+
+def as_text(found: Explanation, timestamp_ms: int, now_ms: int) -> str:
+    """A line a fact, its name before it."""
+    return "\n".join(f"{name:<10} {text}" for name, text in _lines(found, timestamp_ms, now_ms))
+
+
+def _lines(found: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple[str, str]]:
+    policy = found.policy
+    yield "time", _time(timestamp_ms, now_ms)
+    yield "rule", f"{found.rule.name} ({found.rule.place})" if found.rule else _RULES[policy.rule]
+    if found.waiver:
+        yield "waiver", f"{found.waiver.name} ({found.waiver.place}), until {instant(found.waiver.until_ms)}"
+    yield "mode", policy.mode.value
+    if policy.mode is not Mode.OFF:
+        unknown = "not known here, and the broker's business; --before and --after say them"
+        yield "limits", _limits(policy.limits) if policy.limits else unknown
+    yield "fate", _FATES[policy.mode] if found.refusal or policy.mode is Mode.OFF else "forwarded"
+    if found.refusal:
+        yield "reason", f"{found.refusal.reason.value}, error code {_code(found.refusal)}"
+        yield "text", found.refusal.violations[0].message if found.refusal.violations else "none"
+    if policy.candidate:
+        fate = "refused" if found.candidate else "taken"
+        yield "candidate", f"{_limits(policy.candidate)}: would be {fate}"
+    if found.unit_hint:
+        yield "unit", found.unit_hint
+
+
+def _time(timestamp_ms: int, now_ms: int) -> str:
+    if timestamp_ms == NO_TIMESTAMP:
+        return "-1 says that there is none (KIP-32)"
+    ahead_ms = timestamp_ms - now_ms
+    side = "ahead of" if ahead_ms > 0 else "behind"
+    return f"{timestamp_ms} is {instant(timestamp_ms)}, {span(abs(ahead_ms))} {side} {instant(now_ms)}"
+
+
+def _limits(limits: TopicLimits) -> str:
+    if limits.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        return "none: the broker writes its own time (LogAppendTime)"
+    behind, ahead = (_bound(bound) for bound in (limits.before_max_ms, limits.after_max_ms))
+    return f"{behind} behind, {ahead} ahead"
+
+
+def _bound(bound_ms: int | None) -> str:
+    return "any" if bound_ms is None else span(bound_ms)
+
+
+def _code(refusal: Reject) -> str:
+    return f"{int(refusal.error_code)} ({ErrorCode(refusal.error_code).name})"
+
+
+def _limits_as_json(limits: TopicLimits | None) -> dict[str, object] | None:
+    if limits is None:
+        return None
+    return {
+        "timestamp_type": limits.timestamp_type.name,
+        "before_max_ms": limits.before_max_ms,
+        "after_max_ms": limits.after_max_ms,
+    }
+
+
+def _refusal_as_json(refusal: Reject | None) -> dict[str, object] | None:
+    if refusal is None:
+        return None
+    return {
+        "reason": refusal.reason.value,
+        "unit_guess": refusal.unit_guess.value if refusal.unit_guess else None,
+        "error_code": int(refusal.error_code),
+        "text": refusal.violations[0].message if refusal.violations else None,
+    }

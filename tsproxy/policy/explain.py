@@ -1,0 +1,105 @@
+"""Why one timestamp is taken or refused: `explain`.
+
+The judge itself is asked, about a batch of one record that holds the timestamp and is right otherwise.
+"""
+
+from dataclasses import dataclass
+
+from tsproxy.model.kafka import NO_TIMESTAMP
+from tsproxy.model.outcome import Peer
+from tsproxy.model.policy import Mode, Policy, Rule, TopicPolicy, Waiver
+from tsproxy.model.records import RecordBatch, RecordFacts, Records, RecordSet
+from tsproxy.model.verdict import Reject, TopicLimits
+from tsproxy.policy.candidate import judge_candidate
+from tsproxy.policy.case import Case, Found
+from tsproxy.policy.judge import judge
+from tsproxy.policy.resolve import active_waiver, first_rule, resolve
+from tsproxy.policy.units import unit_hint
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`refusal` is what the limits in force say of the timestamp, whatever the mode makes of it;
+    `candidate` what the candidate limits say of one that is let pass. `rule` is None where the topic's own
+    limits decide, or it is an internal topic (`policy.rule` says which)."""
+
+    policy: TopicPolicy
+    rule: Rule | None
+    waiver: Waiver | None
+    refusal: Reject | None
+    candidate: Reject | None
+    unit_hint: str | None
+
+    @property
+    def is_forwarded(self) -> bool:
+        return self.refusal is None or self.policy.mode is not Mode.ENFORCE
+
+
+def explain(
+    policy: Policy,
+    peer: Peer,
+    topic: str,
+    known: TopicLimits | None,
+    on_kafka_4: TopicLimits | None,
+    timestamp_ms: int,
+    now_ms: int,
+) -> Explanation:
+    """`known` are the topic's own limits, None where nobody knows them; as `resolve`."""
+    found = resolve(policy, peer, topic, known, on_kafka_4, now_ms)
+    case = _case(topic, found, timestamp_ms, now_ms)
+    is_judged = found.mode is not Mode.OFF
+    verdict = judge(case) if is_judged else None
+    refusal = verdict if isinstance(verdict, Reject) else None
+    candidate = judge_candidate(case) if is_judged and refusal is None else None
+    return Explanation(
+        policy=found,
+        rule=first_rule(policy, peer, topic),
+        waiver=active_waiver(policy, peer, topic, now_ms) if found.waiver else None,
+        refusal=refusal,
+        candidate=candidate,
+        unit_hint=unit_hint(timestamp_ms, now_ms) if refusal or candidate else None,
+    )
+
+
+def _case(topic: str, policy: TopicPolicy, timestamp_ms: int, now_ms: int) -> Case:
+    is_missing = timestamp_ms == NO_TIMESTAMP
+    time_ms = None if is_missing else timestamp_ms
+
+    def find_outside(lowest_ms: int, highest_ms: int, _: int) -> Found:
+        if is_missing or lowest_ms <= timestamp_ms <= highest_ms:
+            return 0, ()
+        return 1, ((0, timestamp_ms),)
+
+    return Case(
+        api_version=9,
+        acks=-1,
+        has_transactional_id=False,
+        topic_partition=f"{topic}-0",
+        record_set=RecordSet(is_null=False, batches=(_batch(timestamp_ms),)),
+        facts=RecordFacts(1, time_ms, time_ms, int(is_missing)),
+        limits=policy.limits,
+        now_ms=now_ms,
+        crc_is_valid=lambda: True,
+        read_records=lambda: Records([timestamp_ms], [0], [1], [1]),
+        find_outside=find_outside,
+        culprits_listed=1,
+        policy=policy,
+    )
+
+
+def _batch(timestamp_ms: int) -> RecordBatch:
+    return RecordBatch(
+        base_offset=0,
+        size_in_bytes=70,
+        magic=2,
+        crc=0,
+        attributes=0,
+        last_offset_delta=0,
+        base_timestamp=timestamp_ms,
+        max_timestamp=timestamp_ms,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        records_count=1,
+        data=memoryview(b""),
+    )
