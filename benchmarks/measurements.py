@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks import clients, memory, profile, records, relay, storm
+from benchmarks import clients, memory, policy, profile, records, relay, storm
 from benchmarks.bench import Bench
 from benchmarks.sections import Section
 
@@ -21,6 +21,7 @@ class Measurement:
 MEASUREMENTS: Final = (
     Measurement("relay", "CPU for relaying", relay.relay),
     Measurement("reject", "CPU for rejecting everything", relay.reject),
+    Measurement("policy", "CPU for a policy", policy.policy),
     Measurement("scaling", "CPU as requests grow", relay.scaling),
     Measurement("latency", "Latency at half load", relay.latency),
     Measurement("idle", "Memory of idle connections", memory.idle),

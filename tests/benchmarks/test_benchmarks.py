@@ -4,6 +4,7 @@ What the generator takes for a right answer is all that the figures rest on, so 
 against answers that are wrong.
 """
 
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -50,6 +51,17 @@ def test_a_measurement_runs_and_its_report_is_written(bench: Bench, tmp_path: Pa
     assert "| 200 B, 8×5 | " in report
     assert "200 B, 8×5" in (tmp_path / "benchmarks-relay.svg").read_text()
     assert str(bench.workshop.folder) not in report
+
+
+@pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="starts six proxies: make test-full")
+def test_what_a_policy_costs_is_measured(bench: Bench) -> None:
+    """Requests that the candidate would refuse are answered as all others are, or the load would fail."""
+    policy = next(each for each in MEASUREMENTS if each.name == "policy")
+    assert [row[0] for row in policy.measure(bench).rows] == [
+        "a candidate that all lies within",
+        "1,000 rules against 10",
+        "a candidate that would refuse everything",
+    ]
 
 
 @pytest.mark.parametrize("codec", Codec)

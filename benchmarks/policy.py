@@ -1,0 +1,85 @@
+"""What a policy costs: the candidate beside the limits in force, and a thousand rules against ten."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from benchmarks.bench import Bench
+from benchmarks.loads import KB1, KB100, Load
+from benchmarks.processes import Command
+from benchmarks.proxies import Place, Proxy, tsproxy
+from benchmarks.rounds import in_rounds, ratio
+from benchmarks.sections import Section, verdict
+
+CANDIDATE_AT_MOST: Final = 1.05
+RULES_AT_MOST: Final = 1.05
+"""Both are meant to be 1; what is above is noise."""
+
+_HALF_AN_HOUR_MS: Final = 1_800_000
+
+_NO_CANDIDATE: Final = "policy: { candidate: { preset: none } }\n"
+_CANDIDATE: Final = "policy: { candidate: { preset: none, message.timestamp.after.max.ms: 5m } }\n"
+
+
+def _rules(count: int) -> str:
+    """Rules for other topics, one of them a regular expression in ten, and one for everybody at the end."""
+    patterns = (f"/team{n}-[0-9]+/" if n % 10 == 0 else f"team{n}-*" for n in range(count - 1))
+    others = (f'  - {{ name: r{n}, match: {{ topics: ["{each}"] }} }}' for n, each in enumerate(patterns))
+    last = "  - { name: everybody, message.timestamp.after.max.ms: 1h }"
+    return "\n".join(["policy:", "  candidate: { preset: none }", "  rules:", *others, last]) + "\n"
+
+
+def _with(policy: str) -> Callable[[Place], Command]:
+    """tsproxy with that section in its file."""
+    make = tsproxy("--loop", "uvloop")
+
+    def command(place: Place) -> Command:
+        made = make(place)
+        with (place.folder / "tsproxy.yaml").open("a") as file:
+            file.write(policy)
+        return made
+
+    return command
+
+
+_ROWS: Final = (
+    ("a candidate that all lies within", Load(KB100), _CANDIDATE, _NO_CANDIDATE, CANDIDATE_AT_MOST),
+    ("1,000 rules against 10", Load(KB1), _rules(1_000), _rules(10), RULES_AT_MOST),
+    (
+        "a candidate that would refuse everything",
+        Load(replace(KB100, ahead_ms=_HALF_AN_HOUR_MS)),
+        _CANDIDATE,
+        _NO_CANDIDATE,
+        None,
+    ),
+)
+
+
+def policy(bench: Bench) -> Section:
+    """CPU of tsproxy with one policy as a ratio to that with another."""
+    rows, verdicts = [], []
+    for name, load, measured, base, at_most in _ROWS:
+        with ExitStack() as stack:
+            sink = stack.enter_context(bench.sink())
+            targets = {
+                each: stack.enter_context(bench.proxy(Proxy(f"tsproxy, {each}", _with(section)), sink))
+                for each, section in (("measured", measured), ("base", base))
+            }
+            runs = in_rounds(
+                bench.effort.rounds,
+                {each: partial(bench.load, load, target) for each, target in targets.items()},
+            )
+        cost = ratio(*([run.cpu_per_request for run in runs[each]] for each in ("measured", "base")))
+        rows.append((name, load.name, str(cost), "" if at_most is None else f"≤ {at_most:g}"))
+        if at_most is not None:
+            verdicts.append(verdict(f"{name}, {load.name}", cost.median, at_most))
+    return Section(
+        text="CPU of tsproxy per request, as a ratio to that without the candidate, or with 10 rules of "
+        "which the last fits. What lies within the candidate costs nothing, as two bounds say it to the "
+        "kernel; what it would refuse goes through the session, is counted there and forwarded.",
+        head=("policy", "load", "ratio", "target"),
+        rows=rows,
+        verdicts=verdicts,
+    )
