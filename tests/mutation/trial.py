@@ -20,6 +20,7 @@ from tests.mutation import replay
 from tests.mutation.mutants import Mutant
 
 _RULES = ("tests/verdicts/test_rows.py", "tests/policy/test_judge.py")
+_RULES_OF_OURS = ("tests/policy/test_resolve.py", "tests/session/test_policy.py")
 _READERS = ("tests/wire/test_record_batch.py",)
 MODULES = {
     "policy/timestamps.py": ("tests/policy/test_timestamps.py",),
@@ -31,6 +32,10 @@ MODULES = {
     "policy/record_checks.py": _RULES,
     "policy/faults.py": _RULES,
     "policy/units.py": ("tests/policy/test_units.py",),
+    "policy/own_values.py": _RULES_OF_OURS,
+    "policy/candidate.py": _RULES_OF_OURS,
+    "policy/passing.py": _RULES_OF_OURS,
+    "policy/resolve.py": _RULES_OF_OURS,
     "policy/broker_reasons.py": ("tests/verdicts/test_broker_reasons.py",),
     "wire/record_set.py": ("tests/wire/test_record_set.py",),
     "wire/record_batch.py": _READERS,
@@ -44,6 +49,7 @@ TESTS = (
     "tests/wire/test_record_set.py",
     "tests/wire/test_message_set.py",
     "tests/session/test_produce.py",
+    "tests/session/test_policy.py",
     "tests/verdicts",
     "tests/policy",
     "tests/kernel/test_walk.py",
