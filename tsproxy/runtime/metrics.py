@@ -100,6 +100,12 @@ class Metrics:
             ("setting",),
             registry=registry,
         )
+        self.waiver_expiry = Gauge(
+            "tsproxy_waiver_expiry_seconds",
+            "Seconds until a waiver ends; below 0 since it has ended",
+            ("waiver",),
+            registry=registry,
+        )
         self.brokers = Gauge("tsproxy_brokers", "Brokers that the proxy serves", registry=registry)
         self.upstream_up = Gauge(
             "tsproxy_upstream_up", "1 while the proxy's own connection works", registry=registry

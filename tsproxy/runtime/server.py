@@ -43,6 +43,7 @@ from tsproxy.runtime.relay import Surroundings
 from tsproxy.runtime.reload import Commit, Reloader, prepare_all
 from tsproxy.runtime.service_manager import ServiceManager
 from tsproxy.runtime.upstream import Upstream
+from tsproxy.runtime.waivers import Waivers
 from tsproxy.wire import kernel
 
 log = structlog.get_logger()
@@ -107,6 +108,7 @@ class Proxy:
         self._journal = _journal(config, self.metrics, clock, self._collect_totals)
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._certificates = certificates = Certificates(config, self.metrics, clock)
+        self._waivers = Waivers(config, self.metrics, clock)
         tls = certificates.upstream.current if certificates.upstream else None
         self._cluster = Cluster(
             config.upstream,
@@ -143,6 +145,7 @@ class Proxy:
         learning, ticking = loop.create_task(self._cluster.run()), loop.create_task(self._journal.tick())
         watching = loop.create_task(self._certificates.watch())
         patrolling = loop.create_task(self._limits.run())
+        counting_down = loop.create_task(self._waivers.watch())
         try:
             await asyncio.wait([self._stopping, learning], return_when=asyncio.FIRST_COMPLETED)
             for ended in (self._stopping, learning):
@@ -154,6 +157,7 @@ class Proxy:
             await _cancelled(ticking)
             await _cancelled(watching)
             await _cancelled(patrolling)
+            await _cancelled(counting_down)
             await self._end(cut)
 
     @property
@@ -187,6 +191,7 @@ class Proxy:
             self._certificates.prepare,
             self._cluster.prepare,
             self._limits.prepare,
+            self._waivers.prepare,
             *(front.prepare for front in self._fronts),
         ]
         commit_rooms = prepare_all(partial(prepare, config) for prepare in prepares)
