@@ -39,7 +39,7 @@ class Program:
             case ["done", *told]:
                 return told
             case ["failed", *text]:
-                raise ProgramError(f"{command} {' '.join(words)}: {' '.join(text)}")
+                raise ProgramError(f"{command} {' '.join(map(str, words))}: {' '.join(text)}")
         raise ProgramError(f"{command}: the program said {line!r}{self._tail()}")
 
     def option(self, name, value):

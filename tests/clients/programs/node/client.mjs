@@ -37,7 +37,7 @@ const commands = {
 
   async create(topic, replicas) {
     const wanted = { topic, numPartitions: PARTITIONS, replicationFactor: Number(replicas) };
-    await admin.createTopics({ topics: [wanted], waitForLeaders: true });
+    await admin.createTopics({ topics: [wanted], timeout: PATIENCE_MS });
   },
 
   async produce(topic, partition, value) {

@@ -51,6 +51,7 @@ func (c *client) connect(options lines.Options) error {
 		return err
 	}
 	c.admin = kadm.NewClient(c.producer)
+	c.admin.SetTimeoutMillis(int32(patience.Milliseconds()))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return c.producer.Ping(ctx)

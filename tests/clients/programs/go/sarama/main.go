@@ -41,6 +41,7 @@ func main() {
 func (c *client) connect(options lines.Options) (err error) {
 	c.servers, c.config = options.Servers(), sarama.NewConfig()
 	c.config.Version = sarama.MaxVersion
+	c.config.Admin.Timeout = patience
 	c.config.Consumer.Offsets.Initial = sarama.OffsetOldest
 	c.config.Metadata.Retry.Max = 30
 	c.config.Net.MaxOpenRequests = 1 // idempotence asks for it

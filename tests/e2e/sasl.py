@@ -1,0 +1,114 @@
+"""A connection that speaks SASL frame by frame, and the exchanges of each mechanism."""
+
+import asyncio
+import base64
+import json
+import struct
+import time
+
+from aiokafka.conn import ScramAuthenticator
+
+from tests.session.messages import METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE, request
+
+_HEADER_BYTES = 4
+"""Of answers below the flexible versions: the correlation id."""
+
+
+def unsecured_token(name, lasts_s=3600, **claims):
+    """A JWT without a signature, which Kafka's default validator takes (for tests, as it says)."""
+    now = int(time.time())
+    claims = {"sub": name, "iat": now, "exp": now + lasts_s, **claims}
+    parts = (base64.urlsafe_b64encode(json.dumps(part).encode()) for part in ({"alg": "none"}, claims))
+    return b".".join(part.rstrip(b"=") for part in (*parts, b""))
+
+
+async def plain(user, password):
+    yield b"\0" + user.encode() + b"\0" + password.encode()
+
+
+async def bearer(token):
+    challenge = yield b"n,,\x01auth=Bearer " + token + b"\x01\x01"
+    if challenge:  # RFC 7628: it says why the token will not do, and wants an answer before the error
+        yield b"\x01"
+
+
+async def scram(mechanism, user, password):
+    exchange = ScramAuthenticator(
+        loop=None, sasl_plain_username=user, sasl_plain_password=password, sasl_mechanism=mechanism
+    )
+    challenge = yield exchange.first_message().encode()
+    exchange.process_server_first_message(challenge.decode())
+    proof = yield exchange.final_message().encode()
+    exchange.process_server_final_message(proof.decode())
+
+
+class RawClient:
+    def __init__(self, reader, writer):
+        self._reader = reader
+        self._writer = writer
+
+    async def ask(self, api_key, version=0, body=b""):
+        """An answer's body. Only versions that are not flexible. IncompleteReadError: closed instead."""
+        return (await self.frame(request(api_key, version, body)))[_HEADER_BYTES:]
+
+    async def frame(self, sent):
+        """One frame there, and the payload of one back."""
+        self._writer.write(sent)
+        size = struct.unpack(">i", await self._reader.readexactly(4))[0]
+        return await self._reader.readexactly(size)
+
+    async def handshake(self, mechanism, version=1):
+        """(error code, the mechanisms that the broker knows)."""
+        body = struct.pack(">h", len(mechanism)) + mechanism.encode()
+        answer = await self.ask(SASL_HANDSHAKE, version, body)
+        error_code, count = struct.unpack_from(">hi", answer)
+        names, at = [], 6
+        for _ in range(count):
+            (length,) = struct.unpack_from(">h", answer, at)
+            names.append(answer[at + 2 : at + 2 + length].decode())
+            at += 2 + length
+        return error_code, names
+
+    async def authenticate(self, exchange):
+        """(error code, message, session lifetime in ms) of the last step, in SaslAuthenticate v1."""
+        token = await anext(exchange)
+        while True:
+            body = struct.pack(">i", len(token)) + token
+            answer = await self.ask(SASL_AUTHENTICATE, 1, body)
+            error_code, length = struct.unpack_from(">hh", answer)
+            at = 4 + max(length, 0)
+            message = answer[4:at].decode()
+            (size,) = struct.unpack_from(">i", answer, at)
+            (lifetime_ms,) = struct.unpack_from(">q", answer, at + 4 + max(size, 0))
+            if error_code != 0:
+                return error_code, message, lifetime_ms
+            try:
+                token = await exchange.asend(answer[at + 4 : at + 4 + size])
+            except StopAsyncIteration:
+                return error_code, message, lifetime_ms
+
+    async def authenticate_raw(self, exchange):
+        """The same without headers, after handshake v0."""
+        token = await anext(exchange)
+        while True:
+            answer = await self.frame(struct.pack(">i", len(token)) + token)
+            try:
+                token = await exchange.asend(answer)
+            except StopAsyncIteration:
+                return
+
+    async def is_served(self):
+        """True where a request is answered as only an accepted peer's is."""
+        return len(await self.ask(METADATA, 1, struct.pack(">i", 0))) > 0
+
+    async def is_closed(self):
+        """True once the other side has closed."""
+        return await self._reader.read(1) == b""
+
+    def close(self):
+        self._writer.close()
+
+
+async def connect(address):
+    host, _, port = address.rpartition(":")
+    return RawClient(*await asyncio.open_connection(host, int(port)))

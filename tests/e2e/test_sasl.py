@@ -1,0 +1,216 @@
+"""Every mechanism of a real broker, through the proxy: passed on untouched, and nothing of it kept.
+
+One cluster that knows PLAIN, SCRAM and OAUTHBEARER; sessions by OAUTHBEARER last a few seconds, and must be
+renewed (KIP-368). In `TSPROXY_TEST=full` Kafka 3.9.1 is met as well.
+"""
+
+import asyncio
+import base64
+import os
+import time
+import urllib.request
+
+import pytest
+import pytest_asyncio
+from aiokafka import AIOKafkaProducer
+from aiokafka.abc import AbstractTokenProvider
+from aiokafka.errors import InvalidTimestampError
+
+from tests.e2e.sasl import bearer, connect, plain, scram, unsecured_token
+from tests.runtime.surroundings import until
+from tests.session.messages import METADATA
+from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.proxy import RunningProxy
+
+pytestmark = pytest.mark.broker
+
+FULL = os.environ.get("TSPROXY_TEST") == "full"
+USERS = {"alice": "planted-password-of-alice", "proxy": "planted-password-of-the-proxy"}
+WRONG = "planted-and-wrong"
+LISTENER = "listener.name.clients"
+LIFETIME_MS = 6000
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+OAUTH = {
+    f"{LISTENER}.sasl.enabled.mechanisms": ",".join(MECHANISMS),
+    f"{LISTENER}.oauthbearer.sasl.jaas.config": (
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
+    ),
+    f"{LISTENER}.oauthbearer.connections.max.reauth.ms": str(LIFETIME_MS),
+}
+ADMIN = {
+    "upstream.admin.sasl.mechanism": "SCRAM-SHA-512",
+    "upstream.admin.sasl.username": "proxy",
+    "upstream.admin.sasl.password": "${PROXY_PASSWORD}",
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["4.3.1", "3.9.1"] if FULL else ["4.3.1"])
+async def kafka(request):
+    async with KafkaCluster(request.param, security="SASL_PLAINTEXT", users=USERS, properties=OAUTH) as it:
+        await it.create_topic("orders", config={"message.timestamp.before.max.ms": "60000"})
+        yield it
+
+
+def proxy_of(kafka):
+    secrets = {"PROXY_PASSWORD": USERS["proxy"]}
+    return RunningProxy(kafka.bootstrap_servers, settings=ADMIN, environment=secrets)
+
+
+@pytest.fixture
+async def proxy(kafka):
+    async with proxy_of(kafka) as it:
+        yield it
+
+
+class Token(AbstractTokenProvider):
+    async def token(self):
+        return unsecured_token("alice", planted="planted-claim").decode()
+
+
+def options_of(mechanism):
+    if mechanism == "OAUTHBEARER":
+        more = {"sasl_oauth_token_provider": Token()}
+    else:
+        more = {"sasl_plain_username": "alice", "sasl_plain_password": USERS["alice"]}
+    return {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": mechanism, **more}
+
+
+def exchange_of(mechanism, password=USERS["alice"]):
+    match mechanism:
+        case "PLAIN":
+            return plain("alice", password)
+        case "OAUTHBEARER":
+            return bearer(unsecured_token("alice", planted="planted-claim"))
+        case _:
+            return scram(mechanism, "alice", password)
+
+
+async def test_every_mechanism_passes_and_no_secret_stays(kafka):
+    """All ways to get in and all ways not to; then everything that the proxy told is looked through."""
+    async with proxy_of(kafka) as proxy:
+        for mechanism in MECHANISMS:
+            await is_accepted_and_judged_by_name(proxy, mechanism)
+            await passes_as_raw_tokens(proxy, mechanism)
+        for mechanism in MECHANISMS[:3]:
+            await is_refused_with_the_wrong_password(proxy, mechanism)
+        await is_refused_with_a_bad_token(proxy)
+        await is_told_the_mechanisms_there_are(proxy)
+        await nothing_is_served_before_authentication(proxy)
+        told = [await asyncio.to_thread(fetched, proxy, "/metrics")]
+
+    decisions = [line for line in proxy.decisions() if line["event"] == "decision"]
+    assert {line["principal"] for line in decisions} == {"User:alice"}
+    told += [str(proxy.log), str(proxy.decisions())]
+    planted = {*USERS.values(), WRONG, "planted"}
+    planted |= {base64.b64encode(secret.encode()).decode().rstrip("=")[:-1] for secret in planted}
+    assert not [secret for secret in planted if secret in "\n".join(told)]
+
+
+async def is_accepted_and_judged_by_name(proxy, mechanism):
+    servers = {"bootstrap_servers": proxy.bootstrap_servers}
+    async with AIOKafkaProducer(**servers, **options_of(mechanism)) as producer:
+        await producer.send_and_wait("orders", b"planted-value", b"planted-key")
+        with pytest.raises(InvalidTimestampError):
+            await producer.send_and_wait("orders", b"planted-value", b"planted-key", timestamp_ms=1)
+
+
+async def passes_as_raw_tokens(proxy, mechanism):
+    """Handshake v0: tokens without a header, as clients before Kafka 1.0 send them."""
+    client = await connect(proxy.bootstrap_servers)
+    assert (await client.handshake(mechanism, version=0))[0] == 0
+    await client.authenticate_raw(exchange_of(mechanism))
+    assert await client.is_served()
+    client.close()
+
+
+async def is_refused_with_the_wrong_password(proxy, mechanism):
+    client = await connect(proxy.bootstrap_servers)
+    assert (await client.handshake(mechanism))[0] == 0
+    error_code, message, _ = await client.authenticate(exchange_of(mechanism, WRONG))
+    assert error_code == 58  # SASL_AUTHENTICATION_FAILED, in the broker's own words
+    assert message.startswith("Authentication failed")
+    assert await client.is_closed()
+    client.close()
+
+
+async def is_refused_with_a_bad_token(proxy):
+    client = await connect(proxy.bootstrap_servers)
+    assert (await client.handshake("OAUTHBEARER"))[0] == 0
+    assert (await client.authenticate(bearer(b"planted.planted.planted")))[0] == 58
+    assert await client.is_closed()
+    client.close()
+
+
+async def is_told_the_mechanisms_there_are(proxy):
+    """UNSUPPORTED_SASL_MECHANISM (33) with the broker's list, and the broker closes."""
+    client = await connect(proxy.bootstrap_servers)
+    error_code, names = await client.handshake("planted-mechanism")
+    assert error_code == 33
+    assert sorted(names) == sorted(MECHANISMS)
+    assert await client.is_closed()
+    client.close()
+
+
+async def nothing_is_served_before_authentication(proxy):
+    client = await connect(proxy.bootstrap_servers)
+    with pytest.raises(asyncio.IncompleteReadError):
+        await client.ask(METADATA, 1, bytes(4))
+    client.close()
+
+
+def fetched(proxy, path):
+    with urllib.request.urlopen(f"http://{proxy.admin_address}{path}", timeout=20) as answer:
+        return answer.read().decode()
+
+
+async def test_a_session_is_renewed_on_its_connection_and_ends_where_it_is_not(kafka, proxy):
+    """KIP-368: SaslHandshake and SaslAuthenticate once more, between other requests."""
+    renewed, neglected = await connect(proxy.bootstrap_servers), await connect(proxy.bootstrap_servers)
+    for client in (renewed, neglected):
+        assert (await client.handshake("OAUTHBEARER"))[0] == 0
+        error_code, _, lifetime_ms = await client.authenticate(exchange_of("OAUTHBEARER"))
+        assert error_code == 0
+        assert 0 < lifetime_ms <= LIFETIME_MS
+        assert await client.is_served()
+    end = time.monotonic() + LIFETIME_MS / 1000
+    while time.monotonic() < end + 1:  # brokers take it once a second at most, and it must span the lifetime
+        await asyncio.sleep(1.1)
+        assert (await renewed.handshake("OAUTHBEARER"))[0] == 0
+        assert (await renewed.authenticate(exchange_of("OAUTHBEARER")))[0] == 0
+        assert await renewed.is_served()
+    with pytest.raises(asyncio.IncompleteReadError):  # it has outlived its session: the broker closes
+        await neglected.is_served()
+    renewed.close()
+    neglected.close()
+
+
+@pytest.mark.skipif(not FULL, reason="takes two sessions' time: TSPROXY_TEST=full")
+async def test_javas_producer_renews_its_session_unnoticed(kafka, proxy):
+    options = {
+        "bootstrap.servers": proxy.bootstrap_servers,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.jaas.config": (
+            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
+            'unsecuredLoginStringClaim_sub="alice";'
+        ),
+    }
+    async with JavaProducer(options, version=kafka.version) as producer:
+        await producer.send_all([JavaRecord("orders", b"first")])
+        opened = connections(proxy)
+        end = time.monotonic() + 2 * LIFETIME_MS / 1000
+        while time.monotonic() < end:
+            [result] = await producer.send_all([JavaRecord("orders", b"next")])
+            assert isinstance(result, Acknowledged)
+            await asyncio.sleep(0.1)
+        await until(lambda: connections(proxy) == opened)
+        assert not [line for line in proxy.log if line["event"] == "session_closed"]
+
+
+def connections(proxy):
+    return sum(
+        float(line.rpartition(" ")[2])
+        for line in fetched(proxy, "/metrics").splitlines()
+        if line.startswith("tsproxy_connections{")
+    )
