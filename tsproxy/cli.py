@@ -19,7 +19,7 @@ from tsproxy import __version__
 from tsproxy.config import Config, ConfigError, Document, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import Items, Scalar, Section
 from tsproxy.config.source import Source
-from tsproxy.offline.commands import add_explain, add_scan
+from tsproxy.offline.commands import add_explain, add_replay, add_scan
 
 OK: Final = 0
 FAILED: Final = 1
@@ -52,6 +52,15 @@ examples:
   tsproxy check --json tsproxy.yaml | jq '.problems[]'
   tsproxy check --schema > tsproxy.schema.json
       for editors: # yaml-language-server: $schema=tsproxy.schema.json
+""",
+    "replay": """\
+examples:
+  tsproxy replay --config candidate.yaml --capture file.pcap
+  tsproxy replay --config candidate.yaml --topic orders --for 10m
+  tsproxy replay --decisions /var/lib/tsproxy/decisions --set policy.limits_from=config \\
+      --set policy.defaults.message.timestamp.after.max.ms=10m
+
+Changes nothing. Each source says what it cannot know; docs/offline.md says why.
 """,
     "scan": """\
 examples:
@@ -214,6 +223,9 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--json", action="store_true", help="problems as JSON: place, key, text")
     check.add_argument("--schema", action="store_true", help="print the JSON Schema of the file instead")
     check.set_defaults(command=partial(_check, check))
+    add_replay(
+        _with_example(commands.add_parser, "replay", help="judge traffic that is over, or runs elsewhere")
+    )
     add_scan(_with_example(commands.add_parser, "scan", help="find timestamps from the future in a cluster"))
     add_explain(_with_example(commands.add_parser, "explain", help="say why a timestamp is taken or refused"))
     decisions = _with_example(commands.add_parser, "decisions", help="the decision log")

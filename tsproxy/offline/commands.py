@@ -1,7 +1,7 @@
 """The arguments of the offline commands, and their exit codes.
 
-`add_scan` and `add_explain` give a command its arguments. What a command needs is imported when it
-runs: `--help` needs neither a loop nor a Kafka client.
+`add_scan`, `add_explain` and `add_replay` give a command its arguments. What a command needs is imported
+when it runs: `--help` needs neither a loop nor a Kafka client.
 """
 
 import argparse
@@ -21,6 +21,8 @@ from tsproxy.model.policy import HOUR_MS, Span
 from tsproxy.model.verdict import TopicLimits
 
 T = TypeVar("T")
+
+_NO_BROKER: Final = "127.0.0.1:1"
 
 OK: Final = 0
 FAILED: Final = 1
@@ -51,14 +53,7 @@ def add_scan(scan: argparse.ArgumentParser) -> None:
         choices=("ahead", "expired", "any"),
         help="end with status 3 where such a partition was found, 1 where one could not be asked",
     )
-    scan.add_argument("--json", action="store_true", help="everything, one entry a partition")
-    scan.add_argument(
-        "--rows",
-        metavar="N",
-        type=_argument(whole_number(1, 10_000_000)),
-        default=50,
-        help="rows of each table (50)",
-    )
+    _add_output(scan, "everything, one entry a partition")
     scan.set_defaults(command=lambda options: _scan(scan, options))
 
 
@@ -130,7 +125,7 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
     options.upstream = None
     policy = _config(parser, options).policy
     now_ms = Clock().now_ms() if options.now is None else options.now
-    peer = Peer("", options.address, 0, options.client_id, options.client_software, options.principal)
+    peer = Peer("", options.address, 0, options.client_id, options.principal, options.client_software)
     limits = _topic_limits(options.before, options.after)
     found = explain(policy, peer, options.topic, *limits, options.timestamp, now_ms)
     if options.json:
@@ -149,6 +144,75 @@ def _topic_limits(before: Span | None, after: Span | None) -> tuple[TopicLimits 
     return TopicLimits(before_max_ms=before_ms, after_max_ms=after_ms), on_kafka_4
 
 
+def add_replay(replay: argparse.ArgumentParser) -> None:
+    _add_cluster(replay)
+    source = replay.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--capture", metavar="FILE", type=Path, help="a pcap or pcapng file of plain-text traffic"
+    )
+    source.add_argument("--topic", metavar="T", help="a topic, from its end; ends after --for, or at Ctrl-C")
+    source.add_argument("--decisions", metavar="DIR", type=Path, help="the folder of a decision log")
+    replay.add_argument(
+        "--ports",
+        metavar="N[,N]",
+        type=_ports,
+        default="9092",
+        help="where brokers listen, in the capture (9092)",
+    )
+    replay.add_argument(
+        "--for",
+        dest="duration",
+        metavar="DURATION",
+        type=_argument(duration_ms),
+        default="1m",
+        help="how long to read the topic (1m)",
+    )
+    replay.add_argument(
+        "--records", metavar="N", type=_argument(whole_number(1, 10**12)), help="… or until so many have come"
+    )
+    replay.add_argument(
+        "--fail-on", choices=("refused",), help="end with status 3 where something is refused"
+    )
+    _add_output(replay, "everything, one entry for a topic and client")
+    replay.set_defaults(command=lambda options: _replay(replay, options))
+
+
+def _replay(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    from tsproxy.offline.progress import Progress
+    from tsproxy.offline.replay import command
+    from tsproxy.offline.replay.tables import as_json, as_text
+    from tsproxy.runtime.clock import Clock
+
+    needs_cluster = options.topic is not None
+    config = _config(parser, options, needs_upstream=needs_cluster)
+    clock = Clock()
+    try:
+        with Progress(clock) as progress:
+            if options.capture:
+                replayed = command.capture(config, options.capture, options.ports, progress)
+            elif options.decisions:
+                replayed = command.decisions(config, options.decisions)
+            else:
+                replayed = command.topic(
+                    config, options.topic, clock, options.duration, options.records, progress
+                )
+    except command.ReplayError as error:
+        print(f"tsproxy: {error}", file=sys.stderr)
+        return FAILED
+    print(json.dumps(as_json(replayed), indent=2) if options.json else as_text(replayed, options.rows))
+    return TRIPPED if options.fail_on and replayed.tally.has_refusals else OK
+
+
+def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--json", action="store_true", help=what)
+    rows = _argument(whole_number(1, 10_000_000))
+    parser.add_argument("--rows", metavar="N", type=rows, default=50, help="rows of each table (50)")
+
+
+def _ports(text: str) -> frozenset[int]:
+    return frozenset(_argument(whole_number(1, 65535))(port) for port in text.split(","))
+
+
 def _add_cluster(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--upstream", metavar="H:P[,H:P]", help="brokers to begin with")
     parser.add_argument(
@@ -163,14 +227,20 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _config(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Config:
+def _config(
+    parser: argparse.ArgumentParser, options: argparse.Namespace, *, needs_upstream: bool = True
+) -> Config:
     """The file with the flags laid over it, or the flags alone. Raises ConfigError."""
-    if not options.config and not options.upstream:
+    if not options.config and not options.upstream and needs_upstream:
         parser.error("needs --upstream or --config")
     document = read_yaml(options.config) if options.config else empty_document()
     if options.upstream:
         upstream = document.root.section("upstream", "--upstream")
         upstream.put("bootstrap_servers", Scalar(options.upstream, "--upstream"))
+    elif "upstream" not in document.root.entries and not needs_upstream:
+        # Nobody is asked where limits come from the file alone (or from a log).
+        upstream = document.root.section("upstream", "--upstream")
+        upstream.put("bootstrap_servers", Scalar(_NO_BROKER, "--upstream"))
     if "listeners" not in document.root.entries:
         # A configuration must have one; nobody will listen there.
         listener = Section("--upstream")

@@ -1,0 +1,122 @@
+"""The three sources of a replay: `capture`, `topic`, `decisions`. Each says what it cannot know."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from tsproxy.config.settings import Config
+from tsproxy.offline.replay.capture import CaptureError, read_packets
+from tsproxy.offline.replay.captured import Captured
+from tsproxy.offline.replay.histograms import FILES, Decisions
+from tsproxy.offline.replay.packets import UnknownLinkError
+from tsproxy.offline.replay.surroundings import view_of
+from tsproxy.offline.replay.tables import Replayed
+from tsproxy.offline.replay.tail import tail
+from tsproxy.offline.replay.tally import Tally
+from tsproxy.runtime.admin_connection import ConversationError
+from tsproxy.runtime.clock import Clock
+
+T = TypeVar("T")
+Progress = Callable[[str], None]
+
+_TOLD_EVERY: Final = 10_000
+
+CAPTURE_UNKNOWN: Final = (
+    "who a client proved to be: rules for principals did not fit",
+    "what the broker answered, and whether a batch was a producer's second try",
+    "requests that are encrypted, or of which the capture has not all (lost bytes)",
+)
+TOPIC_UNKNOWN: Final = (
+    "what the broker has refused already, and good records that would fall with bad ones of their batch",
+    "who sent a record: rules for clients, principals and addresses did not fit",
+    "when a record arrived: it was judged by the time at which it was read",
+)
+DECISIONS_UNKNOWN: Final = (
+    "which records of a batch are at fault: batches are refused as a whole, and counted so",
+    "records without a timestamp, and values that rules refuse by name (no_timestamp, zero, negative)",
+    "client software, and all but one address of a client; what a topic's limits were at each moment: "
+    "those that the log told last before a line were taken",
+)
+
+
+class ReplayError(Exception):
+    """Nothing can be replayed; the text is for whoever asked."""
+
+
+def capture(config: Config, file: Path, ports: frozenset[int], progress: Progress) -> Replayed:
+    """The whole judge over a capture file. Raises ReplayError."""
+    view = _asked(view_of(config))
+    captured, tally = Captured(view, ports), Tally()
+    try:
+        with file.open("rb") as opened:
+            for number, outcome in enumerate(captured.outcomes(read_packets(opened))):
+                tally.add(outcome)
+                if number % _TOLD_EVERY == 0:
+                    progress(f"{captured.packets:,} packets read")
+    except (CaptureError, UnknownLinkError) as error:
+        raise ReplayError(f"{file} {error}") from None
+    except OSError as error:
+        raise ReplayError(f"{file}: {error.strerror}") from None
+    facts = {
+        "packets": captured.packets,
+        "connections": captured.connections,
+        "requests": captured.requests,
+        "unreadable_requests": captured.unreadable,
+        "lost_bytes": captured.lost_bytes,
+    }
+    return Replayed(str(file), facts, CAPTURE_UNKNOWN, tally)
+
+
+def topic(
+    config: Config, name: str, clock: Clock, duration_ms: int, most_records: int | None, progress: Progress
+) -> Replayed:
+    """A topic from its end, as long as asked for or until Ctrl-C. Raises ReplayError."""
+    tally, partitions = Tally(), 0
+    line = tally.line(name, None)
+
+    def began(count: int) -> None:
+        nonlocal partitions
+        partitions = count
+        print(f"tsproxy: reading {name} from its end, {count} partition(s)", file=sys.stderr, flush=True)
+        progress(f"{line.records:,} records read")
+
+    async def read() -> None:
+        view = await view_of(config, [name])
+        await tail(
+            config.upstream,
+            name,
+            view,
+            line,
+            clock=clock,
+            duration_ms=duration_ms,
+            most_records=most_records,
+            began=began,
+        )
+
+    with suppress(KeyboardInterrupt):  # who has seen enough gets what there is
+        _asked(read())
+    return Replayed(f"topic {name}", {"partitions": partitions}, TOPIC_UNKNOWN, tally)
+
+
+def decisions(config: Config, directory: Path) -> Replayed:
+    """Thresholds over the histograms of a decision log. Raises ReplayError."""
+    files = sorted(directory.glob(FILES))
+    if not files:
+        raise ReplayError(f"{directory} holds no decision log ({FILES})")
+    found = Decisions(config.policy)
+    try:
+        found.read(files)
+    except OSError as error:
+        raise ReplayError(f"{error.filename}: {error.strerror}") from None
+    facts = {"files": found.files, "counters": found.counters, "unreadable_lines": found.unreadable}
+    return Replayed(str(directory), facts, DECISIONS_UNKNOWN, found.tally)
+
+
+def _asked(question: Coroutine[Any, Any, T]) -> T:
+    try:
+        return asyncio.run(question)
+    except ConversationError as error:
+        raise ReplayError(str(error)) from None

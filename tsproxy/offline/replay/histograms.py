@@ -1,0 +1,154 @@
+"""Thresholds over a decision log: `from_decisions`. Pure but for the files it reads.
+
+The log's counters hold, for each topic and client, how far batches lay from the clock (`drift-v1`). A limit
+that is one of its edges is counted exactly, any other between two edges. A batch too far ahead and too old
+at once stands in both histograms, so its count lies between the larger of the two and their sum.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket_bounds_ms
+from tsproxy.decisions.fields import SCHEMA_VERSION, EventName, LifecycleKind
+from tsproxy.model.kafka import TimestampType
+from tsproxy.model.outcome import Peer
+from tsproxy.model.policy import CANDIDATE, Mode, Policy
+from tsproxy.model.verdict import Reason, TopicLimits
+from tsproxy.offline.replay.tally import Line, Tally
+from tsproxy.policy.resolve import resolve
+from tsproxy.policy.timestamps import is_limited
+
+FILES: Final = "decisions-*.jsonl*"
+_TYPES: Final = {"CreateTime": TimestampType.CREATE_TIME, "LogAppendTime": TimestampType.LOG_APPEND_TIME}
+
+Bars = Sequence[tuple[int, int, int]]
+"""(signed bucket, batches, records)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """How many batches and records there are at least, and at most."""
+
+    batches: tuple[int, int] = (0, 0)
+    records: tuple[int, int] = (0, 0)
+
+
+def over(bars: Bars, limit_ms: int | None) -> Span:
+    """What lies further from the clock than `limit_ms`, on the side that `bars` are of."""
+    if limit_ms is None:
+        return Span()
+    least, most = [0, 0], [0, 0]
+    for index, batches, records in bars:
+        above_ms, up_to_ms = bucket_bounds_ms(index)
+        if above_ms >= limit_ms and up_to_ms > limit_ms:
+            least = [least[0] + batches, least[1] + records]
+        if up_to_ms > limit_ms:
+            most = [most[0] + batches, most[1] + records]
+    return Span((least[0], most[0]), (least[1], most[1]))
+
+
+def outside(ahead: Bars, behind: Bars, limits: TopicLimits | None) -> Span:
+    """What these limits refuse; nothing where none are known."""
+    if limits is None or not is_limited(limits):
+        return Span()
+    late = over([bar for bar in behind if bar[0] < 0], limits.before_max_ms)
+    early = over([bar for bar in ahead if bar[0] > 0], limits.after_max_ms)
+    return Span(
+        (max(late.batches[0], early.batches[0]), late.batches[1] + early.batches[1]),
+        (max(late.records[0], early.records[0]), late.records[1] + early.records[1]),
+    )
+
+
+@dataclass(slots=True)
+class Decisions:
+    """What was read of a log; `tally` is by topic and client."""
+
+    policy: Policy
+    tally: Tally = field(default_factory=Tally)
+    files: int = 0
+    counters: int = 0
+    unreadable: int = 0
+    _limits: dict[str, TopicLimits] = field(default_factory=dict)
+
+    def read(self, files: Iterable[Path]) -> None:
+        """Raises OSError."""
+        for file in files:
+            self.files += 1
+            with file.open(encoding="utf-8", errors="replace") as lines:
+                for line in lines:
+                    self._line(line)
+
+    def _line(self, text: str) -> None:
+        try:
+            line = json.loads(text)
+            if line["v"] > SCHEMA_VERSION:
+                raise ValueError("a later version of the schema")
+            if line["event"] == EventName.COUNTERS and line["is_final"] and line["hist"] == HISTOGRAM_NAME:
+                self._counters(line)
+            elif line["event"] == EventName.LIFECYCLE and line["kind"] == LifecycleKind.LIMITS:
+                self._limits[line["topic"]] = _limits_of(line)
+        except (ValueError, KeyError, TypeError, IndexError):  # a line cut by a crash, or not of this log
+            self.unreadable += 1
+
+    def _counters(self, line: Mapping[str, Any]) -> None:
+        topic, batches, records = line["topic"], int(line["batches"]), int(line["records"])
+        address = next(iter(line.get("addresses", ())), "")
+        peer = Peer(line["listener"], address, 0, line.get("client_id"), line.get("principal"))
+        now_ms = int(datetime.fromisoformat(line["interval_start"]).timestamp() * 1000)
+        known = self._limits.get(topic)
+        judged_by = resolve(self.policy, peer, topic, known, None, now_ms)
+        found = outside(line["ahead"], line["behind"], judged_by.limits)
+        by_candidate = outside(line["ahead"], line["behind"], judged_by.candidate)
+        self.counters += 1
+        entry = self.tally.line(topic, peer.client_id)
+        entry.batches += batches
+        entry.records += records
+        entry.limits_were_known &= judged_by.limits is not None or judged_by.mode is Mode.OFF
+        if judged_by.mode is Mode.ENFORCE:
+            _refuse(entry, found, judged_by.rule, _reasons(line, judged_by.limits))
+        elif judged_by.mode is Mode.AUDIT:
+            _only_count(entry, found, judged_by.rule)
+        if judged_by.mode is not Mode.OFF and by_candidate.batches[0] > found.batches[0]:
+            more = by_candidate.batches[0] - found.batches[0], by_candidate.records[0] - found.records[0]
+            entry.by_candidate += more[0]
+            _only_count(entry, Span((more[0], more[0]), (more[1], more[1])), CANDIDATE)
+
+
+def _refuse(entry: Line, found: Span, rule: str, reasons: Iterable[Reason]) -> None:
+    if not found.batches[1]:
+        return
+    entry.refused_batches += found.batches[0]
+    entry.refused_records += found.records[0]
+    entry.uncertain_records += found.records[1] - found.records[0]
+    entry.rules[rule] += found.records[0]
+    for reason in reasons:
+        entry.reasons[reason] += found.records[0]
+
+
+def _only_count(entry: Line, found: Span, rule: str) -> None:
+    if found.batches[1]:
+        entry.counted_batches += found.batches[0]
+        entry.counted_records += found.records[0]
+        entry.rules[rule] += found.records[0]
+
+
+def _reasons(line: Mapping[str, Any], limits: TopicLimits | None) -> Iterator[Reason]:
+    if limits is None:
+        return
+    if over([bar for bar in line["ahead"] if bar[0] > 0], limits.after_max_ms).batches[1]:
+        yield Reason.TOO_FAR_AHEAD
+    if over([bar for bar in line["behind"] if bar[0] < 0], limits.before_max_ms).batches[1]:
+        yield Reason.TOO_OLD
+
+
+def _limits_of(line: Mapping[str, Any]) -> TopicLimits:
+    return TopicLimits(
+        timestamp_type=_TYPES[line["timestamp_type"]],
+        before_max_ms=line.get("before_max_ms"),
+        after_max_ms=line.get("after_max_ms"),
+        max_message_bytes=line["max_message_bytes"],
+    )

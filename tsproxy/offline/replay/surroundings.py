@@ -1,0 +1,74 @@
+"""What a policy is judged by: the configuration, and the topics' own limits where it asks for them."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from aiokafka.protocol.metadata import MetadataRequest
+
+from tsproxy.config.settings import Config, Upstream
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.view import View
+from tsproxy.runtime.admin_connection import AdminConnection, ConversationError, TopicAnswer, connected
+from tsproxy.runtime.tls import upstream_context
+from tsproxy.runtime.topic_limits import as_kafka_4, topic_limits
+
+T = TypeVar("T")
+
+
+async def view_of(config: Config, topics: Sequence[str] | None = None) -> View:
+    """The same that a session would see. `topics` None: all that the cluster has.
+
+    Raises ConversationError where limits come from a cluster that cannot be asked.
+    """
+    if not config.policy.asks_broker:
+        return View(limits=config.session_limits, policy=config.policy)
+    limits: dict[str, TopicLimits] = {}
+    on_kafka_4: dict[str, TopicLimits] = {}
+    try:
+        for answer in await _described(config.upstream, topics):
+            if answer.error_code == 0:
+                limits[answer.topic] = topic_limits(answer.settings)
+                on_kafka_4[answer.topic] = topic_limits(as_kafka_4(answer.settings, answer.defaults))
+    except ValueError as error:
+        raise ConversationError(f"a topic's configuration that is not understood: {error}") from error
+    return View(
+        limits=config.session_limits,
+        policy=config.policy,
+        topics=MappingProxyType(limits),
+        topics_on_kafka_4=MappingProxyType(on_kafka_4),
+    )
+
+
+async def partitions_of(upstream: Upstream, topic: str) -> list[int]:
+    """The numbers of a topic's partitions; asking does not create it. Raises ConversationError."""
+
+    async def question(connection: AdminConnection) -> Any:
+        return await connection.ask(MetadataRequest([topic], allow_auto_topic_creation=False))
+
+    answer = await _asked(upstream, question)
+    # (error_code, topic, is_internal, partitions), and of those (error_code, partition, …)
+    return sorted(one[1] for entry in answer.topics if entry[0] == 0 for one in entry[3])
+
+
+async def _described(upstream: Upstream, topics: Sequence[str] | None) -> list[TopicAnswer]:
+    async def question(connection: AdminConnection) -> list[TopicAnswer]:
+        asked = topics if topics is not None else (await connection.cluster(with_topics=True)).topics
+        return await connection.describe(asked)
+
+    return await _asked(upstream, question, " (policy.limits_from: config does without)")
+
+
+async def _asked(
+    upstream: Upstream, question: Callable[[AdminConnection], Awaitable[T]], advice: str = ""
+) -> T:
+    """The answer of the first broker that gives one. Raises ConversationError."""
+    tls = upstream_context(upstream.tls) if upstream.tls else None
+    reasons = []
+    for address in upstream.bootstrap_servers:
+        try:
+            async with connected(address, tls, upstream.sasl) as connection:
+                return await question(connection)
+        except ConversationError as error:
+            reasons.append(str(error))
+    raise ConversationError("; ".join(reasons) + advice)

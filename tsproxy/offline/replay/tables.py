@@ -1,0 +1,110 @@
+"""A replay for the terminal, and for programs. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tsproxy.offline.replay.tally import Key, Line, Tally
+
+_HEADS: Final = ("topic", "client", "batches", "records", "refused", "at fault", "counted", "why")
+_NUMBERS: Final = frozenset({2, 3, 4, 5, 6})
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """`source` in words, what was read of it by name, and what it cannot tell, a sentence each."""
+
+    source: str
+    facts: dict[str, int]
+    unknown: Sequence[str]
+    tally: Tally
+
+
+def as_json(replayed: Replayed) -> dict[str, Any]:
+    return {
+        "source": replayed.source,
+        **replayed.facts,
+        "unknown": list(replayed.unknown),
+        "lines": [_entry(key, line) for key, line in replayed.tally.worst_first()],
+    }
+
+
+def as_text(replayed: Replayed, rows: int) -> str:
+    """At most `rows` topics and clients, the worst first."""
+    return "\n".join(_lines(replayed, rows))
+
+
+def _entry(key: Key, line: Line) -> dict[str, Any]:
+    return {
+        "topic": key[0],
+        "client_id": key[1],
+        "batches": line.batches,
+        "records": line.records,
+        "refused_batches": line.refused_batches,
+        "refused_records": line.refused_records,
+        "bad_records": line.bad_records,
+        "uncertain_records": line.uncertain_records,
+        "counted_batches": line.counted_batches,
+        "counted_records": line.counted_records,
+        "counted_bad_records": line.counted_bad_records,
+        "by_candidate": line.by_candidate,
+        "reasons": dict(line.reasons),
+        "units": dict(line.units),
+        "rules": dict(line.rules),
+        "example": line.example,
+        "limits_were_known": line.limits_were_known,
+    }
+
+
+def _lines(replayed: Replayed, rows: int) -> Iterator[str]:
+    yield f"{replayed.source}: " + ", ".join(
+        f"{count:,} {name.replace('_', ' ')}" for name, count in replayed.facts.items()
+    )
+    yield ""
+    found = replayed.tally.worst_first()
+    if found:
+        yield from _table([_HEADS, *(_row(key, line) for key, line in found[:rows])])
+        if len(found) > rows:
+            yield f"  … and {len(found) - rows:,} more (--rows, --json)"
+    else:
+        yield "  nothing to judge"
+    lines = [line for _, line in found]
+    yield ""
+    uncertain = sum(line.uncertain_records for line in lines)
+    yield (
+        f"{sum(line.refused_records for line in lines):,} of {sum(line.records for line in lines):,} records "
+        f"would be refused, {sum(line.bad_records for line in lines):,} of them at fault; "
+        f"{sum(line.counted_records for line in lines):,} more only counted (audit, waivers, candidate)"
+    )
+    if uncertain:
+        yield f"{uncertain:,} more lie so near a limit that the histograms cannot tell"
+    yield "What this cannot know:"
+    yield from (f"  * {sentence}" for sentence in replayed.unknown)
+
+
+def _row(key: Key, line: Line) -> tuple[str, ...]:
+    topic, client_id = key
+    causes = [*line.units, *(reason for reason in line.reasons if not line.units)]
+    by = ", ".join(line.rules)
+    why = ", ".join(str(each).replace("_", " ") for each in causes) + (f" ({by})" if by else "")
+    return (
+        topic or "other",
+        client_id or "",
+        f"{line.batches:,}",
+        f"{line.records:,}",
+        f"{line.refused_records:,}",
+        f"{line.bad_records:,}",
+        f"{line.counted_records:,}",
+        why if line.limits_were_known else (why + " limits not known").strip(),
+    )
+
+
+def _table(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    rows = list(rows)
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
+    for row in rows:
+        cells = (
+            cell.rjust(width) if column in _NUMBERS else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield ("  " + "  ".join(cells)).rstrip()

@@ -1,0 +1,88 @@
+"""What a policy would have said, added up by topic and client: `Tally`. Pure."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from tsproxy.model.outcome import Outcome, VerdictName
+from tsproxy.model.policy import CANDIDATE
+from tsproxy.model.verdict import Reason, UnitGuess
+
+MOST_KEYS: Final = 100_000
+"""Topics and clients told apart; more are added up under the empty names."""
+
+
+@dataclass(slots=True)
+class Line:
+    """One topic of one client. `refused_records` are all records of refused batches, `bad_records` those at
+    fault. `counted_*`: what a rule in audit, a waiver or the candidate would have refused, and did not.
+    `uncertain_records` may have been refused besides: a histogram is coarser than a limit."""
+
+    batches: int = 0
+    records: int = 0
+    refused_batches: int = 0
+    refused_records: int = 0
+    bad_records: int = 0
+    uncertain_records: int = 0
+    counted_batches: int = 0
+    counted_records: int = 0
+    counted_bad_records: int = 0
+    by_candidate: int = 0
+    reasons: Counter[Reason] = field(default_factory=Counter)
+    units: Counter[UnitGuess] = field(default_factory=Counter)
+    rules: Counter[str] = field(default_factory=Counter)
+    example: str | None = None
+    limits_were_known: bool = True
+
+
+Key = tuple[str, str | None]
+"""Topic and client id."""
+
+
+@dataclass(slots=True)
+class Tally:
+    lines: dict[Key, Line] = field(default_factory=dict)
+
+    def add(self, outcome: Outcome) -> None:
+        line = self.line(outcome.topic, outcome.peer.client_id)
+        line.batches += 1
+        line.records += outcome.batch.records
+        line.limits_were_known &= outcome.limits is not None
+        is_refused = outcome.verdict is VerdictName.REJECTED
+        if is_refused:
+            line.refused_batches += 1
+            line.refused_records += outcome.batch.records
+            line.bad_records += outcome.bad_records
+            line.example = line.example or outcome.error_message
+        elif outcome.would_reject:
+            line.counted_batches += 1
+            line.counted_records += outcome.batch.records
+            line.counted_bad_records += outcome.bad_records
+            line.by_candidate += outcome.rule == CANDIDATE
+        if is_refused or outcome.would_reject:
+            self._explain(line, outcome)
+
+    def line(self, topic: str, client_id: str | None) -> Line:
+        key: Key = (topic, client_id)
+        if key not in self.lines and len(self.lines) >= MOST_KEYS:
+            key = ("", None)
+        return self.lines.setdefault(key, Line())
+
+    @property
+    def has_refusals(self) -> bool:
+        return any(line.refused_batches for line in self.lines.values())
+
+    def worst_first(self) -> list[tuple[Key, Line]]:
+        def rank(entry: tuple[Key, Line]) -> tuple[int, int, int, str, str]:
+            (topic, client_id), line = entry
+            return -line.refused_records, -line.counted_records, -line.records, topic, client_id or ""
+
+        return sorted(self.lines.items(), key=rank)
+
+    def _explain(self, line: Line, outcome: Outcome) -> None:
+        if outcome.reason is not None:
+            line.reasons[outcome.reason] += outcome.bad_records
+        if outcome.unit_guess is not None:
+            line.units[outcome.unit_guess] += outcome.bad_records
+        if outcome.rule is not None:
+            line.rules[outcome.rule] += outcome.bad_records
