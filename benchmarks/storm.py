@@ -14,7 +14,7 @@ CLIENTS: Final = 10_000
 LOG_AT_MOST_MIB: Final = 6.0
 """An interval: 5,000 keys and as many examples as their ceiling allows."""
 MEMORY_AT_MOST_MIB: Final = 64.0
-CPU_AT_MOST: Final = 1.5
+CPU_AT_MOST: Final = 2.0
 _CONNECTIONS: Final = 200
 _INTERVALS: Final = 3
 _SECONDS_FACTOR: Final = 10

@@ -24,6 +24,7 @@ from tsproxy.config.settings import (
     ListenerTls,
     Retention,
     Sasl,
+    TopicSettings,
     Upstream,
     UpstreamTls,
 )
@@ -170,6 +171,7 @@ def _connection_limits(limits: Parsed) -> ConnectionLimits:
 
 
 def _decisions(parsed: Parsed) -> Decisions:
+    topic = parsed["topic"]
     return Decisions(
         directory=parsed["directory"],
         interval_ms=parsed["interval"],
@@ -180,6 +182,7 @@ def _decisions(parsed: Parsed) -> Decisions:
         addresses=parsed["privacy"]["addresses"],
         principals=parsed["privacy"]["principals"],
         salt=parsed["privacy"]["salt"],
+        topic=TopicSettings(topic["name"], topic["bootstrap_servers"] or ()) if topic else None,
     )
 
 

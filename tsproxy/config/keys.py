@@ -49,6 +49,9 @@ OPTIONAL: Final = (
         "upstream.admin.sasl",
         "How the proxy's own connection authenticates; clients bring what is theirs.",
     ),
+    OptionalSection(
+        "decisions.topic", "The decision log goes to a Kafka topic as well where this section is present."
+    ),
     OptionalSection("listeners[].tls", "Clients of this listener use TLS where this section is present."),
     *POLICY_OPTIONAL,
 )
@@ -246,6 +249,14 @@ KEYS: Final = (
         SECRET,
         "What hashes are keyed with: the same for proxies whose logs are read together. Without it one is "
         "made once, and kept in the folder of the decision log (`.salt`).",
+    ),
+    Key("decisions.topic.name", TEXT, "The topic.", is_required=True),
+    Key(
+        "decisions.topic.bootstrap_servers",
+        ADDRESS,
+        "Brokers of the topic; without them those of `upstream`. `upstream.tls` and `upstream.admin.sasl` go "
+        "for both.",
+        is_list=True,
     ),
     Key(
         "limits.produce_frame",

@@ -184,6 +184,14 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicSettings:
+    """The topic that decisions go to as well; without servers of its own it is upstream's."""
+
+    name: str
+    bootstrap_servers: tuple[Address, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Decisions:
     directory: Path
     interval_ms: int
@@ -196,6 +204,7 @@ class Decisions:
     principals: Shown = Shown.KEEP
     salt: Secret | None = None
     """Of their hashes; None where one that is kept in the folder will do."""
+    topic: TopicSettings | None = None
 
     @property
     def hashes(self) -> bool:

@@ -15,6 +15,7 @@ from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.runtime.admin.offenders import Offenders
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.decision_log.files import DecisionFiles
+from tsproxy.runtime.decision_log.topic import DecisionTopic
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import frames_of
 from tsproxy.runtime.reload import Commit
@@ -24,6 +25,8 @@ log = structlog.get_logger()
 TICK_S: Final = 1.0
 LAST_LINES_S: Final = 10.0
 """How long the last lines may take to reach the disk."""
+LAST_SENT_S: Final = 5.0
+"""How long they may take to reach the topic after it."""
 
 
 class Journal:
@@ -37,6 +40,7 @@ class Journal:
         metrics: Metrics,
         clock: Clock,
         collect: Callable[[], None],
+        topic: DecisionTopic | None = None,
     ) -> None:
         self.offenders = Offenders(log.privacy)
         self._clock = clock
@@ -44,10 +48,13 @@ class Journal:
         self._files = files
         self._log = log
         self._metrics = metrics
+        self._topic = topic
 
     def start(self, facts: Mapping[str, object]) -> None:
         """Open the first file. Raises OSError where the directory cannot be written."""
         self._files.start()
+        if self._topic is not None:
+            self._topic.start()
         self.tell(LifecycleKind.START, facts)
 
     def prepare(self, config: Config, facts: Mapping[str, object]) -> Commit:
@@ -99,10 +106,14 @@ class Journal:
                 log.error("decision_log_crashed", error=type(error).__name__, frames=frames_of(error))
 
     async def stop(self) -> bool:
-        """Write the last lines and close the file; False where the disk took too long."""
+        """Write the last lines, close the file, send what the topic has not got yet; False where the disk
+        took too long. What a topic takes too long for is left to the next start."""
         self._collect()
         self._files.put(self._log.stop(self._clock.now_ms(), self._health()))
-        return await asyncio.to_thread(self._files.stop, LAST_LINES_S)
+        is_written = await asyncio.to_thread(self._files.stop, LAST_LINES_S)
+        if self._topic is not None and not await self._topic.stop(LAST_SENT_S):
+            log.warning("decisions_left_unsent", advice="the next start in this folder sends them")
+        return is_written
 
     def amiss(self) -> list[str]:
         """Why the decision log cannot be written now, a sentence each; empty while it can."""
@@ -116,6 +127,8 @@ class Journal:
         self._metrics.decision_files_deleted = self._files.files_deleted
         self._metrics.decisions_written = self._files.written
         self._metrics.decisions_dropped = self._files.dropped
+        if self._topic is not None:
+            self._metrics.decision_topic = (self._topic.is_up, self._topic.sent)
 
     def _health(self) -> WriterHealth:
         return WriterHealth(self._files.dropped, self._files.high_water)

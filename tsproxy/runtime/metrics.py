@@ -42,6 +42,8 @@ class Metrics:
         self.decisions_dropped = 0
         self.decision_files_deleted = 0
         self.decision_log_writable = True
+        self.decision_topic: tuple[bool, int] | None = None
+        """Whether it takes lines, and how many it has taken; None where there is none."""
         self._registry = registry = CollectorRegistry(auto_describe=False)
         self._batches = Counter(
             "tsproxy_batches", "Record batches by how they ended", _OUTCOME_LABELS, registry=registry
@@ -221,6 +223,14 @@ class _Plain(Collector):
             "Bytes held for all connections together, of limits.buffered",
             value=metrics.buffered_bytes,
         )
+        if metrics.decision_topic is not None:
+            is_up, sent = metrics.decision_topic
+            yield GaugeMetricFamily(
+                "tsproxy_decision_topic_up", "1 while the decision log's topic takes lines", value=is_up
+            )
+            yield CounterMetricFamily(
+                "tsproxy_decision_topic_sent", "Lines that the decision log's topic has taken", value=sent
+            )
         build = GaugeMetricFamily("tsproxy_build_info", "Always 1", labels=["version", "python"])
         build.add_metric([__version__, platform.python_version()], 1)
         yield build

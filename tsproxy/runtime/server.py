@@ -31,6 +31,7 @@ from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError
 from tsproxy.runtime.decision_log.files import DecisionFiles
 from tsproxy.runtime.decision_log.salt import salt_of
+from tsproxy.runtime.decision_log.topic import DecisionTopic
 from tsproxy.runtime.draining import drain
 from tsproxy.runtime.journal import Journal
 from tsproxy.runtime.limits import descriptors
@@ -42,6 +43,7 @@ from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.relay import Surroundings
 from tsproxy.runtime.reload import Commit, Reloader, prepare_all
 from tsproxy.runtime.service_manager import ServiceManager
+from tsproxy.runtime.tls import CurrentTls
 from tsproxy.runtime.upstream import Upstream
 from tsproxy.runtime.waivers import Waivers
 from tsproxy.wire import kernel
@@ -105,11 +107,11 @@ class Proxy:
         self._is_reachable = False
         self._members: tuple[str | None, tuple[int, ...]] | None = None
         self.metrics = Metrics(lambda topic: self._cluster.knows_topic(topic))
-        self._journal = _journal(config, self.metrics, clock, self._collect_totals)
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._certificates = certificates = Certificates(config, self.metrics, clock)
         self._waivers = Waivers(config, self.metrics, clock)
         tls = certificates.upstream.current if certificates.upstream else None
+        self._journal = _journal(config, tls, self.metrics, clock, self._collect_totals)
         self._cluster = Cluster(
             config.upstream,
             tls,
@@ -344,7 +346,9 @@ def _in_force(config: Config) -> dict[str, object]:
     }
 
 
-def _journal(config: Config, metrics: Metrics, clock: Clock, collect: Callable[[], None]) -> Journal:
+def _journal(
+    config: Config, tls: CurrentTls | None, metrics: Metrics, clock: Clock, collect: Callable[[], None]
+) -> Journal:
     """The decision log of this boot. The proxy is named after its machine; a boot's name is new."""
     proxy, boot, now_ms = socket.gethostname(), f"{clock.now_ms():x}{secrets.token_hex(4)}", clock.now_ms()
     files = DecisionFiles(config.decisions, proxy, boot, clock)
@@ -354,7 +358,10 @@ def _journal(config: Config, metrics: Metrics, clock: Clock, collect: Callable[[
     except OSError as error:
         raise _not_writable(decisions, error) from None
     decision_log = DecisionLog(proxy, boot, now_ms, interval_ms=decisions.interval_ms, privacy=privacy)
-    return Journal(decision_log, files, metrics, clock, collect)
+    topic = None
+    if decisions.topic is not None:
+        topic = DecisionTopic(decisions.topic, config.upstream, tls, decisions.directory, files.name)
+    return Journal(decision_log, files, metrics, clock, collect, topic)
 
 
 def _not_writable(decisions: Decisions, error: OSError) -> StartError:

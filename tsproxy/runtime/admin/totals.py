@@ -18,6 +18,7 @@ GAUGES: Final[Mapping[str, Callable[[float, float], float]]] = {
     "tsproxy_build_info": max,
     "tsproxy_certificate_expiry_seconds": min,
     "tsproxy_decision_log_writable": min,
+    "tsproxy_decision_topic_up": min,
     "tsproxy_upstream_up": min,  # 1 while it works for all
 }
 """How two values of a gauge become one; a gauge that is not here is a sum."""

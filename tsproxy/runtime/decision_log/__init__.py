@@ -4,6 +4,8 @@
     sequence    one file after the other, by age and size
     open_file   one file while it is written: whole lines, or none
     folder      the files' names, those that a killed process left open, those that are old enough to go
+    topic       the same lines in a Kafka topic, sent from the files
+    unsent      how far that is, for each boot
     salt        the secret behind hashed addresses and principals
 
 Non-goals: no encryption at rest, no compression (a shipper or `spark_reports compact` does that).

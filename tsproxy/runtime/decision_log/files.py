@@ -78,6 +78,11 @@ class DecisionFiles:
             return f"the decision log cannot be written: the disk does not answer ({directory})"
         return None
 
+    @property
+    def name(self) -> str:
+        """The part of the files' names that tells this boot from others."""
+        return self._sequence.name
+
     def start(self) -> None:
         self._sequence.open()
         self._thread.start()

@@ -34,6 +34,17 @@ def open_path(directory: Path, now_ms: int, name: str, number: int) -> Path:
     return directory / f"decisions-{time}-{name}-{number:04}.jsonl{_OPEN}"
 
 
+def is_open(path: Path) -> bool:
+    return path.name.endswith(_OPEN)
+
+
+def files_of(directory: Path, name: str) -> list[tuple[int, Path]]:
+    """The files of one boot that are there now, open or closed, by their numbers."""
+    pattern = re.compile(rf"decisions-[0-9]{{8}}T[0-9]{{6}}Z-{re.escape(name)}-([0-9]+)\.jsonl({_OPEN})?")
+    found = ((pattern.fullmatch(path.name), path) for path in directory.glob(f"decisions-*-{name}-*"))
+    return sorted((int(match[1]), path) for match, path in found if match)
+
+
 def closed_path(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(_OPEN))
 

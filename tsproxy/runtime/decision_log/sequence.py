@@ -23,11 +23,11 @@ class Sequence:
     """Used by one thread at a time."""
 
     def __init__(self, settings: Decisions, name: str, clock: Clock) -> None:
-        self.settings = settings
         self.files_deleted = 0
+        self.name = name
+        self.settings = settings
         self._clock = clock
         self._file: OpenFile | None = None
-        self._name = name
         self._number = 0
         self._opened_ms = self._synced_ms = clock.monotonic_ms()
         self._tidied_ms: int | None = None
@@ -38,7 +38,7 @@ class Sequence:
         directory.mkdir(parents=True, exist_ok=True)
         for attempt in range(_ATTEMPTS):
             self._number += 1
-            path = open_path(directory, self._clock.now_ms(), self._name, self._number)
+            path = open_path(directory, self._clock.now_ms(), self.name, self._number)
             try:
                 self._file = OpenFile(path)
                 break
