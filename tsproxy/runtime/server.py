@@ -21,11 +21,17 @@ from tsproxy import __version__
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Address, Config, Decisions
 from tsproxy.config.source import Source
+<<<<<<< HEAD
 from tsproxy.decisions import DecisionLog, Privacy
 from tsproxy.runtime.admin.http import AdminHttp
 from tsproxy.runtime.admin.pages import pages
 from tsproxy.runtime.admin.report import Report, most
 from tsproxy.runtime.admin.totals import families_now
+=======
+from tsproxy.decisions import DecisionLog
+from tsproxy.runtime import variant
+from tsproxy.runtime.admin_http import AdminHttp, Answer
+>>>>>>> b377545 (runtime: an install without its native half says so once, whichever half and however many workers; memory of stuck ends is tried)
 from tsproxy.runtime.certificates import Certificates
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError
@@ -45,8 +51,11 @@ from tsproxy.runtime.reload import Commit, Reloader, prepare_all
 from tsproxy.runtime.service_manager import ServiceManager
 from tsproxy.runtime.tls import CurrentTls
 from tsproxy.runtime.upstream import Upstream
+<<<<<<< HEAD
 from tsproxy.runtime.waivers import Waivers
 from tsproxy.wire import kernel
+=======
+>>>>>>> b377545 (runtime: an install without its native half says so once, whichever half and however many workers; memory of stuck ends is tried)
 
 log = structlog.get_logger()
 
@@ -90,6 +99,7 @@ Announce = Callable[[str, Mapping[str, Any]], None]
 def _announce(manager: ServiceManager, what: str, facts: Mapping[str, Any]) -> None:
     log.info(f"proxy_{what}", **facts)
     if what == "starting":
+        variant.tell()
         manager.waiting()
     elif what == "started":
         manager.ready()
@@ -263,8 +273,6 @@ class Proxy:
         upstream = [str(each) for each in config.upstream.bootstrap_servers]
         self._announce("starting", {"upstream": upstream, **self._where()})
         descriptors.check(config)
-        if kernel.NAME != "native":
-            log.warning("native_kernel_missing", running_on=kernel.NAME, costs="several times the CPU")
 
     async def _drain(self) -> int:
         """Returns how many clients were cut off."""

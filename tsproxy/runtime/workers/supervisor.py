@@ -18,10 +18,15 @@ from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Address, Config
 from tsproxy.config.source import Source
+<<<<<<< HEAD
 from tsproxy.runtime.admin.http import AdminHttp
 from tsproxy.runtime.admin.pages import pages
 from tsproxy.runtime.admin.report import Report, together
 from tsproxy.runtime.admin.totals import families_now
+=======
+from tsproxy.runtime import variant
+from tsproxy.runtime.admin_http import AdminHttp, Answer
+>>>>>>> b377545 (runtime: an install without its native half says so once, whichever half and however many workers; memory of stuck ends is tried)
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.reload import Reloader
@@ -92,6 +97,7 @@ class Supervisor:
             self._admin_address = await self._admin.start(self._config.admin_bind)
         upstream = [str(each) for each in self._config.upstream.bootstrap_servers]
         log.info("proxy_starting", upstream=upstream, **self._where())
+        variant.tell()
         self._manager.waiting()
         lives = [loop.create_task(member.run()) for member in self._members]
         told, asking = loop.create_task(self._stopping.wait()), loop.create_task(self._ask())
