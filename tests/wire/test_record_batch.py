@@ -3,6 +3,7 @@
 Independent encoders: `tests.wire.batches`, aiokafka and kafka-python.
 """
 
+import random
 import struct
 
 import aiokafka.record.default_records as aiokafka_records
@@ -19,6 +20,7 @@ from tests.wire.batches import (
     SNAPPY,
     ZSTD,
     batch,
+    raw_snappy,
     record,
     varint,
     wrap,
@@ -27,7 +29,7 @@ from tests.wire.strategies import a_few, integers
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.model.view import SessionLimits
-from tsproxy.wire.record_batch import crc_is_valid, read_facts, read_records
+from tsproxy.wire.record_batch import crc_is_valid, find_outside, read_facts, read_records, read_small
 from tsproxy.wire.record_set import scan
 
 NOW_MS = 1_767_225_600_000
@@ -265,9 +267,48 @@ def test_facts_and_columns_step_over_lengths_alike(length):
         assert read_records(found, SessionLimits(), *is_rebuilt).fault is fault
 
 
+def test_a_header_alone_has_a_checksum_and_less_has_none():
+    data = batch(records=[], base_timestamp=NOW_MS)
+    assert crc_is_valid(only_batch(data))
+    cut = data[:8] + (len(data) - 13).to_bytes(4, "big") + data[12:-1]
+    assert not crc_is_valid(only_batch(cut))
+
+
 def test_what_does_not_decompress_has_no_records():
     found = only_batch(batch(codec=GZIP, body=b"no gzip", records_count=3))
     assert read_facts(found, SessionLimits()) == RecordFacts(0, None, None, 0, Fault.UNDECOMPRESSABLE)
+
+
+def raw_snappy_of(size):
+    """One record whose value does not compress, in exactly `size` bytes, and how many bytes came of it."""
+    noise = random.Random(1).randbytes(size)
+    for value_size in range(size - 40, size):
+        plain = record(value=noise[:value_size])
+        if len(body := raw_snappy(plain)) == size:
+            return body, len(plain)
+    raise AssertionError("no such size")
+
+
+@pytest.mark.parametrize(("size", "is_small"), [(256 * 1024 - 1, True), (256 * 1024, False)])
+def test_below_256_kib_the_short_way_is_tried(size, is_small):
+    """Both ways say the same of a batch: this is about time alone."""
+    body, unfolded = raw_snappy_of(size)
+    spent = []
+    facts = read_small(SNAPPY, body, NOW_MS, 1, SessionLimits(), False, spent.append)
+    assert (facts, spent) == (
+        (RecordFacts(1, NOW_MS, NOW_MS, 0, None), [unfolded]) if is_small else (None, [])
+    )
+
+
+@each_codec
+def test_records_outside_a_span_are_counted_and_the_first_are_named(codec):
+    """-1 is no time, and outside nothing. Large enough to unfold in more than one piece."""
+    times = [NOW_MS, NOW_MS + 1, -1, NOW_MS - 1, NOW_MS + 2]
+    found = only_batch(batch(times, codec, value=random.Random(1).randbytes(100_000)))
+    outside = ((1, NOW_MS + 1), (3, NOW_MS - 1), (4, NOW_MS + 2))
+    assert find_outside(found, SessionLimits(), NOW_MS, NOW_MS, 9) == (3, outside)
+    assert find_outside(found, SessionLimits(), NOW_MS, NOW_MS, 1) == (3, outside[:1])
+    assert find_outside(found, SessionLimits(), NOW_MS - 1, NOW_MS + 2, 9) == (0, ())
 
 
 @pytest.mark.parametrize("codec_id", [5, 6, 7])
@@ -295,9 +336,12 @@ def test_more_output_than_the_limit_is_a_fault_of_our_own(codec):
 @each_codec
 def test_more_records_than_the_limit_are_a_fault_of_our_own(codec):
     data = batch([NOW_MS] * 3, codec)
+    enough, too_few = SessionLimits(records_per_batch=3), SessionLimits(records_per_batch=2)
     assert records_of(data, records_per_batch=3).fault is None
+    assert read_facts(only_batch(data), enough) == RecordFacts(3, NOW_MS, NOW_MS, 0, None)
     over = records_of(data, records_per_batch=2)
     assert (over.fault, list(over.timestamps_ms)) == (Fault.TOO_MANY_RECORDS, [])
+    assert read_facts(only_batch(data), too_few) == RecordFacts(0, None, None, 0, Fault.TOO_MANY_RECORDS)
 
 
 def test_a_zstd_window_above_the_limit_is_a_fault_of_our_own():

@@ -47,26 +47,31 @@ def read_facts(
     `is_rebuilt`: the topic's own codec makes the broker write the batch anew. To do that it reads
     compressed records whole, where it otherwise steps over their keys and values.
     """
-    if batch.codec_id == Codec.NONE and batch.records_count <= limits.records_per_batch:
-        return kernel.walk(batch.data[HEADER_SIZE:], batch.base_timestamp, batch.records_count, True)
-    if batch.records_count <= limits.records_per_batch and len(batch.data) < HEADER_SIZE + SMALL_BYTES:
-        body, count = bytes(batch.data[HEADER_SIZE:]), batch.records_count
-        facts = read_small(batch.codec_id, body, batch.base_timestamp, count, limits, is_rebuilt, spend)
-        if facts is not None:
-            return facts
-    walker = kernel.StreamWalker(batch.base_timestamp, batch.records_count, is_rebuilt)
+    base_timestamp, count, body = batch.base_timestamp, batch.records_count, batch.data[HEADER_SIZE:]
+    if count > limits.records_per_batch:
+        return _unread(Fault.TOO_MANY_RECORDS)
+    if batch.codec_id == Codec.NONE:
+        return kernel.walk(body, base_timestamp, count, True)
+    facts = read_small(batch.codec_id, body, base_timestamp, count, limits, is_rebuilt, spend)
+    if facts is not None:
+        return facts
+    walker = kernel.StreamWalker(base_timestamp, count, is_rebuilt)
 
     def take(piece: bytes | memoryview) -> None:
         spend(len(piece))
         walker.feed(piece)
 
     fault = _unfold(batch, limits, take)
-    return walker.finish() if fault is None else RecordFacts(0, None, None, 0, fault)
+    return walker.finish() if fault is None else _unread(fault)
+
+
+def _unread(fault: Fault) -> RecordFacts:
+    return RecordFacts(0, None, None, 0, fault)
 
 
 def read_small(
     codec_id: int,
-    body: bytes,
+    body: bytes | memoryview,
     base_timestamp: int,
     records_count: int,
     limits: SessionLimits,
@@ -77,7 +82,7 @@ def read_small(
     if len(body) >= SMALL_BYTES:
         return None
     most = min(one_call.MOST_BYTES, limits.decompressed_batch)
-    plain = one_call.decompressed(codec_id, body, most, limits.zstd_window)
+    plain = one_call.decompressed(codec_id, bytes(body), most, limits.zstd_window)
     if plain is None:
         return None
     spend(len(plain))
@@ -105,8 +110,9 @@ def find_outside(
     pieces: list[bytes | memoryview] = []
     fault = _unfold(batch, limits, pieces.append)
     assert fault is None, "asked only of what could be read"
-    plain = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-    return kernel.find_outside(plain, batch.base_timestamp, batch.records_count, lowest_ms, highest_ms, most)
+    return kernel.find_outside(
+        b"".join(pieces), batch.base_timestamp, batch.records_count, lowest_ms, highest_ms, most
+    )
 
 
 def _unfold(
