@@ -21,17 +21,12 @@ from tsproxy import __version__
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Address, Config, Decisions
 from tsproxy.config.source import Source
-<<<<<<< HEAD
 from tsproxy.decisions import DecisionLog, Privacy
+from tsproxy.runtime import variant
 from tsproxy.runtime.admin.http import AdminHttp
 from tsproxy.runtime.admin.pages import pages
 from tsproxy.runtime.admin.report import Report, most
 from tsproxy.runtime.admin.totals import families_now
-=======
-from tsproxy.decisions import DecisionLog
-from tsproxy.runtime import variant
-from tsproxy.runtime.admin_http import AdminHttp, Answer
->>>>>>> b377545 (runtime: an install without its native half says so once, whichever half and however many workers; memory of stuck ends is tried)
 from tsproxy.runtime.certificates import Certificates
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError
@@ -51,11 +46,7 @@ from tsproxy.runtime.reload import Commit, Reloader, prepare_all
 from tsproxy.runtime.service_manager import ServiceManager
 from tsproxy.runtime.tls import CurrentTls
 from tsproxy.runtime.upstream import Upstream
-<<<<<<< HEAD
 from tsproxy.runtime.waivers import Waivers
-from tsproxy.wire import kernel
-=======
->>>>>>> b377545 (runtime: an install without its native half says so once, whichever half and however many workers; memory of stuck ends is tried)
 
 log = structlog.get_logger()
 

@@ -18,15 +18,11 @@ from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Address, Config
 from tsproxy.config.source import Source
-<<<<<<< HEAD
+from tsproxy.runtime import variant
 from tsproxy.runtime.admin.http import AdminHttp
 from tsproxy.runtime.admin.pages import pages
 from tsproxy.runtime.admin.report import Report, together
 from tsproxy.runtime.admin.totals import families_now
-=======
-from tsproxy.runtime import variant
-from tsproxy.runtime.admin_http import AdminHttp, Answer
->>>>>>> b377545 (runtime: an install without its native half says so once, whichever half and however many workers; memory of stuck ends is tried)
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.reload import Reloader
