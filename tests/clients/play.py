@@ -67,7 +67,7 @@ async def perform(stage):
         actors = []
         for role in stage.roles:
             servers = proxy.facts["listeners"][role.security.name]
-            options = client_options(role.security, servers, authority)
+            options = client_options(role, servers, authority)
             program = await stack.enter_async_context(running(role.family, stage.version, options))
             watch.follow(str(role), program.pid)
             served = proxy.facts["brokers"][role.security.name].items()

@@ -133,13 +133,14 @@ def _listener(security, authority):
     return listener
 
 
-def client_options(security, servers, authority):
-    """How a client connects to the proxy's listener."""
+def client_options(role, servers, authority):
+    """How the role's client connects to the proxy's listener; its certificate is its own."""
+    security = role.security
     options = ClientOptions(servers, security.protocol)
     if security.has_tls:
         options = replace(options, ca=authority.certificate)
     if security.has_certificates:
-        options = replace(options, identity=authority.issue("client"))
+        options = replace(options, identity=authority.issue(f"client-{role.family}"))
     if security.mechanism:
         options = replace(options, login=Login(USER, PASSWORD, security.mechanism))
     return options

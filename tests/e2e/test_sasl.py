@@ -29,6 +29,7 @@ FULL = os.environ.get("TSPROXY_TEST") == "full"
 USERS = {"alice": "planted-password-of-alice", "proxy": "planted-password-of-the-proxy"}
 WRONG = "planted-and-wrong"
 LISTENER = "listener.name.clients"
+ADMIN_PAGES = ("/", "/metrics", "/config", "/brokers", "/decisions/top", "/readyz")
 LIFETIME_MS = 6000
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 OAUTH = {
@@ -97,7 +98,7 @@ async def test_every_mechanism_passes_and_no_secret_stays(kafka):
         await is_refused_with_a_bad_token(proxy)
         await is_told_the_mechanisms_there_are(proxy)
         await nothing_is_served_before_authentication(proxy)
-        told = [await asyncio.to_thread(fetched, proxy, "/metrics")]
+        told = [await asyncio.to_thread(fetched, proxy, path) for path in ADMIN_PAGES]
 
     decisions = [line for line in proxy.decisions() if line["event"] == "decision"]
     assert {line["principal"] for line in decisions} == {"User:alice"}

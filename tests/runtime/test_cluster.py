@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ssl
 
 import pytest
 import structlog
@@ -11,6 +12,7 @@ from aiokafka.errors import InvalidTimestampError
 from tests.runtime.surroundings import until
 from tsproxy.config.settings import Address, Sasl, SaslMechanism, Secret, Upstream, UpstreamTls
 from tsproxy.model.kafka import TimestampType
+from tsproxy.runtime import upstream
 from tsproxy.runtime.admin_connection import ConversationError, connected
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.cluster import Cluster, PermissionDeniedError
@@ -333,6 +335,17 @@ async def test_a_cluster_with_tls_is_understood_and_a_plain_connection_to_it_exp
         with pytest.raises(ConversationError, match="does this port speak TLS"):
             async with connected(Address(node.host, node.port), None, None) as connection:
                 await connection.cluster()
+
+
+async def test_a_tls_connection_to_a_plain_cluster_is_explained(kafka_431):
+    """To the proxy's own connection, and to a client's."""
+    node = kafka_431.node(1)
+    address, context = Address(node.host, node.port), ssl.create_default_context()
+    with pytest.raises(ConversationError, match="does it speak TLS"):
+        async with connected(address, context, None):
+            pass
+    with pytest.raises(upstream.UpstreamError, match="does it speak TLS"):
+        await upstream.Upstream(lambda: context).connect([address], asyncio.Protocol())
 
 
 async def test_what_does_not_answer_is_told_with_its_address():

@@ -146,7 +146,7 @@ async def _connect(address: Address, tls: ssl.SSLContext | None, sasl: Sasl | No
         hint = "the broker closed the connection at once" + ("" if tls else "; does this port speak TLS?")
         raise ConversationError(f"{address}: {hint}") from error
     except CONNECT_ERRORS as error:
-        raise ConversationError(f"{address}: {connect_text(error)}") from error
+        raise ConversationError(f"{address}: {connect_text(error, over_tls=tls is not None)}") from error
     except KafkaError as error:
         raise ConversationError(f"{address}: {_error_text(error)}") from error
 

@@ -36,7 +36,7 @@ class Upstream:
                 async with asyncio.timeout(CONNECT_S):
                     await self._connect(address, lambda: protocol)
             except CONNECT_ERRORS as error:
-                reasons.append(f"{address}: {connect_text(error)}")
+                reasons.append(f"{address}: {connect_text(error, over_tls=self._tls is not None)}")
             else:
                 return
         raise UpstreamError("; ".join(reasons) or "no broker is known")
@@ -56,9 +56,11 @@ class Upstream:
         )
 
 
-def connect_text(error: Exception) -> str:
+def connect_text(error: Exception, *, over_tls: bool) -> str:
     """Why a connection could not be made, in a few words."""
-    if isinstance(error, ssl.SSLError):
+    # A plain listener takes the handshake for a request of absurd size, and closes.
+    was_cut_off = isinstance(error, ConnectionResetError | BrokenPipeError)
+    if isinstance(error, ssl.SSLError) or (over_tls and was_cut_off):
         return handshake_text(error)
     if isinstance(error, TimeoutError):
         return f"no answer within {CONNECT_S:g} s"
