@@ -17,6 +17,7 @@ from tsproxy.model.outcome import Outcome, Totals, VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason
 from tsproxy.runtime.drift_metric import DriftMetric
+from tsproxy.runtime.latency.timings import Timings
 from tsproxy.runtime.limits.limit import Limit
 from tsproxy.runtime.pipe import Tally
 from tsproxy.runtime.topic_metric import TopicMetric
@@ -112,8 +113,9 @@ class Metrics:
         self.upstream_up = Gauge(
             "tsproxy_upstream_up", "1 while the proxy's own connection works", registry=registry
         )
+        self.timings = Timings()
         self._drift, self._topics = DriftMetric(), TopicMetric(topic_exists)
-        for collector in (self._drift, self._topics, _Plain(self)):
+        for collector in (self.timings, self._drift, self._topics, _Plain(self)):
             registry.register(collector)
 
     def booked(self, outcome: Outcome) -> None:

@@ -17,6 +17,7 @@ from tsproxy.model.outcome import Outcome, Peer, Totals
 from tsproxy.model.view import View
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.flow import Hold
+from tsproxy.runtime.latency.stopwatch import Stopwatch
 from tsproxy.runtime.leg import Leg
 from tsproxy.runtime.limits.limit import Limit
 from tsproxy.runtime.limits.patrol import Sight
@@ -97,6 +98,7 @@ class Relay:
         "_postponed",
         "_session",
         "_stage",
+        "_stopwatch",
         "_timer",
         "broker",
         "client",
@@ -117,6 +119,7 @@ class Relay:
         self._postponed: Judge | None = None
         self._session = Session(peer, view, uses_kernel=True)
         self._stage = Stage.CONNECTING
+        self._stopwatch: Stopwatch | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._node_timer: asyncio.TimerHandle | None = None
         self.sight = Sight()
@@ -176,6 +179,16 @@ class Relay:
         """Book what was accepted and is only counted so far."""
         if self._stage is not Stage.CLOSING:
             self._step(self._session.totals)
+
+    def time_next(self) -> None:
+        """Tell the metrics how long the next request takes."""
+        if self._stage is Stage.RELAYING:
+            if self._stopwatch is None:
+                around = self._around
+                self._stopwatch = Stopwatch(
+                    self.client, self.broker, self._session, around.metrics.timings, around.clock
+                )
+            self._stopwatch.arm()
 
     # The broker's end is made.
 
@@ -457,6 +470,8 @@ class Relay:
             return
         self._judging = None
         self._step(lambda: self._session.judged(judging.result(), self._around.clock.now_ms()))
+        if self._stopwatch is not None:
+            self._stopwatch.judged()
         if self.client.was_lost and _finds_nobody(judging):
             self._part(self.client)
             self._end_if_over()

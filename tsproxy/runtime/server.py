@@ -35,13 +35,14 @@ from tsproxy.runtime.decision_log.salt import salt_of
 from tsproxy.runtime.decision_log.topic import DecisionTopic
 from tsproxy.runtime.draining import drain
 from tsproxy.runtime.journal import Journal
+from tsproxy.runtime.latency.sampler import Sampler
 from tsproxy.runtime.limits import descriptors
 from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.listeners import Front
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes, frames_of
 from tsproxy.runtime.ports import ListenError
-from tsproxy.runtime.relay import Surroundings
+from tsproxy.runtime.relay import Relay, Surroundings
 from tsproxy.runtime.reload import Commit, Reloader, prepare_all
 from tsproxy.runtime.service_manager import ServiceManager
 from tsproxy.runtime.tls import CurrentTls
@@ -149,6 +150,7 @@ class Proxy:
         watching = loop.create_task(self._certificates.watch())
         patrolling = loop.create_task(self._limits.run())
         counting_down = loop.create_task(self._waivers.watch())
+        sampling = loop.create_task(Sampler(self._relays).run())
         try:
             await asyncio.wait([self._stopping, learning], return_when=asyncio.FIRST_COMPLETED)
             for ended in (self._stopping, learning):
@@ -161,6 +163,7 @@ class Proxy:
             await _cancelled(watching)
             await _cancelled(patrolling)
             await _cancelled(counting_down)
+            await _cancelled(sampling)
             await self._end(cut)
 
     @property
@@ -306,10 +309,12 @@ class Proxy:
         self._is_reachable = is_reachable
         self.metrics.upstream_up.set(is_reachable)
 
+    def _relays(self) -> list[Relay]:
+        return [relay for front in self._fronts for relay in front.relays]
+
     def _collect_totals(self) -> None:
-        for front in self._fronts:
-            for relay in tuple(front.relays):  # a mistake in one ends it, and takes it out
-                relay.tell_totals()
+        for relay in self._relays():  # a mistake in one ends it, and takes it out
+            relay.tell_totals()
 
     def _where(self) -> dict[str, Any]:
         """All addresses, with their real ports."""

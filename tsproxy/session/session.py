@@ -58,6 +58,21 @@ class Session:
         return len(self._state.slots) + self._state.is_judging
 
     @property
+    def requests_answered(self) -> int:
+        """How many have left the queue of those that expect an answer."""
+        return self._state.slots.answered
+
+    @property
+    def requests_forwarded(self) -> int:
+        """How many have ever stood in that queue: sent on, or answered here."""
+        return self._state.slots.answered + len(self._state.slots)
+
+    @property
+    def is_between_requests(self) -> bool:
+        """True where the next byte from the client begins a request, as far as is known here."""
+        return not self._requests.buffered
+
+    @property
     def is_judging(self) -> bool:
         """True from a `Judge` effect to `judged`, or to the session's end."""
         return self._state.is_judging

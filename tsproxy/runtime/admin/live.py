@@ -19,6 +19,7 @@ from tsproxy.runtime.admin.numbers import Numbers
 from tsproxy.runtime.admin.offenders import REST, Offender
 from tsproxy.runtime.admin.report import Report
 from tsproxy.runtime.drift_metric import NAME as DRIFT
+from tsproxy.runtime.latency.timings import INSIDE, UPSTREAM
 
 _STYLE: Final = files(__package__).joinpath("live.css").read_text(encoding="utf-8")
 _SCRIPT: Final = files(__package__).joinpath("live.js").read_text(encoding="utf-8")
@@ -194,18 +195,18 @@ def _outcomes(numbers: Numbers) -> str:
 
 
 def _latency(numbers: Numbers) -> str:
-    inside, upstream = "tsproxy_request_seconds", "tsproxy_upstream_seconds"
-    apis = sorted({labels["api"] for labels, _ in numbers.rows(f"{upstream}_count")})
+    inside, upstream = INSIDE, UPSTREAM
+    apis = sorted({labels["api"] for labels, _ in numbers.rows(f"{inside}_count")})
     rows = [
         (
             api,
-            f"{numbers.sum(f'{upstream}_count', api=api):,.0f}",
+            f"{numbers.sum(f'{inside}_count', api=api):,.0f}",
             *(_seconds(numbers.quantile(upstream, q, api=api)) for q in (0.5, 0.99)),
             *(_seconds(numbers.quantile(inside, q, api=api)) for q in (0.5, 0.99)),
         )
         for api in apis
     ]
-    head = ("request", "#seen", "#broker: half", "#99 %", "#here: half", "#99 %")
+    head = ("request", "#timed", "#broker: half", "#99 %", "#here: half", "#99 %")
     return _section("Latency", head, rows) if rows else ""
 
 

@@ -8,7 +8,7 @@ from cpython.memoryview cimport PyMemoryView_FromObject
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
-from tsproxy.wire.kernel._native.cursor cimport peek_int32
+from tsproxy.wire.kernel._native.cursor cimport peek_int16, peek_int32
 from tsproxy.wire.kernel._native.lexers cimport AnswerLexer, RequestLexer
 
 from tsproxy.runtime.pipe.buffers import READ_BYTES as _READ_BYTES
@@ -41,6 +41,7 @@ cdef class Pipe:
     cdef public bint was_heard
     cdef public Pipe other
     cdef public object transport
+    cdef public object watch
     cdef RequestLexer requests
     cdef AnswerLexer answers
     cdef bytearray buffer
@@ -91,6 +92,8 @@ cdef class Pipe:
         cdef Py_ssize_t end
         self.tally.bytes += nbytes
         self.was_heard = True
+        if self.watch is not None:
+            self.watch.begins(self, peek_int16(come + SIZE_BYTES) if size >= SIZE_BYTES + 2 else -1)
         try:
             end = self.pass_on(come, size)
             if end == size:
@@ -107,6 +110,8 @@ cdef class Pipe:
                 self.came(rest)
         except Exception as error:
             self.failed(error)
+        if self.watch is not None:
+            self.watch.ends(self)
 
     cdef Py_ssize_t pass_on(self, const uint8_t* come, Py_ssize_t size) except -1:
         cdef Py_ssize_t end = 0

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from typing import Final
+from typing import Final, Protocol
 
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.pipe.buffers import READ_BYTES, Buffers
@@ -19,6 +19,17 @@ class Tally:
 
     def __init__(self) -> None:
         self.bytes = 0
+
+
+class Watch(Protocol):
+    """Whoever looks on while bytes go by."""
+
+    def begins(self, pipe: "Pipe", api_key: int) -> None:
+        """A read has come. `api_key` is that of the frame it begins, or ends, with what is kept before;
+        of any other beginning it is some number, and -1 of next to nothing."""
+
+    def ends(self, pipe: "Pipe") -> None:
+        """What is to be done about the read at once is done."""
 
 
 class Pipe:
@@ -42,6 +53,7 @@ class Pipe:
         "runs",
         "transport",
         "was_heard",
+        "watch",
     )
 
     def __init__(self, buffers: Buffers, tally: Tally, clock: Clock) -> None:
@@ -54,6 +66,8 @@ class Pipe:
         self.transport: asyncio.Transport | None = None
         self.was_heard = False
         """Set by every read; whoever looks sets it back."""
+        self.watch: Watch | None = None
+        """Told of every read while it is here."""
         self._buffer: bytearray | None = None
         self._buffers = buffers
         self._clock = clock
@@ -90,6 +104,8 @@ class Pipe:
         self.was_heard = True
         held = self._buffers.shared if self._buffer is None else memoryview(self._buffer)
         come = held[: self.kept + nbytes]
+        if self.watch is not None:
+            self.watch.begins(self, _api_key(come))
         try:
             end = self._pass_on(come)
             if end == len(come):
@@ -105,6 +121,8 @@ class Pipe:
                 self.came(rest)
         except Exception as error:  # `failed` tells it, and ends this connection alone
             self.failed(error)
+        if self.watch is not None:
+            self.watch.ends(self)
 
     def _pass_on(self, come: memoryview) -> int:
         if self.lexer is None or self.other is None:
@@ -180,6 +198,11 @@ class Pipe:
         self._buffer, self.kept = buffer, size
         if held is not None:
             self._buffers.give_back(held)
+
+
+def _api_key(come: memoryview) -> int:
+    key = come[_SIZE_BYTES : _SIZE_BYTES + 2]
+    return int.from_bytes(key, "big", signed=True) if len(key) == 2 else -1
 
 
 def _announced(beginning: memoryview) -> int:

@@ -29,6 +29,7 @@ cdef class InFlight:
     cdef Py_ssize_t first_batch
     cdef Py_ssize_t batch_count
     cdef public int64_t streaming
+    cdef readonly int64_t answered
 
     cdef Entry* entry(self, Py_ssize_t index) noexcept
     cdef Batch* batch(self, Py_ssize_t index) noexcept

@@ -69,6 +69,7 @@ cdef class InFlight:
         if entry.kind != SLOT:
             slot = self.slot_of(self.passed(entry))
             self.drop()
+            self.answered -= 1
             self.first = (self.first - 1) & (self.capacity - 1)
             self.count += 1
             Py_INCREF(slot)
@@ -136,6 +137,7 @@ cdef class InFlight:
         cdef Entry entry = self.entries[self.first]
         self.first = (self.first + 1) & (self.capacity - 1)
         self.count -= 1
+        self.answered += 1
         if entry.batches:
             self.first_batch = (self.first_batch + entry.batches) & (self.batch_capacity - 1)
             self.batch_count -= entry.batches

@@ -15,11 +15,13 @@ class InFlight:
 
     `slot_of` makes the session's own slot of a request that passed, for an answer that needs thought.
     `streaming`: how many bytes of the head's answer are still to come, where it goes on as it comes.
+    `answered`: how many have left the queue; the last that was pushed is number answered + len.
     """
 
     def __init__(self, slot_of: Callable[[PassedProduce | PassedRelay], Any]) -> None:
         self._slot_of = slot_of
         self._queue: deque[Any] = deque()
+        self.answered = 0
         self.streaming = 0
 
     def __len__(self) -> int:
@@ -46,10 +48,12 @@ class InFlight:
     def pop(self) -> None:
         """Forget the head."""
         self._queue.popleft()
+        self.answered += 1
 
     def clear(self) -> list[Any]:
         """Forget all, and return their slots in order."""
         slots = [self._as_slot(each) for each in self._queue]
+        self.answered += len(slots)
         self._queue.clear()
         return slots
 
