@@ -118,6 +118,7 @@ listeners:
     brokers: {{ ports_from: {place.port + 1}, count: 3 }}{tls}
 decisions: {{ directory: {place.folder / "decisions"} }}
 admin: {{ bind: "127.0.0.1:0" }}
+limits: {{ throttle: off }}  # rejecting would be measured by the clock
 """
         )
         program = Path(sys.executable).with_name("tsproxy")

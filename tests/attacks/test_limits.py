@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import ssl
 import struct
 
@@ -16,6 +17,10 @@ MIB = 1 << 20
 ANNOUNCED = 90_000_000
 SENT = 200_000
 ATTACKERS = 8
+FULL = os.environ.get("TSPROXY_TEST") == "full"
+larger = pytest.mark.skipif(
+    not FULL, reason="tests/runtime/test_limits.py has it without a broker; with one: TSPROXY_TEST=full"
+)
 
 
 def beginning(announced, sent, topic=b"t"):
@@ -84,6 +89,7 @@ async def test_a_frame_that_stalls_is_cut_off_and_a_good_client_beside_it_goes_o
     assert told[0]["text"].endswith(f"came 1000 bytes of the {MIB + 4} that it announced")
 
 
+@larger
 async def test_over_the_bytes_for_all_the_largest_goes_at_once_and_the_others_go_on(kafka_431, topic):
     await kafka_431.create_topic(topic)
     settings = {"limits.buffered": "8MiB"}
@@ -100,6 +106,7 @@ async def test_over_the_bytes_for_all_the_largest_goes_at_once_and_the_others_go
         assert await metric(proxy, 'tsproxy_limits_total{limit="buffered"}') == 1
 
 
+@larger
 async def test_connections_beyond_the_limit_are_closed_unread_and_told_at_a_bounded_rate(kafka_431):
     settings = {"limits.connections_per_address": "5"}
     async with RunningProxy(kafka_431.bootstrap_servers, settings=settings) as proxy:
@@ -130,6 +137,7 @@ async def test_connections_beyond_the_limit_are_closed_unread_and_told_at_a_boun
     assert told[0]["limit"] == "connections_per_address"
 
 
+@larger
 async def test_a_handshake_that_does_not_come_ends_and_is_told(kafka_431, certificates, tmp_path):
     identity = certificates.issue("proxy")
     file = tmp_path / "tsproxy.yaml"
@@ -153,6 +161,7 @@ limits: {{ handshake: 200ms }}
     assert "0.2 s" in told["error"]
 
 
+@larger
 async def test_a_reload_changes_the_limits_of_those_who_are_connected(kafka_431, tmp_path):
     file = tmp_path / "tsproxy.yaml"
     text = f"""\

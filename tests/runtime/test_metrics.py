@@ -1,6 +1,7 @@
 """Metrics under the names of the documentation, with labels that stay few."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reason, UnitGuess
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.topic_metric import MOST_TOPICS
+
+OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 
 ACCEPTED = Outcome(
     now_ms=0,
@@ -154,6 +157,14 @@ def test_batches_that_come_as_totals_count_where_they_would_have_counted_one_by_
     )
 
     assert rendered(one_by_one) == rendered(together)
+
+
+def test_every_metric_is_explained_to_operators():
+    explained = OPERATIONS.read_text(encoding="utf-8")
+
+    for family in Metrics().families():
+        name = family.name + ("_total" if family.type == "counter" else "")
+        assert f"`{name}`" in explained
 
 
 def test_the_build_says_its_version():

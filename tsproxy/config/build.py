@@ -49,7 +49,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
         listeners=tuple(listeners),
         policy=policy,
         decisions=_decisions(root["decisions"]),
-        session_limits=SessionLimits(**{name: limits[name] for name in SessionLimits.__dataclass_fields__}),
+        session_limits=_session_limits(limits),
         connection_limits=_connection_limits(limits),
         drain_timeout_ms=limits["drain_timeout"],
         admin_bind=admin_bind,
@@ -157,6 +157,11 @@ def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:
         parsed["principal_mapping"],
         place=_place(parsed),
     )
+
+
+def _session_limits(limits: Parsed) -> SessionLimits:
+    names = SessionLimits.__dataclass_fields__
+    return SessionLimits(**{name: limits[name.removesuffix("_ms")] for name in names})
 
 
 def _connection_limits(limits: Parsed) -> ConnectionLimits:

@@ -19,6 +19,7 @@ from tsproxy.config.kinds import (
     BROKER_HOST,
     CLIENT_AUTH,
     DURATION,
+    DURATION_OR_OFF,
     FILE_SIZE,
     HOST,
     INTERVAL,
@@ -339,6 +340,14 @@ KEYS: Final = (
         is_live=True,
     ),
     Key("limits.handshake", DURATION, "How long a TLS handshake may take.", default="10s", is_live=True),
+    Key(
+        "limits.throttle",
+        DURATION_OR_OFF,
+        "A client of which more than 1,000 batches a second are refused here, or more than 64 MB, is kept "
+        "waiting, at most so long at a time (KIP-219's `throttle_time_ms`). `off`: nobody is.",
+        default="1s",
+        is_live=True,
+    ),
     Key(
         "limits.drain_timeout",
         DURATION,

@@ -93,6 +93,12 @@ def _or_none(kind: Kind) -> Kind:
 
 
 DURATION: Final = Kind("duration", values.duration_ms, _DURATION, write=values.duration_text)
+DURATION_OR_OFF: Final = Kind(
+    "duration or `off`",
+    values.unless("off", values.duration_ms),
+    f"{_DURATION}|off",
+    write=values.or_text("off", values.duration_text),
+)
 TOLERANCE: Final = Kind("duration", values.tolerance_ms, _DURATION, write=values.duration_text)
 BOUND: Final = Kind(
     "duration or `unlimited`", values.bound, f"{_DURATION}|unlimited", write=values.bound_text

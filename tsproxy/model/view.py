@@ -32,6 +32,8 @@ class SessionLimits:
     records_per_batch: int = 1_000_000
     culprits_listed: int = 10_000
     zstd_window: int = 8 * 1024 * 1024
+    throttle_ms: int | None = 1_000
+    """None where nobody is kept waiting."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ class Hold(Enum):
     CLIENT_FULL = auto()
     SESSION_ASKED = auto()
     FINISHING = auto()
+    MUTED = auto()
 
 
 class ReadGate:

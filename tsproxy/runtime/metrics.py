@@ -39,6 +39,7 @@ class Metrics:
         self.from_clients = Tally()
         self.from_brokers = Tally()
         self.buffered_bytes = 0
+        self.throttled_ms = 0
         self.decisions_written = 0
         self.decisions_dropped = 0
         self.decision_files_deleted = 0
@@ -219,6 +220,11 @@ class _Plain(Collector):
             "tsproxy_decision_log_writable",
             "1 while lines reach the decision log's files",
             value=metrics.decision_log_writable,
+        )
+        yield CounterMetricFamily(
+            "tsproxy_throttle_seconds",
+            "Time that clients were kept waiting because too much of theirs was refused",
+            value=metrics.throttled_ms / 1000,
         )
         yield GaugeMetricFamily(
             "tsproxy_buffered_bytes",

@@ -33,6 +33,7 @@ from tsproxy.session.effects import (
     EmitTotals,
     HoldBroker,
     Judge,
+    MuteClient,
     NodeWanted,
     Note,
     PauseClient,
@@ -92,6 +93,7 @@ class Relay:
         "_early",
         "_is_connecting",
         "_judging",
+        "_mute_timer",
         "_node_timer",
         "_on_end",
         "_peer",
@@ -122,6 +124,7 @@ class Relay:
         self._stopwatch: Stopwatch | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._node_timer: asyncio.TimerHandle | None = None
+        self._mute_timer: asyncio.TimerHandle | None = None
         self.sight = Sight()
         around.metrics.connection_moved(peer.listener, None, Stage.CONNECTING.name)
 
@@ -345,7 +348,7 @@ class Relay:
         self._close_short_way()
         self.client.let_go()
         self._early.clear()
-        for timer in (self._timer, self._node_timer):
+        for timer in (self._timer, self._node_timer, self._mute_timer):
             if timer is not None:
                 timer.cancel()
         self._postponed = None
@@ -414,6 +417,8 @@ class Relay:
                     self.client.gate.hold(Hold.SESSION_ASKED)
                 case ResumeClient():
                     self.client.gate.release(Hold.SESSION_ASKED)
+                case MuteClient():
+                    self._mute(effect.throttle_ms)
                 case Judge():
                     self._judge(effect)
                 case TopicWanted():
@@ -435,6 +440,15 @@ class Relay:
         self.client.write(to_client)
         if close is not None:  # one line is enough
             self._close(close.reason, close.text, is_told=was_noted)
+
+    def _mute(self, throttle_ms: int) -> None:
+        """Not read the client for so long, as brokers do with one that is over its quota."""
+        self._around.metrics.throttled_ms += throttle_ms
+        self.client.gate.hold(Hold.MUTED)
+        if self._mute_timer is not None:
+            self._mute_timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._mute_timer = loop.call_later(throttle_ms / 1000, self.client.gate.release, Hold.MUTED)
 
     def _wait_for_node(self) -> None:
         self.broker.gate.hold(Hold.SESSION_ASKED)

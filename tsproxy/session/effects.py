@@ -47,6 +47,13 @@ class ResumeClient:
 
 
 @dataclass(frozen=True, slots=True)
+class MuteClient:
+    """Read nothing more from the client for so long; what it is owed still goes to it."""
+
+    throttle_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Judge:
     """Run `job` where it holds up nobody else, and give what it returns to `Session.judged`.
 
@@ -123,6 +130,7 @@ Effect = (
     | SendToClient
     | PauseClient
     | ResumeClient
+    | MuteClient
     | Judge
     | CloseSession
     | Emit

@@ -32,6 +32,8 @@ class Ruling:
     to_broker: bytes | None
     forwarded: tuple[Judged, ...]
     rejected: tuple[Judged, ...]
+    throttle_ms: int = 0
+    """How long the client is to be silent for it."""
 
     @property
     def unknown_topics(self) -> frozenset[str]:

@@ -50,7 +50,11 @@ def settle(ruling: Ruling, payload: bytes, endpoint_of: MapEndpoint) -> tuple[by
 
 
 def _frame_of(ruling: Ruling, head: bytes, response: ProduceResponse) -> bytes:
-    merged = replace(response, topics=_merged(response.topics, ruling.rejected))
+    merged = replace(
+        response,
+        topics=_merged(response.topics, ruling.rejected),
+        throttle_time_ms=max(response.throttle_time_ms, ruling.throttle_ms),
+    )
     return frame(head + k00_produce.write_response(ruling.header.api_version, merged))
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.view import SessionLimits
 from tsproxy.session import outcomes, produce, produce_answer
-from tsproxy.session.effects import CloseReason, Judge, PauseClient, ResumeClient, TopicWanted
+from tsproxy.session.effects import CloseReason, Judge, MuteClient, PauseClient, ResumeClient, TopicWanted
 from tsproxy.session.far_ahead import far_ahead, is_far_ahead
 from tsproxy.session.passing import relayed_but
 from tsproxy.session.purse import DearError
@@ -114,6 +114,8 @@ class Requests:
         if state.view.policy.asks_broker:
             state.effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
         state.emit(outcomes.of_rejections(ruling))
+        if ruling.rejected:
+            ruling = self._throttled(ruling)
         state.effects += [far_ahead(ruling, judged) for judged in ruling.forwarded if is_far_ahead(judged)]
         if ruling.acks == 0:
             self._produce_without_answer(ruling)
@@ -125,6 +127,18 @@ class Requests:
             state.forward(ruling.to_broker, slot)
             if state.passing is not None:
                 state.passing.learn(ruling, state.policies)
+
+    def _throttled(self, ruling: produce.Ruling) -> produce.Ruling:
+        """The same, with the silence that its refused batches cost the client."""
+        state, most_ms = self._state, self._state.view.limits.throttle_ms
+        if most_ms is None:
+            return ruling
+        size_bytes = sum(judged.batch.batch_bytes for judged in ruling.rejected)
+        silent_ms = state.throttle.refused(len(ruling.rejected), size_bytes, ruling.now_ms, most_ms)
+        if not silent_ms:
+            return ruling
+        state.effects.append(MuteClient(silent_ms))
+        return replace(ruling, throttle_ms=silent_ms)
 
     def _some_pass(self, now_ms: int) -> bool:
         """True where the kernel took requests that come next and sent them on."""

@@ -23,6 +23,7 @@ from tsproxy.session.policies import Policies
 from tsproxy.session.purse import Purse
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot
+from tsproxy.session.throttle import Throttle
 from tsproxy.wire.kernel import InFlight
 
 
@@ -38,6 +39,7 @@ class State:
         self.passing = passing
         self.sasl = SaslWatch(view.broker_needs_sasl, peer.principal)
         self.purse = purse
+        self.throttle = Throttle()
         self.is_closed = False
         self.is_judging = False
         self.ending: CloseSession | None = None

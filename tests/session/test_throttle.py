@@ -1,0 +1,147 @@
+"""Who has too much refused is kept waiting: told so in the answer, then not read for as long (KIP-219)."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.session.conversation import (
+    HOUR_MS,
+    NOW_MS,
+    Conversation,
+    Expected,
+    at,
+    booked,
+    broker,
+    client,
+    to_broker,
+    to_client,
+    topic_wanted,
+    view_of,
+)
+from tests.session.messages import accepted, produce, produced
+from tests.wire.batches import batch
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.view import View
+from tsproxy.session.effects import MuteClient
+from tsproxy.session.throttle import BYTES_A_MS, FREE_MS, Throttle
+
+GOOD = batch([NOW_MS])
+BAD = batch([NOW_MS + 2 * HOUR_MS])
+FREE = int(FREE_MS)
+
+
+def muted(throttle_ms):
+    return Expected(MuteClient, {"throttle_ms": throttle_ms})
+
+
+# -- The account -------------------------------------------------------------------------------------
+
+
+def silences(*refusals, most_ms=1_000):
+    """How long each of them, (ms since the first, batches, bytes), silences the client."""
+    throttle = Throttle()
+    return [throttle.refused(batches, size, NOW_MS + at_ms, most_ms) for at_ms, batches, size in refusals]
+
+
+def test_who_is_refused_now_and_then_notices_nothing():
+    assert not any(silences(*((2 * n, 2, 100) for n in range(10_000))))
+
+
+def test_the_silence_grows_with_what_is_refused():
+    assert silences((0, FREE, 0), (0, 10, 0), (0, 90, 0)) == [0, 10, 100]
+
+
+def test_the_silence_is_bounded():
+    assert silences((0, 1_000_000, 0), (0, 1_000_000, 0), most_ms=300) == [300, 300]
+
+
+def test_bytes_count_as_well_as_batches():
+    assert silences((0, 0, (FREE + 5) * BYTES_A_MS)) == [5]
+
+
+def test_the_clock_pays_back():
+    assert silences((0, FREE + 50, 0), (50, 0, 0), (50 + FREE, 1, 0)) == [50, 0, 0]
+
+
+def test_a_clock_that_steps_back_pays_nothing_and_costs_nothing():
+    assert silences((0, FREE, 0), (-5_000, 1, 0), (-4_999, 0, 0)) == [0, 1, 0]
+
+
+# -- What the client sees ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def free(monkeypatch):
+    """One batch is refused without a consequence."""
+    monkeypatch.setattr("tsproxy.session.throttle.FREE_MS", 1.0)
+    monkeypatch.setattr("tsproxy.session.throttle.BYTES_A_MS", float("inf"))
+
+
+def said(view, throttle_time_ms, correlation_id, now_ms=NOW_MS):
+    """Our answer to a request for `BAD` alone, as the session without a throttle gives it, and with."""
+    conversation = Conversation(replace(view, limits=replace(view.limits, throttle_ms=None)))
+    [sent, _] = conversation.session.client_bytes(produce({"t": {0: BAD}}, 9, -1, correlation_id), now_ms)
+    answer = bytearray(sent.data)
+    answer[-5:-1] = throttle_time_ms.to_bytes(4, "big")  # the last field before the tags
+    return bytes(answer)
+
+
+@pytest.mark.usefixtures("free")
+def test_the_answer_says_how_long_and_then_the_client_is_not_read():
+    view = view_of()
+    assert (
+        Conversation(view)
+        >> client(produce({"t": {0: BAD}}, 9, -1, 1))
+        << to_client(said(view, 0, 1))
+        << booked("rejected")
+        >> client(produce({"t": {0: BAD}}, 9, -1, 2))
+        << to_client(said(view, 1, 2))
+        << booked("rejected")
+        << muted(1)
+        >> at(NOW_MS + 1_000)
+        >> client(produce({"t": {0: BAD}}, 9, -1, 3))
+        << to_client(said(view, 0, 3, NOW_MS + 1_000))
+        << booked("rejected")
+    )
+
+
+@pytest.mark.usefixtures("free")
+@pytest.mark.parametrize(("by_broker", "told"), [(0, 2), (500, 500)])
+def test_of_a_request_that_is_split_the_longer_of_both_silences_is_told(by_broker, told):
+    view = view_of()
+    three = {0: BAD, 1: BAD, 2: BAD}
+    asked = produce({"t": {**three, 3: GOOD}})
+    answered = produced({"t": {3: accepted()}}, throttle_time_ms=by_broker)
+    conversation = Conversation(view)
+    first = conversation.session.client_bytes(asked, NOW_MS)
+    [sent, *_] = conversation.session.broker_bytes(answered, NOW_MS)
+
+    assert MuteClient(2) in first
+    assert int.from_bytes(sent.data[-5:-1], "big") == told
+
+
+@pytest.mark.usefixtures("free")
+def test_nobody_is_kept_waiting_where_that_is_off():
+    view = view_of(throttle_ms=None)
+    conversation = Conversation(view)
+    for number in range(10):
+        effects = conversation.session.client_bytes(produce({"t": {0: BAD}}, 9, -1, number), NOW_MS)
+        assert not [each for each in effects if isinstance(each, MuteClient)]
+
+
+@pytest.mark.usefixtures("free")
+def test_what_the_broker_refuses_is_the_brokers_to_throttle():
+    asked = produce({"t": {0: GOOD, 1: GOOD, 2: GOOD}})
+    denied = {"error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+    answered = produced({"t": {0: denied, 1: denied, 2: denied}})
+    assert (
+        Conversation(View())
+        >> client(asked)
+        << to_broker(asked)
+        << topic_wanted("t")
+        >> broker(answered)
+        << to_client(answered)
+        << booked("broker_rejected")
+        << booked("broker_rejected")
+        << booked("broker_rejected")
+    )
