@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.decisions.outcomes import HOUR_MS, NOON_MS, batch, named, outcome, outcomes, rejected
-from tsproxy.decisions.drift import bucket
+from tsproxy.decisions.drift import THRESHOLDS_MS, bucket
 from tsproxy.decisions.events import collateral_records
 from tsproxy.decisions.ledger import ADDRESSES_LISTED, Ledger, counters
 from tsproxy.decisions.privacy import Privacy
@@ -206,3 +206,60 @@ def test_totals_past_the_bound_of_keys_are_folded_with_all_their_batches():
     assert ledger.batches_folded == 2
     (event,) = drained(ledger)
     assert (event["topic"], event["folded"], event["batches"]) == ("other", True, 2)
+
+
+near_a_threshold = st.tuples(
+    st.sampled_from(THRESHOLDS_MS), st.sampled_from([-1, 0, 1]), st.sampled_from([-1, 1])
+).map(lambda parts: (parts[0] + parts[1]) * parts[2])
+any_drift = st.one_of(near_a_threshold, st.integers(-(10**12), 10**12), st.just(0))
+drifting = st.builds(
+    lambda low, high, records, kind: kind(low, high, records),
+    any_drift,
+    any_drift,
+    st.integers(1, 1_000),
+    st.sampled_from(
+        [
+            lambda low, high, records: outcome(batch=span(low, high, records)),
+            lambda low, high, records: rejected(
+                [NOON_MS + max(low, high)], batch=span(low, high, records), topic="payments"
+            ),
+        ]
+    ),
+)
+
+
+def span(one_ms, other_ms, records):
+    low, high = sorted((one_ms, other_ms))
+    return batch(records, NOON_MS + low, NOON_MS + high)
+
+
+def refused(booked, before_ms, after_ms):
+    """Batches and records that a broker would refuse by those limits: a batch goes as a whole (KIP-937)."""
+    gone = [
+        o.batch
+        for o in booked
+        if (after_ms is not None and o.batch.max_timestamp_ms - NOON_MS > after_ms)
+        or (before_ms is not None and NOON_MS - o.batch.min_timestamp_ms > before_ms)
+    ]
+    return len(gone), sum(each.records for each in gone)
+
+
+@given(st.lists(drifting, max_size=30), st.sampled_from(THRESHOLDS_MS), st.sampled_from(THRESHOLDS_MS))
+def test_what_other_limits_would_refuse_is_exact_for_each_side_and_bounded_for_both(booked, before, after):
+    """At every bound that people set, straight from the counters that are written."""
+    ledger = Ledger()
+    for o in booked:
+        ledger.book(o)
+    events = drained(ledger)
+    beyond = {
+        "ahead": [row for e in events for row in e["ahead"] if row[0] > bucket(after)],
+        "behind": [row for e in events for row in e["behind"] if row[0] < -bucket(before)],
+    }
+    told = {side: [sum(row[n] for row in rows) for n in (1, 2)] for side, rows in beyond.items()}
+
+    assert told["ahead"] == list(refused(booked, None, after))
+    assert told["behind"] == list(refused(booked, before, None))
+    in_all = len(booked), sum(o.batch.records for o in booked)
+    for n, union in enumerate(refused(booked, before, after)):
+        one, other = told["ahead"][n], told["behind"][n]
+        assert max(one, other) <= union <= min(one + other, in_all[n])

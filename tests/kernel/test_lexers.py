@@ -1,5 +1,6 @@
 """The lexers of both variants: the same for any bytes; and what passes at all."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from tests.kernel.variants import VARIANTS, name_of
 from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER
 from tests.session.messages import FETCH, HEARTBEAT, METADATA, answer, produce, produced, request
 from tests.wire.batches import GZIP, batch
-from tsproxy.decisions.drift import EDGES, bucket
+from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket
 from tsproxy.session.passing import FLEXIBLE_FROM
 from tsproxy.session.requests import RELAYED
 from tsproxy.wire.kernel import PassedProduce, PassedRelay
@@ -198,3 +199,15 @@ def test_what_was_accepted_is_counted_by_drift(kernel):
     assert totals.ahead == ((bucket(-100), 1, 1), (bucket(5), 2, 4))
     assert totals.behind == ((bucket(-100), 1, 1), (0, 2, 4))
     assert kernel.table.drain() == []
+
+
+def test_drift_is_counted_to_the_millisecond_at_every_bound_that_people_set(kernel):
+    """What other limits would have refused is summed up from these: no edge may lie beside its bound."""
+    drifts_ms = [side * (bound + by) for bound in THRESHOLDS_MS for by in (-1, 0, 1) for side in (-1, 1)]
+    kernel.table.add("any", LIMITS, None, None)
+    for number, drift_ms in enumerate(drifts_ms):
+        kernel.passes(produce({"any": {0: batch([NOW_MS + drift_ms])}}, correlation_id=number))
+        kernel.accepts(produced({"any": {0: {}}}, correlation_id=number))
+    (totals,) = kernel.table.drain()
+    counted = Counter(bucket(drift_ms) for drift_ms in drifts_ms)
+    assert totals.ahead == totals.behind == tuple((each, n, n) for each, n in sorted(counted.items()))
