@@ -1,0 +1,73 @@
+"""Clients of any age: without ApiVersions, asking for it from the top down, in a hurry; old librdkafka."""
+
+import struct
+
+import pytest
+
+from tests.e2e.sasl import connect
+from tests.session.messages import API_VERSIONS, METADATA, PRODUCE, request
+from tsproxy.testing.proxy import RunningProxy
+
+NO_TOPICS = struct.pack(">i", 0)
+SOFTWARE = b"\x05libx\x041.2"
+KIP_1242 = b"\x00" + b"\xff\xff\xff\xff"  # no cluster, no node: a bootstrap connection
+UNSUPPORTED_VERSION = 35
+
+
+@pytest.fixture
+async def proxy(kafka):
+    async with RunningProxy(kafka.bootstrap_servers) as it:
+        yield it
+
+
+def offers_in(answer):
+    """(error code, {api key: (lowest, highest)}) of an ApiVersions answer of v0."""
+    error_code, count = struct.unpack_from(">hi", answer)
+    offers = struct.iter_unpack(">3h", answer[6 : 6 + 6 * count])
+    return error_code, {key: (lowest, highest) for key, lowest, highest in offers}
+
+
+async def test_a_client_that_asks_for_no_versions_is_served(proxy):
+    """As before Kafka 0.10: Metadata v0 comes first, and says where the broker is: at the proxy."""
+    client = await connect(proxy.bootstrap_servers)
+    answer = await client.ask(METADATA, 0, NO_TOPICS)
+    client.close()
+    count, node_id, size = struct.unpack_from(">iih", answer)
+    (port,) = struct.unpack_from(">i", answer, 10 + size)
+    assert (count, node_id, answer[10 : 10 + size]) == (1, 1, b"127.0.0.1")
+    assert port == proxy.facts["brokers"]["default"]["1"]
+
+
+async def test_versions_are_found_from_the_top_down(proxy):
+    """Each answer names the newest that would be taken; in the end the broker's own is reached."""
+    client = await connect(proxy.bootstrap_servers)
+    for version, body, newest in ((99, b"", 5), (5, SOFTWARE + KIP_1242 + b"\x00", 4)):
+        error_code, offers = offers_in(await client.ask(API_VERSIONS, version, body))
+        assert (error_code, offers) == (UNSUPPORTED_VERSION, {API_VERSIONS: (0, newest)})
+    answer = await client.ask(API_VERSIONS, 4, SOFTWARE + b"\x00")
+    client.close()
+    assert answer[:2] == b"\x00\x00"
+
+
+async def test_requests_that_come_before_the_broker_is_connected_are_answered_in_order(proxy):
+    """Three at once, with the first byte that the connection carries."""
+    client = await connect(proxy.bootstrap_servers)
+    hurried = [
+        request(API_VERSIONS, 0, correlation_id=1),
+        request(METADATA, 1, NO_TOPICS, correlation_id=2),
+        request(API_VERSIONS, 0, correlation_id=3),
+    ]
+    answers = [await client.frame(b"".join(hurried)), await client.frame(b""), await client.frame(b"")]
+    client.close()
+    assert [struct.unpack_from(">i", answer)[0] for answer in answers] == [1, 2, 3]
+
+
+async def test_the_oldest_produce_is_offered_as_the_broker_offers_it(kafka, proxy):
+    """KAFKA-18659: older librdkafka compresses nothing where 0 is not in the range."""
+    lowest = set()
+    for servers in (kafka.bootstrap_servers, proxy.bootstrap_servers):
+        client = await connect(servers)
+        _, offers = offers_in(await client.ask(API_VERSIONS))
+        client.close()
+        lowest.add(offers[PRODUCE][0])
+    assert lowest == {0}
