@@ -9,7 +9,19 @@ import struct
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from tests.attacks.attacker import HOST, PATIENCE_S, metric, port_of, resident_mib, until
+from tests.attacks.attacker import (
+    HOST,
+    PATIENCE_S,
+    answer_to,
+    far_ahead,
+    metric,
+    port_of,
+    produce,
+    resident_mib,
+    until,
+)
+from tests.wire.batches import batch
+from tsproxy.runtime.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
@@ -174,6 +186,46 @@ listeners: [{{ bind: "{HOST}:0" }}]
         file.write_text(text + "limits: { stalled_frame: 100ms }\n")
         with contextlib.suppress(ConnectionResetError):
             assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
+
+
+@larger
+async def test_several_workers_keep_the_limit_on_all_connections_together(kafka_431):
+    settings = {"limits.connections": "10"}
+    arguments = ["--workers", "2"]
+    async with RunningProxy(kafka_431.bootstrap_servers, settings=settings, arguments=arguments) as proxy:
+        ends = [await asyncio.open_connection(HOST, port_of(proxy)) for _ in range(60)]
+        refused = 'tsproxy_limits_total{limit="connections"}'
+        await until(lambda: at_least(proxy, refused, 50), "all but ten are refused")
+        assert await metric(proxy, refused) < 60
+        for _, writer in ends:
+            writer.close()
+
+
+@larger
+async def test_who_has_much_refused_is_told_to_wait_and_made_to(kafka_431, topic):
+    """80 MB of refused batches are over a second's worth of what may be refused."""
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        await until(lambda: _is_refused(proxy, topic), "the limits of the topic are known")
+        bad = batch([Clock().now_ms() * 1000], value=bytes(80 * MIB))
+        reader, writer = await asyncio.open_connection(HOST, port_of(proxy))
+        writer.write(produce(topic.encode(), bad) + produce(topic.encode(), far_ahead(Clock())))
+        told_ms = []
+        for _ in range(2):
+            answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+            told_ms.append(int.from_bytes(answer[-4:], "big"))
+        writer.close()
+        assert 200 <= told_ms[0] <= 1_000
+        assert await metric(proxy, "tsproxy_throttle_seconds_total") >= 0.2
+
+
+async def _is_refused(proxy, topic):
+    await answer_to(port_of(proxy), produce(topic.encode(), far_ahead(Clock())))
+    return await metric(proxy, f'tsproxy_topic_bad_records_total{{topic="{topic}"}}') > 0
+
+
+async def at_least(proxy, series, value):
+    return await metric(proxy, series) >= value
 
 
 def test_the_first_bytes_are_a_good_beginning():

@@ -1,12 +1,14 @@
 """The page for people in a real browser: it lives, it tells who sends bad times, no name gets out of it."""
 
 import asyncio
+import json
 import re
 import shutil
 from contextlib import suppress
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.attacks.attacker import answer_to, far_ahead, metric, produce, until
 from tests.runtime.test_admin_pages import Tags
@@ -71,4 +73,8 @@ async def test_the_page_lives_in_a_browser_and_shows_who_sends_bad_times(kafka_4
         assert 'class="lost"' not in shown
         status, top = await page(proxy.admin_address, "/decisions/top")
         assert status == 200
-        assert topic in top
+        assert {row["topic"] for row in json.loads(top)["offenders"]} == {topic}
+        _, metrics = await page(proxy.admin_address, "/metrics")
+        series = [s for family in text_string_to_metric_families(metrics) for s in family.samples]
+        assert {s.labels["topic"] for s in series if "topic" in s.labels} == {topic, "other"}
+        assert all(len(value) < 250 for s in series for value in s.labels.values())

@@ -38,6 +38,17 @@ def test_one_client_does_not_use_up_anothers_lines():
     assert told.lines[-1] == {"event": "client_refused", "who": "other"}
 
 
+@pytest.mark.parametrize("text", ["c" * 32767, "\x1b[31m" * 8000, "\udcff" * 32767, "a\r\nb\u2028"])
+def test_a_text_of_a_clients_own_is_short_and_printable(text):
+    told = Told()
+    Notes(told, HandClock()).warn("192.0.2.1", "client_refused", {"detail": text, "n": 7})
+
+    [line] = told.lines
+    assert line["n"] == 7
+    assert line["detail"].isprintable()
+    assert len(line["detail"]) < 1_100
+
+
 def test_the_number_of_clients_remembered_is_bounded(monkeypatch):
     monkeypatch.setattr(notes, "MAX_ADDRESSES", 3)
     kept = Notes(Told(), HandClock())

@@ -10,12 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from tsproxy.decisions.text import bounded
 from tsproxy.runtime.clock import Clock
 
 BURST: Final = 10
 REFILL_MS: Final = 10_000
 """One more line every so often, after the first `BURST`."""
 MAX_ADDRESSES: Final = 10_000
+MAX_CHARS: Final = 1_000
+"""Of one fact."""
 
 
 class Log(Protocol):
@@ -63,7 +66,8 @@ class Notes:
             return
         budget.lines -= 1
         suppressed, budget.suppressed = budget.suppressed, 0
-        write(event, **facts, **({"suppressed": suppressed} if suppressed else {}))
+        shown = {name: _bounded(value) for name, value in facts.items()}
+        write(event, **shown, **({"suppressed": suppressed} if suppressed else {}))
 
     def _budget(self, client_address: str) -> _Budget:
         now_ms = self._clock.monotonic_ms()
@@ -77,6 +81,11 @@ class Notes:
             budget.lines = min(BURST, budget.lines + (now_ms - budget.at_ms) / REFILL_MS)
             budget.at_ms = now_ms
         return budget
+
+
+def _bounded(value: object) -> object:
+    """A text may be a client's own, of any length and any characters."""
+    return bounded(value, MAX_CHARS) if isinstance(value, str) else value
 
 
 def frames_of(error: BaseException) -> list[str]:
