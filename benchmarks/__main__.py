@@ -4,6 +4,7 @@ import argparse
 import platform
 import resource
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +36,9 @@ def main() -> int:
     circumstances = Circumstances.now()
     with workshop() as place:
         effort = QUICK if options.quick else FULL
+        effort = replace(
+            effort, rounds=options.rounds or effort.rounds, seconds=options.seconds or effort.seconds
+        )
         bench = Bench(place, effort, (*PROXIES, *peers), loads_named=options.loads)
         bench.start_all()
         measured, failures = _measure(bench, chosen)
@@ -75,6 +79,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks", description="What tsproxy costs, beside other proxies, as ratios."
     )
     parser.add_argument("--quick", action="store_true", help="little load: shows that it works, no figures")
+    parser.add_argument("--rounds", type=int, metavar="N", help=f"a full run: {FULL.rounds}")
+    parser.add_argument("--seconds", type=float, metavar="S", help=f"a load; a full run: {FULL.seconds}")
     names = [each.name for each in MEASUREMENTS]
     parser.add_argument("--only", choices=names, metavar="NAME", action="append", help=", ".join(names))
     parser.add_argument(

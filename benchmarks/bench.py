@@ -38,10 +38,11 @@ class Effort:
     seconds: float
     requests: int | None = None
     idle_connections: int = 1_000
+    safety_seeds: int = 150
 
 
-FULL: Final = Effort(rounds=7, seconds=1.5)
-QUICK: Final = Effort(rounds=1, seconds=0.3, requests=50, idle_connections=50)
+FULL: Final = Effort(rounds=5, seconds=0.6)
+QUICK: Final = Effort(rounds=1, seconds=0.3, requests=50, idle_connections=50, safety_seeds=3)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def relay(bench: Bench) -> Section:
         rows.append((load.name, *(str(ratios.get(proxy.name, "–")) for proxy in others), target, *busy))
         targets = ((TSPROXY.name, load.at_most), (TSPROXY_ASYNCIO.name, load.asyncio_at_most))
         verdicts += [
-            verdict(f"{name}, {load.name}", ratios[name].median, at_most)
+            verdict(f"{name}, {load.name}", ratios[name], at_most)
             for name, at_most in targets
             if at_most is not None and name in ratios
         ]
@@ -124,7 +124,7 @@ def reject(bench: Bench) -> Section:
         cost = ratio(*([run.cpu_per_request for run in runs[name]] for name in ("bad", "good")))
         sent = sum(run.sent_bytes for run in runs["bad"])
         rows.append((good.name, str(cost), f"≤ {REJECTING_AT_MOST:g}", f"{100 * grown / sent:.2f} %"))
-        verdicts.append(verdict(f"rejecting {good.name}", cost.median, REJECTING_AT_MOST))
+        verdicts.append(verdict(f"rejecting against relaying, {good.name}", cost, REJECTING_AT_MOST))
     return Section(
         text="CPU of tsproxy per request when every batch is rejected (code 32), as a ratio to relaying the "
         "same requests; and how much the decision log grew, in per cent of the bytes that were rejected.",

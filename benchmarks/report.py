@@ -11,7 +11,8 @@ from pathlib import Path
 from benchmarks.bench import Bench
 from benchmarks.measurements import Measurement
 from benchmarks.plots import svg
-from benchmarks.sections import Section
+from benchmarks.reasons import reasons
+from benchmarks.sections import Section, Verdict
 
 _CPU_NAME = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
 
@@ -51,7 +52,7 @@ def markdown(bench: Bench, circumstances: Circumstances, measured: Mapping[Measu
     parts = [_PREFACE, _about(bench, circumstances)]
     verdicts = [verdict for section in measured.values() for verdict in section.verdicts]
     if verdicts:
-        parts.append("## Targets\n\n" + _list(verdicts))
+        parts.append(_targets(verdicts))
     parts += [_section(measurement, section) for measurement, section in measured.items()]
     if bench.missing:
         parts.append("## Left out\n\n" + _list(list(bench.missing)))
@@ -63,8 +64,22 @@ def markdown(bench: Bench, circumstances: Circumstances, measured: Mapping[Measu
     return "\n".join(parts)
 
 
+def _targets(verdicts: Sequence[Verdict]) -> str:
+    """Each target beside what was measured; then why those were missed that were."""
+    missed = [each for each in verdicts if not each.is_met]
+    text = f"## Targets\n\n{len(verdicts) - len(missed)} of {len(verdicts)} are met.\n\n"
+    text += _rows(("target", "bound", "measured", ""), [each.row for each in verdicts])
+    if missed:
+        text += "\nWhere the missed ones lose:\n\n" + _list(reasons(missed))
+    return text
+
+
 def table(section: Section) -> str:
-    lines = (section.head, tuple("---" for _ in section.head), *section.rows)
+    return _rows(section.head, section.rows)
+
+
+def _rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = (head, tuple("---" for _ in head), *rows)
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

@@ -15,6 +15,30 @@ class Plot:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """One target and what was measured; of a spread, the median counts. `is_least`: the bound is a lower
+    one."""
+
+    what: str
+    value: float | Spread
+    bound: float
+    unit: str = ""
+    is_least: bool = False
+
+    @property
+    def is_met(self) -> bool:
+        value = self.value.median if isinstance(self.value, Spread) else self.value
+        return value >= self.bound if self.is_least else value <= self.bound
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """(what, the bound, what was measured, met or missed)."""
+        measured = str(self.value) if isinstance(self.value, Spread) else f"{self.value:.2f}"
+        bound = f"{'≥' if self.is_least else '≤'} {self.bound:g}{self.unit}"
+        return self.what, bound, measured + self.unit, "met" if self.is_met else "**missed**"
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """`text` says what was measured and how to read it; every row is as long as `head`."""
 
@@ -22,11 +46,15 @@ class Section:
     head: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     plot: Plot | None = None
-    verdicts: Sequence[str] = ()
-    """One sentence for each target: reached or missed."""
+    verdicts: Sequence[Verdict] = ()
+    """One for each target."""
 
 
-def verdict(what: str, value: float, at_most: float, unit: str = "") -> str:
-    """Whether a target was reached, as a sentence."""
-    outcome = "reached" if value <= at_most else "missed"
-    return f"{what}: {outcome} ({value:.2f}{unit}, at most {at_most:g}{unit})"
+def verdict(what: str, value: float | Spread, at_most: float, unit: str = "") -> Verdict:
+    """Whether something is as small as it should be."""
+    return Verdict(what, value, at_most, unit)
+
+
+def at_least(what: str, value: float | Spread, bound: float, unit: str = "") -> Verdict:
+    """Whether something is as large as it should be."""
+    return Verdict(what, value, bound, unit, is_least=True)

@@ -1,4 +1,4 @@
-"""The native kernel under AddressSanitizer and UBSan, over the fuzz corpus.
+"""The native kernel and pipe under AddressSanitizer and UBSan, over the fuzz corpus.
 
     python -m tests.kernel.memory_safety [--seeds 2000]
 
@@ -67,10 +67,13 @@ def exact(data: bytes) -> memoryview:
 def read_corpus(seeds: int) -> None:
     from tests.kernel.byte_strings import record
     from tests.kernel.traces import trace
+    from tests.runtime.test_pipe import whole_requests_go_on
+    from tsproxy.runtime.pipe import _native as pipe
     from tsproxy.wire.kernel import _native, _twin
 
     started, inputs = time.monotonic(), 0
     for seed in range(seeds):
+        whole_requests_go_on(pipe, seed)
         assert trace(_native, seed, exact) == trace(_twin, seed), f"seed {seed}: the variants differ"
         random = Random(seed)
         data = bytearray(
