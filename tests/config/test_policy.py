@@ -81,7 +81,17 @@ def test_the_candidate_can_be_switched_off():
 WRONG = {
     "an unknown choice": (
         "rules: [{ name: a, no_timestamp: drop }]",
-        "tsproxy.yaml:4: policy.rules[0].no_timestamp: 'drop' is not allowed; must be one of accept, reject",
+        "tsproxy.yaml:4: policy.rules[0].no_timestamp: 'drop' is not allowed; must be one of accept, reject, "
+        "stamp",
+    ),
+    "a stamp for what has a time": (
+        "rules: [{ name: a, zero: stamp }]",
+        "tsproxy.yaml:4: policy.rules[0].zero: 'stamp' is not allowed; must be one of accept, reject",
+    ),
+    "a repair that nobody knows": (
+        "defaults: { on_violation: mend }",
+        "tsproxy.yaml:4: policy.defaults.on_violation: 'mend' is not allowed; must be one of reject, repair, "
+        "stamp",
     ),
     "a rule without a name": (
         "rules: [{ mode: off }]",

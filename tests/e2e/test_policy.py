@@ -114,6 +114,17 @@ async def test_the_unit(kafka_391, tmp_path):
     assert re.search(r" \(looks like nanoseconds: divide by 1,000,000; that would be 2\d{3}-.*Z\)$", text)
 
 
+async def test_repair(kafka_391, tmp_path):
+    await kafka_391.create_topic("sensors-repair")
+    async with proxy_of("Repair", kafka_391, tmp_path) as proxy:
+        assert (await sent(proxy, "sensors-repair", now_ms() * 1_000))[0] == OK
+        assert (await sent(proxy, "sensors-repair", -1))[0] == OK
+        assert (await sent(proxy, "sensors-repair", now_ms() + 2 * HOUR_MS))[0] == BAD
+    assert len(decided(proxy, verdict="repaired", rule="sensors", unit_guess="microseconds")) == 1
+    assert len(decided(proxy, verdict="repaired", rule="sensors", reason="missing")) == 1
+    assert len(decided(proxy, verdict="rejected", rule="sensors", reason="too_far_ahead")) == 1
+
+
 async def test_waivers(kafka_391, tmp_path):
     await kafka_391.create_topic("waivers")
     async with proxy_of("Waivers", kafka_391, tmp_path) as proxy:
@@ -125,4 +136,4 @@ async def test_waivers(kafka_391, tmp_path):
 
 def test_every_example_is_tried():
     tried = {"Modes", "Limits", "The candidate", "No time, zero and negative times"}
-    assert set(EXAMPLES) == tried | {"Which unit it is", "Waivers"}
+    assert set(EXAMPLES) == tried | {"Which unit it is", "Waivers", "Repair"}

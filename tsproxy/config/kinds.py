@@ -3,7 +3,7 @@
 The keys themselves stand in `keys`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -12,7 +12,7 @@ from tsproxy.config import values
 from tsproxy.config.settings import AddressesInConfigs, ClientAuth, ProxyProtocol, SaslMechanism, TlsVersion
 from tsproxy.config.values import Parser
 from tsproxy.decisions.privacy import Shown
-from tsproxy.model.policy import Choice, LimitsFrom, Mode, Preset
+from tsproxy.model.policy import Choice, LimitsFrom, Mode, OnViolation, Preset
 from tsproxy.model.principals import MappingRule
 
 KAFKA_NAMES: Final = "message.timestamp."
@@ -78,7 +78,8 @@ _SIZE: Final = r"[0-9]+(B|KiB|MiB|GiB)"
 _ADDRESS: Final = r".+:[0-9]{1,5}"
 
 
-def _choice(choices: type[StrEnum]) -> Kind:
+def _choice(choices: Iterable[StrEnum]) -> Kind:
+    choices = tuple(choices)
     words = tuple(each.value for each in choices)
     return Kind(" or ".join(f"`{word}`" for word in words), values.one_of(choices), choices=words)
 
@@ -141,7 +142,9 @@ MODE: Final = _choice(Mode)
 LIMITS_FROM: Final = _choice(LimitsFrom)
 PRESET: Final = _choice(Preset)
 CANDIDATE_PRESET: Final = _or_none(PRESET)
-CHOICE: Final = _choice(Choice)
+CHOICE: Final = _choice((Choice.ACCEPT, Choice.REJECT))
+CHOICE_OR_STAMP: Final = _choice(Choice)
+ON_VIOLATION: Final = _choice(OnViolation)
 YES_OR_NO: Final = Kind(
     "`yes` or `no`", values.yes_or_no, choices=("yes", "no"), write=lambda value: "yes" if value else "no"
 )

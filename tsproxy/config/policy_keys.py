@@ -6,11 +6,13 @@ from tsproxy.config.kinds import (
     BOUND,
     CANDIDATE_PRESET,
     CHOICE,
+    CHOICE_OR_STAMP,
     CIDR,
     INSTANT,
     LIMITS_FROM,
     MODE,
     NAME,
+    ON_VIOLATION,
     PATTERN,
     PRESET,
     TEXT,
@@ -49,9 +51,36 @@ def _match(section: str, whose: str) -> tuple[Key, ...]:
 def _values(section: str, otherwise: str) -> tuple[Key, ...]:
     """What is done about times that brokers take."""
     return (
-        _live(f"{section}.no_timestamp", CHOICE, f"Records without a timestamp (-1); {otherwise}."),
+        _live(
+            f"{section}.no_timestamp",
+            CHOICE_OR_STAMP,
+            "Records without a timestamp (-1); `stamp` gives them the proxy's clock; " + f"{otherwise}.",
+        ),
         _live(f"{section}.zero", CHOICE, f"Records whose timestamp is 0; {otherwise}."),
         _live(f"{section}.negative", CHOICE, f"Records whose timestamp is below -1; {otherwise}."),
+    )
+
+
+def _rewriting(section: str, otherwise: str) -> tuple[Key, ...]:
+    """What may be changed of a batch."""
+    return (
+        _live(
+            f"{section}.on_violation",
+            ON_VIOLATION,
+            "Records with times that are not allowed: `reject` refuses their batch, `repair` converts what "
+            "is plainly another unit and refuses the rest, `stamp` gives them the proxy's clock; "
+            + f"{otherwise}.",
+        ),
+        _live(
+            f"{section}.keep_original_time",
+            YES_OR_NO,
+            "Whether a repaired or stamped record gets a header `tsproxy-original-timestamp`.",
+        ),
+        _live(
+            f"{section}.keep_both_times",
+            YES_OR_NO,
+            "Whether every accepted record gets a header `tsproxy-arrival-timestamp`.",
+        ),
     )
 
 
@@ -100,6 +129,7 @@ POLICY_KEYS: Final = (
         "Both of them at once (KIP-32); deprecated, as KIP-937 says.",
     ),
     *_values("policy.defaults", "without it they are accepted"),
+    *_rewriting("policy.defaults", "without it `reject`"),
     _live(
         "policy.candidate.preset",
         CANDIDATE_PRESET,
@@ -123,6 +153,7 @@ POLICY_KEYS: Final = (
     _live(f"policy.rules[].{_AFTER}", BOUND, "The rule's own limit ahead of the clock."),
     _live(f"policy.rules[].{_DIFFERENCE}", BOUND, "Both of them at once; deprecated."),
     *_values("policy.rules[]", "without it `policy.defaults`"),
+    *_rewriting("policy.rules[]", "without it `policy.defaults`"),
     _live("policy.waivers[].name", NAME, "Names the waiver in the decision log.", is_required=True),
     *_match("policy.waivers[]", "that are let pass"),
     _live(

@@ -4,7 +4,7 @@ A parser never shows the text it was given: the caller does, unless the key is s
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from fnmatch import translate
@@ -111,12 +111,14 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
     return parse
 
 
-def one_of(choices: type[StrEnum]) -> Callable[[str], StrEnum]:
+def one_of(choices: Iterable[StrEnum]) -> Callable[[str], StrEnum]:
+    named = {each.value: each for each in choices}
+
     def parse(text: str) -> StrEnum:
-        try:
-            return choices(text.strip())
-        except ValueError:
-            raise ValueError("one of " + ", ".join(choices)) from None
+        found = named.get(text.strip())
+        if found is None:
+            raise ValueError("one of " + ", ".join(named))
+        return found
 
     return parse
 

@@ -56,6 +56,18 @@ class Choice(StrEnum):
 
     ACCEPT = "accept"
     REJECT = "reject"
+    STAMP = "stamp"
+    """It becomes the proxy's clock; for records without a time only."""
+
+
+class OnViolation(StrEnum):
+    """What becomes of a batch with times that are not allowed, where something can be done about it."""
+
+    REJECT = "reject"
+    REPAIR = "repair"
+    """Unit mistakes are converted; all else is refused."""
+    STAMP = "stamp"
+    """Times at fault become the proxy's clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +110,9 @@ class Terms:
     no_timestamp: Choice | None = None
     zero: Choice | None = None
     negative: Choice | None = None
+    on_violation: OnViolation | None = None
+    keep_original_time: bool | None = None
+    keep_both_times: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +178,11 @@ class TopicPolicy:
     no_timestamp: Choice = Choice.ACCEPT
     zero: Choice = Choice.ACCEPT
     negative: Choice = Choice.ACCEPT
+    on_violation: OnViolation = OnViolation.REJECT
+    keep_original_time: bool = False
+    """A repaired record gets a header with the time that it came with."""
+    keep_both_times: bool = False
+    """Every accepted record gets a header with the time at which it arrived."""
     speaks_as_draft: bool = False
     """Refusals are told in the words of KIP-937's first draft."""
     names_unit: bool = False
@@ -176,6 +196,15 @@ class TopicPolicy:
     def refuses_some_values(self) -> bool:
         """True where -1, zero or negative times are refused whatever the bounds."""
         return Choice.REJECT in (self.no_timestamp, self.zero, self.negative)
+
+    @property
+    def rewrites(self) -> bool:
+        """True where a batch may leave otherwise than it came."""
+        return self.mode is Mode.ENFORCE and (
+            self.keep_both_times
+            or self.no_timestamp is Choice.STAMP
+            or self.on_violation is not OnViolation.REJECT
+        )
 
 
 NO_POLICY: Final = Policy()

@@ -1,7 +1,8 @@
 """What the kernel may let pass without a look from here: `span_that_passes`.
 
 Two bounds around the clock are all that it knows. What is asked of a topic's times beyond that (no time
-at all, zero, negative ones) it cannot see, and such a topic never passes.
+at all, zero, negative ones) it cannot see, and such a topic never passes; nor does one whose batches may be
+written anew.
 """
 
 from collections.abc import Iterable
@@ -31,7 +32,7 @@ def span_that_passes(policy: TopicPolicy) -> Passable | None:
         return ANY_TIME
     if not policy.is_known or policy.limits is None:
         return None
-    if policy.refuses_some_values or policy.until_ms is not None:
+    if policy.refuses_some_values or policy.rewrites or policy.until_ms is not None:
         return None
     both = [_span(limits) for limits in (policy.limits, policy.candidate) if limits is not None]
     return Passable(_least(span.before_max_ms for span in both), _least(span.after_max_ms for span in both))

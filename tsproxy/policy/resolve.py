@@ -19,6 +19,7 @@ from tsproxy.model.policy import (
     Match,
     Mode,
     NamePattern,
+    OnViolation,
     Policy,
     Preset,
     Rule,
@@ -76,6 +77,9 @@ def resolve(
         no_timestamp=terms.no_timestamp or defaults.no_timestamp or Choice.ACCEPT,
         zero=terms.zero or defaults.zero or Choice.ACCEPT,
         negative=terms.negative or defaults.negative or Choice.ACCEPT,
+        on_violation=terms.on_violation or defaults.on_violation or OnViolation.REJECT,
+        keep_original_time=_first(terms.keep_original_time, defaults.keep_original_time),
+        keep_both_times=_first(terms.keep_both_times, defaults.keep_both_times),
         speaks_as_draft=terms.preset is Preset.KIP_937_DRAFT,
         names_unit=policy.names_unit,
         rule=name,
@@ -83,6 +87,11 @@ def resolve(
         until_ms=waiver.until_ms if waiver else None,
         is_known=is_known,
     )
+
+
+def _first(own: bool | None, otherwise: bool | None) -> bool:
+    """The rule's own word, else that of the defaults, else no."""
+    return bool(otherwise if own is None else own)
 
 
 # -- Who ---------------------------------------------------------------------------------------------

@@ -43,6 +43,14 @@ def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
     return next((unit for unit, read in READINGS if abs(read(timestamp_ms) - now_ms) <= NEAR_MS), None)
 
 
+def meant_ms(timestamp_ms: int, now_ms: int) -> int | None:
+    """What a refused value was meant to say, in ms; None where no reading fits."""
+    if timestamp_ms == 0:
+        return None
+    readings = (read(timestamp_ms) for _, read in READINGS)
+    return next((meant for meant in readings if abs(meant - now_ms) <= NEAR_MS), None)
+
+
 def unit_hint(timestamp_ms: int, now_ms: int) -> str | None:
     """What a client may be told of the mistake: "looks like nanoseconds: divide by 1,000,000; that would
     be 2026-11-21T03:22:00.000Z"; None where no unit is guessed."""

@@ -4,6 +4,7 @@ Here bytes meet rules: `wire` opens what `policy` judges, lazily, since what pro
 far cheaper to read than what tells its culprits.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -23,6 +24,7 @@ from tsproxy.policy.request_checks import ONE_BATCH_FROM
 from tsproxy.policy.whole_request import refuse_whole_request
 from tsproxy.session.policies import Policies, of_anybody
 from tsproxy.session.purse import Purse
+from tsproxy.session.rewriting import Rewritten, rewritten
 from tsproxy.wire import message_set, record_batch, record_set
 from tsproxy.wire.headers import RequestHeader
 
@@ -49,6 +51,8 @@ class Judged:
     policy: TopicPolicy = NO_TOPIC_POLICY
     would: Reject | None = None
     would_rule: str | None = None
+    rewritten: Rewritten | None = None
+    """The batch that goes on in place of the one that came."""
 
 
 def judge_all(
@@ -73,6 +77,14 @@ def judge_all(
     ]
     cases = [entry.case() for entry in entries]
     findings = list(_findings(cases, view))
+    named = Counter((entry.topic, entry.partition.index) for entry in entries)
+    findings = [
+        # Of a partition named twice nobody knows which batch the broker stores: neither is touched.
+        _as_rewritten(entry, case, found)
+        if case.policy.rewrites and named[entry.topic, entry.partition.index] == 1
+        else found
+        for entry, case, found in zip(entries, cases, findings, strict=True)
+    ]
     guilty: dict[tuple[str, int], Reject] = {}
     for entry, found in zip(entries, findings, strict=True):
         if isinstance(found.verdict, Reject):
@@ -90,6 +102,7 @@ def judge_all(
             case.policy,
             found.would,
             found.would_rule,
+            found.rewritten,
         )
         for entry, case, found in zip(entries, cases, findings, strict=True)
     ]
@@ -100,6 +113,7 @@ class _Finding:
     verdict: Verdict
     would: Reject | None = None
     would_rule: str | None = None
+    rewritten: Rewritten | None = None
 
 
 EXAMPLES_KEPT: Final = 20
@@ -131,6 +145,19 @@ def _only_counted(case: Case) -> _Finding:
             return _Finding(ACCEPT, audited, case.policy.rule)
     by_candidate = judge_candidate(case)
     return _Finding(ACCEPT, by_candidate, CANDIDATE if by_candidate else None)
+
+
+def _as_rewritten(entry: "Entry", case: Case, found: _Finding) -> _Finding:
+    """What becomes of a batch whose rule may write it anew; what it then is, is judged like any other."""
+
+    def judge_again(records: memoryview) -> Verdict:
+        again = replace(entry, partition=replace(entry.partition, records=records))
+        return judge(again.case())
+
+    result = rewritten(case, found.verdict, entry.view.limits, judge_again)
+    if isinstance(result, Reject):
+        return _Finding(result)
+    return found if result is None else replace(found, verdict=ACCEPT, rewritten=result)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,10 +59,24 @@ def of_answer(ruling: Ruling, response: ProduceResponse) -> Iterator[Outcome]:
 
 
 def _accepted(ruling: Ruling, judged: Judged) -> Outcome:
+    if judged.rewritten is not None and judged.rewritten.repair is not None:
+        return _repaired(ruling, judged, judged.rewritten.repair)
     outcome = _outcome(ruling, judged, VerdictName.ACCEPTED)
     if judged.has_header_mismatch and not outcome.would_reject:
         return replace(outcome, reason=Reason.HEADER_MISMATCH)
     return outcome
+
+
+def _repaired(ruling: Ruling, judged: Judged, repair: Reject) -> Outcome:
+    return replace(
+        _outcome(ruling, judged, VerdictName.REPAIRED),
+        rule=judged.policy.rule,
+        mode=judged.policy.mode,
+        reason=repair.reason,
+        unit_guess=repair.unit_guess,
+        culprits=_culprits(repair),
+        bad_records=_bad_records(judged, repair),
+    )
 
 
 _TIMESTAMP_TEXT: Final = re.compile(r"Timestamp (-?\d+) of message ")

@@ -1,9 +1,10 @@
 """One ProduceRequest on its way to the broker: judged partition by partition (`rule`).
 
-Every partition in range: the frame goes on as it came, to the byte. None: nothing goes on. Some: the
-request is written anew without the refused ones, under the same header.
+Every partition in range: the frame goes on as it came, to the byte. None: nothing goes on. Some, or one
+that its rule puts right: the request is written anew, under the same header.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -122,12 +123,13 @@ def rule(
     version = header.api_version
     judged = judge_all(header, request, policies.view, now_ms, policies, purse)
     guilty = {(j.topic, j.partition) for j in judged if isinstance(j.verdict, Reject)}
-    if not guilty:
+    anew = {(j.topic, j.partition): j.rewritten.records for j in judged if j.rewritten}
+    if not guilty and not anew:
         to_broker: bytes | None = request_frame
     elif all((j.topic, j.partition) in guilty for j in judged):
         to_broker = None
     else:
-        body = k00_produce.write_request(version, _without(request, guilty))
+        body = k00_produce.write_request(version, _with(_without(request, guilty), anew))
         to_broker = frame(request_frame[4 : 4 + header.body_start] + body)
     return Ruling(
         header=header,
@@ -136,8 +138,29 @@ def rule(
         acks=request.acks,
         transactional_id=request.transactional_id,
         to_broker=to_broker,
-        forwarded=tuple(j for j in judged if (j.topic, j.partition) not in guilty),
+        forwarded=tuple(_unburdened(j) for j in judged if (j.topic, j.partition) not in guilty),
         rejected=tuple(j for j in judged if isinstance(j.verdict, Reject)),
+    )
+
+
+def _with(request: ProduceRequest, anew: Mapping[tuple[str, int], bytes]) -> ProduceRequest:
+    """The request with the batches that were written anew."""
+    if not anew:
+        return request
+    return replace(
+        request,
+        topics=tuple(
+            replace(
+                topic,
+                partitions=tuple(
+                    replace(p, records=memoryview(anew[topic.name, p.index]))
+                    if (topic.name, p.index) in anew
+                    else p
+                    for p in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        ),
     )
 
 
@@ -148,3 +171,10 @@ def _without(request: ProduceRequest, guilty: set[tuple[str, int]]) -> ProduceRe
         if kept or not topic.partitions:
             topics.append(replace(topic, partitions=kept))
     return replace(request, topics=tuple(topics))
+
+
+def _unburdened(judged: Judged) -> Judged:
+    """What is kept until the broker answers: of a batch written anew, only what was put right."""
+    if judged.rewritten is None:
+        return judged
+    return replace(judged, rewritten=replace(judged.rewritten, records=b""))

@@ -1,0 +1,133 @@
+"""Repair before a real broker: Kafka's own producer writes, Kafka's own reader looks at the bytes."""
+
+import asyncio
+import re
+import time
+
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from tsproxy.testing.jars import fetch_kafka_jars
+from tsproxy.testing.java_process import java_command
+from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
+from tsproxy.testing.proxy import RunningProxy
+
+HOUR_MS = 3_600_000
+REPAIR = {
+    "policy.limits_from": "config",
+    "policy.defaults.message.timestamp.after.max.ms": "1h",
+    "policy.defaults.on_violation": "repair",
+    "policy.defaults.no_timestamp": "stamp",
+    "policy.defaults.keep_original_time": "yes",
+}
+UNITS = (1, 1_000, 1_000_000)
+ORIGINAL = "tsproxy-original-timestamp"
+FACT = re.compile(r"(\w+): (\S+)")
+
+
+async def stored(kafka, topic):
+    """Every record of partition 0 that a consumer may see."""
+    partition = TopicPartition(topic, 0)
+    options = {"isolation_level": "read_committed", "auto_offset_reset": "earliest"}
+    async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, **options) as consumer:
+        consumer.assign([partition])
+        end = (await consumer.end_offsets([partition]))[partition]
+        found = []
+        while await consumer.position(partition) < end:
+            for records in (await consumer.getmany(timeout_ms=500)).values():
+                found += records
+        return found
+
+
+async def dumped(kafka, topic):
+    """(batches, records) of the first segment, as Kafka's own log dumper tells them."""
+    jars = await asyncio.to_thread(fetch_kafka_jars, kafka.version)
+    segment = kafka.node(1).data / f"{topic}-0" / "00000000000000000000.log"
+    arguments = ["--deep-iteration", "--print-data-log", "--files", str(segment)]
+    command = java_command([jars / "*"], "128m", "org.apache.kafka.tools.DumpLogSegments", *arguments)
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    lines = out.decode().splitlines()
+    batches = [dict(FACT.findall(line)) for line in lines if line.startswith("baseOffset:")]
+    records = [dict(FACT.findall(line)) for line in lines if line.startswith("| offset:")]
+    return batches, records
+
+
+def records_of(topic, count, now_ms):
+    return [
+        JavaRecord(topic, b"value-%d" % n, b"key-%d" % n, (now_ms + n) * UNITS[n % 3], partition=0)
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+async def test_an_idempotent_producers_records_are_stored_once_in_order_with_right_times(
+    kafka_431, topic, codec
+):
+    await kafka_431.create_topic(topic)
+    now_ms, count = time.time_ns() // 1_000_000, 600
+    async with RunningProxy(kafka_431.bootstrap_servers, settings=REPAIR) as proxy:
+        options = {
+            "bootstrap.servers": proxy.bootstrap_servers,
+            "enable.idempotence": "true",
+            "max.in.flight.requests.per.connection": "5",
+            "compression.type": codec,
+            "batch.size": "2000",
+            "linger.ms": "20",
+        }
+        async with JavaProducer(options) as producer:
+            results = await producer.send_all(records_of(topic, count, now_ms))
+
+    assert [result.offset for result in results if isinstance(result, Acknowledged)] == list(range(count))
+    found = await stored(kafka_431, topic)
+    assert [(r.offset, r.key, r.value) for r in found] == [
+        (n, b"key-%d" % n, b"value-%d" % n) for n in range(count)
+    ]
+    assert [r.timestamp for r in found] == [now_ms + n for n in range(count)]
+    assert [dict(r.headers).get(ORIGINAL) for r in found] == [
+        b"%d" % ((now_ms + n) * UNITS[n % 3]) if n % 3 else None for n in range(count)
+    ]
+    batches, records = await dumped(kafka_431, topic)
+    assert len(batches) > 5
+    assert {(each["isvalid"], each["compresscodec"], each["magic"]) for each in batches} == {
+        ("true", codec, "2")
+    }
+    assert len({(each["producerId"], each["producerEpoch"]) for each in batches}) == 1
+    sequences = [(int(each["baseSequence"]), int(each["lastSequence"])) for each in batches]
+    assert sequences == [(int(each["baseOffset"]), int(each["lastOffset"])) for each in batches]
+    for each in batches:  # the header's maxTimestamp is the records' own
+        assert int(each["CreateTime"]) == now_ms + int(each["lastOffset"])
+    assert [int(each["CreateTime"]) for each in records] == [now_ms + n for n in range(count)]
+    assert [int(each["sequence"]) for each in records] == list(range(count))
+    counted = [line for line in proxy.decisions() if line["event"] == "counters"]
+    assert {line["verdict"] for line in counted} <= {"repaired", "accepted"}
+    assert sum(line["records"] for line in counted) == count
+
+
+async def test_a_transaction_is_stored_as_it_was_committed_and_an_aborted_one_is_not(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    now_ms = time.time_ns() // 1_000_000
+    async with RunningProxy(kafka_431.bootstrap_servers, settings=REPAIR) as proxy:
+        options = {
+            "bootstrap.servers": proxy.bootstrap_servers,
+            "transactional.id": topic,
+            "compression.type": "lz4",
+            "batch.size": "2000",
+        }
+        async with JavaProducer(options) as producer:
+            for is_kept in (True, False, True):
+                await producer.begin()
+                results = await producer.send_all(records_of(topic, 90, now_ms))
+                assert all(isinstance(result, Acknowledged) for result in results)
+                await (producer.commit() if is_kept else producer.abort())
+
+    found = await stored(kafka_431, topic)
+    assert [r.value for r in found] == [b"value-%d" % (n % 90) for n in range(180)]
+    assert [r.timestamp for r in found] == [now_ms + n % 90 for n in range(180)]
+    batches, _ = await dumped(kafka_431, topic)
+    assert {each["isvalid"] for each in batches} == {"true"}
+    assert {each["isTransactional"] for each in batches} == {"true"}
+    assert sum(each["isControl"] == "true" for each in batches) == 3

@@ -1,0 +1,197 @@
+"""A batch with bad times that its rule puts right: what goes on, what is answered, what is booked."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.session.conversation import (
+    DAY_MS,
+    HOUR_MS,
+    LIMITS,
+    NOW_MS,
+    Conversation,
+    booked,
+    broker,
+    client,
+    to_broker,
+    to_client,
+    view_of,
+)
+from tests.session.messages import accepted, produce, produced
+from tests.wire.batches import batch, record
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.outcome import Culprit
+from tsproxy.model.policy import Choice, Match, Mode, OnViolation, Policy, Rule, Terms
+from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tsproxy.model.verdict import Accept, Reason, Reject, UnitGuess
+from tsproxy.policy.passing import span_that_passes
+from tsproxy.session.judging import judge_all
+from tsproxy.session.policies import of_anybody
+from tsproxy.wire.headers import RequestHeader
+
+US, NS = NOW_MS * 1_000, NOW_MS * 1_000_000
+SECONDS = NOW_MS // 1_000
+SAID = produced({"t": {0: accepted()}})
+
+
+def view(limits=LIMITS, **terms):
+    policy = Policy(rules=(Rule("mend", Match(), Terms(**terms)),))
+    return replace(view_of(), topics={"t": limits}, policy=policy)
+
+
+def judged(data, version=9, **terms):
+    return judged_by(view(**terms), data, version=version)
+
+
+def judged_by(seen, *data, version=9, acks=-1):
+    partitions = tuple(PartitionProduceData(0, memoryview(each)) for each in data)
+    request = ProduceRequest(None, acks, 1000, (TopicProduceData("t", partitions),))
+    return judge_all(RequestHeader(0, version, 1, None, 0), request, seen, NOW_MS)[0]
+
+
+REPAIR, STAMP = OnViolation.REPAIR, OnViolation.STAMP
+
+MENDED = {
+    "microseconds": ([NOW_MS, US], {"on_violation": REPAIR}, [NOW_MS, NOW_MS]),
+    "nanoseconds": ([NS], {"on_violation": REPAIR}, [NOW_MS]),
+    "seconds": ([SECONDS, NOW_MS - 5], {"on_violation": REPAIR}, [SECONDS * 1000, NOW_MS - 5]),
+    "stamped": ([NOW_MS + DAY_MS, 5, NOW_MS - 1], {"on_violation": STAMP}, [NOW_MS, NOW_MS, NOW_MS - 1]),
+    "none": ([-1, NOW_MS - 1], {"no_timestamp": Choice.STAMP}, [NOW_MS, NOW_MS - 1]),
+    "a value that the rule refuses": (
+        [0, NOW_MS],
+        {"zero": Choice.REJECT, "on_violation": STAMP},
+        [NOW_MS, NOW_MS],
+    ),
+}
+
+
+@pytest.mark.parametrize(("times", "terms", "expected"), MENDED.values(), ids=MENDED)
+def test_times_are_put_right_and_nothing_else(times, terms, expected):
+    found = judged(batch(times, value=b"value"), **terms)
+
+    assert isinstance(found.verdict, Accept)
+    assert found.rewritten.records == batch(expected, value=b"value")
+
+
+REFUSED = {
+    "ahead, in no unit": ([NOW_MS + DAY_MS], {"on_violation": REPAIR}),
+    "one of two": ([US, NOW_MS + DAY_MS], {"on_violation": REPAIR}),
+    "what it would mean is out of range as well": ([US + 2 * HOUR_MS * 1000], {"on_violation": REPAIR}),
+    "zero": ([0], {"on_violation": REPAIR}),
+    "only those without a time": ([US, -1], {"no_timestamp": Choice.STAMP}),
+}
+
+
+@pytest.mark.parametrize(("times", "terms"), REFUSED.values(), ids=REFUSED)
+def test_a_batch_with_one_time_that_cannot_be_put_right_is_refused_whole(times, terms):
+    found = judged(batch(times), **terms)
+
+    assert found.verdict.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert found.rewritten is None
+
+
+UNTOUCHED = {
+    "a wrong checksum": (batch([US], crc=1), 9, ErrorCode.CORRUPT_MESSAGE),
+    "the broker's stamp claimed": (batch([US], attributes=0x08), 9, ErrorCode.INVALID_TIMESTAMP),
+    "records that lie about their length": (
+        batch([US], base_timestamp=US, records=[record(length=9)]),
+        9,
+        ErrorCode.INVALID_RECORD,
+    ),
+    "a wrong count": (batch([US], records_count=2), 9, ErrorCode.INVALID_RECORD),
+    "control records": (batch([US], attributes=0x20), 9, ErrorCode.INVALID_RECORD),
+}
+
+
+@pytest.mark.parametrize(("data", "version", "code"), UNTOUCHED.values(), ids=UNTOUCHED)
+def test_what_a_broker_would_refuse_besides_is_refused_as_it_came(data, version, code):
+    found = judged(data, version, on_violation=STAMP)
+
+    assert found.verdict.error_code == code
+    assert found.rewritten is None
+
+
+def test_what_is_innocent_goes_on_as_it_came():
+    found = judged(batch([NOW_MS, -1]), on_violation=REPAIR)
+
+    assert (found.verdict, found.rewritten) == (Accept(), None)
+
+
+@pytest.mark.parametrize("mode", [Mode.AUDIT, Mode.OFF])
+def test_nothing_is_written_anew_where_a_rule_only_looks(mode):
+    assert judged(batch([US]), mode=mode, on_violation=REPAIR, keep_both_times=True).rewritten is None
+
+
+def test_a_partition_named_twice_is_not_touched():
+    found = judged_by(view(on_violation=REPAIR), batch([US]), batch([US], value=b"w"))
+
+    assert isinstance(found.verdict, Reject)
+    assert found.rewritten is None
+
+
+def test_headers_tell_the_time_that_came_and_the_time_of_arrival():
+    terms = {"on_violation": REPAIR, "keep_original_time": True, "keep_both_times": True}
+    arrival = (b"tsproxy-arrival-timestamp", b"%d" % NOW_MS)
+    original = (b"tsproxy-original-timestamp", b"%d" % US)
+
+    found = judged(batch([NOW_MS, US]), **terms)
+
+    records = [record(0, 0, headers=[arrival]), record(0, 1, headers=[original, arrival])]
+    assert found.rewritten.records == batch([NOW_MS, NOW_MS], records=records)
+
+
+def test_the_time_of_arrival_alone_is_no_repair():
+    found = judged(batch([NOW_MS]), keep_both_times=True)
+
+    assert found.rewritten.repair is None
+    assert b"tsproxy-arrival-timestamp" in found.rewritten.records
+
+
+def test_a_batch_that_grows_beyond_what_the_topic_takes_is_refused_with_a_text():
+    data = batch([US] * 20)
+    limits = replace(LIMITS, max_message_bytes=len(data))
+
+    found = judged_by(view(limits, on_violation=REPAIR, keep_both_times=True), data)
+
+    assert found.verdict.error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert f"max.message.bytes of {len(data)}" in found.verdict.error_message
+
+
+def test_a_mended_request_goes_on_in_place_of_the_one_that_came_and_is_booked_as_repaired():
+    asked = produce({"t": {0: batch([NOW_MS, US])}, "t2": {0: batch([NOW_MS])}})
+    mended = produce({"t": {0: batch([NOW_MS, NOW_MS])}, "t2": {0: batch([NOW_MS])}})
+    said = produced({"t": {0: accepted()}, "t2": {0: accepted()}})
+    seen = replace(view(on_violation=REPAIR), topics={"t": LIMITS, "t2": LIMITS})
+    assert (
+        Conversation(seen)
+        >> client(asked)
+        << to_broker(mended)
+        >> broker(said)
+        << to_client(said)
+        << booked(
+            "repaired",
+            rule="mend",
+            mode=Mode.ENFORCE,
+            reason=Reason.TOO_FAR_AHEAD,
+            unit_guess=UnitGuess.MICROSECONDS,
+            culprits=(Culprit(1, US),),
+            bad_records=1,
+            error_code=0,
+        )
+        << booked("accepted")
+    )
+
+
+def test_what_is_mended_and_what_is_refused_part_ways():
+    asked = produce({"t": {0: batch([US]), 1: batch([NOW_MS + DAY_MS])}})
+    conversation = Conversation(view(on_violation=REPAIR)) >> client(asked)
+
+    conversation << to_broker(produce({"t": {0: batch([NOW_MS])}}))
+    assert conversation << booked("rejected", rule="mend", reason=Reason.TOO_FAR_AHEAD)
+
+
+@pytest.mark.parametrize(
+    "terms", [{"on_violation": REPAIR}, {"no_timestamp": Choice.STAMP}, {"keep_both_times": True}]
+)
+def test_a_topic_that_may_be_written_anew_never_passes_the_kernel(terms):
+    assert span_that_passes(of_anybody(view(**terms)).of("t", NOW_MS)) is None

@@ -1,0 +1,114 @@
+"""A batch written anew where its rule asks for that: `rewritten`.
+
+Here `policy` says which times, `wire` writes them, and the result is judged as if it had come so: what is
+put right by this proxy must not be what this proxy would refuse.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.policy import Choice, Mode, TopicPolicy
+from tsproxy.model.verdict import Reason, Reject, UnitGuess, Verdict, Violation
+from tsproxy.model.view import SessionLimits
+from tsproxy.policy.case import Case
+from tsproxy.policy.repair import Repair, may_repair, repaired_times
+from tsproxy.policy.timestamps import reason_out_of_range
+from tsproxy.policy.units import guess_unit
+from tsproxy.wire import rewriting
+
+ORIGINAL_TIME: Final = b"tsproxy-original-timestamp"
+ARRIVAL_TIME: Final = b"tsproxy-arrival-timestamp"
+"""Headers; their values are milliseconds since 1970, in decimal digits."""
+
+_LISTED: Final = 20
+"""Repaired records named in the decision log, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """The batch that goes on. `repair` tells what was put right, as a refusal would have told it; None
+    where headers alone were added."""
+
+    records: bytes
+    repair: Reject | None
+
+
+def rewritten(
+    case: Case,
+    verdict: Verdict,
+    limits: SessionLimits,
+    judge_again: Callable[[memoryview], Verdict],
+) -> Rewritten | Reject | None:
+    """None where the batch goes on, or is refused, as it came. A Reject where a batch that was to be
+    written anew may not be."""
+    policy = case.policy
+    if policy.mode is not Mode.ENFORCE or not case.record_set.batches:
+        return None
+    if isinstance(verdict, Reject) and verdict.error_code != ErrorCode.INVALID_TIMESTAMP:
+        return None
+    if not _asks_for_more(case, verdict):
+        return None
+    repair = repaired_times(case)
+    if repair is None or not (repair.changed or policy.keep_both_times):
+        return None
+    data = rewriting.rewrite(case.batch, limits, repair.times_ms, _headers(repair, policy, case.now_ms))
+    if data is None:
+        return None
+    if case.limits is not None and len(data) > case.limits.max_message_bytes:
+        return _too_large(len(data), case.limits.max_message_bytes)
+    again = judge_again(memoryview(data))
+    if isinstance(again, Reject):
+        return again
+    return Rewritten(data, _told(repair, verdict, case.now_ms) if repair.changed else None)
+
+
+def _asks_for_more(case: Case, verdict: Verdict) -> bool:
+    """Settled before any record is read: an innocent batch with nothing to stamp or add stays as it is."""
+    policy = case.policy
+    if isinstance(verdict, Reject):
+        return may_repair(policy)
+    lacks_times = case.facts is None or bool(case.facts.missing)
+    return policy.keep_both_times or (policy.no_timestamp is Choice.STAMP and lacks_times)
+
+
+def _headers(repair: Repair, policy: TopicPolicy, now_ms: int) -> Sequence[rewriting.Headers]:
+    """What each record gets, none of them an empty sequence."""
+    keeps_original = policy.keep_original_time and bool(repair.changed)
+    if not (keeps_original or policy.keep_both_times):
+        return ()
+    arrival = ((ARRIVAL_TIME, b"%d" % now_ms),) if policy.keep_both_times else ()
+    if not keeps_original:
+        return (arrival,) * len(repair.times_ms)
+    changed = frozenset(repair.changed)
+    return tuple(
+        ((ORIGINAL_TIME, b"%d" % time_ms), *arrival) if index in changed else arrival
+        for index, time_ms in enumerate(repair.original_ms)
+    )
+
+
+def _too_large(size: int, allowed: int) -> Reject:
+    text = (
+        f"The record batch has {size} bytes after its timestamps were put right, which is more than the "
+        f"topic's max.message.bytes of {allowed} allows; send smaller batches, or right timestamps"
+    )
+    return Reject(ErrorCode.MESSAGE_TOO_LARGE, text, Reason.BAD_RECORD, detail=text)
+
+
+def _told(repair: Repair, verdict: Verdict, now_ms: int) -> Reject:
+    """What was wrong, for the decision log: nobody is answered with it."""
+    culprits = tuple(
+        Violation(index, repair.original_ms[index], _reason(repair.original_ms[index], now_ms), "")
+        for index in repair.changed[:_LISTED]
+    )
+    first_ms = culprits[0].timestamp_ms
+    unit: UnitGuess | None = guess_unit(first_ms, now_ms) if first_ms >= 0 else None
+    reason = verdict.reason if isinstance(verdict, Reject) else culprits[0].reason
+    return Reject(ErrorCode.INVALID_TIMESTAMP, None, reason, culprits, len(repair.changed), unit)
+
+
+def _reason(time_ms: int, now_ms: int) -> Reason:
+    if time_ms == -1:
+        return Reason.MISSING
+    return Reason.NEGATIVE if time_ms < 0 else reason_out_of_range(time_ms, now_ms)

@@ -1,0 +1,114 @@
+"""Writes a v2 batch anew with other times, and headers added: `rewrite`.
+
+Source: `DefaultRecordBatch.java`, `DefaultRecord.java`. What changes is base_timestamp, max_timestamp, each
+record's timestamp_delta, its headers where some are added, and what follows from these: lengths, the
+compressed form, the CRC-32C. Everything else stays to the byte: order, offset deltas, keys, values,
+attributes (codec, transaction), producer id and epoch, base_sequence, and the count of records, which
+an idempotent producer's numbers depend on.
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+import google_crc32c
+
+from tsproxy.model.kafka import Codec, wrap64
+from tsproxy.model.records import RecordBatch
+from tsproxy.model.view import SessionLimits
+from tsproxy.wire import codecs, compression
+from tsproxy.wire.record_set import ATTRIBUTES_OFFSET, HEADER_SIZE, LOG_OVERHEAD
+from tsproxy.wire.records import read_varint, read_varlong, skip_headers
+
+Headers = Sequence[tuple[bytes, bytes]]
+"""Names and values."""
+
+_LENGTH_AT: Final = 8
+_CRC_AT: Final = 17
+_TIMES_AT: Final = 27
+_TIMES: Final = struct.Struct(">qq")
+_INT32: Final = struct.Struct(">i")
+_UINT32: Final = struct.Struct(">I")
+
+
+def rewrite(
+    batch: RecordBatch, limits: SessionLimits, times_ms: Sequence[int], added: Sequence[Headers] = ()
+) -> bytes | None:
+    """The batch with `times_ms`, one for each record, and with `added` headers behind those that each has.
+
+    None where the batch cannot be read to its end, as a broker would refuse it, too.
+    """
+    plain = _plain(batch, limits)
+    if plain is None or not times_ms or len(times_ms) != batch.records_count:
+        return None
+    try:
+        written = _records(plain, times_ms, added)
+    except (IndexError, ValueError):
+        return None
+    body = compression.compress(Codec(batch.codec_id), written)
+    head = bytearray(batch.data[:HEADER_SIZE])
+    _INT32.pack_into(head, _LENGTH_AT, HEADER_SIZE - LOG_OVERHEAD + len(body))
+    _TIMES.pack_into(head, _TIMES_AT, times_ms[0], max(times_ms))
+    crc = google_crc32c.extend(google_crc32c.value(bytes(head[ATTRIBUTES_OFFSET:])), body)
+    _UINT32.pack_into(head, _CRC_AT, crc)
+    return bytes(head) + body
+
+
+def _plain(batch: RecordBatch, limits: SessionLimits) -> bytes | None:
+    body = batch.data[HEADER_SIZE:]
+    if batch.codec_id == Codec.NONE:
+        return bytes(body)
+    try:
+        return codecs.decompress(batch.codec_id, body, limits.decompressed_batch, limits.zstd_window)
+    except (codecs.CodecError, codecs.BudgetError, codecs.WindowError):
+        return None
+
+
+def _records(plain: bytes, times_ms: Sequence[int], added: Sequence[Headers]) -> bytes:
+    """Raises IndexError or ValueError where the records are not what their lengths say."""
+    out: list[bytes] = []
+    pos, base_ms = 0, times_ms[0]
+    for index, time_ms in enumerate(times_ms):
+        length, start = read_varint(plain, pos)
+        _, delta_end = read_varlong(plain, start + 1)
+        end = start + length
+        record = [plain[start : start + 1], varint(wrap64(time_ms - base_ms))]
+        count_at, count, count_end = _headers_at(plain, delta_end)
+        if skip_headers(plain, count_end, count) != end:
+            raise ValueError("a record that is longer or shorter than it says")
+        headers = added[index] if added else ()
+        if headers:
+            record += [plain[delta_end:count_at], varint(count + len(headers)), plain[count_end:end]]
+            record += [_sized(name) + _sized(value) for name, value in headers]
+        else:
+            record.append(plain[delta_end:end])
+        out += [varint(sum(map(len, record))), *record]
+        pos = end
+    if pos != len(plain):
+        raise ValueError("records remain")
+    return b"".join(out)
+
+
+def _headers_at(plain: bytes, pos: int) -> tuple[int, int, int]:
+    """Where a record's count of headers begins, the count, and where it ends; from its offset_delta on."""
+    _, pos = read_varint(plain, pos)
+    key_size, pos = read_varint(plain, pos)
+    value_size, pos = read_varint(plain, pos + max(key_size, 0))
+    count_at = pos + max(value_size, 0)
+    count, count_end = read_varint(plain, count_at)
+    return count_at, count, count_end
+
+
+def varint(value: int) -> bytes:
+    """Zigzag, least group first, as many bytes as it takes; 64 bits wide."""
+    rest = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+def _sized(data: bytes) -> bytes:
+    return varint(len(data)) + data
