@@ -88,8 +88,12 @@ def read_corpus(seeds: int) -> None:
                 facts = _native.walk(exact(cut), 0, count, must_fit)
                 assert facts == _twin.walk(bytes(cut), 0, count, must_fit), f"seed {seed}: the walks differ"
                 inputs += 1
-            outside = _native.find_outside(exact(cut), 0, count, 0, 1 << 39, 3)
-            assert outside == _twin.find_outside(bytes(cut), 0, count, 0, 1 << 39, 3), f"seed {seed}: outside"
+            search = (0, count, 1 << 38, 1 << 39, random.randint(0, 100))
+            outside = _native.find_outside(exact(cut), *search)
+            assert outside == _twin.find_outside(bytes(cut), *search), f"seed {seed}: other culprits"
+            columns = outside.positions, outside.timestamps_ms, outside.offset_deltas
+            told = (*columns, random.getrandbits(63), (b"a", bytes(random.randint(0, 300)), b""))
+            assert _native.record_errors(*told, bool(seed & 1)) == _twin.record_errors(*told, bool(seed & 1))
     seconds = time.monotonic() - started
     print(
         f"{seeds} conversations and {inputs} record sets in {seconds:.0f} s: nothing read or written outside"

@@ -40,26 +40,6 @@ def test_the_facts_are_those_of_the_columns_whatever_the_bytes(
     assert kernel.walk(memoryview(data), base_timestamp, count, lengths_must_fit) == expected
 
 
-@given(
-    data=plain_records,
-    base_timestamp=longs,
-    count=st.integers(-1, 8) | st.sampled_from([-(2**31), 2**31 - 1]),
-    span=st.tuples(longs, longs),
-    most=st.integers(0, 3),
-)
-def test_what_lies_outside_a_span_is_counted_and_the_first_are_named(
-    kernel, data, base_timestamp, count, span, most
-):
-    columns: records.Columns = ([], [], [], [])
-    fault = records.walk(columns, data, base_timestamp, count, False)
-    (lowest, highest), times = sorted(span), enumerate(columns[0])
-    outside = [(i, time) for i, time in times if time != NO_TIMESTAMP and not lowest <= time <= highest]
-    bad, first = kernel.find_outside(data, base_timestamp, count, lowest, highest, most)
-    assert len(first) == min(bad, most)
-    if fault is None:
-        assert (bad, first) == (len(outside), tuple(outside[:most]))
-
-
 def test_a_batch_cut_anywhere_is_a_fault(kernel):
     whole = b"".join(record(i, i, b"key", b"value" * i, ((b"name", None),)) for i in range(30))
     assert kernel.walk(whole, NOW_MS, 30, True).fault is None

@@ -7,14 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, TimestampType, wrap64
-from tsproxy.model.verdict import Reason, TopicLimits
+from tsproxy.model.verdict import Reason, TopicLimits, reason_out_of_range
 from tsproxy.policy.timestamps import (
     bounds,
     is_limited,
     is_out_of_range,
     log_append_time_text,
     out_of_range_text,
-    reason_out_of_range,
 )
 
 NOW_MS = 1_767_225_600_000

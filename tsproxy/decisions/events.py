@@ -4,7 +4,7 @@ Pure functions. Every int is saturated to int64 (Spark marks a whole line corrup
 every text a client chose is bounded, a null is left out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -13,7 +13,7 @@ from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.decisions.privacy import Privacy, Shown
 from tsproxy.decisions.text import NAME_CHARS, bounded
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, TimestampType
-from tsproxy.model.outcome import Outcome, VerdictName
+from tsproxy.model.outcome import CulpritColumns, Outcome, VerdictName
 from tsproxy.model.verdict import TopicLimits
 
 Event = dict[str, object]
@@ -66,8 +66,10 @@ def collateral_records(outcome: Outcome) -> int:
     return max(0, outcome.batch.records - outcome.bad_records)
 
 
-def culprit_times_ms(outcome: Outcome) -> list[int]:
+def culprit_times_ms(outcome: Outcome) -> Sequence[int]:
     """Timestamps at fault, where known; -1 is not a time (KIP-32), so it is not among them."""
+    if isinstance(outcome.culprits, CulpritColumns):
+        return outcome.culprits.timestamps_ms
     return [c.timestamp_ms for c in outcome.culprits if c.timestamp_ms not in (None, NO_TIMESTAMP)]
 
 

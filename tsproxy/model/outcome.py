@@ -1,7 +1,9 @@
 """What became of one batch of one ProduceRequest: the fact that the decision log is made of."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import overload
 
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.policy import Mode
@@ -41,6 +43,29 @@ class Culprit:
     timestamp_ms: int | None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CulpritColumns(Sequence[Culprit]):
+    """Culprits whose times are all known, kept as columns."""
+
+    positions: Sequence[int]
+    timestamps_ms: Sequence[int]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @overload
+    def __getitem__(self, index: int) -> Culprit: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Culprit]: ...
+    def __getitem__(self, index: int | slice) -> Culprit | Sequence[Culprit]:
+        if isinstance(index, slice):
+            return CulpritColumns(self.positions[index], self.timestamps_ms[index])
+        return Culprit(self.positions[index], self.timestamps_ms[index])
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One batch for one partition, who sent it, and how it ended.
@@ -75,7 +100,7 @@ class Outcome:
     unit_guess: UnitGuess | None = None
     error_code: int = ErrorCode.NONE
     error_message: str | None = None
-    culprits: tuple[Culprit, ...] = ()
+    culprits: Sequence[Culprit] = ()
     bad_records: int = 0
     is_final: bool = True
 

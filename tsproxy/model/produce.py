@@ -34,6 +34,14 @@ class ProduceRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenErrors:
+    """`count` record errors as they stand in an answer, for the version that it is written for."""
+
+    count: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionProduceResponse:
     """`record_errors` and `error_message` are on the wire from v8; `tags` hold CurrentLeader (v10+)."""
 
@@ -45,6 +53,8 @@ class PartitionProduceResponse:
     record_errors: tuple[RecordError, ...] = ()
     error_message: str | None = None
     tags: bytes = b""
+    written_errors: WrittenErrors | None = None
+    """Of an answer that is to be written: they go out in place of `record_errors`."""
 
 
 @dataclass(frozen=True, slots=True)

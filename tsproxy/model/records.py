@@ -4,11 +4,13 @@ Source: `DefaultRecordBatch.java`, `DefaultRecord.java`; field names are Kafka's
 times in ms.
 """
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import Self
 
-from tsproxy.model.kafka import Codec, TimestampType
+from tsproxy.model.kafka import NO_TIMESTAMP, Codec, TimestampType, wrap64
 
 
 class Fault(Enum):
@@ -134,6 +136,42 @@ class Records:
     value_sizes: Sequence[int]
     fault: Fault | None = None
     foreign: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The records of one batch whose times lie outside given bounds, as columns (arrays of i, q and q).
+
+    `count` is how many there are; the columns hold the first of them. -1 is no time, and lies nowhere.
+    """
+
+    count: int
+    positions: "array[int]"
+    timestamps_ms: "array[int]"
+    offset_deltas: "array[int]"
+
+    @classmethod
+    def among(
+        cls,
+        timestamps_ms: Sequence[int],
+        offset_deltas: Sequence[int],
+        lowest_ms: int,
+        highest_ms: int,
+        most: int,
+    ) -> Self:
+        """Those of the given records; the first `most` as columns."""
+        found = [
+            index
+            for index, time in enumerate(timestamps_ms)
+            if time != NO_TIMESTAMP and not lowest_ms <= time <= highest_ms
+        ]
+        listed = found[: max(0, most)]
+        return cls(
+            len(found),
+            array("i", listed),
+            array("q", [timestamps_ms[index] for index in listed]),
+            array("q", [wrap64(offset_deltas[index]) for index in listed]),
+        )
 
 
 @dataclass(frozen=True, slots=True)

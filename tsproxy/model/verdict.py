@@ -3,10 +3,13 @@
 Sources: KIP-32, KIP-467 (record errors), KIP-937 (limits before and after).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import overload
 
-from tsproxy.model.kafka import Codec, ErrorCode, TimestampType
+from tsproxy.model.kafka import Codec, ErrorCode, TimestampType, wrap64
+from tsproxy.model.records import Outside
 
 
 class Reason(StrEnum):
@@ -77,6 +80,47 @@ class Violation:
     error_code: ErrorCode = ErrorCode.INVALID_TIMESTAMP
 
 
+def reason_out_of_range(timestamp_ms: int, now_ms: int) -> Reason:
+    """Which side it really is on, whatever the wrapped arithmetic says."""
+    return Reason.TOO_FAR_AHEAD if timestamp_ms > now_ms else Reason.TOO_OLD
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutOfRange(Sequence[Violation]):
+    """Violations of a batch's limits alone, kept as columns: a million cost no object each.
+
+    Every text is `pieces[0]`, the time, `pieces[1]`, the offset, `pieces[2]`.
+    """
+
+    outside: Outside
+    base_offset: int
+    pieces: tuple[str, str, str]
+    now_ms: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __len__(self) -> int:
+        return len(self.outside.positions)
+
+    @overload
+    def __getitem__(self, index: int) -> Violation: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Violation]: ...
+    def __getitem__(self, index: int | slice) -> Violation | Sequence[Violation]:
+        if isinstance(index, slice):
+            return tuple(self[each] for each in range(*index.indices(len(self))))
+        time = self.outside.timestamps_ms[index]
+        offset = wrap64(self.base_offset + self.outside.offset_deltas[index])
+        before, between, after = self.pieces
+        return Violation(
+            self.outside.positions[index],
+            time,
+            reason_out_of_range(time, self.now_ms),
+            f"{before}{time}{between}{offset}{after}",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Accept:
     """The batch may go to the broker."""
@@ -93,7 +137,7 @@ class Reject:
     error_code: ErrorCode
     error_message: str | None
     reason: Reason
-    violations: tuple[Violation, ...] = ()
+    violations: Sequence[Violation] = ()
     bad_records: int | None = None
     """How many records broke a rule, listed or not; None where the whole batch is at fault."""
     unit_guess: UnitGuess | None = None

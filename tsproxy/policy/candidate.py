@@ -6,7 +6,7 @@ them and to name the first. Nobody is answered, so no text is made.
 """
 
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.verdict import Reject, Violation
+from tsproxy.model.verdict import OutOfRange, Reject, TopicLimits, reason_out_of_range
 from tsproxy.policy import timestamps
 from tsproxy.policy.case import Case
 from tsproxy.policy.units import guess_unit
@@ -27,29 +27,21 @@ def judge_candidate(case: Case) -> Reject | None:
         if facts is None or facts.fault or facts.lowest_ms is None or facts.highest_ms is None:
             continue
         if facts.lowest_ms < bounds.lowest or facts.highest_ms > bounds.highest:
-            return _refusal(one, bounds)
+            return _refusal(one, bounds, limits)
     return None
 
 
-def _refusal(case: Case, bounds: timestamps.Bounds) -> Reject | None:
-    bad_records, first = case.find_outside(bounds.lowest, bounds.highest, case.culprits_listed)
-    if not first:
+def _refusal(case: Case, bounds: timestamps.Bounds, limits: TopicLimits) -> Reject | None:
+    outside = case.find_outside(bounds.lowest, bounds.highest, case.culprits_listed)
+    if not outside.timestamps_ms:
         return None
-    culprits = tuple(
-        Violation(
-            index,
-            timestamp_ms,
-            timestamps.reason_out_of_range(timestamp_ms, case.now_ms),
-            "",
-            ErrorCode.INVALID_TIMESTAMP,
-        )
-        for index, timestamp_ms in first
-    )
+    first_ms = outside.timestamps_ms[0]
+    pieces = timestamps.out_of_range_pieces(limits, case.now_ms)
     return Reject(
         ErrorCode.INVALID_TIMESTAMP,
         timestamps.REJECTED,
-        culprits[0].reason,
-        culprits,
-        bad_records,
-        guess_unit(culprits[0].timestamp_ms, case.now_ms),
+        reason_out_of_range(first_ms, case.now_ms),
+        OutOfRange(outside, case.batch.base_offset, pieces, case.now_ms),
+        outside.count,
+        guess_unit(first_ms, case.now_ms),
     )

@@ -4,16 +4,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tsproxy.model.policy import NO_TOPIC_POLICY, TopicPolicy
-from tsproxy.model.records import RecordBatch, RecordFacts, Records, RecordSet
+from tsproxy.model.records import Outside, RecordBatch, RecordFacts, Records, RecordSet
 from tsproxy.model.verdict import Reject, TopicLimits
 
 
 def _none_follow() -> Iterator["Case"]:
     return iter(())
-
-
-Found = tuple[int, tuple[tuple[int, int], ...]]
-"""How many records lie outside a span, and the first of them: (index, timestamp in ms)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +18,9 @@ class Case:
 
     `facts` is None where the set has no batch to read. `limits` is None where they are not known:
     then times are left to the broker. `policy` is what they come from, and holds what an operator asks
-    for beyond them. `crc_is_valid` and `read_records`, which reads the batch as
-    columns, are asked only on the way to a rejection, `find_outside` (lowest, highest, how many to
-    name) of a batch without a fault that is only counted: it costs a hundredth.
+    for beyond them. `crc_is_valid`, `read_records`, which reads the batch as columns, and
+    `find_outside` (lowest_ms, highest_ms, how many to list), which finds those outside in a batch without
+    a fault and costs a hundredth, are asked only of what is refused or would be.
     `culprits_listed` bounds how many violations a rejection names; all are counted.
 
     Below v3 a partition may hold any number of batches: this case is about the first, and
@@ -41,7 +37,7 @@ class Case:
     now_ms: int
     crc_is_valid: Callable[[], bool]
     read_records: Callable[[], Records]
-    find_outside: Callable[[int, int, int], Found]
+    find_outside: Callable[[int, int, int], Outside]
     culprits_listed: int
     later_batch: RecordBatch | None = None
     following: Callable[[], Iterator["Case"]] = _none_follow

@@ -4,14 +4,15 @@ The judge itself is asked, about a batch of one record that holds the timestamp 
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from tsproxy.model.kafka import NO_TIMESTAMP
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import Mode, Policy, Rule, TopicPolicy, Waiver
-from tsproxy.model.records import RecordBatch, RecordFacts, Records, RecordSet
+from tsproxy.model.records import Outside, RecordBatch, RecordFacts, Records, RecordSet
 from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.policy.candidate import judge_candidate
-from tsproxy.policy.case import Case, Found
+from tsproxy.policy.case import Case
 from tsproxy.policy.judge import judge
 from tsproxy.policy.resolve import active_waiver, first_rule, resolve
 from tsproxy.policy.units import unit_hint
@@ -64,12 +65,6 @@ def explain(
 def _case(topic: str, policy: TopicPolicy, timestamp_ms: int, now_ms: int) -> Case:
     is_missing = timestamp_ms == NO_TIMESTAMP
     time_ms = None if is_missing else timestamp_ms
-
-    def find_outside(lowest_ms: int, highest_ms: int, _: int) -> Found:
-        if is_missing or lowest_ms <= timestamp_ms <= highest_ms:
-            return 0, ()
-        return 1, ((0, timestamp_ms),)
-
     return Case(
         api_version=9,
         acks=-1,
@@ -81,7 +76,7 @@ def _case(topic: str, policy: TopicPolicy, timestamp_ms: int, now_ms: int) -> Ca
         now_ms=now_ms,
         crc_is_valid=lambda: True,
         read_records=lambda: Records([timestamp_ms], [0], [1], [1]),
-        find_outside=find_outside,
+        find_outside=partial(Outside.among, [timestamp_ms], [0]),
         culprits_listed=1,
         policy=policy,
     )

@@ -7,9 +7,9 @@ come before times; one bad time makes the whole answer INVALID_TIMESTAMP.
 from collections.abc import Iterator
 from typing import Final
 
-from tsproxy.model.kafka import NO_TIMESTAMP, Codec, ErrorCode, TimestampType, wrap64
+from tsproxy.model.kafka import LONG_MIN, NO_TIMESTAMP, Codec, ErrorCode, TimestampType, wrap64
 from tsproxy.model.records import Fault, Records
-from tsproxy.model.verdict import Reason, Reject, TopicLimits, Violation
+from tsproxy.model.verdict import OutOfRange, Reason, Reject, TopicLimits, Violation, reason_out_of_range
 from tsproxy.policy import own_values, timestamps
 from tsproxy.policy.case import Case
 from tsproxy.policy.faults import reject_fault, reject_whole
@@ -30,6 +30,8 @@ def records_are_readable(case: Case) -> Reject | None:
 
 def each_record_is_valid(case: Case) -> Reject | None:
     """INVALID_TIMESTAMP or INVALID_RECORD with the culprits in ascending order."""
+    if _only_their_range_matters(case):
+        return _each_is_in_range(case)
     listed: list[Violation] = []
     first: Violation | None = None
     timely: Violation | None = None
@@ -54,6 +56,39 @@ def each_record_is_valid(case: Case) -> Reject | None:
     )
 
 
+def _only_their_range_matters(case: Case) -> bool:
+    """True where no record can be wrong but for a time outside two bounds, and all is told in a broker's
+    words: the usual rejection, which then costs no object a record."""
+    facts, limits, policy = case.facts, case.limits, case.policy
+    if facts is None or facts.lowest_ms is None or limits is None or case.batch.magic < 2:
+        return False
+    has_own_words = policy.speaks_as_draft or policy.names_unit or policy.refuses_some_values
+    wraps = facts.lowest_ms <= LONG_MIN + case.now_ms  # there the bounds are not all: see `timestamps`
+    is_marked = case.batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    return not (has_own_words or wraps or is_marked or limits.is_compacted)
+
+
+def _each_is_in_range(case: Case) -> Reject | None:
+    assert case.limits is not None, "asked only of those whose limits are known"
+    bounds = timestamps.bounds(case.limits, case.now_ms)
+    if bounds is None:
+        return None
+    listed = max(0, case.culprits_listed)
+    outside = case.find_outside(bounds.lowest, bounds.highest, max(1, listed))
+    if outside.count == 0:
+        return None
+    first_ms = outside.timestamps_ms[0]
+    pieces = timestamps.out_of_range_pieces(case.limits, case.now_ms)
+    return Reject(
+        ErrorCode.INVALID_TIMESTAMP,
+        timestamps.REJECTED,
+        reason_out_of_range(first_ms, case.now_ms),
+        OutOfRange(outside, case.batch.base_offset, pieces, case.now_ms) if listed else (),
+        outside.count,
+        guess_unit(first_ms, case.now_ms),
+    )
+
+
 def _violations(case: Case) -> Iterator[Violation]:
     if case.facts is None:
         return
@@ -70,7 +105,7 @@ def _violations(case: Case) -> Iterator[Violation]:
         elif limits is not None and timestamps.is_out_of_range(timestamp_ms, limits, case.now_ms):
             offset = wrap64(batch.base_offset + records.offset_deltas[index])
             text = _out_of_range_text(case, timestamp_ms, offset, limits)
-            reason = timestamps.reason_out_of_range(timestamp_ms, case.now_ms)
+            reason = reason_out_of_range(timestamp_ms, case.now_ms)
             yield Violation(index, timestamp_ms, reason, text, ErrorCode.INVALID_TIMESTAMP)
         elif (
             refuses_values and (reason_of_value := own_values.refused(timestamp_ms, case.policy)) is not None

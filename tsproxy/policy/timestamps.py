@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, TimestampType, wrap64
-from tsproxy.model.verdict import Reason, TopicLimits
+from tsproxy.model.verdict import TopicLimits
 
 
 def is_out_of_range(timestamp_ms: int, limits: TopicLimits, now_ms: int) -> bool:
@@ -30,22 +30,24 @@ def is_out_of_range(timestamp_ms: int, limits: TopicLimits, now_ms: int) -> bool
     return difference > _long(limits.before_max_ms) or -difference > _long(limits.after_max_ms)
 
 
-def reason_out_of_range(timestamp_ms: int, now_ms: int) -> Reason:
-    """Which side it really is on, whatever the wrapped arithmetic says."""
-    return Reason.TOO_FAR_AHEAD if timestamp_ms > now_ms else Reason.TOO_OLD
-
-
 REJECTED: Final = "One or more records have been rejected due to invalid timestamp"
 """The partition's error_message when any record's time is at fault."""
 
 
 def out_of_range_text(timestamp_ms: int, offset: int, limits: TopicLimits, now_ms: int) -> str:
-    """The broker's text for one record; its bounds wrap as the broker's do."""
+    """The broker's text for one record."""
+    before, between, after = out_of_range_pieces(limits, now_ms)
+    return f"{before}{timestamp_ms}{between}{offset}{after}"
+
+
+def out_of_range_pieces(limits: TopicLimits, now_ms: int) -> tuple[str, str, str]:
+    """What stands before a record's time, between it and the offset, and after; bounds wrap as a broker's."""
     earliest = wrap64(now_ms - _long(limits.before_max_ms))
     latest = wrap64(now_ms + _long(limits.after_max_ms))
     return (
-        f"Timestamp {timestamp_ms} of message with offset {offset} is out of range. "
-        f"The timestamp should be within [{earliest}, {latest}]"
+        "Timestamp ",
+        " of message with offset ",
+        f" is out of range. The timestamp should be within [{earliest}, {latest}]",
     )
 
 

@@ -13,12 +13,12 @@ from typing import Final
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec
 from tsproxy.model.policy import CANDIDATE, NO_TOPIC_POLICY, Mode, TopicPolicy
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest
-from tsproxy.model.records import BatchFacts, RecordBatch, RecordFacts, Records, RecordSet
+from tsproxy.model.records import BatchFacts, Outside, RecordBatch, RecordFacts, Records, RecordSet
 from tsproxy.model.verdict import Reject, TopicLimits, Verdict
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.policy.broker_reasons import Header
 from tsproxy.policy.candidate import judge_candidate
-from tsproxy.policy.case import Case, Found, is_rebuilt
+from tsproxy.policy.case import Case, is_rebuilt
 from tsproxy.policy.judge import ACCEPT, judge
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
 from tsproxy.policy.whole_request import refuse_whole_request
@@ -238,17 +238,12 @@ class _Opened:
             return record_batch.read_records(self.batch, self.bounds, is_written_anew)
         return message_set.read_messages(self.batch, self.bounds)
 
-    def find_outside(self, lowest_ms: int, highest_ms: int, most: int) -> Found:
+    def find_outside(self, lowest_ms: int, highest_ms: int, most: int) -> Outside:
         assert self.batch is not None, "asked only for what was found"
         if self.batch.magic == 2:
             return record_batch.find_outside(self.batch, self.bounds, lowest_ms, highest_ms, most)
-        times = message_set.read_messages(self.batch, self.bounds).timestamps_ms
-        outside = [
-            (index, timestamp_ms)
-            for index, timestamp_ms in enumerate(times)
-            if timestamp_ms != NO_TIMESTAMP and not lowest_ms <= timestamp_ms <= highest_ms
-        ]
-        return len(outside), tuple(outside[:most])
+        found = message_set.read_messages(self.batch, self.bounds)
+        return Outside.among(found.timestamps_ms, found.offset_deltas, lowest_ms, highest_ms, most)
 
     def crc_is_valid(self) -> bool:
         assert self.batch is not None, "asked only for what was found"

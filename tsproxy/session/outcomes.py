@@ -5,18 +5,17 @@ Our rejections are known at once; a forwarded batch is booked when the broker's 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from tsproxy.model.kafka import ErrorCode, is_retriable
-from tsproxy.model.outcome import Culprit, Outcome, VerdictName
+from tsproxy.model.outcome import Culprit, CulpritColumns, Outcome, VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse
 from tsproxy.model.records import BatchFacts
-from tsproxy.model.verdict import Reason, Reject
+from tsproxy.model.verdict import OutOfRange, Reason, Reject, reason_out_of_range
 from tsproxy.policy.broker_reasons import reason_of_answer
-from tsproxy.policy.timestamps import reason_out_of_range
 from tsproxy.policy.units import guess_unit
 from tsproxy.session.judging import Judged
 from tsproxy.session.produce import Ruling
@@ -151,7 +150,10 @@ def _outcome(ruling: Ruling, judged: Judged, verdict: VerdictName) -> Outcome:
     )
 
 
-def _culprits(refusal: Reject) -> tuple[Culprit, ...]:
+def _culprits(refusal: Reject) -> Sequence[Culprit]:
+    if isinstance(refusal.violations, OutOfRange):
+        outside = refusal.violations.outside
+        return CulpritColumns(outside.positions, outside.timestamps_ms)
     return tuple(Culprit(v.batch_index, v.timestamp_ms) for v in refusal.violations)
 
 

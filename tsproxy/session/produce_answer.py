@@ -9,12 +9,17 @@ from dataclasses import replace
 
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome
-from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
-from tsproxy.model.verdict import Reject
+from tsproxy.model.produce import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+    WrittenErrors,
+)
+from tsproxy.model.verdict import OutOfRange, Reject
 from tsproxy.session import outcomes
 from tsproxy.session.judging import Judged
 from tsproxy.session.produce import Ruling
-from tsproxy.wire import k00_produce
+from tsproxy.wire import k00_produce, kernel
 from tsproxy.wire.addresses import MapEndpoint
 from tsproxy.wire.headers import frame, response_body_start, response_header
 
@@ -50,16 +55,17 @@ def settle(ruling: Ruling, payload: bytes, endpoint_of: MapEndpoint) -> tuple[by
 
 
 def _frame_of(ruling: Ruling, head: bytes, response: ProduceResponse) -> bytes:
+    version = ruling.header.api_version
     merged = replace(
         response,
-        topics=_merged(response.topics, ruling.rejected),
+        topics=_merged(response.topics, ruling.rejected, version),
         throttle_time_ms=max(response.throttle_time_ms, ruling.throttle_ms),
     )
-    return frame(head + k00_produce.write_response(ruling.header.api_version, merged))
+    return frame(head + k00_produce.write_response(version, merged))
 
 
 def _merged(
-    topics: tuple[TopicProduceResponse, ...], rejected: Iterable[Judged]
+    topics: tuple[TopicProduceResponse, ...], rejected: Iterable[Judged], version: int
 ) -> tuple[TopicProduceResponse, ...]:
     """The broker's topics with our rejections added; a partition named twice is answered once."""
     answered = {(topic.name, p.index) for topic in topics for p in topic.partitions}
@@ -67,17 +73,32 @@ def _merged(
     for judged in rejected:
         if (judged.topic, judged.partition) not in answered:
             answered.add((judged.topic, judged.partition))
-            ours.setdefault(judged.topic, []).append(_rejection(judged))
+            ours.setdefault(judged.topic, []).append(_rejection(judged, version))
     merged = [replace(t, partitions=(*t.partitions, *ours.pop(t.name, ()))) for t in topics]
     return (*merged, *(TopicProduceResponse(name, tuple(partitions)) for name, partitions in ours.items()))
 
 
-def _rejection(judged: Judged) -> PartitionProduceResponse:
+def _rejection(judged: Judged, version: int) -> PartitionProduceResponse:
     """-1 for offsets and times, as brokers answer; their log_start_offset is theirs alone to know."""
-    assert isinstance(judged.verdict, Reject)
-    return PartitionProduceResponse(
-        index=judged.partition,
-        error_code=judged.verdict.error_code,
-        record_errors=judged.verdict.record_errors,
-        error_message=judged.verdict.error_message,
+    verdict = judged.verdict
+    assert isinstance(verdict, Reject)
+    refusal = PartitionProduceResponse(
+        index=judged.partition, error_code=verdict.error_code, error_message=verdict.error_message
     )
+    if isinstance(verdict.violations, OutOfRange):
+        return replace(refusal, written_errors=_written(verdict.violations, version))
+    return replace(refusal, record_errors=verdict.record_errors)
+
+
+def _written(violations: OutOfRange, version: int) -> WrittenErrors:
+    outside = violations.outside
+    before, between, after = (piece.encode() for piece in violations.pieces)
+    data = kernel.record_errors(
+        outside.positions,
+        outside.timestamps_ms,
+        outside.offset_deltas,
+        violations.base_offset,
+        (before, between, after),
+        version >= k00_produce.FLEXIBLE_FROM,
+    )
+    return WrittenErrors(len(violations), data)

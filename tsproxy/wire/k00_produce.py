@@ -181,12 +181,21 @@ def _partition_response(version: int, partition: PartitionProduceResponse, flexi
     if version >= 5:
         parts.append(put.int64(partition.log_start_offset))
     if version >= 8:
-        parts.append(put.array(len(partition.record_errors), flexible))
-        for error in partition.record_errors:
-            parts += [put.int32(error.batch_index), _text(error.message, flexible), put.tags(b"", flexible)]
+        parts.append(_record_errors(partition, flexible))
         parts.append(_text(partition.error_message, flexible))
     parts.append(put.tags(partition.tags, flexible))
     return parts
+
+
+def _record_errors(partition: PartitionProduceResponse, flexible: bool) -> bytes:
+    written = partition.written_errors
+    if written is not None:
+        return put.array(written.count, flexible) + written.data
+    errors = partition.record_errors
+    return put.array(len(errors), flexible) + b"".join(
+        put.int32(error.batch_index) + _text(error.message, flexible) + put.tags(b"", flexible)
+        for error in errors
+    )
 
 
 def _text(value: str | None, flexible: bool) -> bytes:

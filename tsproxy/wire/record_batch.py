@@ -9,7 +9,7 @@ from typing import Final
 import google_crc32c
 
 from tsproxy.model.kafka import Codec
-from tsproxy.model.records import Fault, RecordBatch, RecordFacts, Records
+from tsproxy.model.records import Fault, Outside, RecordBatch, RecordFacts, Records
 from tsproxy.model.view import SessionLimits
 from tsproxy.wire import codecs, kernel, one_call, records
 from tsproxy.wire.record_set import ATTRIBUTES_OFFSET, HEADER_SIZE
@@ -104,15 +104,14 @@ def read_records(batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = F
 
 def find_outside(
     batch: RecordBatch, limits: SessionLimits, lowest_ms: int, highest_ms: int, most: int
-) -> tuple[int, tuple[tuple[int, int], ...]]:
-    """How many records of a batch without a fault lie outside a span, and the first `most` of them, each
-    as (index, timestamp in ms). -1 is no time, and lies outside nothing."""
+) -> Outside:
+    """Of records that were read without a fault, those that lie outside; the first `most` as columns."""
     pieces: list[bytes | memoryview] = []
     fault = _unfold(batch, limits, pieces.append)
     assert fault is None, "asked only of what could be read"
-    return kernel.find_outside(
-        b"".join(pieces), batch.base_timestamp, batch.records_count, lowest_ms, highest_ms, most
-    )
+    plain = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    count = batch.records_count
+    return kernel.find_outside(plain, batch.base_timestamp, count, lowest_ms, highest_ms, most)
 
 
 def _unfold(

@@ -16,13 +16,13 @@ from tsproxy.config.settings import Upstream
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import CANDIDATE, Mode, TopicPolicy
-from tsproxy.model.verdict import Reason
+from tsproxy.model.verdict import Reason, reason_out_of_range
 from tsproxy.model.view import View
 from tsproxy.offline.replay.surroundings import partitions_of
 from tsproxy.offline.replay.tally import Line
 from tsproxy.policy import own_values
 from tsproxy.policy.resolve import resolve
-from tsproxy.policy.timestamps import is_out_of_range, reason_out_of_range
+from tsproxy.policy.timestamps import is_out_of_range
 from tsproxy.policy.units import guess_unit
 from tsproxy.runtime.admin_connection import ConversationError
 from tsproxy.runtime.clock import Clock

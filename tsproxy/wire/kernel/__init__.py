@@ -8,8 +8,10 @@ for it). None of these raises for what the bytes hold.
     NAME                 "native" or "twin"
     walk(data, base_timestamp, count, lengths_must_fit) -> RecordFacts
                          the facts of a batch's plain records; `lengths_must_fit` as in `wire.records`
-    find_outside(data, base_timestamp, count, lowest_ms, highest_ms, most) -> (how many, the first `most`)
-                         which of a batch's plain records lie outside a span, each as (index, timestamp)
+    find_outside(data, base_timestamp, count, lowest_ms, highest_ms, most) -> Outside
+                         which of a batch's plain records lie outside a span, the first `most` as columns
+    record_errors(positions, times, offset_deltas, base_offset, pieces, is_flexible) -> bytes
+                         of an answer: each error's text is piece, time, piece, offset, piece
     StreamWalker(base_timestamp, count, lengths_must_fit)  .feed(data), .finish() -> RecordFacts
                          the same for records that come in pieces, of which it keeps nothing; any
                          pieces give what `walk` gives. Belongs to one thread
@@ -39,6 +41,7 @@ if os.environ.get("TSPROXY_KERNEL") == _twin.NAME:
         StreamWalker,
         Table,
         find_outside,
+        record_errors,
         walk,
     )
 else:
@@ -51,6 +54,7 @@ else:
             StreamWalker,
             Table,
             find_outside,
+            record_errors,
             walk,
         )
     except ImportError:
@@ -62,6 +66,7 @@ else:
             StreamWalker,
             Table,
             find_outside,
+            record_errors,
             walk,
         )
 
@@ -76,5 +81,6 @@ __all__ = [
     "StreamWalker",
     "Table",
     "find_outside",
+    "record_errors",
     "walk",
 ]

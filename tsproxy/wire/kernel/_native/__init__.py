@@ -5,12 +5,23 @@ Every module here stands beside the twin's of the same name. ImportError where n
 
 from typing import Final
 
+from tsproxy.wire.kernel._native.culprits import find_outside, record_errors
 from tsproxy.wire.kernel._native.in_flight import InFlight
 from tsproxy.wire.kernel._native.lexers import AnswerLexer, RequestLexer
 from tsproxy.wire.kernel._native.stream import StreamWalker
 from tsproxy.wire.kernel._native.table import Table
-from tsproxy.wire.kernel._native.walk import find_outside, walk
+from tsproxy.wire.kernel._native.walk import walk
 
 NAME: Final[str] = "native"
 
-__all__ = ["NAME", "AnswerLexer", "InFlight", "RequestLexer", "StreamWalker", "Table", "find_outside", "walk"]
+__all__ = [
+    "NAME",
+    "AnswerLexer",
+    "InFlight",
+    "RequestLexer",
+    "StreamWalker",
+    "Table",
+    "find_outside",
+    "record_errors",
+    "walk",
+]

@@ -5,12 +5,23 @@ Made of the decoders that the rest of `wire` uses, so it is slow and plain.
 
 from typing import Final
 
+from tsproxy.wire.kernel._twin.culprits import find_outside, record_errors
 from tsproxy.wire.kernel._twin.in_flight import InFlight
 from tsproxy.wire.kernel._twin.lexers import AnswerLexer, RequestLexer
 from tsproxy.wire.kernel._twin.stream import StreamWalker
 from tsproxy.wire.kernel._twin.table import Table
-from tsproxy.wire.kernel._twin.walk import find_outside, walk
+from tsproxy.wire.kernel._twin.walk import walk
 
 NAME: Final[str] = "twin"
 
-__all__ = ["NAME", "AnswerLexer", "InFlight", "RequestLexer", "StreamWalker", "Table", "find_outside", "walk"]
+__all__ = [
+    "NAME",
+    "AnswerLexer",
+    "InFlight",
+    "RequestLexer",
+    "StreamWalker",
+    "Table",
+    "find_outside",
+    "record_errors",
+    "walk",
+]

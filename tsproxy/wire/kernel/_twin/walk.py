@@ -47,31 +47,6 @@ def walk(data: bytes | memoryview, base_timestamp: int, count: int, lengths_must
     return _facts(deltas, base_timestamp, fault)
 
 
-def find_outside(
-    data: bytes | memoryview, base_timestamp: int, count: int, lowest_ms: int, highest_ms: int, most: int
-) -> tuple[int, tuple[tuple[int, int], ...]]:
-    """How many records lie outside, -1 aside, and the first `most` of them: (index, timestamp).
-
-    Of records that `walk` finds no fault in; it says nothing of others.
-    """
-    data = bytes(data)
-    pos, outside = 0, 0
-    found: list[tuple[int, int]] = []
-    for index in range(count):
-        try:
-            _, pos = read_varint(data, pos)
-            delta, pos = read_varlong(data, pos + 1)
-            pos = _skip_rest(data, pos)
-        except (IndexError, ValueError):
-            break
-        timestamp_ms = wrap64(base_timestamp + delta)
-        if timestamp_ms != NO_TIMESTAMP and not lowest_ms <= timestamp_ms <= highest_ms:
-            if outside < most:
-                found.append((index, timestamp_ms))
-            outside += 1
-    return outside, tuple(found)
-
-
 def _skip_rest(data: bytes, pos: int) -> int:
     """Where a record ends whose offset delta begins at `pos`; IndexError or ValueError if malformed."""
     if data[pos] < 0x80:
