@@ -111,11 +111,12 @@ class Decisions:
         if judged_by.mode is Mode.ENFORCE:
             _refuse(entry, found, judged_by.rule, _reasons(line, judged_by.limits))
         elif judged_by.mode is Mode.AUDIT:
-            _only_count(entry, found, judged_by.rule)
+            _only_count(entry, found, judged_by.rule, _reasons(line, judged_by.limits))
         if judged_by.mode is not Mode.OFF and by_candidate.batches[0] > found.batches[0]:
             more = by_candidate.batches[0] - found.batches[0], by_candidate.records[0] - found.records[0]
             entry.by_candidate += more[0]
-            _only_count(entry, Span((more[0], more[0]), (more[1], more[1])), CANDIDATE)
+            beyond = Span((more[0], more[0]), (more[1], more[1]))
+            _only_count(entry, beyond, CANDIDATE, _reasons(line, judged_by.candidate))
 
 
 def _refuse(entry: Line, found: Span, rule: str, reasons: Iterable[Reason]) -> None:
@@ -129,11 +130,14 @@ def _refuse(entry: Line, found: Span, rule: str, reasons: Iterable[Reason]) -> N
         entry.reasons[reason] += found.records[0]
 
 
-def _only_count(entry: Line, found: Span, rule: str) -> None:
-    if found.batches[1]:
-        entry.counted_batches += found.batches[0]
-        entry.counted_records += found.records[0]
-        entry.rules[rule] += found.records[0]
+def _only_count(entry: Line, found: Span, rule: str, reasons: Iterable[Reason]) -> None:
+    if not found.batches[1]:
+        return
+    entry.counted_batches += found.batches[0]
+    entry.counted_records += found.records[0]
+    entry.rules[rule] += found.records[0]
+    for reason in reasons:
+        entry.reasons[reason] += found.records[0]
 
 
 def _reasons(line: Mapping[str, Any], limits: TopicLimits | None) -> Iterator[Reason]:
