@@ -10,11 +10,10 @@ from typing import Final
 
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.policy import Choice, Mode, TopicPolicy
-from tsproxy.model.verdict import Reason, Reject, UnitGuess, Verdict, Violation
+from tsproxy.model.verdict import Reason, Reject, UnitGuess, Verdict, Violation, reason_out_of_range
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.case import Case
 from tsproxy.policy.repair import Repair, may_repair, repaired_times
-from tsproxy.policy.timestamps import reason_out_of_range
 from tsproxy.policy.units import guess_unit
 from tsproxy.wire import rewriting
 
