@@ -135,6 +135,15 @@ WRONG = {
         "tsproxy.yaml:4: policy.waivers[0].until: '2026-12-01' is not allowed; must be an instant with its "
         "zone, such as 2026-12-01T00:00:00Z",
     ),
+    "a rule of one's own that is not installed": (
+        "rules: [{ name: a, rule: mine }]",
+        "tsproxy.yaml:4: policy.rules[0].rule: no entry point 'mine' in the group tsproxy.rules; there are: "
+        "none is installed",
+    ),
+    "a way to fail of no rule": (
+        "rules: [{ name: a, fail: open }]",
+        "tsproxy.yaml:4: policy.rules[0].fail: goes with rule, which is not there",
+    ),
     "a misspelt key of a rule": (
         "rules: [{ name: a, match: { topic: [t] } }]",
         "tsproxy.yaml:4: policy.rules[0].match.topic: unknown key; did you mean 'topics'? Allowed here: "

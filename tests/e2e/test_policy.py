@@ -18,6 +18,7 @@ from tsproxy.wire import k00_produce
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
 EXAMPLES = dict(re.findall(r"^## ([^\n]+)$(?:(?!^## ).)*?^```yaml\n(.*?)^```$", DOCUMENT, re.M | re.S))
+[OWN_RULE] = re.findall(r"^```python\n(.*?)^```$", DOCUMENT, re.M | re.S)
 VERSION = 8
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 OK, BAD = ErrorCode.NONE, ErrorCode.INVALID_TIMESTAMP
@@ -28,24 +29,26 @@ def now_ms():
 
 
 @asynccontextmanager
-async def proxy_of(example, kafka, folder):
+async def proxy_of(example, kafka, folder, **environment):
     file = folder / "tsproxy.yaml"
     file.write_text(
         f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
         f"listeners: [{{ bind: 127.0.0.1:0 }}]\n{EXAMPLES[example]}"
     )
-    async with RunningProxy(config=file) as proxy:
+    async with RunningProxy(config=file, environment=environment) as proxy:
         yield proxy
 
 
-async def sent(proxy, topic, timestamp_ms, client_id="app"):
-    """The answer to one batch of one record: (error code, the record's text)."""
+async def sent(proxy, topic, *timestamps_ms, client_id="app", before=()):
+    """The answer to one batch: (error code, the text of its first bad record). `before` are the times of a
+    batch that goes before it ten times, and shows the kernel what may pass."""
     host, _, port = proxy.bootstrap_servers.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     try:
-        writer.write(produce({topic: {0: batch([timestamp_ms])}}, version=VERSION, client_id=client_id))
-        async with asyncio.timeout(PATIENCE_S):
-            answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+        for times in [*[before] * (10 if before else 0), timestamps_ms]:
+            writer.write(produce({topic: {0: batch(times)}}, version=VERSION, client_id=client_id))
+            async with asyncio.timeout(PATIENCE_S):
+                answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
     finally:
         writer.close()
     said = k00_produce.read_response(VERSION, answer[4:]).topics[0].partitions[0]
@@ -64,7 +67,7 @@ async def test_modes(kafka_391, tmp_path):
     async with proxy_of("Modes", kafka_391, tmp_path) as proxy:
         ahead_ms = now_ms() + 2 * HOUR_MS
         assert (await sent(proxy, "payments-modes", ahead_ms))[0] == BAD
-        assert (await sent(proxy, "payments-modes", ahead_ms, "archive"))[0] == OK
+        assert (await sent(proxy, "payments-modes", ahead_ms, client_id="archive"))[0] == OK
         assert (await sent(proxy, "modes", ahead_ms))[0] == OK
     assert (
         len(decided(proxy, topic="payments-modes", verdict="rejected", rule="payments", mode="enforce")) == 1
@@ -129,11 +132,34 @@ async def test_waivers(kafka_391, tmp_path):
     await kafka_391.create_topic("waivers")
     async with proxy_of("Waivers", kafka_391, tmp_path) as proxy:
         assert (await sent(proxy, "waivers", now_ms() - 2 * DAY_MS))[0] == BAD
-        for _ in range(3):  # the first one shows the kernel what may pass; none may without being counted
-            assert (await sent(proxy, "waivers", now_ms() - 2 * DAY_MS, "etl"))[0] == OK
-    assert len(decided(proxy, verdict="accepted", would_reject=True, waiver="backfill", rule="recent")) == 3
+        old_ms = now_ms() - 2 * DAY_MS
+        good = (now_ms(),)
+        assert (await sent(proxy, "waivers", old_ms, client_id="etl", before=good))[0] == OK
+    assert len(decided(proxy, verdict="accepted", would_reject=True, waiver="backfill", rule="recent")) == 1
+
+
+def install(folder, code):
+    """The document's rule as a package would bring it."""
+    metadata = folder / "in_order-1.0.dist-info"
+    metadata.mkdir()
+    (folder / "in_order.py").write_text(code)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: in-order\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[tsproxy.rules]\nin-order = in_order:InOrder\n")
+
+
+async def test_a_rule_of_your_own(kafka_391, tmp_path):
+    """Bounds cannot say it, so the fast path never passes it: the last batch is read as the first."""
+    install(tmp_path, OWN_RULE)
+    await kafka_391.create_topic("clicks")
+    async with proxy_of("A rule of your own", kafka_391, tmp_path, PYTHONPATH=str(tmp_path)) as proxy:
+        first_ms = now_ms()
+        good = (first_ms, first_ms - 600_000)
+        assert await sent(proxy, "clicks", *good, before=good) == (OK, None)
+        told = await sent(proxy, "clicks", first_ms, first_ms - 600_001, before=good)
+    assert told == (BAD, "600001 ms older than a record before it")
+    assert decided(proxy, topic="clicks", rule="clicks-in-order", reason="other", verdict="rejected")
 
 
 def test_every_example_is_tried():
     tried = {"Modes", "Limits", "The candidate", "No time, zero and negative times"}
-    assert set(EXAMPLES) == tried | {"Which unit it is", "Waivers", "Repair"}
+    assert set(EXAMPLES) == tried | {"Which unit it is", "Waivers", "Repair", "A rule of your own"}

@@ -19,6 +19,7 @@ from tests.session.messages import (
 )
 from tests.wire.batches import CODECS, batch, wrap
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, TimestampType
+from tsproxy.model.own_rule import OwnRule
 from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, Policy, Rule, Span, Terms, Waiver
 from tsproxy.model.produce import (
     NodeEndpoint,
@@ -65,8 +66,27 @@ ODD_HEADERS = (
     {"crc": 0},
 )
 
+
+class RefusesOdd:
+    """A rule that no bounds can say."""
+
+    def culprits(self, timestamps_ms, context):
+        return [(index, "odd") for index, time_ms in enumerate(timestamps_ms) if time_ms % 2 and time_ms > 0]
+
+
+class BoundedOdd:
+    """The same, but for times within a second of the clock."""
+
+    def culprits(self, timestamps_ms, context):
+        found = RefusesOdd().culprits(timestamps_ms, context)
+        return [(index, text) for index, text in found if abs(timestamps_ms[index] - context.now_ms) > 1000]
+
+    def bounds(self):
+        return 1000, 1000
+
+
 POLICIES = (
-    *[Policy()] * 6,
+    *[Policy()] * 9,
     Policy(mode=Mode.OFF),
     Policy(mode=Mode.AUDIT),
     Policy(candidate=Terms(after=Span(0))),
@@ -74,6 +94,8 @@ POLICIES = (
     Policy(defaults=Terms(no_timestamp=Choice.REJECT)),
     Policy(defaults=Terms(zero=Choice.REJECT, negative=Choice.REJECT)),
     Policy(rules=(Rule("own", Match(), Terms(after=Span(1000))),)),
+    Policy(rules=(Rule("own", Match(), Terms(own=OwnRule("odd", RefusesOdd()))),)),
+    Policy(rules=(Rule("own", Match(), Terms(own=OwnRule("odd", BoundedOdd()))),)),
     Policy(waivers=(Waiver("w", Match(), NOW_MS + 1, "owner", "reason"),)),
 )
 """What the kernel's two bounds can say, and what they cannot."""

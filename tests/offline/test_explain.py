@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from tests.e2e.test_policy import DOCUMENT, EXAMPLES
+from tests.e2e.test_policy import DOCUMENT, EXAMPLES, OWN_RULE, install
 from tsproxy.cli import main
 
 CLUSTER = "upstream: { bootstrap_servers: [kafka:9092] }\nlisteners: [{ bind: '127.0.0.1:9192' }]\n"
@@ -19,6 +19,8 @@ SHOWN = re.findall(r"^```\n\$ (tsproxy explain .*?)\n(.*?)^```$", DOCUMENT, re.M
 def explained(tmp_path, monkeypatch, capsys):
     """What a command says of the example of the document."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    install(tmp_path, OWN_RULE)
 
     def explain(*arguments, policy=EXAMPLES["Modes"]):
         (tmp_path / "tsproxy.yaml").write_text(CLUSTER + policy)

@@ -1,10 +1,13 @@
 """Turns the parsed section `policy` into a `Policy`, and finds what is wrong between its keys."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
+from tsproxy.config.own_rules import RuleError, load_rule
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
+from tsproxy.model.own_rule import Fail, OwnRule
 from tsproxy.model.policy import (
     CANDIDATE,
     HOUR_MS,
@@ -57,7 +60,22 @@ def _rule(parsed: Parsed, problems: list[Problem]) -> Rule:
     if terms.preset is not None and (terms.before or terms.after):
         text = f"has the preset {terms.preset} and limits of its own; give one of them"
         problems.append(Problem(parsed.place, parsed.path, text))
+    terms = replace(terms, own=_own(parsed, problems))
     return Rule(parsed["name"], _match(parsed["match"]), terms, f"{parsed.place}: {parsed.path}")
+
+
+def _own(parsed: Parsed, problems: list[Problem]) -> OwnRule | None:
+    name, fail = parsed["rule"], parsed["fail"]
+    if name is None:
+        if fail is not None:
+            text = "goes with rule, which is not there"
+            problems.append(Problem(parsed.place, f"{parsed.path}.fail", text))
+        return None
+    try:
+        return OwnRule(name, load_rule(name), fail or Fail.CLOSED)
+    except RuleError as error:
+        problems.append(Problem(parsed.place, f"{parsed.path}.rule", str(error)))
+        return None
 
 
 def _waiver(parsed: Parsed, problems: list[Problem]) -> Waiver:

@@ -12,6 +12,7 @@ from tsproxy.config import values
 from tsproxy.config.settings import AddressesInConfigs, ClientAuth, ProxyProtocol, SaslMechanism, TlsVersion
 from tsproxy.config.values import Parser
 from tsproxy.decisions.privacy import Shown
+from tsproxy.model.own_rule import Fail
 from tsproxy.model.policy import Choice, LimitsFrom, Mode, OnViolation, Preset
 from tsproxy.model.principals import MappingRule
 
@@ -145,6 +146,7 @@ CANDIDATE_PRESET: Final = _or_none(PRESET)
 CHOICE: Final = _choice((Choice.ACCEPT, Choice.REJECT))
 CHOICE_OR_STAMP: Final = _choice(Choice)
 ON_VIOLATION: Final = _choice(OnViolation)
+FAIL: Final = _choice(Fail)
 YES_OR_NO: Final = Kind(
     "`yes` or `no`", values.yes_or_no, choices=("yes", "no"), write=lambda value: "yes" if value else "no"
 )

@@ -8,6 +8,7 @@ from tsproxy.config.kinds import (
     CHOICE,
     CHOICE_OR_STAMP,
     CIDR,
+    FAIL,
     INSTANT,
     LIMITS_FROM,
     MODE,
@@ -154,6 +155,17 @@ POLICY_KEYS: Final = (
     _live(f"policy.rules[].{_DIFFERENCE}", BOUND, "Both of them at once; deprecated."),
     *_values("policy.rules[]", "without it `policy.defaults`"),
     *_rewriting("policy.rules[]", "without it `policy.defaults`"),
+    _live(
+        "policy.rules[].rule",
+        NAME,
+        "A rule of your own, by its name in the entry point group `tsproxy.rules`; asked about what all else "
+        "lets pass.",
+    ),
+    _live(
+        "policy.rules[].fail",
+        FAIL,
+        "What becomes of a batch about which `rule` could not answer; without it `closed`: it is refused.",
+    ),
     _live("policy.waivers[].name", NAME, "Names the waiver in the decision log.", is_required=True),
     *_match("policy.waivers[]", "that are let pass"),
     _live(

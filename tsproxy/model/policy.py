@@ -14,6 +14,7 @@ from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
 from typing import Final
 
+from tsproxy.model.own_rule import OwnRule
 from tsproxy.model.verdict import TopicLimits
 
 HOUR_MS: Final = 3_600_000
@@ -113,6 +114,7 @@ class Terms:
     on_violation: OnViolation | None = None
     keep_original_time: bool | None = None
     keep_both_times: bool | None = None
+    own: OwnRule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,8 @@ class TopicPolicy:
     speaks_as_draft: bool = False
     """Refusals are told in the words of KIP-937's first draft."""
     names_unit: bool = False
+    own: OwnRule | None = None
+    """Asked about what all else lets pass."""
     rule: str = TOPIC_LIMITS
     waiver: str | None = None
     until_ms: int | None = None

@@ -32,7 +32,8 @@ class Reason(StrEnum):
     TYPE_MISMATCH = "type_mismatch"
     HEADER_MISMATCH = "header_mismatch"
     OTHER = "other"
-    """The broker refused for a reason that is not about timestamps; the error code says which."""
+    """The broker refused for a reason that is not about timestamps, as the error code says; or an
+    operator's own rule did."""
 
 
 class UnitGuess(StrEnum):

@@ -3,17 +3,19 @@
 The judge itself is asked, about a batch of one record that holds the timestamp and is right otherwise.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from tsproxy.model.kafka import NO_TIMESTAMP
 from tsproxy.model.outcome import Peer
+from tsproxy.model.own_rule import NOT_CONSULTED, RuleContext
 from tsproxy.model.policy import Mode, Policy, Rule, TopicPolicy, Waiver
 from tsproxy.model.records import Outside, RecordBatch, RecordFacts, Records, RecordSet
 from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.policy.candidate import judge_candidate
 from tsproxy.policy.case import Case
 from tsproxy.policy.judge import judge
+from tsproxy.policy.own_rules import consult
 from tsproxy.policy.resolve import active_waiver, first_rule, resolve
 from tsproxy.policy.units import unit_hint
 
@@ -47,7 +49,18 @@ def explain(
 ) -> Explanation:
     """`known` are the topic's own limits, None where nobody knows them; as `resolve`."""
     found = resolve(policy, peer, topic, known, on_kafka_4, now_ms)
-    case = _case(topic, found, timestamp_ms, now_ms)
+    context = RuleContext(
+        topic=topic,
+        partition=0,
+        now_ms=now_ms,
+        limits=found.limits,
+        client_id=peer.client_id,
+        principal=peer.principal,
+        client_address=peer.client_address,
+        client_software=peer.client_software,
+    )
+    consulted = consult(found.own, [timestamp_ms], context) if found.own else NOT_CONSULTED
+    case = replace(_case(topic, found, timestamp_ms, now_ms), consulted=lambda: consulted)
     is_judged = found.mode is not Mode.OFF
     verdict = judge(case) if is_judged else None
     refusal = verdict if isinstance(verdict, Reject) else None

@@ -15,7 +15,7 @@ from typing import Final
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.records import RecordBatch
 from tsproxy.model.verdict import Accept, Reject, Verdict
-from tsproxy.policy import batch_checks, own_values, record_checks, request_checks, timestamps
+from tsproxy.policy import batch_checks, own_rules, own_values, record_checks, request_checks, timestamps
 from tsproxy.policy.case import Case, Check
 from tsproxy.policy.faults import reject_fault
 
@@ -39,6 +39,7 @@ VALIDATOR_CHECKS: Final[tuple[Check, ...]] = (
     batch_checks.delete_horizon_is_unset,
     record_checks.records_are_readable,
     record_checks.each_record_is_valid,
+    own_rules.own_rule_is_kept,
     record_checks.time_can_be_kept,
 )
 """Of each batch in turn."""
@@ -85,7 +86,7 @@ def is_innocent(case: Case) -> bool:
         return False
     may_be_many = case.api_version < request_checks.ONE_BATCH_FROM
     bounds = None if case.limits is None else timestamps.bounds(case.limits, case.now_ms)
-    is_limited = bounds is not None or case.policy.refuses_some_values
+    is_limited = bounds is not None or case.policy.refuses_some_values or case.policy.own is not None
     if is_limited and (found.fault or not (may_be_many or len(found.batches) == 1)):
         return False
     return not any(_is_marked(b) for b in found.batches) and all(
@@ -99,13 +100,15 @@ def _is_marked(batch: RecordBatch) -> bool:
 
 
 def _is_in_bounds(case: Case, bounds: timestamps.Bounds | None) -> bool:
-    refuses_some_values = case.policy.refuses_some_values
-    if bounds is None and not refuses_some_values:
+    refuses_some_values, own = case.policy.refuses_some_values, case.policy.own
+    if bounds is None and not refuses_some_values and own is None:
         return True
     facts = case.facts
     if facts is None or facts.fault:
         return False
     if refuses_some_values and not own_values.are_certainly_taken(facts, case.policy):
+        return False
+    if own is not None and case.consulted().refuses(own):
         return False
     if bounds is None or facts.lowest_ms is None:
         return True

@@ -1,14 +1,16 @@
 """What the kernel may let pass without a look from here: `span_that_passes`.
 
 Two bounds around the clock are all that it knows. What is asked of a topic's times beyond that (no time
-at all, zero, negative ones) it cannot see, and such a topic never passes; nor does one whose batches may be
-written anew.
+at all, zero, negative ones, what an operator's own rule says of them) it cannot see, and such a topic
+never passes, unless the rule itself says that it always takes what lies within two bounds; nor does one
+whose batches may be written anew.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from tsproxy.model.own_rule import OwnRule
 from tsproxy.model.policy import Mode, TopicPolicy
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy import timestamps
@@ -35,7 +37,25 @@ def span_that_passes(policy: TopicPolicy) -> Passable | None:
     if policy.refuses_some_values or policy.rewrites or policy.until_ms is not None:
         return None
     both = [_span(limits) for limits in (policy.limits, policy.candidate) if limits is not None]
+    if policy.own is not None:
+        own = bounds_of(policy.own)
+        if own is None:
+            return None
+        both.append(Passable(*own))
     return Passable(_least(span.before_max_ms for span in both), _least(span.after_max_ms for span in both))
+
+
+def bounds_of(own: OwnRule) -> tuple[int | None, int | None] | None:
+    """What a rule says that it takes whatever else there is; None where it says nothing, or nothing sound."""
+    bounds = getattr(own.rule, "bounds", None)
+    if bounds is None:
+        return None
+    try:
+        before_max_ms, after_max_ms = bounds()
+    except Exception:  # somebody else's code: then each batch is looked at
+        return None
+    both = (before_max_ms, after_max_ms)
+    return both if all(each is None or (isinstance(each, int) and each >= 0) for each in both) else None
 
 
 def _span(limits: TopicLimits) -> Passable:

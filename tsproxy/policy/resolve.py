@@ -82,6 +82,7 @@ def resolve(
         keep_both_times=_first(terms.keep_both_times, defaults.keep_both_times),
         speaks_as_draft=terms.preset is Preset.KIP_937_DRAFT,
         names_unit=policy.names_unit,
+        own=terms.own,
         rule=name,
         waiver=waiver.name if waiver else None,
         until_ms=waiver.until_ms if waiver else None,

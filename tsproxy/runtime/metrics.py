@@ -104,6 +104,11 @@ class Metrics:
             ("setting",),
             registry=registry,
         )
+        self.rule_failures = Counter(
+            "tsproxy_rule_failures",
+            "Batches about which an operator's own rule could not answer",
+            registry=registry,
+        )
         self.waiver_expiry = Gauge(
             "tsproxy_waiver_expiry_seconds",
             "Seconds until a waiver ends; below 0 since it has ended",

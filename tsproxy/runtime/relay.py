@@ -45,6 +45,7 @@ from tsproxy.session.effects import (
 )
 from tsproxy.session.produce import Ruling
 from tsproxy.session.session import Session
+from tsproxy.session.warnings import RULE_FAILED, WARNINGS
 from tsproxy.wire.frames import Unfinished
 
 UPSTREAM_UNAVAILABLE: Final = "upstream_unavailable"
@@ -430,7 +431,9 @@ class Relay:
                 case ReleaseBroker():
                     self._wait_no_more()
                 case Note():
-                    was_noted = True
+                    was_noted = was_noted or effect.event not in WARNINGS
+                    if effect.event == RULE_FAILED:
+                        self._around.metrics.rule_failures.inc()
                     self._note(effect.event, effect.facts)
                 case CloseSession():
                     close = effect

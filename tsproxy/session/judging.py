@@ -7,10 +7,13 @@ far cheaper to read than what tells its culprits.
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import islice
 from typing import Final
 
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec
+from tsproxy.model.outcome import Peer
+from tsproxy.model.own_rule import NOT_CONSULTED, Consulted, OwnRule, RuleContext
 from tsproxy.model.policy import CANDIDATE, NO_TOPIC_POLICY, Mode, TopicPolicy
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest
 from tsproxy.model.records import BatchFacts, Outside, RecordBatch, RecordFacts, Records, RecordSet
@@ -20,9 +23,10 @@ from tsproxy.policy.broker_reasons import Header
 from tsproxy.policy.candidate import judge_candidate
 from tsproxy.policy.case import Case, is_rebuilt
 from tsproxy.policy.judge import ACCEPT, judge
+from tsproxy.policy.own_rules import consult
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
 from tsproxy.policy.whole_request import refuse_whole_request
-from tsproxy.session.policies import Policies, of_anybody
+from tsproxy.session.policies import NOBODY, Policies, of_anybody
 from tsproxy.session.purse import Purse
 from tsproxy.session.rewriting import Rewritten, rewritten
 from tsproxy.wire import message_set, record_batch, record_set
@@ -53,6 +57,8 @@ class Judged:
     would_rule: str | None = None
     rewritten: Rewritten | None = None
     """The batch that goes on in place of the one that came."""
+    failure: str | None = None
+    """Why an operator's own rule could not say anything of it."""
 
 
 def judge_all(
@@ -71,7 +77,17 @@ def judge_all(
     """
     policies = policies or of_anybody(view)
     entries = [
-        Entry(header, request, topic.name, partition, view, now_ms, policies.of(topic.name, now_ms), purse)
+        Entry(
+            header,
+            request,
+            topic.name,
+            partition,
+            view,
+            now_ms,
+            policies.of(topic.name, now_ms),
+            policies.peer,
+            purse,
+        )
         for topic in request.topics
         for partition in topic.partitions
     ]
@@ -103,6 +119,7 @@ def judge_all(
             found.would,
             found.would_rule,
             found.rewritten,
+            case.consulted().failure,
         )
         for entry, case, found in zip(entries, cases, findings, strict=True)
     ]
@@ -171,6 +188,7 @@ class Entry:
     view: View
     now_ms: int
     policy: TopicPolicy | None = None
+    peer: Peer = NOBODY
     purse: Purse | None = None
 
     def case(self) -> Case:
@@ -186,6 +204,8 @@ class Entry:
         batch = later_batch or (found.batches[0] if found.batches else None)
         policy = self.policy or of_anybody(self.view).of(self.topic, self.now_ms)
         opened = _Opened(batch, policy.limits, self.view.limits, self.purse)
+        facts = opened.facts()
+        is_readable = facts is not None and facts.fault is None
 
         def following() -> Iterator[Case]:
             if self._may_be_many and self.partition.records is not None:
@@ -198,7 +218,7 @@ class Entry:
             has_transactional_id=self.request.transactional_id is not None,
             topic_partition=f"{self.topic}-{self.partition.index}",
             record_set=found,
-            facts=opened.facts(),
+            facts=facts,
             limits=opened.limits,
             now_ms=self.now_ms,
             crc_is_valid=opened.crc_is_valid,
@@ -208,7 +228,24 @@ class Entry:
             later_batch=later_batch,
             following=following,
             policy=policy,
+            consulted=cache(partial(self._consult, policy.own if is_readable else None, policy, opened)),
         )
+
+    def _consult(self, own: OwnRule | None, policy: TopicPolicy, opened: "_Opened") -> Consulted:
+        if own is None:
+            return NOT_CONSULTED
+        peer = self.peer
+        context = RuleContext(
+            topic=self.topic,
+            partition=self.partition.index,
+            now_ms=self.now_ms,
+            limits=policy.limits,
+            client_id=peer.client_id,
+            principal=peer.principal,
+            client_address=peer.client_address,
+            client_software=peer.client_software,
+        )
+        return consult(own, opened.records().timestamps_ms, context)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.view import View
 from tsproxy.policy.resolve import resolve
 
+NOBODY: Final = Peer("", "", 0)
+
 MOST_KEPT: Final = 1_000
 """Topics of one connection; a client that names more has them looked up again."""
 
@@ -39,4 +41,4 @@ class Policies:
 
 def of_anybody(view: View) -> Policies:
     """Where it is not known who asks: only rules that ask for nobody in particular fit."""
-    return Policies(Peer("", "", 0), view)
+    return Policies(NOBODY, view)

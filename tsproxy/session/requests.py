@@ -14,7 +14,6 @@ from tsproxy.model.kafka import ApiKey
 from tsproxy.model.view import SessionLimits
 from tsproxy.session import outcomes, produce, produce_answer
 from tsproxy.session.effects import CloseReason, Judge, MuteClient, PauseClient, ResumeClient, TopicWanted
-from tsproxy.session.far_ahead import far_ahead, is_far_ahead
 from tsproxy.session.passing import relayed_but
 from tsproxy.session.purse import DearError
 from tsproxy.session.slots import (
@@ -28,6 +27,7 @@ from tsproxy.session.slots import (
     WatchToken,
 )
 from tsproxy.session.state import State
+from tsproxy.session.warnings import far_ahead, is_far_ahead, rule_failed
 from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions
 from tsproxy.wire.apis import APIS, request_is_understood
 from tsproxy.wire.frames import SIZE_BYTES, FrameTooLargeError, NotKafkaError, RequestFrames, Unfinished
@@ -117,6 +117,7 @@ class Requests:
         if ruling.rejected:
             ruling = self._throttled(ruling)
         state.effects += [far_ahead(ruling, judged) for judged in ruling.forwarded if is_far_ahead(judged)]
+        state.effects += [rule_failed(ruling, j) for j in (*ruling.forwarded, *ruling.rejected) if j.failure]
         if ruling.acks == 0:
             self._produce_without_answer(ruling)
         elif ruling.to_broker is None:

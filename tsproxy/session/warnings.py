@@ -1,15 +1,19 @@
-"""What an operator is warned of while it is let pass: the warning that KIP-937 promised.
+"""What an operator is warned of in passing, beside what becomes of a batch: `far_ahead`, `rule_failed`.
 
-"To prepare users for this change in the future, we will add a WARN-level log when we encounter messages
-with future timestamps that are ahead of the proposed one-hour threshold." No broker ever did. The shell
-writes no more of these for one client than an operator can read (`runtime.notes`).
+The shell writes no more of these for one client than an operator can read (`runtime.notes`).
 """
+
+from typing import Final
 
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason
 from tsproxy.session.effects import Note
 from tsproxy.session.judging import Judged
 from tsproxy.session.produce import Ruling
+
+RECORD_FAR_AHEAD: Final = "record_far_ahead"
+RULE_FAILED: Final = "rule_failed"
+WARNINGS: Final = frozenset({RECORD_FAR_AHEAD, RULE_FAILED})
 
 
 def is_far_ahead(judged: Judged) -> bool:
@@ -19,13 +23,15 @@ def is_far_ahead(judged: Judged) -> bool:
 
 
 def far_ahead(ruling: Ruling, judged: Judged) -> Note:
+    """The warning that KIP-937 promised: "we will add a WARN-level log when we encounter messages with
+    future timestamps that are ahead of the proposed one-hour threshold". No broker ever did."""
     would, candidate = judged.would, judged.policy.candidate
     latest_ms = judged.batch.max_timestamp_ms
     assert would is not None
     assert candidate is not None
     assert latest_ms is not None
     return Note(
-        "record_far_ahead",
+        RECORD_FAR_AHEAD,
         {
             "topic": judged.topic,
             "partition": judged.partition,
@@ -36,3 +42,18 @@ def far_ahead(ruling: Ruling, judged: Judged) -> Note:
             "unit_guess": would.unit_guess,
         },
     )
+
+
+def rule_failed(ruling: Ruling, judged: Judged) -> Note:
+    """An operator's own rule raised, or answered what no rule may."""
+    own = judged.policy.own
+    assert own is not None
+    facts = {
+        "rule": judged.policy.rule,
+        "name": own.name,
+        "error": judged.failure,
+        "fail": own.fail.value,
+        "topic": judged.topic,
+        "client_id": ruling.peer.client_id,
+    }
+    return Note(RULE_FAILED, facts)

@@ -1,0 +1,176 @@
+"""Operators' own rules: asked about what all else lets pass, contained, and never skipped."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from tests.e2e.test_policy import OWN_RULE
+from tests.kernel.conversations import BoundedOdd, RefusesOdd
+from tests.session.conversation import (
+    HOUR_MS,
+    NOW_MS,
+    PEER,
+    Conversation,
+    booked,
+    broker,
+    client,
+    noted,
+    to_broker,
+    to_client,
+    view_of,
+)
+from tests.session.messages import accepted, produce, produced, refused
+from tests.wire.batches import CODECS, batch
+from tsproxy.model.own_rule import Fail, OwnRule
+from tsproxy.model.policy import Match, Mode, Policy, Rule, Terms
+from tsproxy.model.verdict import Reason, TopicLimits
+from tsproxy.policy.own_rules import consult
+from tsproxy.session.session import Session
+from tsproxy.testing.rules import check_rule, rule_context
+
+
+class Raises:
+    def culprits(self, timestamps_ms, context):
+        raise ZeroDivisionError
+
+
+class Remembers:
+    def __init__(self):
+        self.latest_ms = 0
+
+    def culprits(self, timestamps_ms, context):
+        guilty = [(0, "older than another batch")] if timestamps_ms[0] < self.latest_ms else []
+        self.latest_ms = timestamps_ms[0]
+        return guilty
+
+
+def answers(*culprits):
+    class Fixed:
+        def culprits(self, timestamps_ms, context):
+            return culprits
+
+    return Fixed()
+
+
+def view(rule, fail=Fail.CLOSED, mode=None, limits=None):
+    terms = Terms(mode=mode, own=OwnRule("it", rule, fail))
+    policy = Policy(rules=(Rule("own", Match(), terms),))
+    return replace(view_of(limits=limits or TopicLimits()), policy=policy)
+
+
+GOOD, BAD = NOW_MS, NOW_MS + 5001
+
+
+def asked_of(*times, codec=None):
+    return produce({"t": {0: batch(times) if codec is None else batch(times, codec)}})
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
+def test_the_records_that_a_rule_names_are_refused_with_its_text(codec):
+    said = produced({"t": {0: refused((1, "odd"), (2, "odd"))}})
+    conversation = Conversation(view(RefusesOdd())) >> client(asked_of(GOOD, BAD, BAD, codec=codec))
+    assert (
+        conversation << to_client(said) << booked("rejected", rule="own", reason=Reason.OTHER, bad_records=2)
+    )
+
+
+def test_what_a_broker_would_refuse_is_refused_in_its_words_and_the_rule_decides_about_the_rest():
+    limits = TopicLimits(after_max_ms=HOUR_MS)
+    conversation = Conversation(view(RefusesOdd(), limits=limits)) >> client(
+        asked_of(NOW_MS + 2 * HOUR_MS, BAD)
+    )
+    text = (
+        f"Timestamp {NOW_MS + 2 * HOUR_MS} of message with offset 0 is out of range. "
+        f"The timestamp should be within [{NOW_MS - 2**63 + 1}, {NOW_MS + HOUR_MS}]"
+    )
+    said = produced({"t": {0: refused((0, text))}})
+    assert conversation << to_client(said) << booked("rejected", reason=Reason.TOO_FAR_AHEAD)
+
+
+def test_in_audit_it_is_only_counted():
+    asked, said = asked_of(GOOD, BAD), produced({"t": {0: accepted()}})
+    conversation = Conversation(view(RefusesOdd(), mode=Mode.AUDIT)) >> client(asked) << to_broker(asked)
+    assert (
+        conversation >> broker(said) << to_client(said) << booked("accepted", would_reject=True, rule="own")
+    )
+
+
+def test_a_rule_that_raises_refuses_where_it_fails_closed():
+    text = "The proxy's rule own failed, and refuses what it cannot judge"
+    said = produced({"t": {0: {"error_code": 87, "error_message": text}}})
+    conversation = Conversation(view(Raises())) >> client(asked_of(GOOD)) << to_client(said)
+    assert conversation << booked("rejected", rule="own", bad_records=1) << noted("rule_failed")
+
+
+def test_and_lets_pass_where_it_fails_open():
+    asked = asked_of(GOOD)
+    conversation = Conversation(view(Raises(), Fail.OPEN)) >> client(asked)
+    assert conversation << to_broker(asked) << noted("rule_failed")
+
+
+WRONG = {
+    "a record that is not there": answers((1, "x")),
+    "one before the first": answers((-1, "x")),
+    "one twice": answers((0, "x"), (0, "y")),
+    "no pairs": answers(7),
+    "no list": answers.__get__(None, type(None)),
+}
+
+
+@pytest.mark.parametrize("rule", WRONG.values(), ids=WRONG)
+def test_an_answer_that_no_rule_may_give_is_a_failure(rule):
+    assert consult(OwnRule("it", rule), [NOW_MS], rule_context()).failure
+
+
+def session_of(rule):
+    return Session(PEER, view(rule), uses_kernel=True)
+
+
+def passing(session, asked):
+    requests, _ = session.short_way
+    return requests is not None and requests.pass_on(asked, NOW_MS) == len(asked)
+
+
+@pytest.mark.parametrize(("rule", "passes"), [(RefusesOdd(), False), (BoundedOdd(), True)])
+def test_the_kernel_passes_only_what_a_rule_says_that_it_always_takes(rule, passes):
+    session, asked, told = session_of(rule), asked_of(GOOD), produced({"t": {0: {}}})
+    session.client_bytes(asked, NOW_MS)
+    session.broker_bytes(told, NOW_MS)
+    assert passing(session, asked) is passes
+    assert not passing(session, asked_of(BAD))
+
+
+def test_bounds_that_make_no_sense_are_none():
+    for bounds in (lambda: (-1, 5), lambda: (1,), lambda: 1 / 0, lambda: ("1h", None)):
+        rule = RefusesOdd()
+        rule.bounds = bounds
+        session, asked = session_of(rule), asked_of(GOOD)
+        session.client_bytes(asked, NOW_MS)
+        assert not passing(session, asked)
+
+
+def test_the_documents_rule_keeps_to_what_rules_must():
+    found: dict = {}
+    exec(OWN_RULE, found)  # the code that the document shows
+    check_rule(found["InOrder"]())
+    check_rule(BoundedOdd())
+
+
+class PromisesTooMuch(RefusesOdd):
+    def bounds(self):
+        return 1000, 1000
+
+
+@pytest.mark.parametrize(
+    ("rule", "complaint"),
+    [
+        (Raises(), "ZeroDivisionError"),
+        (Remembers(), "remember nothing"),
+        (answers((60, "x")), "not there"),
+        (PromisesTooMuch(), "within its own bounds"),
+    ],
+)
+def test_the_check_for_authors_finds_what_is_wrong(rule, complaint):
+    with pytest.raises(AssertionError, match=re.escape(complaint)):
+        check_rule(rule)

@@ -1,0 +1,31 @@
+"""Operators' own rules, found among the entry points of what is installed: `load_rule`."""
+
+import pickle
+from importlib.metadata import entry_points
+from typing import cast
+
+from tsproxy.model.own_rule import ENTRY_POINTS, TimestampRule
+
+
+class RuleError(Exception):
+    """No rule can be had by that name; the text says why, and what there is."""
+
+
+def load_rule(name: str) -> TimestampRule:
+    """The rule of that name. Raises RuleError."""
+    found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if name not in found:
+        known = ", ".join(sorted(found)) or "none is installed"
+        raise RuleError(f"no entry point {name!r} in the group {ENTRY_POINTS}; there are: {known}")
+    try:
+        loaded = found[name].load()
+        rule = loaded() if isinstance(loaded, type) else loaded
+    except Exception as error:  # somebody else's module: whatever it raises is told as its fault
+        raise RuleError(f"{found[name].value} cannot be loaded: {type(error).__name__}: {error}") from None
+    if not callable(getattr(rule, "culprits", None)):
+        raise RuleError(f"{found[name].value} has no method culprits(timestamps_ms, context)")
+    try:
+        pickle.dumps(rule)
+    except Exception as error:  # as above: pickling runs the rule's own code
+        raise RuleError(f"{found[name].value} cannot be handed to workers: {error}") from None
+    return cast("TimestampRule", rule)

@@ -1,0 +1,73 @@
+"""Rules that operators write themselves: what one is given, and what it must answer.
+
+A rule is found by its name among the entry points of the group `tsproxy.rules`: an object with the
+methods of `TimestampRule`, or a class that makes one when called without arguments. It is pure (the
+answer follows from what it is given, nothing else changes) and total (any times have an answer); one
+that raises is contained and handled as its `fail` says.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Protocol
+
+from tsproxy.model.verdict import TopicLimits
+
+ENTRY_POINTS: Final = "tsproxy.rules"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleContext:
+    """What a rule may know of a batch beside its times. `now_ms` is the proxy's clock when the request
+    was whole; `limits` are those in force, None where none are known. `client_software` as `name/version`."""
+
+    topic: str
+    partition: int
+    now_ms: int
+    limits: TopicLimits | None = None
+    client_id: str | None = None
+    principal: str | None = None
+    client_address: str = ""
+    client_software: str | None = None
+
+
+class TimestampRule(Protocol):
+    """`timestamps_ms` of a batch in its order, -1 for none. The answer names the records to refuse:
+    (index, the text that the client gets), ascending. Nothing named: the batch is taken.
+
+    A rule may also have `bounds(self) -> tuple[int | None, int | None]`: how far before and after the
+    clock, in ms, every time and -1 is taken, whoever sends it (None: however far). What lies within goes by
+    natively and the rule is not asked. Without it each batch is read here.
+    """
+
+    def culprits(self, timestamps_ms: Sequence[int], context: RuleContext) -> Iterable[tuple[int, str]]: ...
+
+
+class Fail(StrEnum):
+    """What becomes of a batch about which a rule could not answer."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRule:
+    """A rule under the name that a file calls it by."""
+
+    name: str
+    rule: TimestampRule
+    fail: Fail = Fail.CLOSED
+
+
+@dataclass(frozen=True, slots=True)
+class Consulted:
+    """The records that a rule refuses, ascending, each with its text; or why it could not say."""
+
+    culprits: tuple[tuple[int, str], ...] = ()
+    failure: str | None = None
+
+    def refuses(self, own: OwnRule) -> bool:
+        return bool(self.culprits) or (self.failure is not None and own.fail is Fail.CLOSED)
+
+
+NOT_CONSULTED: Final = Consulted()

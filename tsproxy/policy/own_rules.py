@@ -1,0 +1,51 @@
+"""What an operator's own rule says of a batch: asked once (`consult`), and contained.
+
+Its records go through it after all that a broker checks of each; so what a broker would refuse is
+refused in a broker's words, and the rule decides about the rest.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.own_rule import Consulted, OwnRule, RuleContext
+from tsproxy.model.verdict import Reason, Reject, Violation
+from tsproxy.policy import timestamps
+from tsproxy.policy.case import Case
+
+MOST_TEXT: Final = 1_000
+"""Characters of a rule's text that a client gets."""
+
+
+def consult(own: OwnRule, timestamps_ms: Sequence[int], context: RuleContext) -> Consulted:
+    """Raises nothing, whatever the rule does."""
+    try:
+        named = own.rule.culprits(tuple(timestamps_ms), context)
+        culprits = tuple((int(index), str(text)[:MOST_TEXT]) for index, text in named)
+    except Exception as error:  # somebody else's code: whatever it raises is its failure, not the proxy's
+        return Consulted(failure=type(error).__name__)
+    places = [index for index, _ in culprits]
+    if places != sorted(set(places)) or any(not 0 <= index < len(timestamps_ms) for index in places):
+        return Consulted(failure="it named records that are not there, or not in order")
+    return Consulted(culprits)
+
+
+def own_rule_is_kept(case: Case) -> Reject | None:
+    """The rule's own refusal, with the text that it has for each record."""
+    own = case.policy.own
+    if own is None:
+        return None
+    found = case.consulted()
+    if not found.refuses(own):
+        return None
+    if found.failure is not None:
+        text = f"The proxy's rule {case.policy.rule} failed, and refuses what it cannot judge"
+        return Reject(ErrorCode.INVALID_RECORD, text, Reason.OTHER, detail=text)
+    times = case.read_records().timestamps_ms
+    culprits = tuple(
+        Violation(index, times[index], Reason.OTHER, text, ErrorCode.INVALID_TIMESTAMP)
+        for index, text in found.culprits[: case.culprits_listed]
+    )
+    return Reject(
+        ErrorCode.INVALID_TIMESTAMP, timestamps.REJECTED, Reason.OTHER, culprits, len(found.culprits)
+    )

@@ -1,0 +1,83 @@
+"""For authors of rules: what a rule is given, made up, and a check in one line.
+
+from tsproxy.testing.rules import check_rule, rule_context
+
+def test_my_rule():
+    check_rule(MyRule())
+    assert not list(MyRule().culprits([NOW_MS], rule_context()))
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any, Final
+
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP
+from tsproxy.model.own_rule import OwnRule, RuleContext, TimestampRule
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.policy.own_rules import consult
+from tsproxy.policy.passing import bounds_of
+
+NOW_MS: Final = 1_767_225_600_000
+"""The made-up clock: 2026-01-01T00:00:00Z."""
+
+_EDGES: Final = (NO_TIMESTAMP, 0, 1, -2, LONG_MIN, LONG_MAX, NOW_MS, NOW_MS // 1000, NOW_MS * 1_000_000)
+_SPANS_MS: Final = (0, 1, 1_000, 3_600_000, 86_400_000, 400 * 86_400_000)
+
+
+def rule_context(**facts: Any) -> RuleContext:
+    """A context at NOW_MS for partition 0 of `orders`; `facts` replace what is there."""
+    whole = RuleContext(
+        topic="orders",
+        partition=0,
+        now_ms=NOW_MS,
+        limits=TopicLimits(),
+        client_id="app",
+        principal="User:app",
+        client_address="192.0.2.1",
+        client_software="apache-kafka-java/4.0.0",
+    )
+    return replace(whole, **facts)
+
+
+def check_rule(rule: TimestampRule, batches: int = 1_000, seed: int = 2026) -> None:
+    """Asserts that a rule keeps to what rules must.
+
+    It raises for no times whatever; it names records that are there, in order; it says the same of the
+    same batch again, and so does a copy of it; it takes what it says that it always takes (`bounds`).
+    """
+    pick = Random(seed)  # noqa: S311  # nothing secret: the same batches every time
+    contexts = (rule_context(), rule_context(limits=None, client_id=None, principal=None))
+    own, untouched = OwnRule("checked", rule), copy.deepcopy(rule)
+    asked = [(_times(pick), pick.choice(contexts)) for _ in range(batches)]
+    answers = [consult(own, times, context) for times, context in asked]
+    for (times, _), answer in zip(asked, answers, strict=True):
+        assert answer.failure is None, f"{answer.failure} for {times}"
+    again = [consult(own, times, context) for times, context in reversed(asked)]
+    assert again[::-1] == answers, "another answer for the same batch: a rule must remember nothing"
+    fresh = [consult(OwnRule("checked", untouched), times, context) for times, context in asked[-10:]]
+    assert fresh == answers[-10:], "another answer from a copy: a rule must remember nothing"
+    bounds = bounds_of(own)
+    if bounds is not None:
+        _check_bounds(own, bounds, pick)
+
+
+def _check_bounds(own: OwnRule, bounds: tuple[int | None, int | None], pick: Random) -> None:
+    before_ms, after_ms = (LONG_MAX // 2 if each is None else each for each in bounds)
+    for _ in range(1_000):
+        inside = pick.randint(NOW_MS - before_ms, NOW_MS + after_ms)
+        edges = (NOW_MS - before_ms, NOW_MS + after_ms, NOW_MS, NO_TIMESTAMP, inside)
+        times = [pick.choice(edges) for _ in range(pick.randint(1, 5))]
+        assert not consult(own, times, rule_context()).culprits, f"{times} lie within its own bounds {bounds}"
+
+
+def _times(pick: Random) -> Sequence[int]:
+    """A batch's times: mostly near the clock, some at the ends of what a long holds."""
+
+    def time_ms() -> int:
+        if pick.random() < 0.2:
+            return pick.choice(_EDGES)
+        return NOW_MS + pick.choice((-1, 1)) * pick.randint(0, pick.choice(_SPANS_MS))
+
+    return [time_ms() for _ in range(pick.choice((1, 1, 2, 5, 50)))]
