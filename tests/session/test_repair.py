@@ -129,6 +129,19 @@ def test_a_partition_named_twice_is_not_touched():
     assert found.rewritten is None
 
 
+BESIDE = {"another batch": batch([NOW_MS]), "half a batch": batch([NOW_MS])[:40], "a byte": b"x"}
+
+
+@pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
+@pytest.mark.parametrize("version", [2, 3, 9])
+@pytest.mark.parametrize("time_ms", [NOW_MS, US])
+def test_what_stands_beside_a_batch_is_not_lost_by_writing_the_batch_anew(beside, version, time_ms):
+    """Brokers refuse two batches where one is right, and ignore half of one: both as they came."""
+    terms = {"on_violation": REPAIR, "keep_both_times": True}
+
+    assert judged(batch([time_ms]) + beside, version, **terms).rewritten is None
+
+
 def test_headers_tell_the_time_that_came_and_the_time_of_arrival():
     terms = {"on_violation": REPAIR, "keep_original_time": True, "keep_both_times": True}
     arrival = (b"tsproxy-arrival-timestamp", b"%d" % NOW_MS)

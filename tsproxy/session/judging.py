@@ -165,7 +165,13 @@ def _only_counted(case: Case) -> _Finding:
 
 
 def _as_rewritten(entry: "Entry", case: Case, found: _Finding) -> _Finding:
-    """What becomes of a batch whose rule may write it anew; what it then is, is judged like any other."""
+    """What becomes of a batch whose rule may write it anew; what it then is, is judged like any other.
+
+    Only where the one batch is all that there is: whatever else a client put beside it is the broker's to
+    refuse, and would be lost here.
+    """
+    if len(case.record_set.batches) != 1 or case.batch.size_in_bytes != len(entry.partition.records or b""):
+        return found
 
     def judge_again(records: memoryview) -> Verdict:
         again = replace(entry, partition=replace(entry.partition, records=records))
