@@ -84,8 +84,12 @@ def folded(key: Key) -> Key:
     return key._replace(topic=OTHER, client_id=OTHER, principal=None, folded=True)
 
 
-Histogram = dict[int, list[int]]
-"""Signed bucket of `drift-v1` -> [batches, records]."""
+Histogram = dict[int, int]
+"""Signed bucket of `drift-v1` -> batches and records, as one number: a pair would take twice the memory,
+and thousands of keys have dozens of buckets each."""
+
+_BATCH: Final = 1 << 64
+"""One batch in such a number; the records are below it."""
 
 
 @dataclass(slots=True)
@@ -187,20 +191,17 @@ def _greatest(known: int | None, value: int) -> int:
 
 
 def _count(histogram: Histogram, drift: int, records: int) -> None:
-    counts = histogram.setdefault(bucket(drift), [0, 0])
-    counts[0] += 1
-    counts[1] += records
+    index = bucket(drift)
+    histogram[index] = histogram.get(index, 0) + _BATCH + records
 
 
 def _merge(histogram: Histogram, bars: Bars) -> None:
     for index, batches, records in bars:
-        counts = histogram.setdefault(index, [0, 0])
-        counts[0] += batches
-        counts[1] += records
+        histogram[index] = histogram.get(index, 0) + batches * _BATCH + records
 
 
 def _rows(histogram: Histogram) -> list[list[int]]:
-    return [[index, *histogram[index]] for index in sorted(histogram)]
+    return [[index, *divmod(histogram[index], _BATCH)] for index in sorted(histogram)]
 
 
 class Ledger:

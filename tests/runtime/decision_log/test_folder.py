@@ -157,8 +157,10 @@ def test_what_stays_is_young_enough_and_small_enough_and_nothing_goes_without_ne
 async def test_old_files_are_deleted_at_the_start_and_every_minute_and_counted(tmp_path):
     clock = HandClock()
     old = closed(tmp_path, 1, written_ms=clock.ms - DAY_MS - 1)
-    other = tmp_path / "decisions-of-mine.csv"
-    other.write_text("stays")
+    others = [tmp_path / name for name in ("decisions-of-mine.csv", "decisions-of-mine.jsonl")]
+    for other in others:
+        other.write_text("stays")
+        os.utime(other, (0, 0))
     young = closed(tmp_path, 2, written_ms=clock.ms - DAY_MS)
     files = files_in(tmp_path, clock=clock, retention=Retention(DAY_MS, None))
     with structlog.testing.capture_logs() as told:
@@ -174,7 +176,9 @@ async def test_old_files_are_deleted_at_the_start_and_every_minute_and_counted(t
         ("decision_files_deleted", 1, 100),
         ("decision_files_deleted", 1, 100),
     ]
-    assert other.exists()
+    assert all(other.exists() for other in others)
+    for other in others:
+        other.unlink()
     assert lines(tmp_path) == [{"n": 1}]
 
 

@@ -18,7 +18,9 @@ from typing import Final
 from tsproxy.config.settings import Retention
 
 _OPEN: Final = ".open"
-_CLOSED: Final = "decisions-*.jsonl"
+_NAME: Final = re.compile(
+    rf"decisions-[0-9]{{8}}T[0-9]{{6}}Z-(?P<boot>[A-Za-z0-9._]+-[A-Za-z0-9._]+)-(?P<number>[0-9]+)\.jsonl({_OPEN})?"
+)
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9.]+")
 _CHUNK_BYTES: Final = 64 * 1024
 
@@ -40,9 +42,13 @@ def is_open(path: Path) -> bool:
 
 def files_of(directory: Path, name: str) -> list[tuple[int, Path]]:
     """The files of one boot that are there now, open or closed, by their numbers."""
-    pattern = re.compile(rf"decisions-[0-9]{{8}}T[0-9]{{6}}Z-{re.escape(name)}-([0-9]+)\.jsonl({_OPEN})?")
-    found = ((pattern.fullmatch(path.name), path) for path in directory.glob(f"decisions-*-{name}-*"))
-    return sorted((int(match[1]), path) for match, path in found if match)
+    found = ((_NAME.fullmatch(path.name), path) for path in directory.glob(f"decisions-*-{name}-*"))
+    return sorted((int(match["number"]), path) for match, path in found if match and match["boot"] == name)
+
+
+def _files(directory: Path) -> list[Path]:
+    """All that are decision files by their names, open or closed."""
+    return sorted(path for path in directory.glob("decisions-*") if _NAME.fullmatch(path.name))
 
 
 def closed_path(path: Path) -> Path:
@@ -75,7 +81,7 @@ def close_abandoned(directory: Path) -> Iterator[Abandoned]:
 
     A file system without locks does not tell, so there they stay open.
     """
-    for path in sorted(directory.glob(_CLOSED + _OPEN)):
+    for path in filter(is_open, _files(directory)):
         with suppress(OSError):  # somebody else closed or removed it
             descriptor = os.open(path, os.O_RDWR)
             try:
@@ -119,7 +125,9 @@ class ClosedFile:
 def closed_files(directory: Path) -> list[ClosedFile]:
     """All of them, whoever wrote them, the oldest first."""
     files = []
-    for path in directory.glob(_CLOSED):
+    for path in _files(directory):
+        if is_open(path):
+            continue
         with suppress(OSError):  # it went while we looked
             status = path.stat()
             files.append(ClosedFile(path, status.st_size, status.st_mtime_ns // 1_000_000))
