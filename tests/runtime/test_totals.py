@@ -4,7 +4,15 @@ import json
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from tsproxy.runtime.admin.totals import as_lines, as_metrics, counts, families_now, families_of, joined
+from tsproxy.runtime.admin.totals import (
+    GAUGES,
+    as_lines,
+    as_metrics,
+    counts,
+    families_now,
+    families_of,
+    joined,
+)
 from tsproxy.runtime.metrics import Metrics
 
 
@@ -53,6 +61,16 @@ def test_gauges_are_sums_unless_they_mean_the_same_thing_everywhere():
 
     assert found["tsproxy_brokers",] == 2
     assert found["tsproxy_connections",] == 9
+
+
+SUMS = {"tsproxy_connections", "tsproxy_buffered_bytes"}
+"""Gauges of which each worker has a share."""
+
+
+def test_of_every_gauge_it_is_said_how_workers_add_up():
+    gauges = {family.name for family in Metrics().families() if family.type == "gauge"}
+
+    assert gauges - SUMS <= GAUGES.keys()
 
 
 def test_of_a_life_that_has_ended_its_counts_stay_and_its_gauges_go():

@@ -17,10 +17,10 @@ GAUGES: Final[Mapping[str, Callable[[float, float], float]]] = {
     "tsproxy_brokers": min,  # served by every worker
     "tsproxy_build_info": max,
     "tsproxy_certificate_expiry_seconds": min,
-    "tsproxy_waiver_expiry_seconds": min,
     "tsproxy_decision_log_writable": min,
     "tsproxy_decision_topic_up": min,
     "tsproxy_upstream_up": min,  # 1 while it works for all
+    "tsproxy_waiver_expiry_seconds": min,
 }
 """How two values of a gauge become one; a gauge that is not here is a sum."""
 

@@ -69,7 +69,7 @@ class Stopwatch:
         if pipe is self._answers:
             self._came_us = self._clock.monotonic_us()
             return
-        name = _NAMES.get(api_key)
+        name = _NAMES.get(api_key) if self._state is _State.WAITING else None
         if name is not None and self._session.is_between_requests:
             self._api, self._number = name, self._session.requests_forwarded + 1
             self._state = _State.TAKEN
