@@ -51,6 +51,20 @@ def test_who_sends_decides_which_rule(explained):
     assert (found["forwarded"], found["rule"], found["refusal"]) == (True, "trusted", None)
 
 
+def test_what_is_put_right_is_forwarded_with_the_time_it_gets(explained):
+    asked = ("--topic", "sensors-1", "--timestamp", str((NOW_MS - 5) * 1_000))
+    found = as_json(explained, *asked, policy=EXAMPLES["Repair"])
+    assert (found["forwarded"], found["mended_ms"]) == (True, NOW_MS - 5)
+    assert found["refusal"]["reason"] == "too_far_ahead"
+    assert f"put right, and forwarded as {NOW_MS - 5}, " in explained(*asked, policy=EXAMPLES["Repair"])
+
+
+def test_what_cannot_be_put_right_is_refused_as_ever(explained):
+    asked = ("--topic", "sensors-1", "--timestamp", str(NOW_MS + 7_200_000))
+    found = as_json(explained, *asked, policy=EXAMPLES["Repair"])
+    assert (found["forwarded"], found["mended_ms"]) == (False, None)
+
+
 def test_audit_forwards_and_says_what_it_counts(explained):
     found = as_json(explained, "--topic", "orders", "--timestamp", str(NOW_MS + 7_200_000))
     assert found["forwarded"]

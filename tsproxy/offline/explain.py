@@ -30,6 +30,7 @@ def as_json(found: Explanation) -> dict[str, object]:
         "waiver": policy.waiver,
         "limits": _limits_as_json(policy.limits),
         "limits_known": policy.is_known,
+        "mended_ms": found.mended_ms,
         "refusal": _refusal_as_json(found.refusal),
         "candidate": _limits_as_json(policy.candidate),
         "candidate_refusal": _refusal_as_json(found.candidate),
@@ -52,7 +53,7 @@ def _lines(found: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple
     if policy.mode is not Mode.OFF:
         unknown = "not known here, and the broker's business; --before and --after say them"
         yield "limits", _limits(policy.limits) if policy.limits else unknown
-    yield "fate", _FATES[policy.mode] if found.refusal or policy.mode is Mode.OFF else "forwarded"
+    yield "fate", _fate(found)
     if found.refusal:
         yield "reason", f"{found.refusal.reason.value}, error code {_code(found.refusal)}"
         yield "text", found.refusal.violations[0].message if found.refusal.violations else "none"
@@ -61,6 +62,13 @@ def _lines(found: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple
         yield "candidate", f"{_limits(policy.candidate)}: would be {fate}"
     if found.unit_hint:
         yield "unit", found.unit_hint
+
+
+def _fate(found: Explanation) -> str:
+    if found.mended_ms is not None:
+        return f"put right, and forwarded as {found.mended_ms}, {instant(found.mended_ms)}"
+    mode = found.policy.mode
+    return _FATES[mode] if found.refusal or mode is Mode.OFF else "forwarded"
 
 
 def _time(timestamp_ms: int, now_ms: int) -> str:

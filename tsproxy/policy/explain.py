@@ -3,6 +3,7 @@
 The judge itself is asked, about a batch of one record that holds the timestamp and is right otherwise.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,6 +17,7 @@ from tsproxy.policy.candidate import judge_candidate
 from tsproxy.policy.case import Case
 from tsproxy.policy.judge import judge
 from tsproxy.policy.own_rules import consult
+from tsproxy.policy.repair import repaired_times
 from tsproxy.policy.resolve import active_waiver, first_rule, resolve
 from tsproxy.policy.units import unit_hint
 
@@ -24,7 +26,8 @@ from tsproxy.policy.units import unit_hint
 class Explanation:
     """`refusal` is what the limits in force say of the timestamp, whatever the mode makes of it;
     `candidate` what the candidate limits say of one that is let pass. `rule` is None where the topic's own
-    limits decide, or it is an internal topic (`policy.rule` says which)."""
+    limits decide, or it is an internal topic (`policy.rule` says which). `mended_ms` is the time that such
+    a record gets where its rule puts it right."""
 
     policy: TopicPolicy
     rule: Rule | None
@@ -32,10 +35,12 @@ class Explanation:
     refusal: Reject | None
     candidate: Reject | None
     unit_hint: str | None
+    mended_ms: int | None = None
 
     @property
     def is_forwarded(self) -> bool:
-        return self.refusal is None or self.policy.mode is not Mode.ENFORCE
+        is_refused = self.refusal is not None and self.policy.mode is Mode.ENFORCE
+        return not is_refused or self.mended_ms is not None
 
 
 def explain(
@@ -59,8 +64,12 @@ def explain(
         client_address=peer.client_address,
         client_software=peer.client_software,
     )
-    consulted = consult(found.own, [timestamp_ms], context) if found.own else NOT_CONSULTED
-    case = replace(_case(topic, found, timestamp_ms, now_ms), consulted=lambda: consulted)
+
+    def case_of(time_ms: int) -> Case:
+        consulted = consult(found.own, [time_ms], context) if found.own else NOT_CONSULTED
+        return replace(_case(topic, found, time_ms, now_ms), consulted=lambda: consulted)
+
+    case = case_of(timestamp_ms)
     is_judged = found.mode is not Mode.OFF
     verdict = judge(case) if is_judged else None
     refusal = verdict if isinstance(verdict, Reject) else None
@@ -72,7 +81,17 @@ def explain(
         refusal=refusal,
         candidate=candidate,
         unit_hint=unit_hint(timestamp_ms, now_ms) if refusal or candidate else None,
+        mended_ms=_mended_ms(case, case_of),
     )
+
+
+def _mended_ms(case: Case, case_of: Callable[[int], Case]) -> int | None:
+    """None where the record stays as it is, or cannot be put right."""
+    repair = repaired_times(case) if case.policy.rewrites else None
+    if repair is None or not repair.changed:
+        return None
+    (mended_ms,) = repair.times_ms
+    return None if isinstance(judge(case_of(mended_ms)), Reject) else mended_ms
 
 
 def _case(topic: str, policy: TopicPolicy, timestamp_ms: int, now_ms: int) -> Case:
