@@ -49,7 +49,8 @@ _SASL: Final = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9._-]+")
 _PORTS_PER_NODE: Final = 3
 _STARTS: Final = 3
-_PATIENCE_S: Final = 90
+_PATIENCE_S: Final = 240
+"""Three brokers on a busy machine of two cores have taken two minutes to form."""
 _POLL_S: Final = 0.03
 _MARKER: Final = "leader.replication.throttled.replicas"
 

@@ -144,7 +144,8 @@ public class JavaClient {
     private void setGroup(String group, String name, String value) throws Exception {
         AlterConfigOp set = new AlterConfigOp(new ConfigEntry(name, value), AlterConfigOp.OpType.SET);
         Map changes = new HashMap();
-        changes.put(new ConfigResource(ConfigResource.Type.GROUP, group), Collections.singleton(set));
+        ConfigResource.Type groups = ConfigResource.Type.forId((byte) 32); // GROUP, which 3.9 has no name for
+        changes.put(new ConfigResource(groups, group), Collections.singleton(set));
         admin.incrementalAlterConfigs(changes).all().get(60, TimeUnit.SECONDS);
     }
 

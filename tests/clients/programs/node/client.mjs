@@ -36,8 +36,9 @@ const commands = {
   },
 
   async create(topic, replicas) {
+    // waitForLeaders asks any broker at once, and fails where that one has not heard of the topic yet (KRaft).
     const wanted = { topic, numPartitions: PARTITIONS, replicationFactor: Number(replicas) };
-    await admin.createTopics({ topics: [wanted], timeout: PATIENCE_MS });
+    await admin.createTopics({ topics: [wanted], timeout: PATIENCE_MS, waitForLeaders: false });
   },
 
   async produce(topic, partition, value) {
