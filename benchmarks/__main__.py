@@ -41,19 +41,18 @@ def main() -> int:
         )
         bench = Bench(place, effort, (*PROXIES, *peers), loads_named=options.loads)
         bench.start_all()
-        measured, failures = _measure(bench, chosen)
+        measured = _measure(bench, chosen)
         output = options.output or (None if options.quick or options.only or options.loads else _DOCS)
-        if output is not None and not failures:
+        if output is not None and measured:
             write(output, bench, circumstances, measured)
-    for text in (*bench.missing, *failures):
+    for text in (*bench.missing, *bench.failed):
         print(text, file=sys.stderr)
-    return 1 if failures else 0
+    return 1 if bench.failed else 0
 
 
-def _measure(bench: Bench, chosen: list[Measurement]) -> tuple[dict[Measurement, Section], list[str]]:
-    """Each measurement's section, printed as it comes; what failed, in a line each."""
+def _measure(bench: Bench, chosen: list[Measurement]) -> dict[Measurement, Section]:
+    """Each measurement's section, printed as it comes. One that fails does not take the others with it."""
     measured: dict[Measurement, Section] = {}
-    failures = []
     for measurement in chosen:
         print(f"{measurement.name}: {measurement.title} ...", file=sys.stderr, flush=True)
         try:
@@ -61,11 +60,11 @@ def _measure(bench: Bench, chosen: list[Measurement]) -> tuple[dict[Measurement,
         except MissingError as error:
             bench.missing[str(error)] = None
         except ProgramError as error:
-            failures.append(f"{measurement.name} failed: {error}")
+            bench.failed[f"{measurement.name} failed: {error}"] = None
         else:
             measured[measurement] = section
             print(f"{measurement.title}. {section.text}\n\n{table(section)}", flush=True)
-    return measured, failures
+    return measured
 
 
 def _allow_many_connections() -> None:

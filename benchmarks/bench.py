@@ -84,13 +84,15 @@ class Result:
 
 @dataclass(slots=True)
 class Bench:
-    """`proxies` are those that can be started here; `missing` says in sentences what could not be done."""
+    """`proxies` are those that can be started here; `missing` says in sentences what could not be
+    done here, `failed` what should have worked."""
 
     workshop: Workshop
     effort: Effort
     proxies: Sequence[Proxy] = PROXIES
     loads_named: str = ""
     missing: dict[str, None] = field(default_factory=dict)
+    failed: dict[str, None] = field(default_factory=dict)
     _frames: dict[Shape, Path] = field(default_factory=dict)
     _identity: tuple[Identity, Path] | None = None
 

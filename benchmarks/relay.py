@@ -83,6 +83,15 @@ def _busy(base: Proxy) -> tuple[str, ...]:
 
 
 def _compare(bench: Bench, load: Load) -> _Comparison:
+    """All proxies under one load; empty where one of them failed: the other loads go on."""
+    try:
+        return _compared(bench, load)
+    except ProgramError as error:
+        bench.failed[f"{load.name}: {error}"] = None
+        return _Comparison({}, {})
+
+
+def _compared(bench: Bench, load: Load) -> _Comparison:
     """All proxies under one load; empty where the load cannot be made here."""
     with ExitStack() as stack:
         try:

@@ -56,6 +56,8 @@ def markdown(bench: Bench, circumstances: Circumstances, measured: Mapping[Measu
     parts += [_section(measurement, section) for measurement, section in measured.items()]
     if bench.missing:
         parts.append("## Left out\n\n" + _list(list(bench.missing)))
+    if bench.failed:
+        parts.append("## Failed\n\n" + _list(list(bench.failed)))
     commands = "\n".join(bench.workshop.commands)
     parts.append(
         "## Commands\n\nWhat was started, without folders, ports (N) and repetitions; the configuration "

@@ -37,6 +37,13 @@ def test_a_lower_bound_is_missed_from_below():
     assert row == "| walk | ≥ 20 | 19.00 | **missed** |"
 
 
+def test_what_failed_is_told_and_takes_nothing_else_with_it():
+    bench = Bench(Workshop(Path(), 0), FULL, failed={"1 KB, 8×5: a proxy died": None})
+    text = markdown(bench, Circumstances.now(), {MEASUREMENTS[1]: Section("Text.", ("load",), [("1 KB",)])})
+    assert "## Failed\n\n- 1 KB, 8×5: a proxy died\n" in text
+    assert "| 1 KB |" in text
+
+
 @pytest.mark.parametrize(
     "name", ["tsproxy, 1 KB, 64×1", "tsproxy, asyncio, 200 B, 8×5", "tsproxy, 1 MB, 8×5"]
 )
