@@ -124,6 +124,9 @@ def _offenders(report: Report) -> str:
     return f'<section id="offenders"><h2>Who sends bad times</h2>{body}</section>'
 
 
+_HOW: Final = {VerdictName.BROKER_REJECTED: "found by the broker", VerdictName.REPAIRED: "put right"}
+
+
 def _offender(row: Offender, now_ms: int) -> Sequence[Cell]:
     key = row.key
     counts = (f"{row.bad_records:,}", f"{row.records:,}")
@@ -133,7 +136,7 @@ def _offender(row: Offender, now_ms: int) -> Sequence[Cell]:
     wrong = [
         (key.reason or "").replace("_", " "),
         f"in {key.unit_guess}" if key.unit_guess else "",
-        "found by the broker" if key.verdict == VerdictName.BROKER_REJECTED else "",
+        _HOW.get(key.verdict, ""),
         "would be refused" if key.would_reject else "",
     ]
     seen = (
