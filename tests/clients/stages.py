@@ -39,7 +39,7 @@ SASL_TLS = Security("sasl_ssl", "SASL_SSL", mechanism="PLAIN")
 SECURITIES = (PLAIN, TLS, MTLS, SASL_PLAIN, SASL_TLS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stage:
     version: str
     upstream: Security
@@ -51,12 +51,6 @@ class Stage:
     @property
     def roles(self):
         return [Role(self, security, family) for security, cast in self.cast.items() for family in cast]
-
-    def __hash__(self):
-        return id(self)
-
-    def __eq__(self, other):
-        return self is other
 
 
 @dataclass(frozen=True)
