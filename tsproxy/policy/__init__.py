@@ -7,7 +7,7 @@ refused value; `broker_reasons` tells why a broker refused what was let pass.
 
 Ours, and no broker's: `resolve` finds the rule for a topic and client, `own_values` refuses times that
 brokers take, `candidate` counts what other limits would refuse, `passing` tells the kernel what it may
-let pass unseen.
+let pass unseen, `explain` asks the judge about one timestamp.
 
 Non-goals: no bytes (that is `wire`), no answers (that is `session`), nothing only a broker knows:
 authorization, leadership, producer state.
