@@ -143,6 +143,12 @@ def test_a_group_whose_bits_are_all_set_may_be_the_last(delta):
     assert list(found.timestamps_ms) == [delta]
 
 
+@pytest.mark.parametrize("offset_delta", [-64, 63, 64, -8192, 8191])
+def test_so_it_may_in_an_offset(offset_delta):
+    found = records_of(batch(records=[record(0, offset_delta)], base_timestamp=0))
+    assert (found.fault, list(found.offset_deltas)) == (None, [offset_delta])
+
+
 @pytest.mark.parametrize("size", [8128, 8191, 2**20 - 1])
 def test_so_it_may_in_a_size(size):
     found = records_of(batch(records=[record(value=bytes(size))], base_timestamp=0))
