@@ -311,10 +311,15 @@ def test_records_outside_a_span_are_counted_and_the_first_are_named(codec):
     """-1 is no time, and outside nothing. Large enough to unfold in more than one piece."""
     times = [NOW_MS, NOW_MS + 1, -1, NOW_MS - 1, NOW_MS + 2]
     found = only_batch(batch(times, codec, value=random.Random(1).randbytes(100_000)))
-    outside = ((1, NOW_MS + 1), (3, NOW_MS - 1), (4, NOW_MS + 2))
-    assert find_outside(found, SessionLimits(), NOW_MS, NOW_MS, 9) == (3, outside)
-    assert find_outside(found, SessionLimits(), NOW_MS, NOW_MS, 1) == (3, outside[:1])
-    assert find_outside(found, SessionLimits(), NOW_MS - 1, NOW_MS + 2, 9) == (0, ())
+    outside = [(1, NOW_MS + 1), (3, NOW_MS - 1), (4, NOW_MS + 2)]
+
+    def named(lowest_ms, highest_ms, most):
+        told = find_outside(found, SessionLimits(), lowest_ms, highest_ms, most)
+        return told.count, list(zip(told.positions, told.timestamps_ms, strict=True))
+
+    assert named(NOW_MS, NOW_MS, 9) == (3, outside)
+    assert named(NOW_MS, NOW_MS, 1) == (3, outside[:1])
+    assert named(NOW_MS - 1, NOW_MS + 2, 9) == (0, [])
 
 
 @pytest.mark.parametrize("codec_id", [5, 6, 7])
