@@ -6,7 +6,7 @@ BIN := .venv/bin
 CODE := tsproxy spark_reports tests deploy benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-full test-clients differential mutation bench lint format clean
+.PHONY: help setup java demo test test-full test-clients differential mutation bench bench-reports pyfiles lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,12 @@ mutation: java .venv/stamp ## change the rules one thing at a time, and look for
 
 bench: .venv/stamp ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks
+
+bench-reports: java .venv/stamp ## what the Spark reports cost (8 GB of scratch space, a quarter of an hour)
+	$(BIN)/python -m benchmarks.reports
+
+pyfiles: .venv/stamp ## dist/spark_reports-pyfiles.zip, for spark-submit --py-files
+	$(BIN)/python -m deploy.spark.pyfiles dist/spark_reports-pyfiles.zip
 
 clean: ## forget .venv and what was built (the cache of jars stays)
 	rm -rf .venv build dist *.egg-info demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -13,10 +13,14 @@ _NAME_CHARS: Final = 60
 
 def said(log: LogQuality) -> list[str]:
     """One sentence for each thing that is missing, what concerns totals first; [] where nothing is."""
+    return [*lost(log), *_listed([_unheard(span) for span in log["unheard"]], "time without a word")]
+
+
+def lost(log: LogQuality) -> list[str]:
+    """What makes totals a lower bound: silent processes and lost lines."""
     return [
         *_listed([_silent(boot) for boot in log["silent"]], "silent process"),
         *_listed([_gap(gap) for gap in log["gaps"]], "run of lost lines"),
-        *_listed([_unheard(span) for span in log["unheard"]], "time without a word"),
     ]
 
 

@@ -64,14 +64,14 @@ def _topic_shares(rows: Rows) -> list[TopicShare]:
 def _client_reasons(rows: Rows) -> list[ClientReason]:
     reasons = [
         ClientReason(
-            **why(row, _latest_ms(row)), drift_min_ms=row["drift_min_ms"], drift_max_ms=row["drift_max_ms"]
+            **why(row, latest_ms(row)), drift_min_ms=row["drift_min_ms"], drift_max_ms=row["drift_max_ms"]
         )
         for row in rows
     ]
     return sorted(reasons, key=lambda r: (-r["records"], r["cause"]))
 
 
-def _latest_ms(row: dict[str, Any]) -> int | None:
+def latest_ms(row: dict[str, Any]) -> int | None:
     """The latest time at fault, to within the period: enough to tell 1969 from today."""
     drift_ms: int | None = row["drift_max_ms"]
     return None if drift_ms is None else words.epoch_ms(row["last_ts"]) + drift_ms

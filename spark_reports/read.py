@@ -93,29 +93,33 @@ def opened(spark: SparkSession, source: Source) -> Iterator[Log]:
             stack.callback(kept(marked).unpersist)
         worded = kept(sequence.words(identified(marked), sequence.side(source.first, source.last)))
         stack.callback(worded.unpersist)
-        twice = sequence.repeated(worded).collect()
-        lines = marked.withColumn("copies", F.lit(1).cast("bigint"))
-        if twice:
-            dirty = spark.createDataFrame(twice, "proxy STRING, boot STRING")
+        dirty, lines = sequence.repeated(worded), marked
+        if not dirty.isEmpty():
             lines = kept(deduplicated(marked, dirty))
             stack.callback(lines.unpersist)
         yield Log(lines, worded)
 
 
 def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
-    """Every line that may concern the days, as often as it was delivered: `Log.lines` without `copies`."""
+    """Every line that may concern the days, as often as it was delivered: as `Log.lines`."""
     if source.form is Form.PARQUET:
         days = [day.isoformat() for day in _days(source.first, source.last)]
         parts = [spark.read.schema(TABLE_DDL).parquet(path) for path in source.inputs]
         stored = reduce(DataFrame.unionByName, parts).where(F.col("event_date").isin(days))
-        return stored.select(*COLUMNS, "raw", "file", "problem", F.col("event_date").alias("day"), "hour")
-    parts = [json_lines(spark, path, READ_DDL, source.first, source.last) for path in source.inputs]
-    return with_problem(reduce(DataFrame.unionByName, parts)).select(
-        *COLUMNS, "raw", "file", "problem", "day", "hour"
-    )
+        marked = stored.withColumnRenamed("event_date", "day")
+    else:
+        marked = marked_json(spark, source.inputs, READ_DDL, source.first, source.last)
+    return marked.select(*COLUMNS, "raw", "file", "copies", "problem", "day", "hour")
 
 
-def json_lines(spark: SparkSession, path: str, ddl: str, first: date, last: date) -> DataFrame:
+def marked_json(spark: SparkSession, inputs: Sequence[str], ddl: str, first: date, last: date) -> DataFrame:
+    """Lines of JSON that may concern the days: the columns of `ddl`, which ends in CORRUPT, and the marks."""
+    parts = [_json_lines(spark, path, ddl, first, last) for path in inputs]
+    marked = with_problem(reduce(DataFrame.unionByName, parts))
+    return marked.withColumn("copies", F.lit(1).cast("bigint"))
+
+
+def _json_lines(spark: SparkSession, path: str, ddl: str, first: date, last: date) -> DataFrame:
     """The lines of one input with the columns of `ddl`, which ends in CORRUPT, and `file`, a name."""
     reader = spark.read.schema(ddl).option("columnNameOfCorruptRecord", CORRUPT)
     if not path.endswith(_FILE_NAMES):
@@ -191,21 +195,17 @@ def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:
     theirs = F.broadcast(dirty)
     known = F.coalesce(~F.col("problem").isin(*PROBLEMS_WITHOUT_IDENTITY), F.lit(True))
     identity = [*BOOT, "seq"]
-    rest = [name for name in marked.columns if name not in identity]
+    rest = [name for name in marked.columns if name not in (*identity, "copies")]
     once = (
         marked.where(known)
         .join(theirs, on=list(BOOT), how="left_semi")
         .groupBy(*identity)
-        .agg(F.first(F.struct(*rest)).alias("line"), F.count("*").alias("copies"))
+        .agg(F.first(F.struct(*rest)).alias("line"), F.sum("copies").alias("copies"))
         .select(*identity, "copies", "line.*")
     )
     clean = marked.where(known).join(theirs, on=list(BOOT), how="left_anti")
     nameless = marked.where(~known)
-    copies = F.lit(1).cast("bigint").alias("copies")
-    columns = [*marked.columns, "copies"]
-    return (
-        clean.select("*", copies).unionByName(nameless.select("*", copies)).unionByName(once.select(*columns))
-    )
+    return clean.unionByName(nameless).unionByName(once)
 
 
 def usable(all_lines: DataFrame) -> DataFrame:

@@ -4,13 +4,16 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
 from typing import Any, Final
 
-from spark_reports import checks
+from spark_reports import checks, what_if, words
 from spark_reports.headline import details, headline
-from spark_reports.producers import aligned, why, with_refusals
+from spark_reports.producers import aligned, latest_ms, why, with_refusals
 from spark_reports.shape import (
     SHAPE_VERSION,
+    Change,
     Counts,
+    DayOfTrend,
     DriftBucket,
+    LineGap,
     LogQuality,
     Omitted,
     ReasonRow,
@@ -18,6 +21,9 @@ from spark_reports.shape import (
     Topic,
     TopicHours,
     Totals,
+    Trend,
+    WhatIf,
+    WouldReject,
 )
 from spark_reports.tables import Rows, Tables
 from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket_bounds_ms
@@ -29,6 +35,7 @@ _RETRIED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictNam
 _REFUSED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
 _OPEN: Final = ".open"
 _EXAMPLES: Final = 5
+_COMPARABLE_DAYS: Final = 2
 
 
 def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
@@ -47,7 +54,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         is_over=instant(now_ms)[:10] > last.isoformat(),
         headline=headline(totals, producers),
         details=details(totals, producers, reasons),
-        log=_quality(tables, first, last, now_ms),
+        log=quality(tables.boots, tables.gaps, tables.files, first, last, now_ms),
         totals=totals,
         producers=producers,
         producers_omitted=Omitted(
@@ -60,6 +67,9 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         reasons=reasons,
         drift_hist=HISTOGRAM_NAME,
         drift=_drift(tables.drift),
+        what_if=_what_if(tables.what_if),
+        would_reject=[_would_reject(row) for row in tables.would_reject],
+        trend=_trend(tables),
         hours=hours,
         all_topics=_topic_hours("", tables.hours, hours),
         topic_hours=_heatmap(tables.hours, topics, hours),
@@ -203,6 +213,41 @@ def _drift(rows: Rows) -> list[DriftBucket]:
     return buckets
 
 
+def _what_if(rows: Rows) -> WhatIf:
+    batches, records = what_if.whole(rows)
+    return WhatIf(
+        batches=batches,
+        records=records,
+        ahead=what_if.curve(rows, "ahead"),
+        behind=what_if.curve(rows, "behind"),
+    )
+
+
+def _would_reject(row: dict[str, Any]) -> WouldReject:
+    said = words.advice(row["reason"], row["unit_guess"], 0, latest_ms(row))
+    return WouldReject(
+        rule=row["rule"],
+        topic=row["topic"],
+        client_id=row["client_id"],
+        principal=row["principal"],
+        cause=said.cause,
+        fix=said.fix,
+        batches=row["batches"],
+        records=row["records"],
+        bad_records=row["bad_records"],
+    )
+
+
+def _trend(tables: Tables) -> Trend | None:
+    """None on the first day of a rollup: there is nothing to compare it with."""
+    if len(tables.days) < _COMPARABLE_DAYS:
+        return None
+    return Trend(
+        days=[DayOfTrend(**row) for row in tables.days],  # type: ignore[typeddict-item]  # its keys are the columns
+        changes=[Change(**row) for row in tables.changes],  # type: ignore[typeddict-item]  # likewise
+    )
+
+
 def _limits(rows: Rows, topics: Sequence[str]) -> Rows:
     """The limits of the topics shown, in their order, then by time."""
     place = {topic: number for number, topic in enumerate(topics)}
@@ -210,11 +255,14 @@ def _limits(rows: Rows, topics: Sequence[str]) -> Rows:
     return sorted(shown, key=lambda row: (place[row["topic"]], row["first_ts"]))
 
 
-def _quality(tables: Tables, first: date, last: date, now_ms: int) -> LogQuality:
-    proof = checks.completeness(tables.boots, tables.gaps, first, last, now_ms)
-    names = {row["file"] for row in tables.files}
+def quality(
+    boots: Rows, gaps: Sequence[LineGap], files: Rows, first: date, last: date, now_ms: int
+) -> LogQuality:
+    """What the log says of itself, from `checks.boots`, `sequence.gaps` and `read.files`."""
+    proof = checks.completeness(boots, gaps, first, last, now_ms)
+    names = {row["file"] for row in files}
     apart = sorted(
-        (row for row in tables.files if row["problem"] is not None), key=lambda r: (r["file"], r["problem"])
+        (row for row in files if row["problem"] is not None), key=lambda r: (r["file"], r["problem"])
     )
     return LogQuality(
         is_complete=proof.is_complete,
@@ -229,7 +277,7 @@ def _quality(tables: Tables, first: date, last: date, now_ms: int) -> LogQuality
         gaps=proof.gaps,
         silent=proof.silent,
         unheard=proof.unheard,
-        duplicate_lines=sum(row["duplicates"] for row in tables.files if row["problem"] is None),
+        duplicate_lines=sum(row["duplicates"] for row in files if row["problem"] is None),
         quarantined_lines=_by_problem(apart),
         quarantined_examples=[f"{r['file']}: {r['problem']}: {r['raw'] or ''}" for r in apart[:_EXAMPLES]],
         lines_dropped=proof.lines_dropped,

@@ -24,6 +24,8 @@ KEY: Final = (
     "principal",
     "folded",
     "verdict",
+    "rule",
+    "would_reject",
     "reason",
     "unit_guess",
     "error_code",
@@ -65,5 +67,11 @@ READ_DDL: Final = ", ".join(f"{name} {_TYPES[name]}" for name in COLUMNS) + f", 
 WHOLE_DDL: Final = f"{spark_ddl()}, {CORRUPT} STRING"
 """Every field of the log, for `compact`: what no report needs today may be asked for tomorrow."""
 
-TABLE_DDL: Final = f"{spark_ddl()}, raw STRING, file STRING, problem STRING, hour STRING, event_date STRING"
+TABLE_COLUMNS: Final = (
+    *(field.name for field in FIELDS),
+    *("raw", "file", "copies", "problem", "hour", "event_date"),
+)
+TABLE_DDL: Final = (
+    f"{spark_ddl()}, raw STRING, file STRING, copies BIGINT, problem STRING, hour STRING, event_date STRING"
+)
 """The table that `compact` writes: every field of the log, and where each line came from."""

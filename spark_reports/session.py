@@ -18,6 +18,8 @@ from tempfile import TemporaryFile
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Final
 
+from spark_reports.problems import SparkUnavailableError
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -36,10 +38,6 @@ _JVM_OPTIONS: Final = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1"
 
 _STDERR: Final = 2
 _TAIL_BYTES: Final = 2_000
-
-
-class SparkUnavailableError(Exception):
-    """Spark could not be started; the text says why and what to do."""
 
 
 @contextmanager

@@ -185,6 +185,65 @@ class UnheardSpan(TypedDict):
     to_ts: str
 
 
+class AtLimit(TypedDict):
+    """What a limit that is an edge of the histogram would refuse, exactly: batches, and all their records."""
+
+    limit_ms: int
+    batches: int
+    records: int
+
+
+class WhatIf(TypedDict):
+    """What other limits would refuse, of all batches with timestamps, whatever their fate was."""
+
+    batches: int
+    records: int
+    ahead: list[AtLimit]
+    """By message.timestamp.after.max.ms, ascending."""
+    behind: list[AtLimit]
+    """By message.timestamp.before.max.ms, ascending."""
+
+
+class WouldReject(TypedDict):
+    """What a rule in audit mode, or the candidate limits (rule `candidate`), would have refused."""
+
+    rule: str | None
+    topic: str
+    client_id: str | None
+    principal: str | None
+    cause: str
+    fix: str
+    batches: int
+    records: int
+    bad_records: int
+
+
+class DayOfTrend(TypedDict):
+    day: str
+    records: int
+    refused_records: int
+    producers_affected: int
+
+
+class Change(TypedDict):
+    """A client that is news; `kind` is new, doubled or recovered (`spark_reports.rollup`)."""
+
+    kind: str
+    client_id: str | None
+    principal: str | None
+    records: int
+    refused_records: int
+    records_before: int
+    refused_before: int
+
+
+class Trend(TypedDict):
+    """The last day of the period against the seven days before it, as far as they are known."""
+
+    days: list[DayOfTrend]
+    changes: list[Change]
+
+
 class LogQuality(TypedDict):
     """What the log says of itself; `sentence` stands at the head of every report."""
 
@@ -233,6 +292,11 @@ class Report(TypedDict):
     reasons: list[ReasonRow]
     drift_hist: str
     drift: list[DriftBucket]
+    what_if: WhatIf
+    would_reject: list[WouldReject]
+    """The worst of them, as many as `--top` says."""
+    trend: Trend | None
+    """Null where no day before is known (`daily --rollup`)."""
     hours: list[str]
     """`2026-11-20T10`, every hour of the period."""
     all_topics: TopicHours

@@ -5,11 +5,12 @@ is collected is bounded by `top`, or by the number of hours, reasons, boots and 
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from spark_reports import checks, read, sequence, transforms
+from spark_reports import checks, read, rollup, sequence, transforms
 from spark_reports.read import Log, Source
 from spark_reports.shape import LineGap
 from tsproxy.decisions.fields import EventName
@@ -35,6 +36,12 @@ class Tables:
     client_addresses: Rows
     examples: Rows
     drift: Rows
+    what_if: Rows
+    """Of `rollup.totals`."""
+    would_reject: Rows
+    days: Rows
+    """Of `rollup.days`; none where there is no rollup."""
+    changes: Rows
     limits: Rows
     boots: Rows
     gaps: list[LineGap]
@@ -42,14 +49,16 @@ class Tables:
     """Of `read.files`."""
 
 
-def collect(spark: SparkSession, source: Source, top: int) -> Tables | None:
+def collect(spark: SparkSession, source: Source, top: int, rollup_in: str | None = None) -> Tables | None:
     """Read the log and compute every table of the period; None where it holds nothing of the period.
+
+    `rollup_in`: the directory of `rollup`, where the period's days are written and those before it read.
 
     Raises pyspark's AnalysisException where an input is not there.
     """
     with read.opened(spark, source) as log:
         boots, gaps = proof(log, sequence.side(source.first, source.last))
-        return _tables(log.lines, boots, gaps, source, top) if boots else None
+        return _tables(spark, log.lines, boots, gaps, source, top, rollup_in) if boots else None
 
 
 def proof(log: Log, side: Column, listed: int = checks.GAPS_LISTED) -> tuple[Rows, list[LineGap]]:
@@ -63,10 +72,22 @@ def proof(log: Log, side: Column, listed: int = checks.GAPS_LISTED) -> tuple[Row
     return boots, [LineGap(**row) for row in found]  # type: ignore[typeddict-item]  # the columns are its keys
 
 
-def _tables(everything: DataFrame, boots: Rows, gaps: list[LineGap], source: Source, top: int) -> Tables:
+def _tables(
+    spark: SparkSession,
+    everything: DataFrame,
+    boots: Rows,
+    gaps: list[LineGap],
+    source: Source,
+    top: int,
+    rollup_in: str | None,
+) -> Tables:
     usable = read.of_period(read.usable(everything), source.first, source.last)
     counters = read.of_event(usable, EventName.COUNTERS)
     rolled = read.kept(transforms.rollup(counters))
+    drifts = rollup.drift(counters)
+    if rollup_in is not None:
+        drifts = _rolled_up(spark, rolled, drifts, source, rollup_in)
+    days, changes = _trend(spark, source, top, rollup_in)
     worst = read.kept(transforms.worst(transforms.producers(rolled), top))
     by_topic = read.kept(transforms.only_topics(rolled, transforms.worst_topics(rolled, top)))
     theirs = transforms.of_clients(rolled, worst)
@@ -84,6 +105,10 @@ def _tables(everything: DataFrame, boots: Rows, gaps: list[LineGap], source: Sou
             client_addresses=rows(transforms.of_clients(transforms.client_addresses(counters), worst)),
             examples=rows(transforms.of_clients(examples, worst)),
             drift=rows(transforms.drift(counters)),
+            what_if=rows(rollup.totals(drifts)),
+            would_reject=rows(transforms.would_reject(rolled, top)),
+            days=days,
+            changes=changes,
             limits=rows(transforms.limits(read.of_event(usable, EventName.LIFECYCLE))),
             boots=boots,
             gaps=gaps,
@@ -92,6 +117,23 @@ def _tables(everything: DataFrame, boots: Rows, gaps: list[LineGap], source: Sou
     finally:
         for frame in (by_topic, worst, rolled):
             frame.unpersist()
+
+
+def _rolled_up(
+    spark: SparkSession, rolled: DataFrame, drifts: DataFrame, source: Source, rollup_in: str
+) -> DataFrame:
+    """The drifts, read from where they were stored: exploding histograms is dear, and is done once."""
+    rollup.store(spark, rollup.producers(rolled), rollup_in, "producers")
+    rollup.store(spark, drifts, rollup_in, "drift")
+    return rollup.stored(spark, rollup_in, "drift", source.first, source.last)
+
+
+def _trend(spark: SparkSession, source: Source, top: int, rollup_in: str | None) -> tuple[Rows, Rows]:
+    if rollup_in is None:
+        return [], []
+    first = source.last - timedelta(days=rollup.DAYS_BEFORE)
+    known = rollup.stored(spark, rollup_in, "producers", first, source.last)
+    return rows(rollup.days(known)), rows(rollup.changes(known, source.last, top))
 
 
 def rows(frame: DataFrame) -> Rows:

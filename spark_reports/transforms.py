@@ -130,6 +130,22 @@ def reasons(rolled: DataFrame) -> DataFrame:
     )
 
 
+def would_reject(rolled: DataFrame, count: int) -> DataFrame:
+    """The `count` worst of what only an audit or the candidate limits would have refused.
+
+    One row a rule, client, topic and reason: `rule`, CLIENT, `topic`, `reason`, `unit_guess`, counts, drift
+    range. It was let pass, so none of it is a refusal.
+    """
+    keys = ("rule", *CLIENT, "topic", "reason", "unit_guess")
+    return (
+        rolled.where(is_judged() & F.col("would_reject"))
+        .groupBy(*keys)
+        .agg(*[F.sum(n).alias(n) for n in ("batches", "records", "bad_records")], *_extremes())
+        .orderBy(F.desc("records"), *[F.asc_nulls_first(key) for key in keys])
+        .limit(count)
+    )
+
+
 def producers(rolled: DataFrame) -> DataFrame:
     """One row a client with refusals: CLIENT, `records` (judged), what was refused, when."""
     return (
@@ -218,8 +234,8 @@ def drift(counters: DataFrame) -> DataFrame:
     """
     known = counters.where((F.col("hist") == HISTOGRAM_NAME) & is_judged())
     is_of_side = {
-        "ahead": ~F.col("reason").isin(Reason.TOO_OLD.value, Reason.NEGATIVE.value),
-        "behind": F.col("reason") != Reason.TOO_FAR_AHEAD.value,
+        "ahead": ~is_refusal() | ~F.col("reason").isin(Reason.TOO_OLD.value, Reason.NEGATIVE.value),
+        "behind": ~is_refusal() | (F.col("reason") != Reason.TOO_FAR_AHEAD.value),
     }
     sides = [
         known.where(~is_refusal() | F.coalesce(is_of_side[side], F.lit(True))).select(

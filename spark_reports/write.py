@@ -5,11 +5,8 @@ import os
 from pathlib import Path
 from typing import cast
 
+from spark_reports.problems import NotAReportError
 from spark_reports.shape import SHAPE_VERSION, Report
-
-
-class NotAReportError(Exception):
-    """A file that `render` was given is no report.json of a version known here."""
 
 
 def write_text(path: Path, text: str) -> None:

@@ -7,7 +7,7 @@ from datetime import date
 from importlib import resources
 from typing import Final
 
-from spark_reports.render import lists, overview, plots, producers
+from spark_reports.render import compared, lists, overview, plots, producers
 from spark_reports.render.markup import Markup, element, join, raw
 from spark_reports.shape import Report
 
@@ -32,6 +32,7 @@ def render(report: Report) -> str:
 
 
 def _page(report: Report, rows: int) -> str:
+    week = compared.trend(report, rows)
     body = join(
         _head(report),
         element(
@@ -39,7 +40,10 @@ def _page(report: Report, rows: int) -> str:
             overview.balance(report),
             overview.six_numbers(report),
             _section("producers", "Producers to talk to", producers.producers(report, rows)),
+            _section("trend", "Against the week before", week) if week else None,
             _section("drift", "How far timestamps were off", plots.drift(report)),
+            _section("whatif", "What other limits would refuse", compared.what_if(report)),
+            _section("watched", "What rules in audit would refuse", compared.watched(report, rows)),
             _section("hours", "Topics by hour", plots.hours(report)),
             _section("reasons", "Why records were refused", lists.reasons(report)),
             _section("topics", "Topics and their limits", lists.topics(report, rows)),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from spark_reports import words
+from spark_reports.notices import notice
 from spark_reports.render.charts import sparkline
 from spark_reports.render.markup import Markup, element, join
 from spark_reports.render.tables import table, tag
@@ -28,7 +29,7 @@ def producers(report: Report, rows: int) -> Markup:
     shown = report["producers"][:rows]
     if not shown:
         return element("p", "No producer had a record refused.", class_="none")
-    cells = [_row(producer, report["hours"]) for producer in shown]
+    cells = [_row(report, producer) for producer in shown]
     return join(table(_HEADS, cells, "producers"), _omitted(report, len(shown)))
 
 
@@ -45,14 +46,14 @@ def _omitted(report: Report, shown: int) -> Markup | None:
     )
 
 
-def _row(producer: Producer, hours: Sequence[str]) -> tuple[Markup, ...]:
+def _row(report: Report, producer: Producer) -> tuple[Markup, ...]:
     return (
         _who(producer),
-        _why(producer),
+        join(_why(producer), _for_owner(report, producer)),
         _how_much(producer),
         _drifts(producer),
         _topics(producer),
-        _when(producer, hours),
+        _when(producer, report["hours"]),
     )
 
 
@@ -102,6 +103,12 @@ def _evidence(producer: Producer) -> Markup | None:
         element("p", f"Refused from {seen}, from {', '.join(addresses) or 'an unknown address'}."),
         element("ul", *[_example(example) for example in examples]) if examples else None,
     )
+
+
+def _for_owner(report: Report, producer: Producer) -> Markup:
+    """What to send to whoever owns the producer, ready to be marked and copied."""
+    text = notice(report, producer)
+    return element("details", element("summary", "Text for its owner"), element("pre", text))
 
 
 def _example(example: Example) -> Markup:

@@ -66,7 +66,7 @@ def _proof_colour(report: Report) -> str:
 
 
 def _missing(report: Report) -> list[str]:
-    lacks = [bounded(text, _TEXT_CHARS) for text in missing.said(report["log"])]
+    lacks = [bounded(text, _TEXT_CHARS) for text in missing.lost(report["log"])]
     more = len(lacks) - _MISSING
     return [*lacks[:_MISSING], *([f"and {more:,} more like this"] if more > 0 else [])]
 

@@ -33,6 +33,8 @@ def empty():
     for name in ("producers_omitted", "topics_omitted"):
         report[name] = dict.fromkeys(report[name], 0)
     report["all_topics"] = {"topic": "", "records": [0] * 24, "refused_records": [0] * 24}
+    report["would_reject"], report["trend"] = [], None
+    report["what_if"] = {"batches": 0, "records": 0, "ahead": [], "behind": []}
     return report | {"headline": "No records came through the proxy.", "details": []}
 
 
@@ -47,6 +49,10 @@ def hostile(text):
             topic["topic"] = text
         for example in producer["examples"]:
             example |= {"topic": text, "error_message": text, "client_address": text}
+    for row in [*report["would_reject"], *report["trend"]["changes"]]:
+        row |= {"client_id": text, "principal": text}
+    for row in report["would_reject"]:
+        row |= {"topic": text, "rule": text}
     for topic in [*report["topics"], *report["topic_hours"], *report["limits"]]:
         topic["topic"] = text
     report["log"]["quarantined_lines"] = {"not_json": 1}
@@ -62,4 +68,6 @@ def large(producers=1_000):
     one["examples"] = one["examples"] * 20
     report["producers"] = [copy.copy(one) for _ in range(producers)]
     report["topics"] = report["topics"] * 500
+    report["would_reject"] = report["would_reject"] * 1_000
+    report["trend"]["changes"] = report["trend"]["changes"] * 1_000
     return report

@@ -25,6 +25,7 @@ def decisions(tmp_path_factory):
     return folder
 
 
+@pytest.mark.timeout(1_800)  # two starts of Java, on a machine that may be busy
 def test_daily_writes_its_files_and_prints_a_summary_in_a_process_of_its_own(decisions, tmp_path):
     """As a user types it: nothing on standard error, two days in one report."""
     command = [sys.executable, "-m", "spark_reports", "daily", "--date", "2026-11-20..2026-11-21"]

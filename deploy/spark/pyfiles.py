@@ -1,0 +1,39 @@
+"""Makes spark_reports-pyfiles.zip: all that `spark-submit --py-files` needs where only pyspark is installed.
+
+    python -m deploy.spark.pyfiles dist/spark_reports-pyfiles.zip
+
+Of tsproxy it holds what spark_reports imports, which needs the standard library only. A wheel given as
+`--py-files` is not put on Python's path; the same files in a `.zip` are. Equal sources give equal bytes.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+_ROOT: Final = Path(__file__).parents[2]
+_ROOMS: Final = ("spark_reports", "tsproxy/decisions", "tsproxy/model")
+_SUFFIXES: Final = (".py", ".css", ".properties")
+
+
+def make(archive: Path) -> Path:
+    """Write the archive and return its path."""
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with ZipFile(archive, "w", ZIP_DEFLATED) as written:
+        for path in sorted(_files()):
+            entry = ZipInfo(path.relative_to(_ROOT).as_posix())
+            entry.compress_type = ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            written.writestr(entry, path.read_bytes())
+    return archive
+
+
+def _files() -> Iterator[Path]:
+    yield _ROOT / "tsproxy" / "__init__.py"
+    for room in _ROOMS:
+        yield from (path for path in (_ROOT / room).rglob("*") if path.suffix in _SUFFIXES)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{make(Path(sys.argv[1]))}\n")

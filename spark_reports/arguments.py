@@ -1,0 +1,81 @@
+"""Arguments that several commands have, and what their texts mean."""
+
+import argparse
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+
+MAX_DAYS: Final = 7
+"""Beyond a week the hours of a daily report are too many to look at."""
+
+
+def add_period(parser: argparse.ArgumentParser) -> None:
+    """`--date`; None where it is not given: see `period_of`."""
+    parser.add_argument(
+        "--date",
+        type=_period,
+        metavar="DAY[..DAY]",
+        help=f"UTC day such as 2026-11-20, or up to {MAX_DAYS} days; default: yesterday",
+    )
+
+
+def period_of(options: argparse.Namespace) -> tuple[date, date]:
+    """The days asked for, both included; yesterday where none is."""
+    yesterday = datetime.now(UTC).date() - timedelta(days=1)
+    period: tuple[date, date] = options.date or (yesterday, yesterday)
+    return period
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
+    """`--input PATH …`: where decision logs are."""
+    parser.add_argument(
+        "--input",
+        nargs="+",
+        required=True,
+        metavar="PATH",
+        help="directories, files or globs of decision logs, on any file system that Spark knows",
+    )
+
+
+def add_input_format(parser: argparse.ArgumentParser) -> None:
+    """`--input-format json|parquet`."""
+    parser.add_argument(
+        "--input-format", choices=["json", "parquet"], default="json", help="parquet: a table of `compact`"
+    )
+
+
+def add_master(parser: argparse.ArgumentParser) -> None:
+    """`--master URL`."""
+    parser.add_argument(
+        "--master", metavar="URL", help="Spark master; default: spark-submit's, else local[*]"
+    )
+
+
+def positive(text: str) -> int:
+    """A number from 1 to 10,000."""
+    if not text.isdecimal() or not 0 < int(text) <= 10_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 10000")
+    return int(text)
+
+
+def percentage(text: str) -> float:
+    """`1%` or `0.5%` as a fraction."""
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1
+    if not text.endswith("%") or not 0 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage such as 0.5%")
+    return value / 100
+
+
+def _period(text: str) -> tuple[date, date]:
+    first, _, last = text.partition("..")
+    try:
+        days = date.fromisoformat(first), date.fromisoformat(last or first)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a day such as 2026-11-20, or two with .."
+        ) from None
+    if not 0 <= (days[1] - days[0]).days < MAX_DAYS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a period of 1 to {MAX_DAYS} days")
+    return days

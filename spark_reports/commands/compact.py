@@ -1,0 +1,70 @@
+"""`spark_reports compact`: the decision log as a Parquet table, one partition a day."""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+from spark_reports import arguments
+from spark_reports.commands.running import spark_at_work
+from spark_reports.exits import GATE_TRIPPED, OK
+
+if TYPE_CHECKING:
+    from spark_reports.compact import Compacted
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_EXAMPLES: Final = """examples:
+  spark_reports compact --date 2026-11-20 --input s3a://lake/tsproxy --output s3a://lake/tsproxy-lines
+  spark_reports daily --input s3a://lake/tsproxy-lines --input-format parquet --output out
+"""
+
+
+def add(commands: "Commands") -> None:
+    """The command on the parser."""
+    parser = commands.add_parser(
+        "compact",
+        help="JSON lines as a Parquet table, a partition a day",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    arguments.add_period(parser)
+    arguments.add_input(parser)
+    parser.add_argument(
+        "--output", required=True, metavar="TABLE", help="a directory on any file system that Spark knows"
+    )
+    parser.add_argument(
+        "--max-corrupt",
+        type=arguments.percentage,
+        metavar="PERCENT",
+        help="exit code 3 where more lines than this had to be set apart, e.g. 0.1%%",
+    )
+    arguments.add_master(parser)
+    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the table, say what it holds."""
+    first, last = arguments.period_of(options)
+    with spark_at_work(options, "writing the table") as spark:
+        from spark_reports.compact import compact
+
+        done = compact(spark, options.input, first, last, options.output)
+    if not options.quiet:
+        sys.stdout.write(json.dumps(asdict(done)) + "\n" if options.json else _said(done))
+    if options.max_corrupt is not None and done.corrupt_rate > options.max_corrupt:
+        sys.stderr.write(f"spark_reports: quality gate: {done.corrupt_rate:.3%} of the lines are unusable\n")
+        return GATE_TRIPPED
+    return OK
+
+
+def _said(done: "Compacted") -> str:
+    apart = ", ".join(f"{count:,} {problem}" for problem, count in sorted(done.quarantined_lines.items()))
+    return (
+        f"{done.lines:,} lines, {done.duplicate_lines:,} duplicates left out, set apart: {apart or 'none'}."
+        + "".join(f"\nLines came late for {day}, which was written again." for day in done.restated_days)
+        + "\n"
+    )

@@ -1,0 +1,82 @@
+"""`spark_reports doctor`: what is wrong with a decision log, and nothing else."""
+
+import argparse
+import json
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from spark_reports import arguments, missing
+from spark_reports.commands.running import spark_at_work
+from spark_reports.exits import GATE_TRIPPED, OK
+from spark_reports.problems import NothingToReportError
+from spark_reports.shape import LogQuality
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_EXAMPLE: Final = """example:
+  spark_reports doctor --input /var/lib/tsproxy/decisions --date 2026-11-20
+"""
+_MEANINGS: Final = {
+    "not_json": "not one JSON object: torn by a crash, or not the proxy's",
+    "no_identity": "without proxy, boot, seq, event or version",
+    "bad_instant": "with a time that is none",
+    "bad_count": "with a count that is none",
+    "unknown_version": "of a later version of the log: use newer spark_reports",
+}
+
+
+def add(commands: "Commands") -> None:
+    """The command on the parser."""
+    parser = commands.add_parser(
+        "doctor",
+        help="what is wrong with a log: gaps, unusable lines, silent processes",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    arguments.add_period(parser)
+    arguments.add_input(parser)
+    arguments.add_input_format(parser)
+    arguments.add_master(parser)
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    parser.set_defaults(run=run, quiet=False)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what is wrong; exit code 3 where anything is."""
+    first, last = arguments.period_of(options)
+    now_ms = int(datetime.now(UTC).timestamp() * 1000)
+    with spark_at_work(options, "examining the decision log") as spark:
+        from spark_reports import read, report, sequence, tables
+
+        source = read.Source(options.input, first, last, read.Form(options.input_format))
+        with read.opened(spark, source) as log:
+            boots, gaps = tables.proof(log, sequence.side(first, last))
+            files = tables.rows(read.files(log.lines))
+    if not files:
+        raise NothingToReportError(f"no decision log of {first} under {' '.join(options.input)}")
+    quality = report.quality(boots, gaps, files, first, last, now_ms)
+    sys.stdout.write(json.dumps(quality, indent=1) + "\n" if options.json else _said(quality, boots))
+    return OK if quality["is_complete"] and not quality["quarantined_lines"] else GATE_TRIPPED
+
+
+def _said(quality: LogQuality, boots: list[dict[str, Any]]) -> str:
+    lines = [
+        quality["sentence"] if boots else "No line of these days can be used.",
+        *missing.said(quality),
+        *(
+            f"{count:,} lines set apart, {_MEANINGS.get(problem, problem)} ({problem})."
+            for problem, count in sorted(quality["quarantined_lines"].items())
+        ),
+        *(f"  {example}" for example in quality["quarantined_examples"]),
+    ]
+    if quality["duplicate_lines"]:
+        lines.append(f"{quality['duplicate_lines']:,} lines came more than once, and count once.")
+    if quality["lines_dropped"]:
+        lines.append(f"{quality['lines_dropped']:,} lines were dropped by the proxies themselves.")
+    lines.append(
+        f"{quality['files']:,} files, {quality['open_files']:,} of them still being written; "
+        f"{quality['boots']:,} processes of {quality['proxies']:,} proxies; {quality['lines']:,} lines."
+    )
+    return "\n".join(lines) + "\n"

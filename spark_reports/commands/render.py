@@ -1,0 +1,69 @@
+"""`spark_reports render`: a report.json in another form, without Spark."""
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from spark_reports.exits import OK
+from spark_reports.notices import notices
+from spark_reports.render import html, markdown, terminal
+from spark_reports.shape import Report
+from spark_reports.write import read_report, to_json, write_text
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+FORMATS: Final[Mapping[str, Callable[[Report], str]]] = MappingProxyType(
+    {"html": html.render, "md": markdown.render, "json": to_json}
+)
+
+_EXAMPLE: Final = """example:
+  spark_reports render out/report.json --format html -o report.html
+"""
+
+
+def add(commands: "Commands") -> None:
+    """The command on the parser."""
+    parser = commands.add_parser(
+        "render",
+        help="a report.json in another form, without Spark",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("report", type=Path, metavar="REPORT.json")
+    parser.add_argument("--format", choices=[*FORMATS, "terminal", "notices"], default="terminal")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write or print the form."""
+    report = read_report(options.report)
+    text = _FORMS[options.format](report)
+    if options.output is None:
+        sys.stdout.write(text)
+    else:
+        write_text(options.output, text)
+    return OK
+
+
+def _notices(report: Report) -> str:
+    return "\n".join(notices(report))
+
+
+def for_terminal(report: Report) -> str:
+    """The summary, as wide and as coloured as standard output is."""
+    is_terminal = sys.stdout.isatty()
+    return terminal.render(
+        report,
+        columns=shutil.get_terminal_size().columns if is_terminal else 100,
+        has_colour=is_terminal and "NO_COLOR" not in os.environ,
+    )
+
+
+_FORMS: Final = MappingProxyType({**FORMATS, "terminal": for_terminal, "notices": _notices})

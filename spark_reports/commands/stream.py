@@ -1,0 +1,68 @@
+"""`spark_reports stream`: the decision log as it comes, from files or from the Kafka topic, as a table."""
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from spark_reports import arguments
+from spark_reports.commands.running import spark_at_work
+from spark_reports.exits import OK
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_EXAMPLES: Final = """examples:
+  spark_reports stream --input /var/lib/tsproxy/decisions --output lines --checkpoint state --once
+  spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 \\
+    --py-files spark_reports-pyfiles.zip main.py stream --kafka kafka-1:9092 \\
+    --output s3a://lake/lines --checkpoint s3a://lake/state
+"""
+
+
+def add(commands: "Commands") -> None:
+    """The command on the parser."""
+    parser = commands.add_parser(
+        "stream",
+        help="the log as it comes, from files or the Kafka topic, as a table",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--input", metavar="DIR", help="a directory of decision logs; closed files are read")
+    source.add_argument("--kafka", metavar="HOST:PORT,…", help="bootstrap servers; read the topic instead")
+    parser.add_argument(
+        "--topic", default="tsproxy.decisions", help="the topic of decisions (default tsproxy.decisions)"
+    )
+    parser.add_argument(
+        "--kafka-option",
+        action="append",
+        default=[],
+        type=_option,
+        metavar="NAME=VALUE",
+        help="an option of Spark's Kafka source, e.g. kafka.security.protocol=SASL_SSL",
+    )
+    parser.add_argument("--output", required=True, metavar="TABLE", help="for `daily --input-format parquet`")
+    parser.add_argument("--checkpoint", required=True, metavar="DIR", help="how far it came; one a table")
+    parser.add_argument("--once", action="store_true", help="end when all that is there by now was written")
+    arguments.add_master(parser)
+    parser.set_defaults(run=run, quiet=False)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write until everything was (`--once`) or until stopped."""
+    with spark_at_work(options, "writing the table") as spark:
+        from spark_reports import stream
+
+        lines = (
+            stream.from_files(spark, options.input)
+            if options.input
+            else stream.from_kafka(spark, options.kafka, options.topic, dict(options.kafka_option))
+        )
+        stream.write(lines, options.output, options.checkpoint, is_once=options.once).awaitTermination()
+    return OK
+
+
+def _option(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value

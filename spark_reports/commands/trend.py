@@ -1,0 +1,73 @@
+"""`spark_reports trend`: the days side by side, and whose refusals changed."""
+
+import argparse
+import json
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from spark_reports import arguments, words
+from spark_reports.commands.running import spark_at_work
+from spark_reports.exits import OK
+from spark_reports.problems import NothingToReportError
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_EXAMPLE: Final = """example:
+  spark_reports trend --rollup s3a://lake/rollup --date 2026-11-20 --days 30
+"""
+
+
+def add(commands: "Commands") -> None:
+    """The command on the parser."""
+    parser = commands.add_parser(
+        "trend",
+        help="the days side by side, and who changed against the week before",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    arguments.add_period(parser)
+    parser.add_argument("--rollup", required=True, metavar="DIR", help="as given to `daily --rollup`")
+    parser.add_argument(
+        "--days", type=arguments.positive, default=7, metavar="N", help="days shown (default 7)"
+    )
+    parser.add_argument(
+        "--top", type=arguments.positive, default=20, metavar="N", help="producers listed (default 20)"
+    )
+    arguments.add_master(parser)
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    parser.set_defaults(run=run, quiet=False)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the days up to the last one asked for, and who changed on it."""
+    _, last = arguments.period_of(options)
+    with spark_at_work(options, "reading the rollup") as spark:
+        from spark_reports import rollup, tables
+
+        first = last - timedelta(days=max(options.days - 1, rollup.DAYS_BEFORE))
+        stored = rollup.stored(spark, options.rollup, "producers", first, last)
+        days = tables.rows(rollup.days(stored))[-options.days :]
+        changes = tables.rows(rollup.changes(stored, last, options.top)) if len(days) > 1 else []
+    if not days:
+        raise NothingToReportError(f"the rollup {options.rollup} holds none of the days up to {last}")
+    answer = {"days": days, "changes": changes}
+    sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _said(days, changes))
+    return OK
+
+
+def _said(days: list[dict[str, Any]], changes: list[dict[str, Any]]) -> str:
+    lines = [f"{'day':10} {'judged':>16} {'refused':>16} {'share':>8} {'producers':>10}"]
+    lines += [
+        f"{day['day']} {day['records']:>16,} {day['refused_records']:>16,} "
+        f"{words.share(day['refused_records'], day['records']):>8} {day['producers_affected']:>10,}"
+        for day in days
+    ]
+    lines += [
+        f"{change['kind']:>10}: {words.short(words.client(change['client_id']), 60)}, "
+        f"{change['refused_records']:,} of {change['records']:,} refused, "
+        f"{change['refused_before']:,} of {change['records_before']:,} in the days before"
+        for change in changes
+    ]
+    return "\n".join(lines) + "\n"

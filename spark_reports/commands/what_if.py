@@ -1,0 +1,130 @@
+"""`spark_reports what-if`: what other limits would have refused, from what `daily --rollup` kept."""
+
+import argparse
+import json
+import re
+import sys
+from fnmatch import translate
+from typing import TYPE_CHECKING, Any, Final
+
+from spark_reports import arguments, what_if, words
+from spark_reports.commands.running import spark_at_work
+from spark_reports.exits import OK
+from spark_reports.problems import NothingToReportError
+from spark_reports.what_if import Between, Beyond
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_EXAMPLES: Final = """examples:
+  spark_reports what-if --rollup s3a://lake/rollup --date 2026-11-20 --after 1h
+  spark_reports what-if --rollup rollup --date 2026-11-20 --before 7d --topic 'orders-*'
+"""
+_UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def add(commands: "Commands") -> None:
+    """The command on the parser."""
+    parser = commands.add_parser(
+        "what-if",
+        help="what other limits would have refused",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    arguments.add_period(parser)
+    parser.add_argument("--rollup", required=True, metavar="DIR", help="as given to `daily --rollup`")
+    for side, name in (("after", "ahead"), ("before", "behind")):
+        parser.add_argument(
+            f"--{side}", type=_duration_ms, metavar="LIMIT", help=f"how far {name} a record may be, e.g. 1h"
+        )
+    parser.add_argument("--topic", metavar="GLOB", help="only these topics")
+    parser.add_argument("--client", metavar="GLOB", help="only these client ids")
+    parser.add_argument(
+        "--top", type=arguments.positive, default=20, metavar="N", help="producers listed (default 20)"
+    )
+    arguments.add_master(parser)
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    parser.set_defaults(run=run, quiet=False)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the answer; without limits, what each limit that people use would refuse."""
+    first, last = arguments.period_of(options)
+    with spark_at_work(options, "reading the rollup") as spark:
+        from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+        from spark_reports import rollup, tables
+
+        stored = rollup.stored(spark, options.rollup, "drift", first, last)
+        for column, glob in (("topic", options.topic), ("client_id", options.client)):
+            if glob is not None:
+                stored = stored.where(F.col(column).rlike(_java(glob)))
+        totals = tables.rows(rollup.totals(stored))
+        by_client = tables.rows(rollup.beyond_by_client(stored, options.after, options.before, options.top))
+    if not totals:
+        raise NothingToReportError(f"the rollup {options.rollup} holds nothing of that")
+    answer = _answer(totals, by_client, options.after, options.before)
+    sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _said(answer))
+    return OK
+
+
+def _answer(
+    totals: list[dict[str, Any]], by_client: list[dict[str, Any]], after_ms: int | None, before_ms: int | None
+) -> dict[str, Any]:
+    batches, records = what_if.whole(totals)
+    nothing = Beyond(batches=Between(at_least=0, at_most=0), records=Between(at_least=0, at_most=0))
+    ahead = nothing if after_ms is None else what_if.beyond(totals, "ahead", after_ms)
+    behind = nothing if before_ms is None else what_if.beyond(totals, "behind", before_ms)
+    return {
+        "batches": batches,
+        "records": records,
+        "after_ms": after_ms,
+        "before_ms": before_ms,
+        "ahead": ahead,
+        "behind": behind,
+        "either": what_if.either(ahead, behind, batches, records),
+        "producers": by_client,
+        "curve": {side: what_if.curve(totals, side) for side in what_if.SIDES},
+    }
+
+
+def _said(answer: dict[str, Any]) -> str:
+    whole = answer["records"]
+    lines = [f"{whole:,} records with timestamps, in {answer['batches']:,} batches."]
+    if answer["after_ms"] is None and answer["before_ms"] is None:
+        lines += [f"{'limit':>8} {'farther ahead':>24} {'farther behind':>24}"]
+        for ahead, behind in zip(answer["curve"]["ahead"], answer["curve"]["behind"], strict=True):
+            cells = [
+                f"{side['records']:,} ({words.share(side['records'], whole)})" for side in (ahead, behind)
+            ]
+            lines.append(f"{words.duration(ahead['limit_ms']):>8} {cells[0]:>24} {cells[1]:>24}")
+        return "\n".join(lines) + "\n"
+    for name, side in (("after", "ahead"), ("before", "behind")):
+        if (limit_ms := answer[f"{name}_ms"]) is not None:
+            said = f"{name} {words.duration(limit_ms)}"
+            lines.append(f"{said:>16}: {_between(answer[side]['records'], whole)} would be refused")
+    lines.append(f"{'either':>16}: {_between(answer['either']['records'], whole)}")
+    lines += [
+        f"{words.short(words.client(row['client_id']), 40):>40}: {row['records']:,} records"
+        for row in answer["producers"]
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _between(records: Between, whole: int) -> str:
+    low, high = records["at_least"], records["at_most"]
+    said = f"{low:,} ({words.share(low, whole)})" if whole else f"{low:,}"
+    return f"{said} records" if low == high else f"between {said} and {high:,} records"
+
+
+def _java(glob: str) -> str:
+    """The glob as a regular expression that Java reads as Python does."""
+    inner = re.fullmatch(r"\(\?s:(.*)\)\\[zZ]", translate(glob), re.DOTALL)
+    return f"^(?s:{inner[1] if inner else re.escape(glob)})$"
+
+
+def _duration_ms(text: str) -> int:
+    found = re.fullmatch(r"(\d{1,12})(ms|s|m|h|d)", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 250ms, 10s, 1h or 7d")
+    return int(found[1]) * _UNITS_MS[found[2]]

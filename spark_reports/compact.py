@@ -1,0 +1,136 @@
+"""The decision log as a Parquet table, one partition a day: what later reports read instead of JSON.
+
+One pass reads the lines, marks those that cannot be used and writes them all: `problem` says what is wrong
+with a line and `file` where it came from, so the quarantine is part of the table and nothing is lost.
+Lines of unknown time go to the day their file was opened on. A run replaces the partitions of its own days
+and no others, so it may be repeated; lines that came late for the day before are seen and that day is
+written again.
+
+Duplicates are looked for in what was written, by three columns of it; only where a boot holds a line
+twice is its day written once more, with each line once. A reader that comes in between sees duplicates,
+and `read` removes them.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+from spark_reports import read, sequence
+from spark_reports.schema import TABLE_COLUMNS, TABLE_DDL, WHOLE_DDL
+
+_DAY: Final = r"^\d{4}-\d{2}-\d{2}$"
+_SORTED_BY: Final = ("event", "topic", "client_id")
+"""Within a file: reports ask for one event, and equal names side by side compress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What the table holds of the days after a run."""
+
+    lines: int
+    duplicate_lines: int
+    quarantined_lines: dict[str, int]
+    """By problem."""
+    restated_days: list[str]
+    """Days before the period that were written again, because lines for them came late."""
+
+    @property
+    def corrupt_rate(self) -> float:
+        """Lines set apart, of all lines."""
+        apart = sum(self.quarantined_lines.values())
+        return apart / (self.lines + apart) if apart else 0.0
+
+
+def compact(spark: SparkSession, inputs: Sequence[str], first: date, last: date, table: str) -> Compacted:
+    """Write the days' lines to `table` (any file system of Spark's); what it then holds of them.
+
+    Raises pyspark's AnalysisException where an input is not there.
+    """
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    day_before = first - timedelta(days=1)
+    lines_before = _write(spark, inputs, first, last, table)
+    is_restated = _holds_fewer(spark, table, day_before, lines_before)
+    if is_restated:
+        _write(spark, inputs, day_before, day_before, table)
+    return _held(_days_of(spark, table, first, last), [day_before.isoformat()] if is_restated else [])
+
+
+def _write(spark: SparkSession, inputs: Sequence[str], first: date, last: date, table: str) -> int:
+    """How many lines of the day before were met on the way."""
+    everything, met = _dated(spark, inputs, first, last), Observation()
+    is_before = F.col("day") == (first - timedelta(days=1)).isoformat()
+    seen = everything.observe(met, F.count(F.when(is_before, 1)).alias("lines_before"))
+    _overwrite(read.of_period(seen, first, last), table)
+    written = read.identified(_days_of(spark, table, first, last))
+    twice = sequence.repeated(sequence.words(written, sequence.side(first, last))).collect()
+    if twice:
+        # As a literal: a query that still read the table could not replace it.
+        found = json.dumps([row.asDict() for row in twice])
+        boots = F.from_json(F.lit(found), "array<struct<proxy:string,boot:string>>")
+        dirty = spark.range(1).select(F.inline(boots))
+        _overwrite(read.deduplicated(read.of_period(everything, first, last), dirty), table)
+    return int(met.get["lines_before"])
+
+
+def _dated(spark: SparkSession, inputs: Sequence[str], first: date, last: date) -> DataFrame:
+    """Every line that was read, with all its fields.
+
+    An unusable one that names no day near these has the day its file was opened: a quarantine loses nothing.
+    """
+    marked = read.marked_json(spark, inputs, WHOLE_DDL, first, last)
+    opened_on = F.coalesce(F.nullif(_opened_on(), F.lit("")), F.lit(first.isoformat()))
+    near = [(first - timedelta(days=1)).isoformat(), (last + timedelta(days=1)).isoformat()]
+    is_day = F.col("day").rlike(_DAY) & F.col("day").try_cast("date").isNotNull()
+    is_placed = F.col("problem").isNull() | F.coalesce(is_day & F.col("day").between(*near), F.lit(False))
+    return marked.withColumn("day", F.when(is_placed, F.col("day")).otherwise(opened_on))
+
+
+def _opened_on() -> Column:
+    """The day in the name of a line's file, `2026-11-20`; empty where there is none."""
+    return F.regexp_replace(F.regexp_extract("file", r"decisions-(\d{8})", 1), r"(....)(..)(..)", "$1-$2-$3")
+
+
+def _overwrite(marked: DataFrame, table: str) -> None:
+    (
+        marked.withColumnRenamed("day", "event_date")
+        .select(*TABLE_COLUMNS)
+        .sortWithinPartitions(*_SORTED_BY)
+        .write.mode("overwrite")
+        .partitionBy("event_date")
+        .option("compression", "zstd")
+        .parquet(table)
+    )
+
+
+def _days_of(spark: SparkSession, table: str, first: date, last: date) -> DataFrame:
+    stored = spark.read.schema(TABLE_DDL).parquet(table).withColumnRenamed("event_date", "day")
+    return read.of_period(stored, first, last)
+
+
+def _holds_fewer(spark: SparkSession, table: str, day: date, met: int) -> bool:
+    """True where the table has the day, but fewer of its lines than were met in the files of it and later."""
+    opened_on = _opened_on()
+    stored = _days_of(spark, table, day, day)
+    counts = stored.agg(
+        F.count("*").alias("all"),
+        F.sum(F.when((opened_on == "") | (opened_on >= day.isoformat()), F.col("copies"))).alias("met"),
+    ).collect()[0]
+    return bool(counts["all"]) and met > (counts["met"] or 0)
+
+
+def _held(stored: DataFrame, restated: list[str]) -> Compacted:
+    counts = stored.groupBy("problem").agg(
+        F.count("*").alias("lines"), F.sum(F.col("copies") - 1).alias("duplicates")
+    )
+    rows = counts.collect()
+    return Compacted(
+        lines=sum(row["lines"] for row in rows if row["problem"] is None),
+        duplicate_lines=sum(row["duplicates"] for row in rows),
+        quarantined_lines={row["problem"]: row["lines"] for row in rows if row["problem"] is not None},
+        restated_days=restated,
+    )

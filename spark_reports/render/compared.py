@@ -1,0 +1,136 @@
+"""What is, beside what could be or was: other limits, rules that only watch, and the days before."""
+
+from typing import Final
+
+from spark_reports import words
+from spark_reports.render.markup import Content, Markup, element, join
+from spark_reports.render.tables import table
+from spark_reports.shape import Change, DayOfTrend, Report, WouldReject
+from spark_reports.what_if import KAFKA_4_AFTER_MS
+
+_SHOWN_MS: Final = (
+    *(n * 1_000 for n in (1, 10, 60, 600, 3_600, 21_600)),
+    *(n * 86_400_000 for n in (1, 7, 30, 365, 3_650)),
+)
+_WHAT_IF_HEADS: Final = (("Limit", None), ("Farther ahead", None), ("Farther behind", None))
+_WATCHED_HEADS: Final = (
+    ("Producer", None),
+    ("Topic", None),
+    ("Rule", None),
+    ("Cause", None),
+    ("Batches", "num"),
+    ("Records", "num"),
+    ("At fault", "num"),
+)
+_DAY_HEADS: Final = (("Day", None), ("Judged", "num"), ("Refused", None), ("Producers refused", "num"))
+_CHANGE_HEADS: Final = (
+    ("Producer", None),
+    ("Change", None),
+    ("Refused that day", "num"),
+    ("In the days before", "num"),
+)
+_KINDS: Final = {
+    "new": "new: not once refused before",
+    "doubled": "refused share at least doubled",
+    "recovered": "recovered: nothing refused any more",
+}
+
+
+def what_if(report: Report) -> Markup:
+    """For each limit, on each side, the records it would refuse: of everything, whatever its fate was."""
+    whole = report["what_if"]["records"]
+    if not whole:
+        return element("p", "No record carried a timestamp.", class_="none")
+    sides = [{row["limit_ms"]: row["records"] for row in report["what_if"][s]} for s in ("ahead", "behind")]
+    rows = [
+        (_limit(limit_ms), *[_part(side[limit_ms], whole) for side in sides])
+        for limit_ms in _SHOWN_MS
+        if all(limit_ms in side for side in sides)
+    ]
+    return join(
+        element(
+            "p",
+            "Had a limit been in force for every topic, these records would have been refused: "
+            "exactly these, whole batches, as Kafka refuses them. For one topic "
+            "or any limit: spark_reports what-if.",
+            class_="soft note",
+        ),
+        table(_WHAT_IF_HEADS, rows, "whatif"),
+    )
+
+
+def _limit(limit_ms: int) -> Content:
+    name = words.duration(limit_ms)
+    if limit_ms != KAFKA_4_AFTER_MS:
+        return name
+    return join(element("b", name), " ", element("span", "Kafka 4's default, ahead", class_="soft"))
+
+
+def _part(records: int, whole: int) -> Content:
+    if not records:
+        return element("span", "none", class_="soft")
+    said = f"{words.count(records)} ({words.share(records, whole)})"
+    width = f"width:{max(0.5, 100 * records / whole):.1f}%"
+    return join(said, element("div", element("span", style=width), class_="meter"))
+
+
+def watched(report: Report, rows: int) -> Markup:
+    """What rules in audit and the candidate limits would have refused, had they been in force."""
+    found = report["would_reject"]
+    if not found:
+        return element(
+            "p", "No rule in audit, and no candidate limit, would have refused anything more.", class_="none"
+        )
+    return join(
+        table(_WATCHED_HEADS, [_watched_cells(row) for row in found[:rows]], "watched"),
+        _more(len(found) - rows),
+    )
+
+
+def _more(count: int) -> Markup | None:
+    return (
+        element("p", f"And {words.count(count)} more in report.json.", class_="more") if count > 0 else None
+    )
+
+
+def _watched_cells(row: WouldReject) -> tuple[Content, ...]:
+    return (
+        element("span", words.short(words.client(row["client_id"])), class_="client"),
+        element("span", words.short(row["topic"], 60), class_="name"),
+        "candidate limits" if row["rule"] == "candidate" else words.short(row["rule"] or "–", 60),
+        join(row["cause"], element("div", row["fix"], class_="soft")),
+        words.count(row["batches"]),
+        words.count(row["records"]),
+        words.count(row["bad_records"]),
+    )
+
+
+def trend(report: Report, rows: int) -> Markup | None:
+    """The week day by day, and who is news; None where no day before is known."""
+    known = report["trend"]
+    if known is None:
+        return None
+    news = [_change_cells(change) for change in known["changes"][:rows]]
+    return join(
+        table(_DAY_HEADS, [_day_cells(day) for day in known["days"]], "days"),
+        element("h3", "Who changed"),
+        table(_CHANGE_HEADS, news, "changes")
+        if known["changes"]
+        else element("p", "Nobody: the same producers, refused as often as before.", class_="none"),
+        _more(len(known["changes"]) - rows),
+    )
+
+
+def _day_cells(day: DayOfTrend) -> tuple[Content, ...]:
+    judged = words.count(day["records"])
+    return day["day"], judged, _part(day["refused_records"], day["records"] or 1), day["producers_affected"]
+
+
+def _change_cells(change: Change) -> tuple[Content, ...]:
+    before = words.share(change["refused_before"], change["records_before"])
+    return (
+        element("span", words.short(words.client(change["client_id"])), class_="client"),
+        _KINDS.get(change["kind"], change["kind"]),
+        f"{words.count(change['refused_records'])} of {words.count(change['records'])}",
+        f"{words.count(change['refused_before'])} ({before})" if change["refused_before"] else "none",
+    )

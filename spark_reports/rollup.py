@@ -1,0 +1,167 @@
+"""What each day leaves behind for later questions: two small tables, one partition a day.
+
+    producers   one row a client: records judged and refused          -> trend
+    drift       one row a topic, client, side and bucket: counts      -> what-if
+
+`daily --rollup DIR` writes them from the counters it has added up anyway, so that `trend` and `what-if`
+read megabytes where the log has gigabytes. A day written again replaces its own partitions only.
+"""
+
+from datetime import date, timedelta
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+from spark_reports import transforms
+from spark_reports.read import of_period
+from spark_reports.transforms import CLIENT
+from spark_reports.what_if import first_bucket_beyond
+from tsproxy.decisions.drift import EDGES, HISTOGRAM_NAME
+
+DAYS_BEFORE: Final = 7
+"""What a day is compared with."""
+
+LEAST_RECORDS: Final = 10
+"""Fewer refused records than this are no news."""
+
+_PRODUCERS_DDL: Final = (
+    "client_id STRING, principal STRING, records BIGINT, refused_records BIGINT, event_date STRING"
+)
+_DRIFT_DDL: Final = (
+    "topic STRING, client_id STRING, principal STRING, side STRING, bucket BIGINT, batches BIGINT, "
+    "records BIGINT, event_date STRING"
+)
+
+
+def producers(rolled: DataFrame) -> DataFrame:
+    """Of `transforms.rollup`, one row a day and client: what was judged of it, and what refused."""
+    return (
+        rolled.groupBy(F.substring("hour", 1, 10).alias("event_date"), *CLIENT)
+        .agg(
+            F.sum(F.when(transforms.is_judged(), F.col("records")).otherwise(0)).alias("records"),
+            F.sum(F.when(transforms.is_refusal(), F.col("records")).otherwise(0)).alias("refused_records"),
+        )
+        .select(*CLIENT, "records", "refused_records", "event_date")
+    )
+
+
+def drift(counters: DataFrame) -> DataFrame:
+    """Of counters, one row a day, topic, client, side and bucket: all that was judged, whatever its fate."""
+    known = transforms.named(counters).where((F.col("hist") == HISTOGRAM_NAME) & transforms.is_judged())
+    sides = [
+        known.select(
+            F.col("day").alias("event_date"), "topic", *CLIENT, F.lit(side).alias("side"), F.explode(side)
+        )
+        for side in ("ahead", "behind")
+    ]
+    keys = ("event_date", "topic", *CLIENT, "side")
+    return (
+        sides[0]
+        .unionByName(sides[1])
+        .where(F.element_at("col", 1).between(-len(EDGES), len(EDGES)))
+        .groupBy(*keys, F.element_at("col", 1).alias("bucket"))
+        .agg(
+            F.sum(F.element_at("col", 2)).alias("batches"),
+            F.sum(F.element_at("col", 3)).alias("records"),
+        )
+        .select("topic", *CLIENT, "side", "bucket", "batches", "records", "event_date")
+    )
+
+
+def store(spark: SparkSession, frame: DataFrame, folder: str, name: str) -> None:
+    """Write one of the two tables' days."""
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    few = frame.coalesce(4).sortWithinPartitions(*CLIENT)
+    few.write.mode("overwrite").partitionBy("event_date").option("compression", "zstd").parquet(
+        f"{folder}/{name}"
+    )
+
+
+def stored(spark: SparkSession, folder: str, name: str, first: date, last: date) -> DataFrame:
+    """The days of a table that are there. Raises AnalysisException where no day was ever written."""
+    ddl = {"producers": _PRODUCERS_DDL, "drift": _DRIFT_DDL}[name]
+    table = spark.read.schema(ddl).parquet(f"{folder}/{name}")
+    return of_period(table.withColumnRenamed("event_date", "day"), first, last)
+
+
+def totals(drifts: DataFrame) -> DataFrame:
+    """Of `drift`, one row a side and bucket: what `what_if` asks for."""
+    return drifts.groupBy("side", "bucket").agg(
+        F.sum("batches").alias("batches"), F.sum("records").alias("records")
+    )
+
+
+def beyond_by_client(drifts: DataFrame, after_ms: int | None, before_ms: int | None, count: int) -> DataFrame:
+    """The `count` clients with most records past a limit: CLIENT, `batches`, `records`, at least so many.
+
+    Past both limits counts once: by the side that refuses more of the client's.
+    """
+    past = F.lit(False)
+    for limit_ms, sign in ((after_ms, 1), (before_ms, -1)):
+        if limit_ms is not None:
+            past = past | (F.col("bucket") * sign >= first_bucket_beyond(limit_ms))
+    sides = (
+        drifts.where(past)
+        .groupBy(*CLIENT, "side")
+        .agg(F.sum("batches").alias("batches"), F.sum("records").alias("records"))
+    )
+    return (
+        sides.groupBy(*CLIENT)
+        .agg(F.max("batches").alias("batches"), F.max("records").alias("records"))
+        .orderBy(F.desc("records"), *CLIENT)
+        .limit(count)
+    )
+
+
+def days(stored_producers: DataFrame) -> DataFrame:
+    """One row a day: `day`, `records`, `refused_records`, `producers_affected`."""
+    return (
+        stored_producers.groupBy("day")
+        .agg(
+            F.sum("records").alias("records"),
+            F.sum("refused_records").alias("refused_records"),
+            F.sum((F.col("refused_records") > 0).cast("bigint")).alias("producers_affected"),
+        )
+        .orderBy("day")
+    )
+
+
+def changes(stored_producers: DataFrame, day: date, count: int) -> DataFrame:
+    """The `count` clients whose refusals changed most on `day`, against the seven days before it.
+
+    CLIENT, `kind`, `records`, `refused_records`, `records_before`, `refused_before` (sums of those days):
+
+        new         refused now, and not once in the days before
+        doubled     at least twice the share of its records that was refused before
+        recovered   refused before, sends as before, and nothing is refused now
+    """
+    is_today = F.col("day") == day.isoformat()
+    is_before = (
+        F.col("day").between((day - timedelta(days=DAYS_BEFORE)).isoformat(), day.isoformat()) & ~is_today
+    )
+    sums = stored_producers.groupBy(*CLIENT).agg(
+        *[
+            F.coalesce(F.sum(F.when(when, F.col(name))), F.lit(0)).alias(f"{name}{suffix}")
+            for when, suffix in ((is_today, ""), (is_before, "_before"))
+            for name in ("records", "refused_records")
+        ]
+    )
+    share = F.try_divide("refused_records", "records")
+    share_before = F.try_divide("refused_records_before", "records_before")
+    is_news = F.greatest("refused_records", "refused_records_before") >= LEAST_RECORDS
+    kind = (
+        F.when((F.col("refused_records") > 0) & (F.col("refused_records_before") == 0), "new")
+        .when((F.col("refused_records") > 0) & (share >= 2 * share_before), "doubled")
+        .when(
+            (F.col("refused_records") == 0) & (F.col("records") > 0) & (F.col("refused_records_before") > 0),
+            "recovered",
+        )
+    )
+    return (
+        sums.withColumn("kind", kind)
+        .where(F.col("kind").isNotNull() & is_news)
+        .withColumnRenamed("refused_records_before", "refused_before")
+        .orderBy(F.desc("refused_records"), F.desc("refused_before"), *CLIENT)
+        .limit(count)
+    )

@@ -1,0 +1,97 @@
+"""What would other limits refuse? Exact at every published edge of the histogram, an interval between.
+
+Kafka refuses whole batches, and the log counts each batch by its largest drift ahead and by its smallest
+behind, so "more than T ahead" is a sum of buckets. How many batches break one limit or the other cannot be
+told from two histograms: it lies between the larger of both and their sum, and that is what is said. A
+record without a timestamp (-1) is in no histogram; what a producer sent again by itself is not counted.
+
+Pure: `totals` are rows `side` (ahead | behind), `bucket`, `batches`, `records`.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypedDict
+
+from spark_reports.shape import AtLimit
+from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket_bounds_ms
+
+KAFKA_4_AFTER_MS: Final = 3_600_000
+"""Kafka 4's own default of message.timestamp.after.max.ms (KIP-1030)."""
+
+SIDES: Final = ("ahead", "behind")
+
+
+class Between(TypedDict):
+    """A number that is known exactly where both ends are equal."""
+
+    at_least: int
+    at_most: int
+
+
+class Beyond(TypedDict):
+    """What lies farther from the clock than a limit."""
+
+    batches: Between
+    records: Between
+
+
+def beyond(totals: Iterable[dict[str, Any]], side: str, limit_ms: int) -> Beyond:
+    """Of the rows of one side, what drifts by more than `limit_ms` (0 or more)."""
+    sums = {"batches": [0, 0], "records": [0, 0]}
+    for row in totals:
+        if row["side"] != side or (row["bucket"] > 0) != (side == "ahead") or row["bucket"] == 0:
+            continue
+        above_ms, up_to_ms = bucket_bounds_ms(row["bucket"])
+        for name, between in sums.items():
+            between[0] += row[name] if above_ms >= limit_ms else 0
+            between[1] += row[name] if up_to_ms > limit_ms else 0
+    return Beyond(
+        batches=Between(at_least=sums["batches"][0], at_most=sums["batches"][1]),
+        records=Between(at_least=sums["records"][0], at_most=sums["records"][1]),
+    )
+
+
+def either(ahead: Beyond, behind: Beyond, batches: int, records: int) -> Beyond:
+    """What breaks the one limit or the other, of so many `batches` and `records` in all."""
+    return Beyond(
+        batches=_union(ahead["batches"], behind["batches"], batches),
+        records=_union(ahead["records"], behind["records"], records),
+    )
+
+
+def _union(one: Between, other: Between, whole: int) -> Between:
+    return Between(
+        at_least=max(one["at_least"], other["at_least"]),
+        at_most=min(one["at_most"] + other["at_most"], whole),
+    )
+
+
+def curve(totals: Sequence[dict[str, Any]], side: str) -> list[AtLimit]:
+    """What each of the limits that people configure would refuse on one side, exactly."""
+    found = []
+    for limit_ms in THRESHOLDS_MS:
+        past = beyond(totals, side, limit_ms)
+        found.append(
+            AtLimit(
+                limit_ms=limit_ms,
+                batches=past["batches"]["at_least"],
+                records=past["records"]["at_least"],
+            )
+        )
+    return found
+
+
+def first_bucket_beyond(limit_ms: int) -> int:
+    """The nearest bucket all of which lies farther than the limit; those after it do too."""
+    return bisect_left((0, *EDGES), limit_ms) + 1
+
+
+def is_exact(limit_ms: int) -> bool:
+    """True where the limit is one of the histogram's edges, or 0."""
+    return limit_ms == 0 or limit_ms in EDGES
+
+
+def whole(totals: Iterable[dict[str, Any]]) -> tuple[int, int]:
+    """(batches, records) that carry a timestamp: every batch is once on each side."""
+    ahead = [row for row in totals if row["side"] == "ahead"]
+    return sum(row["batches"] for row in ahead), sum(row["records"] for row in ahead)

@@ -1,0 +1,81 @@
+"""A real Chromium, without a window: what a page becomes in it, what axe-core finds, how it looks.
+
+Chromium and npm (which fetches axe-core once, into the user's cache) are asked for where they are; a test
+that needs one that is missing says so.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from html import unescape
+from pathlib import Path
+
+AXE_VERSION = "4.14.1"
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tsproxy"
+_TIMEOUT_S = 1_200
+
+_WATCH = """<script>
+for (const name of ['alert', 'confirm', 'prompt', 'open'])
+  window[name] = () => document.documentElement.setAttribute('data-obeyed', name);
+</script>"""
+_ASK = """<script>%s</script><script>
+axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']}).then(found => {
+  const said = document.createElement('pre');
+  said.id = 'axe-found';
+  said.textContent = JSON.stringify(found.violations.map(
+    each => [each.id, each.nodes.map(node => node.html.slice(0, 200))]));
+  document.body.appendChild(said);
+});
+</script>"""
+
+
+@cache
+def chromium():
+    """The program, or None."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@cache
+def axe():
+    """axe-core's source, or None where npm cannot bring it."""
+    place = _CACHE / f"axe-core-{AXE_VERSION}"
+    source = place / "node_modules" / "axe-core" / "axe.min.js"
+    if not source.exists() and shutil.which("npm"):
+        command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(place)]
+        subprocess.run([*command, f"axe-core@{AXE_VERSION}"], check=False, timeout=_TIMEOUT_S)
+    return source.read_text(encoding="utf-8") if source.exists() else None
+
+
+def run(tmp_path, page, *options):
+    """Chromium's standard output for a page that is given as text."""
+    path = tmp_path / "page.html"
+    path.write_text(page, encoding="utf-8")
+    command = [
+        *(chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+        *("--hide-scrollbars", "--disable-extensions", f"--user-data-dir={tmp_path / 'profile'}"),
+        *options,
+        path.as_uri(),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True)
+    return done.stdout
+
+
+def obeyed(tmp_path, page):
+    """What of a page's text was run as a script: the function called, or None."""
+    watched = page.replace("<head>", f"<head>{_WATCH}", 1)
+    assert watched != page
+    dom = run(tmp_path, watched, "--virtual-time-budget=3000", "--dump-dom")
+    found = re.search(r'data-obeyed="(\w+)"', dom)
+    return found[1] if found else None
+
+
+def complaints(tmp_path, page, *options):
+    """What axe-core finds wrong with a page, as [rule, [elements]]."""
+    asked = page.replace("</body>", f"{_ASK % axe()}</body>", 1)
+    dom = run(tmp_path, asked, "--virtual-time-budget=60000", "--dump-dom", *options)
+    found = re.search(r'<pre id="axe-found">(.*?)</pre>', dom, re.DOTALL)
+    assert found, "axe-core did not finish"
+    return json.loads(unescape(found[1]))

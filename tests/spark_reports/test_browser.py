@@ -1,0 +1,37 @@
+"""report.html in a real Chromium: nothing in it runs, and everybody can use it."""
+
+import pytest
+
+from spark_reports.render import html
+from tests.spark_reports import browser, reports
+
+pytestmark = [
+    pytest.mark.timeout(1_800),  # the first start of a browser on a busy machine
+    pytest.mark.skipif(browser.chromium() is None, reason="needs Chromium: apt-get install chromium"),
+]
+
+SIZES = ("--window-size=1280,1000", "--window-size=400,900")
+
+
+def test_what_is_hostile_is_shown_and_not_run(tmp_path):
+    """All of it on one page, so that what closes one element may open another."""
+    page = html.render(reports.hostile(" ".join(reports.HOSTILE)))
+    assert browser.obeyed(tmp_path, page) is None
+
+
+def test_a_page_that_did_run_a_script_would_be_noticed(tmp_path):
+    page = html.render(reports.fixed()).replace("</body>", "<script>alert(1)</script></body>")
+    assert browser.obeyed(tmp_path, page) == "alert"
+
+
+@pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("report", [reports.fixed, reports.empty])
+def test_axe_core_finds_nothing_wrong(tmp_path, report, size):
+    assert browser.complaints(tmp_path, html.render(report()), size) == []
+
+
+@pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
+def test_axe_core_finds_nothing_wrong_in_the_dark(tmp_path):
+    page = html.render(reports.fixed())
+    assert browser.complaints(tmp_path, page, SIZES[0], "--blink-settings=preferredColorScheme=0") == []

@@ -1,0 +1,115 @@
+"""The table says what the JSON lines say, however often it is written, and late lines find their day."""
+
+import json
+import os
+from datetime import date, timedelta
+
+import pytest
+import zstandard
+
+from spark_reports import report, tables
+from spark_reports.cli import main
+from spark_reports.compact import compact
+from spark_reports.read import Form, Source
+from tests.spark_reports.damage import a_random_day
+from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
+from tests.spark_reports.logs import counters, heartbeat, text_of, write
+
+FRIDAY, SATURDAY = date(2026, 11, 20), date(2026, 11, 21)
+ONE_DAY = timedelta(days=1)
+
+
+def rows_of(spark, table):
+    return sorted(map(str, spark.read.parquet(str(table)).collect()))
+
+
+def made_from(spark, source):
+    found = report.assemble(
+        tables.collect(spark, source, 50), source.first, source.last, MIDNIGHT_MS + 9 * DAY_MS
+    )
+    # A line that two files hold counts for one of them, whichever was read first.
+    found["log"] |= {"files": 0, "open_files": 0, "quarantined_examples": []}
+    return found
+
+
+@pytest.fixture
+def decisions(tmp_path):
+    """Three lines of Friday, one of them twice, one that is none, and one of Saturday."""
+    lines = [counters(0), counters(1), heartbeat(2)]
+    write(tmp_path / "in" / "decisions-20261120T000000Z-a.jsonl", *lines, lines[1], raw="garbage\n")
+    write(tmp_path / "in" / "decisions-20261121T000000Z-a.jsonl", heartbeat(3, MIDNIGHT_MS + DAY_MS))
+    return tmp_path / "in"
+
+
+def test_a_report_from_the_table_is_the_report_from_the_lines(spark, decisions, tmp_path):
+    table = str(tmp_path / "table")
+    compact(spark, [str(decisions)], FRIDAY - ONE_DAY, SATURDAY, table)
+    from_lines = made_from(spark, Source([str(decisions)], FRIDAY, FRIDAY))
+    assert made_from(spark, Source([table], FRIDAY, FRIDAY, Form.PARQUET)) == from_lines
+    assert from_lines["log"]["duplicate_lines"] == 1
+    assert from_lines["log"]["quarantined_lines"] == {"not_json": 1}
+
+
+@pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="thousands of lines: make test-full")
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_so_it_is_on_a_random_day_with_lost_torn_repeated_and_reordered_lines(spark, tmp_path, seed):
+    day = date.fromisoformat(a_random_day(seed, tmp_path, number=1).date)
+    table = str(tmp_path / "table")
+    compact(spark, [str(tmp_path)], day - ONE_DAY, day + ONE_DAY, table)
+    from_lines = made_from(spark, Source([str(tmp_path)], day, day))
+    assert made_from(spark, Source([table], day, day, Form.PARQUET)) == from_lines
+
+
+def test_each_line_is_once_in_its_days_partition_and_garbage_keeps_its_source(spark, decisions, tmp_path):
+    table = tmp_path / "table"
+    done = compact(spark, [str(decisions)], FRIDAY, FRIDAY, str(table))
+    assert (done.lines, done.duplicate_lines, done.quarantined_lines) == (3, 1, {"not_json": 1})
+    assert [path.name for path in table.iterdir() if path.is_dir()] == ["event_date=2026-11-20"]
+    [apart] = spark.read.parquet(str(table)).where("problem is not null").collect()
+    assert (apart["raw"], apart["file"]) == ("garbage", "decisions-20261120T000000Z-a.jsonl")
+
+
+@pytest.mark.parametrize("ts", ["2026-02-30T00:00:00.000Z", "2019-01-01T00:00:00.000Z", "soon", None])
+def test_an_unusable_line_of_no_such_day_is_kept_with_its_files_day(spark, tmp_path, ts):
+    path = write(tmp_path / "decisions-20261120T000000Z-a.jsonl", heartbeat(0, v=7) | {"interval_start": ts})
+    done = compact(spark, [str(path)], FRIDAY, FRIDAY, str(tmp_path / "table"))
+    assert done.quarantined_lines == {"unknown_version": 1}
+
+
+def test_writing_a_day_again_changes_nothing_and_touches_no_other_day(spark, decisions, tmp_path):
+    table = tmp_path / "table"
+    compact(spark, [str(decisions)], SATURDAY, SATURDAY, str(table))
+    compact(spark, [str(decisions)], FRIDAY, FRIDAY, str(table))
+    before = rows_of(spark, table)
+    done = compact(spark, [str(decisions)], FRIDAY, FRIDAY, str(table))
+    assert rows_of(spark, table) == before
+    assert done.restated_days == []
+
+
+def test_lines_that_came_late_make_the_day_before_be_written_again(spark, decisions, tmp_path):
+    """A late line counts for the day of its interval, whenever it was written."""
+    table = tmp_path / "table"
+    compact(spark, [str(decisions)], FRIDAY, FRIDAY, str(table))
+    write(decisions / "decisions-20261121T000500Z-a.jsonl", counters(9))
+    assert compact(spark, [str(decisions)], SATURDAY, SATURDAY, str(table)).restated_days == ["2026-11-20"]
+    friday = spark.read.parquet(str(table)).where("event_date = '2026-11-20' and problem is null")
+    assert sorted(row["seq"] for row in friday.collect()) == [0, 1, 2, 9]
+    assert compact(spark, [str(decisions)], SATURDAY, SATURDAY, str(table)).restated_days == []
+
+
+def test_lines_compressed_with_zstandard_are_read(spark, tmp_path):
+    path = tmp_path / "decisions-20261120T000000Z-a.jsonl.zst"
+    path.write_bytes(zstandard.compress(text_of([counters(0)]).encode()))
+    assert compact(spark, [str(path)], FRIDAY, FRIDAY, str(tmp_path / "table")).lines == 1
+
+
+def test_the_command_says_what_it_wrote_and_too_much_garbage_is_exit_code_3(
+    spark, decisions, tmp_path, capsys
+):
+    options = ["--input", str(decisions), "--output", str(tmp_path / "table"), "--date", "2026-11-20"]
+    assert main(["compact", *options]) == 0
+    assert capsys.readouterr().out == "3 lines, 1 duplicates left out, set apart: 1 not_json.\n"
+    assert main(["compact", *options, "--max-corrupt", "20%", "--json"]) == 3
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["quarantined_lines"] == {"not_json": 1}
+    assert "25.000% of the lines are unusable" in printed.err

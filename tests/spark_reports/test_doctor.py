@@ -1,0 +1,56 @@
+"""What is wrong with a log is named, and a sound log is called so."""
+
+import json
+
+import pytest
+
+from spark_reports.cli import main
+from tests.spark_reports.day import MIDNIGHT_MS
+from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, write
+
+
+@pytest.fixture
+def examine(spark, tmp_path, capsys):
+    def ask(*lines, raw="", options=()):
+        path = write(tmp_path / "a.jsonl", *lines, raw=raw)
+        code = main(["doctor", "--input", str(path), "--date", "2026-11-20", *options])
+        return code, capsys.readouterr().out
+
+    return ask
+
+
+def a_life(*seqs):
+    lines = [
+        line(0, kind="start"),
+        heartbeat(1),
+        heartbeat(2, MIDNIGHT_MS + MINUTE_MS),
+        line(3, kind="stop", at_ms=MIDNIGHT_MS + 2 * MINUTE_MS),
+    ]
+    return [lines[seq] for seq in seqs or range(4)]
+
+
+def test_a_sound_log_is_exit_code_0(examine):
+    code, said = examine(*a_life())
+    assert code == 0
+    assert said.startswith("Log complete: 2 of 2 intervals from 1 proxy, no line missing.\n")
+
+
+@pytest.mark.parametrize(
+    ("lines", "raw", "says"),
+    [
+        (a_life(0, 2, 3), "", "lost line 1, between"),
+        (a_life(0, 1, 2), "", "fell silent after"),
+        (a_life(), '{"ts":"2026-11-2', "1 lines set apart, not one JSON object"),
+        ([*a_life(), counters(4, v=2)], "", "of a later version of the log"),
+        ([], "garbage\n", "No line of these days can be used."),
+    ],
+)
+def test_what_is_wrong_is_named_with_exit_code_3(examine, lines, raw, says):
+    code, said = examine(*lines, raw=raw)
+    assert code == 3
+    assert says in said
+
+
+def test_what_is_wrong_can_be_read_by_a_program(examine):
+    code, said = examine(*a_life(0, 2, 3), options=["--json"])
+    assert (code, json.loads(said)["gaps"][0]["seq_first"]) == (3, 1)

@@ -1,0 +1,57 @@
+"""The log as it comes: what arrived is in the table once, also after a crash in the worst moment."""
+
+from datetime import date
+
+from spark_reports import report, tables
+from spark_reports.cli import main
+from spark_reports.read import Form, Source
+from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
+from tests.spark_reports.logs import counters, heartbeat, write
+
+FRIDAY = date(2026, 11, 20)
+
+
+def streamed(tmp_path):
+    options = ["--input", tmp_path / "in", "--output", tmp_path / "table", "--checkpoint", tmp_path / "state"]
+    assert main(["stream", *map(str, options), "--once"]) == 0
+
+
+def lines_of(spark, tmp_path):
+    table = spark.read.parquet(str(tmp_path / "table"))
+    return sorted(
+        (row["event_date"].isoformat(), row["seq"] or 0, row["problem"] or "") for row in table.collect()
+    )
+
+
+def test_each_file_is_written_once_by_runs_that_follow_each_other(spark, tmp_path):
+    """What is still being written waits; what cannot be used is kept with its problem."""
+    write(tmp_path / "in" / "a.jsonl", counters(0), heartbeat(1), raw="garbage\n")
+    write(tmp_path / "in" / "b.jsonl.open", heartbeat(2))
+    streamed(tmp_path)
+    first = [("1970-01-01", 0, "not_json"), ("2026-11-20", 0, ""), ("2026-11-20", 1, "")]
+    assert lines_of(spark, tmp_path) == first
+    write(tmp_path / "in" / "c.jsonl.gz", heartbeat(3, MIDNIGHT_MS + DAY_MS))
+    streamed(tmp_path)
+    assert lines_of(spark, tmp_path) == [*first, ("2026-11-21", 3, "")]
+    streamed(tmp_path)
+    assert lines_of(spark, tmp_path) == [*first, ("2026-11-21", 3, "")]
+
+
+def test_a_batch_that_is_run_again_after_a_crash_is_there_once(spark, tmp_path):
+    """Written, and killed before it was noted that it was: Spark runs the same batch again."""
+    write(tmp_path / "in" / "a.jsonl", counters(0), heartbeat(1))
+    streamed(tmp_path)
+    before = lines_of(spark, tmp_path)
+    for noted in (tmp_path / "state" / "commits").iterdir():
+        noted.unlink()
+    streamed(tmp_path)
+    assert lines_of(spark, tmp_path) == before
+
+
+def test_the_table_is_read_like_one_of_compact(spark, tmp_path):
+    write(tmp_path / "in" / "a.jsonl", counters(0), heartbeat(1), counters(0))
+    streamed(tmp_path)
+    found = tables.collect(spark, Source([str(tmp_path / "table")], FRIDAY, FRIDAY, Form.PARQUET), 50)
+    made = report.assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
+    assert made["totals"]["records_accepted"] == 10
+    assert made["log"]["duplicate_lines"] == 1

@@ -1,0 +1,139 @@
+"""What other limits would refuse: exact at edges, an interval elsewhere, and never outside the truth."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_reports import what_if
+from spark_reports.cli import main
+from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
+from tests.spark_reports.logs import counters, write
+from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket
+
+batches = st.lists(
+    st.tuples(st.integers(-(2**63) + 1, 2**63 - 1) | st.integers(-10_000, 10_000), st.integers(1, 50)),
+    max_size=30,
+).map(lambda some: [(drift, drift, records) for drift, records in some])
+
+
+def totals_of(some):
+    """Of (lowest, highest drift, records) the rows that the log's histograms add up to."""
+    return [
+        {"side": side, "bucket": bucket(drift), "batches": 1, "records": records}
+        for low, high, records in some
+        for side, drift in (("ahead", high), ("behind", low))
+    ]
+
+
+@given(batches, st.sampled_from((0, *EDGES)))
+def test_at_an_edge_the_answer_is_exact(some, limit_ms):
+    rows = totals_of(some)
+    for side, sign in (("ahead", 1), ("behind", -1)):
+        truth = [records for drift, _, records in some if drift * sign > limit_ms]
+        found = what_if.beyond(rows, side, limit_ms)
+        assert found["batches"] == {"at_least": len(truth), "at_most": len(truth)}
+        assert found["records"] == {"at_least": sum(truth), "at_most": sum(truth)}
+
+
+@given(batches, st.integers(0, 2**63 - 1), st.integers(0, 10_000))
+def test_between_edges_and_for_both_sides_the_truth_lies_in_the_interval(some, after_ms, before_ms):
+    rows = totals_of(some)
+    count, records = what_if.whole(rows)
+    ahead, behind = what_if.beyond(rows, "ahead", after_ms), what_if.beyond(rows, "behind", before_ms)
+    found = what_if.either(ahead, behind, count, records)["records"]
+    truth = sum(n for low, high, n in some if high > after_ms or low < -before_ms)
+    assert found["at_least"] <= truth <= found["at_most"] <= records
+
+
+@given(st.integers(0, 2**63 - 1))
+def test_the_first_bucket_beyond_a_limit_begins_at_it_or_later(limit_ms):
+    first = what_if.first_bucket_beyond(limit_ms)
+    assert first > len(EDGES) or (0, *EDGES)[first - 1] >= limit_ms
+    assert first == 1 or (0, *EDGES)[first - 2] < limit_ms
+
+
+def test_every_limit_that_people_use_is_exact():
+    assert all(what_if.is_exact(limit_ms) for limit_ms in THRESHOLDS_MS)
+
+
+@pytest.fixture(scope="module")
+def rollup(spark, tmp_path_factory):
+    """Two days: svc is 2 h ahead on both, and refused on the second; old sends 8 d late, and recovered."""
+    folder = tmp_path_factory.mktemp("kept")
+    ahead, behind = bucket(2 * HOUR_MS), bucket(-8 * DAY_MS)
+    refused = {"verdict": "rejected", "reason": "too_far_ahead", "error_code": 32}
+    for number in range(2):
+        start_ms = MIDNIGHT_MS + number * DAY_MS
+        lines = [
+            counters(0, start_ms, client_id="fine", records=1_000, ahead=[[1, 9, 1_000]],
+                     behind=[[1, 9, 1_000]]),
+            counters(1, start_ms, client_id="svc", topic="orders-eu", records=40, ahead=[[ahead, 4, 40]],
+                     behind=[[ahead, 4, 40]], **(refused if number else {})),
+            counters(2, start_ms, client_id="old", topic="old", records=20, ahead=[[behind, 2, 20]],
+                     behind=[[behind, 2, 20]], **({} if number else refused | {"reason": "too_old"})),
+        ]  # fmt: skip
+        lines = [each | {"boot": f"day-{number}"} for each in lines]
+        day = ("20261120", "20261121")[number]
+        write(folder / "in" / f"decisions-{day}T000000Z-px.jsonl", *lines)
+        options = ["--rollup", str(folder / "rollup"), "--date", f"{day[:4]}-{day[4:6]}-{day[6:]}"]
+        for _ in range(1 + number):  # as a scheduler does that tries again
+            assert main(["daily", "--input", str(folder / "in"), "--output", str(folder / day), *options,
+                         "--quiet"]) == 0  # fmt: skip
+    return folder
+
+
+def answer(capsys, *arguments):
+    capsys.readouterr()
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_command_answers_from_what_daily_kept(rollup, capsys):
+    asked = ("what-if", "--rollup", str(rollup / "rollup"), "--date", "2026-11-20..2026-11-21")
+    found = answer(capsys, *asked, "--after", "1h", "--before", "7d")
+    assert found["records"] == 2 * 1_060
+    assert found["ahead"]["records"] == {"at_least": 80, "at_most": 80}
+    assert found["either"]["records"] == {"at_least": 80, "at_most": 120}
+    assert [(row["client_id"], row["records"]) for row in found["producers"]] == [("svc", 80), ("old", 40)]
+    found = answer(capsys, *asked, "--after", "1h", "--topic", "orders-*", "--client", "s?c")
+    assert (found["records"], found["ahead"]["records"]["at_least"]) == (80, 80)
+
+
+def test_the_command_speaks_in_words_too(rollup, capsys):
+    asked = ["what-if", "--rollup", str(rollup / "rollup"), "--date", "2026-11-21"]
+    assert main([*asked, "--after", "1h"]) == 0
+    assert "after 1 h: 40 (3.8 %) records would be refused" in capsys.readouterr().out
+    assert main(asked) == 0
+    assert capsys.readouterr().out.count("\n") == 2 + len(THRESHOLDS_MS)
+    assert main([*asked, "--topic", "none"]) == 1
+
+
+def test_who_is_new_and_who_recovered_stands_in_the_second_days_report(rollup, capsys):
+    report = json.loads((rollup / "20261121" / "report.json").read_text())
+    changes = {change["client_id"]: change["kind"] for change in report["trend"]["changes"]}
+    assert changes == {"svc": "new", "old": "recovered"}
+    assert json.loads((rollup / "20261120" / "report.json").read_text())["trend"] is None
+    found = answer(capsys, "trend", "--rollup", str(rollup / "rollup"), "--date", "2026-11-21")
+    assert found["days"] == report["trend"]["days"]
+    assert found["changes"] == report["trend"]["changes"]
+    assert [day["refused_records"] for day in found["days"]] == [20, 40]
+
+
+def test_the_report_holds_the_curve(rollup):
+    report = json.loads((rollup / "20261120" / "report.json").read_text())
+    past = {row["limit_ms"]: row["records"] for row in report["what_if"]["ahead"]}
+    assert (past[HOUR_MS], past[2 * HOUR_MS], past[3 * HOUR_MS]) == (40, 0, 0)
+    assert report["what_if"]["records"] == 1_060
+
+
+def test_what_only_the_candidate_would_refuse_stands_apart(spark, tmp_path):
+    watched = {"would_reject": True, "rule": "candidate", "reason": "too_far_ahead", "bad_records": 3}
+    path = write(tmp_path / "a.jsonl", counters(0), counters(1, client_id="late", **watched))
+    options = ["--input", str(path), "--output", str(tmp_path), "--date", "2026-11-20", "--quiet"]
+    assert main(["daily", *options]) == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    [row] = report["would_reject"]
+    assert (row["client_id"], row["rule"], row["records"], row["bad_records"]) == ("late", "candidate", 10, 3)
+    assert (report["totals"]["records_accepted"], report["totals"]["bad_records"]) == (20, 0)
