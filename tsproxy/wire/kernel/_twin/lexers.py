@@ -81,15 +81,18 @@ class RequestLexer:
         if not self.is_open:
             return 0
         self.goes += 1
+        head = bytes(data[:_SIZE_BYTES])  # of what has not come whole, no copy each time a part of it comes
+        if int.from_bytes(head, "big", signed=True) > len(data) - _SIZE_BYTES:
+            return 0
         return self.passing(bytes(data), 0, self.most_in_flight - len(self._in_flight) - 1, now_ms)
 
     def awaits_more(self, data: Buffer) -> bool:
         """True where `data` is the beginning of a request about which nothing is odd so far."""
-        begun = bytes(data)
+        begun = bytes(data[:_KEY_END])
         if not self.is_open or len(begun) < _SIZE_BYTES:
             return self.is_open
         size = int.from_bytes(begun[:_SIZE_BYTES], "big", signed=True)
-        if size < _SMALLEST or size <= len(begun) - _SIZE_BYTES:
+        if size < _SMALLEST or size <= len(data) - _SIZE_BYTES:
             return False
         if len(begun) < _KEY_END:
             return size <= max(self._produce_frame, self._other_frame)
