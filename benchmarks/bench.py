@@ -38,7 +38,7 @@ class Effort:
     seconds: float
     requests: int | None = None
     idle_connections: int = 1_000
-    safety_seeds: int = 150
+    safety_seeds: int = 60
 
 
 FULL: Final = Effort(rounds=5, seconds=0.6)
