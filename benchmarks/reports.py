@@ -218,7 +218,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=2_000_000, help="counters of the day (default 2 million)")
     parser.add_argument("--print", action="store_true", help="print the page instead of writing it")
     parser.add_argument("--job", choices=JOBS, help=argparse.SUPPRESS)
-    parser.add_argument("--place", type=Path, help="a folder with room for the lines (8 GB for 10 million)")
+    parser.add_argument("--place", type=Path, help="a folder with room for the logs (20 GB)")
     options = parser.parse_args()
     if options.job:
         print(json.dumps(run_job(options.job, options.place)))
