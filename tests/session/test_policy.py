@@ -35,7 +35,7 @@ from tsproxy.model.policy import (
     Terms,
     Waiver,
 )
-from tsproxy.model.verdict import Reason, UnitGuess
+from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
 
 AHEAD_MS = NOW_MS + 2 * HOUR_MS
 BAD = batch([NOW_MS, AHEAD_MS])
@@ -125,6 +125,33 @@ def test_the_candidate_refuses_nothing_and_is_counted():
     )
 
 
+def test_of_what_the_candidate_would_refuse_the_first_record_tells_the_reason():
+    both_sides = produce({"t": {0: batch([NOW_MS - 2 * HOUR_MS, AHEAD_MS])}})
+    policy = Policy(candidate=Terms(before=Span(HOUR_MS), after=Span(HOUR_MS)))
+    assert (
+        Conversation(view(policy, limits=TopicLimits()))
+        >> client(both_sides)
+        << to_broker(both_sides)
+        << noted("record_far_ahead")
+        >> broker(SAID)
+        << to_client(SAID)
+        << booked("accepted", would_reject=True, bad_records=2, reason=Reason.TOO_OLD)
+    )
+
+
+def test_the_candidate_says_nothing_of_a_batch_that_cannot_be_read():
+    damaged = produce({"t": {0: batch([AHEAD_MS], records_count=2, last_offset_delta=1)}})
+    policy = Policy(candidate=Terms(after=Span(HOUR_MS)))
+    assert (
+        Conversation(view(policy, limits=TopicLimits()))
+        >> client(damaged)
+        << to_broker(damaged)
+        >> broker(SAID)
+        << to_client(SAID)
+        << booked("accepted", would_reject=False, bad_records=0)
+    )
+
+
 def test_what_is_refused_by_the_limits_in_force_is_no_news_of_the_candidate():
     policy = Policy(candidate=Terms(after=Span(0)))
     conversation = Conversation(view(policy)) >> client(ASKED) << to_client(out_of_range())
@@ -202,4 +229,11 @@ def test_a_value_that_brokers_take_is_refused_where_a_rule_says_so(value, terms,
 @pytest.mark.parametrize(("value", "terms", "reason"), VALUES.values(), ids=VALUES)
 def test_the_other_values_are_taken_beside_it(value, terms, reason):
     asked = produce({"t": {0: batch([NOW_MS, *({-1, 0, -5} - {value})])}})
+    assert Conversation(view(of_rule(**terms), limits=UNLIMITED)) >> client(asked) << to_broker(asked)
+
+
+@pytest.mark.parametrize("times", [[1], [-1, -1]], ids=["one millisecond", "no times at all"])
+def test_what_no_rule_names_is_taken(times):
+    asked = produce({"t": {0: batch(times)}})
+    terms = {"zero": Choice.REJECT, "negative": Choice.REJECT}
     assert Conversation(view(of_rule(**terms), limits=UNLIMITED)) >> client(asked) << to_broker(asked)

@@ -73,8 +73,7 @@ def _each_is_in_range(case: Case) -> Reject | None:
     bounds = timestamps.bounds(case.limits, case.now_ms)
     if bounds is None:
         return None
-    listed = max(0, case.culprits_listed)
-    outside = case.find_outside(bounds.lowest, bounds.highest, max(1, listed))
+    outside = case.find_outside(bounds.lowest, bounds.highest, max(1, case.culprits_listed))
     if outside.count == 0:
         return None
     first_ms = outside.timestamps_ms[0]
@@ -83,7 +82,7 @@ def _each_is_in_range(case: Case) -> Reject | None:
         ErrorCode.INVALID_TIMESTAMP,
         timestamps.REJECTED,
         reason_out_of_range(first_ms, case.now_ms),
-        OutOfRange(outside, case.batch.base_offset, pieces, case.now_ms) if listed else (),
+        OutOfRange(outside, case.batch.base_offset, pieces, case.now_ms) if case.culprits_listed else (),
         outside.count,
         guess_unit(first_ms, case.now_ms),
     )

@@ -116,7 +116,9 @@ class Requests:
         state.emit(outcomes.of_rejections(ruling))
         if ruling.rejected:
             ruling = self._throttled(ruling)
-        state.effects += [far_ahead(ruling, judged) for judged in ruling.forwarded if is_far_ahead(judged)]
+        state.effects += [
+            far_ahead(ruling, judged) for judged in ruling.forwarded if is_far_ahead(judged, ruling.now_ms)
+        ]
         state.effects += [rule_failed(ruling, j) for j in (*ruling.forwarded, *ruling.rejected) if j.failure]
         if ruling.acks == 0:
             self._produce_without_answer(ruling)

@@ -6,7 +6,6 @@ The shell writes no more of these for one client than an operator can read (`run
 from typing import Final
 
 from tsproxy.model.policy import CANDIDATE
-from tsproxy.model.verdict import Reason
 from tsproxy.session.effects import Note
 from tsproxy.session.judging import Judged
 from tsproxy.session.produce import Ruling
@@ -16,10 +15,12 @@ RULE_FAILED: Final = "rule_failed"
 WARNINGS: Final = frozenset({RECORD_FAR_AHEAD, RULE_FAILED})
 
 
-def is_far_ahead(judged: Judged) -> bool:
+def is_far_ahead(judged: Judged, now_ms: int) -> bool:
     """True for a batch with a record further ahead than the candidate limits allow: by default an hour."""
-    would = judged.would
-    return would is not None and judged.would_rule == CANDIDATE and would.reason is Reason.TOO_FAR_AHEAD
+    candidate, latest_ms = judged.policy.candidate, judged.batch.max_timestamp_ms
+    if judged.would_rule != CANDIDATE or candidate is None or latest_ms is None:
+        return False
+    return candidate.after_max_ms is not None and latest_ms - now_ms > candidate.after_max_ms
 
 
 def far_ahead(ruling: Ruling, judged: Judged) -> Note:
