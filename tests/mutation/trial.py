@@ -21,6 +21,7 @@ from tests.mutation.mutants import Mutant
 
 _RULES = ("tests/verdicts/test_rows.py", "tests/policy/test_judge.py")
 _RULES_OF_OURS = ("tests/policy/test_resolve.py", "tests/session/test_policy.py")
+_REPAIR = ("tests/session/test_repair.py",)
 _READERS = ("tests/wire/test_record_batch.py",)
 MODULES = {
     "policy/timestamps.py": ("tests/policy/test_timestamps.py",),
@@ -34,8 +35,11 @@ MODULES = {
     "policy/units.py": ("tests/policy/test_units.py",),
     "policy/own_values.py": _RULES_OF_OURS,
     "policy/candidate.py": _RULES_OF_OURS,
-    "policy/passing.py": _RULES_OF_OURS,
+    "policy/passing.py": ("tests/policy/test_passing.py",),
     "policy/resolve.py": _RULES_OF_OURS,
+    "policy/own_rules.py": ("tests/policy/test_own_rules.py",),
+    "policy/repair.py": _REPAIR,
+    "policy/explain.py": ("tests/offline/test_explain.py",),
     "policy/broker_reasons.py": ("tests/verdicts/test_broker_reasons.py",),
     "wire/record_set.py": ("tests/wire/test_record_set.py",),
     "wire/record_batch.py": _READERS,
@@ -50,9 +54,11 @@ TESTS = (
     "tests/wire/test_message_set.py",
     "tests/session/test_produce.py",
     "tests/session/test_policy.py",
+    "tests/session/test_repair.py",
     "tests/verdicts",
     "tests/policy",
     "tests/kernel/test_walk.py",
+    "tests/kernel/test_culprits.py",
     "tests/wire/test_codecs.py",
     "tests/wire/test_one_call.py",
     "tests/kernel/test_stream.py",

@@ -1,0 +1,70 @@
+"""What the kernel may let pass without a look: never more than every bound that holds."""
+
+from dataclasses import replace
+
+import pytest
+
+from tsproxy.model.kafka import TimestampType
+from tsproxy.model.own_rule import Fail, OwnRule
+from tsproxy.model.policy import Choice, Mode, OnViolation, TopicPolicy
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.policy.passing import Passable, span_that_passes
+
+LIMITS = TopicLimits(before_max_ms=5, after_max_ms=7)
+KNOWN = TopicPolicy(limits=LIMITS)
+ANY = Passable(None, None)
+
+
+class Bounded:
+    """A rule of an operator's own that says what it takes."""
+
+    def __init__(self, *said):
+        self.said = said
+
+    def culprits(self, timestamps_ms, context):
+        return ()
+
+    def bounds(self):
+        if not self.said:
+            raise RuntimeError("no bounds")
+        return self.said
+
+
+class Unbounded:
+    def culprits(self, timestamps_ms, context):
+        return ()
+
+
+def own(rule):
+    return replace(KNOWN, own=OwnRule("own", rule, Fail.OPEN))
+
+
+ROWS = {
+    "the limits": (KNOWN, Passable(5, 7)),
+    "in audit as well": (replace(KNOWN, mode=Mode.AUDIT), Passable(5, 7)),
+    "one side": (replace(KNOWN, limits=TopicLimits(after_max_ms=7)), Passable(None, 7)),
+    "no limits": (replace(KNOWN, limits=TopicLimits()), ANY),
+    "the broker's own time": (
+        replace(KNOWN, limits=replace(LIMITS, timestamp_type=TimestampType.LOG_APPEND_TIME)),
+        ANY,
+    ),
+    "off": (replace(KNOWN, mode=Mode.OFF, limits=None, is_known=False), ANY),
+    "a topic that is not known, with limits of the file": (replace(KNOWN, is_known=False), None),
+    "limits that are not known": (replace(KNOWN, limits=None), None),
+    "a candidate": (replace(KNOWN, candidate=TopicLimits(before_max_ms=9, after_max_ms=3)), Passable(5, 3)),
+    "a value refused": (replace(KNOWN, zero=Choice.REJECT), None),
+    "a repair": (replace(KNOWN, on_violation=OnViolation.REPAIR), None),
+    "until then": (replace(KNOWN, until_ms=1), None),
+    "a rule of one's own": (own(Unbounded()), None),
+    "with bounds": (own(Bounded(3, 8)), Passable(3, 7)),
+    "with bounds on one side": (own(Bounded(None, 6)), Passable(5, 6)),
+    "with bounds of 0": (own(Bounded(0, 0)), Passable(0, 0)),
+    "with bounds that are none": (own(Bounded("1", 2)), None),
+    "with bounds below 0": (own(Bounded(3, -1)), None),
+    "with bounds that raise": (own(Bounded()), None),
+}
+
+
+@pytest.mark.parametrize(("policy", "passes"), ROWS.values(), ids=ROWS)
+def test_what_passes(policy, passes):
+    assert span_that_passes(policy) == passes
