@@ -104,6 +104,13 @@ def test_an_ipv4_client_of_an_ipv6_socket_fits_an_ipv4_network():
     assert resolved(Policy(rules=(rule(addresses=(ip_network("10.0.0.0/8"),)),)), peer=mapped).rule == "own"
 
 
+def test_a_client_without_an_address_is_from_no_network():
+    peer = Peer("public", "", 0)
+    assert (
+        resolved(Policy(rules=(rule(addresses=(ip_network("0.0.0.0/0"),)),)), peer=peer).rule == TOPIC_LIMITS
+    )
+
+
 def test_the_first_rule_that_fits_is_taken():
     rules = (rule("no", topics=named("clicks")), rule("first"), rule("second", topics=named("orders")))
     assert resolved(Policy(rules=rules)).rule == "first"
@@ -166,6 +173,10 @@ LIMITS = {
         (None, HOUR_MS),
     ),
     "wider by what clocks are apart": (Policy(clock_tolerance_ms=3), (DAY_MS + 3, None)),
+    "on both sides": (
+        Policy(clock_tolerance_ms=3, rules=(rule(terms=Terms(after=Span(7))),)),
+        (DAY_MS + 3, 10),
+    ),
 }
 
 
@@ -175,8 +186,9 @@ def test_the_limits_in_force_are(policy, expected):
 
 
 def test_what_else_the_topic_says_stays():
-    limits = resolved(Policy(rules=(rule(terms=Terms(after=Span(7))),))).limits
-    assert limits.max_message_bytes == 1000
+    for terms in (Terms(after=Span(7)), Terms(preset=Preset.KIP_937_DRAFT)):
+        limits = resolved(Policy(rules=(rule(terms=terms),))).limits
+        assert limits.max_message_bytes == 1000
 
 
 def test_the_files_side_of_stricter_holds_while_a_topic_is_not_known():
@@ -188,7 +200,7 @@ def test_the_files_side_of_stricter_holds_while_a_topic_is_not_known():
 
 
 def test_while_a_topic_is_not_known_the_range_is_the_brokers_business():
-    found = resolved(known=None, on_kafka_4=None)
+    found = resolved(Policy(clock_tolerance_ms=3), known=None, on_kafka_4=None)
     assert (found.limits, found.candidate, found.is_known) == (None, None, False)
 
 
@@ -196,6 +208,12 @@ def test_a_rules_own_bound_holds_even_while_the_topic_is_not_known():
     policy = Policy(rules=(rule(terms=Terms(after=Span(7))),))
     found = resolved(policy, known=None, on_kafka_4=None)
     assert (bounds(found.limits), found.is_known) == ((None, 7), False)
+    assert found.limits.max_message_bytes == 2**31 - 1, "how large a batch may be is the broker's business"
+
+
+def test_the_draft_needs_no_limits_of_the_topic():
+    policy = Policy(rules=(rule(terms=Terms(preset=Preset.KIP_937_DRAFT)),))
+    assert bounds(resolved(policy, known=None, on_kafka_4=None).limits) == (None, HOUR_MS)
 
 
 def test_the_file_needs_no_broker():
