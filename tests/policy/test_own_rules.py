@@ -123,6 +123,11 @@ def test_an_answer_that_no_rule_may_give_is_a_failure(rule):
     assert consult(OwnRule("it", rule), [NOW_MS], rule_context()).failure
 
 
+def test_of_a_long_text_a_client_gets_the_beginning():
+    found = consult(OwnRule("it", answers((0, "x" * 1_001))), [NOW_MS], rule_context())
+    assert found.culprits == ((0, "x" * 1_000),)
+
+
 def session_of(rule):
     return Session(PEER, view(rule), uses_kernel=True)
 

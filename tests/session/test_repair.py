@@ -18,6 +18,7 @@ from tests.session.conversation import (
     view_of,
 )
 from tests.session.messages import accepted, produce, produced
+from tests.verdicts.rows import legacy
 from tests.wire.batches import batch, record
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Culprit
@@ -140,6 +141,15 @@ def test_what_stands_beside_a_batch_is_not_lost_by_writing_the_batch_anew(beside
     terms = {"on_violation": REPAIR, "keep_both_times": True}
 
     assert judged(batch([time_ms]) + beside, version, **terms).rewritten is None
+
+
+@pytest.mark.parametrize(
+    "data", [batch([NOW_MS], crc=1), legacy(1, 0)(NOW_MS)], ids=["a wrong checksum", "an old format"]
+)
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_time_of_arrival_is_added_to_nothing_that_is_damaged_or_of_an_old_format(data, version):
+    """Written anew, with a right checksum, damage would pass for what the producer meant."""
+    assert judged(data, version, keep_both_times=True).rewritten is None
 
 
 def test_headers_tell_the_time_that_came_and_the_time_of_arrival():

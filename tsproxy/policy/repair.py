@@ -8,7 +8,7 @@ one record at fault cannot be put right is refused as a whole, as it would have 
 from dataclasses import dataclass
 
 from tsproxy.model.kafka import NO_TIMESTAMP, TimestampType
-from tsproxy.model.policy import Choice, OnViolation, TopicPolicy
+from tsproxy.model.policy import Choice, OnViolation
 from tsproxy.policy import own_values, timestamps
 from tsproxy.policy.case import Case
 from tsproxy.policy.units import meant_ms
@@ -21,11 +21,6 @@ class Repair:
     times_ms: tuple[int, ...]
     original_ms: tuple[int, ...]
     changed: tuple[int, ...]
-
-
-def may_repair(policy: TopicPolicy) -> bool:
-    """True where some batch may get other times than it came with."""
-    return policy.on_violation is not OnViolation.REJECT or policy.no_timestamp is Choice.STAMP
 
 
 def repaired_times(case: Case) -> Repair | None:

@@ -40,26 +40,31 @@ def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
     """The unit that a refused value most likely is in; None where no reading fits."""
     if timestamp_ms == 0:
         return UnitGuess.ZERO
-    return next((unit for unit, read in READINGS if abs(read(timestamp_ms) - now_ms) <= NEAR_MS), None)
+    found = _reading(timestamp_ms, now_ms)
+    return found and found[0]
 
 
 def meant_ms(timestamp_ms: int, now_ms: int) -> int | None:
     """What a refused value was meant to say, in ms; None where no reading fits."""
-    if timestamp_ms == 0:
-        return None
-    readings = (read(timestamp_ms) for _, read in READINGS)
-    return next((meant for meant in readings if abs(meant - now_ms) <= NEAR_MS), None)
+    found = _reading(timestamp_ms, now_ms)
+    return found and found[1]
 
 
 def unit_hint(timestamp_ms: int, now_ms: int) -> str | None:
     """What a client may be told of the mistake: "looks like nanoseconds: divide by 1,000,000; that would
     be 2026-11-21T03:22:00.000Z"; None where no unit is guessed."""
-    for unit, read in READINGS:
-        meant_ms = read(timestamp_ms)
-        if timestamp_ms and abs(meant_ms - now_ms) <= NEAR_MS:
-            name = unit.value.replace("_100ns", " of 100 ns")
-            return f"looks like {name}: {_HOW[unit]}; that would be {_instant(meant_ms)}"
-    return None
+    found = _reading(timestamp_ms, now_ms)
+    if found is None:
+        return None
+    unit, meant = found
+    name = unit.value.replace("_100ns", " of 100 ns")
+    return f"looks like {name}: {_HOW[unit]}; that would be {_instant(meant)}"
+
+
+def _reading(timestamp_ms: int, now_ms: int) -> tuple[UnitGuess, int] | None:
+    """The one reading that lands near the clock, with what it says. Zero lands nowhere near it."""
+    readings = ((unit, read(timestamp_ms)) for unit, read in READINGS)
+    return next((found for found in readings if abs(found[1] - now_ms) <= NEAR_MS), None)
 
 
 def _instant(at_ms: int) -> str:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.policy import Choice, Mode, TopicPolicy
+from tsproxy.model.policy import Choice, Mode, OnViolation, TopicPolicy
 from tsproxy.model.verdict import Reason, Reject, UnitGuess, Verdict, Violation, reason_out_of_range
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.case import Case
-from tsproxy.policy.repair import Repair, may_repair, repaired_times
+from tsproxy.policy.repair import Repair, repaired_times
 from tsproxy.policy.units import guess_unit
 from tsproxy.wire import rewriting
 
@@ -67,7 +67,7 @@ def _asks_for_more(case: Case, verdict: Verdict) -> bool:
     """Settled before any record is read: an innocent batch with nothing to stamp or add stays as it is."""
     policy = case.policy
     if isinstance(verdict, Reject):
-        return may_repair(policy)
+        return policy.on_violation is not OnViolation.REJECT
     lacks_times = case.facts is None or bool(case.facts.missing)
     return policy.keep_both_times or (policy.no_timestamp is Choice.STAMP and lacks_times)
 
