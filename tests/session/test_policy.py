@@ -232,8 +232,11 @@ def test_the_other_values_are_taken_beside_it(value, terms, reason):
     assert Conversation(view(of_rule(**terms), limits=UNLIMITED)) >> client(asked) << to_broker(asked)
 
 
-@pytest.mark.parametrize("times", [[1], [-1, -1]], ids=["one millisecond", "no times at all"])
-def test_what_no_rule_names_is_taken(times):
+@pytest.mark.parametrize(
+    ("times", "terms"),
+    [([0, 1], {"negative": Choice.REJECT}), ([-1, -1], {"zero": Choice.REJECT, "negative": Choice.REJECT})],
+    ids=["one millisecond", "no times at all"],
+)
+def test_what_no_rule_names_is_taken(times, terms):
     asked = produce({"t": {0: batch(times)}})
-    terms = {"zero": Choice.REJECT, "negative": Choice.REJECT}
     assert Conversation(view(of_rule(**terms), limits=UNLIMITED)) >> client(asked) << to_broker(asked)
