@@ -260,9 +260,10 @@ async def test_sigterm_ends_a_proxy_that_still_waits_for_its_cluster(tmp_path):
 
 @pytest.mark.parametrize("flags", [(), ("--workers", "2")], ids=["one process", "workers"])
 async def test_a_proxy_without_its_native_half_says_so_once_at_start(tmp_path, flags):
+    nobody, listening = free_ports(2)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tsproxy", "run", "--admin", "off", "--decisions", str(tmp_path), *flags),
-        *("--upstream", f"{HOST}:{free_ports(1)[0]}", "--listen", f"{HOST}:{free_ports(1)[0]}"),
+        *("--upstream", f"{HOST}:{nobody}", "--listen", f"{HOST}:{listening}"),
         *("--log-format", "json"),
         stderr=asyncio.subprocess.PIPE,
         env=os.environ | {"TSPROXY_KERNEL": "twin"},
