@@ -128,7 +128,8 @@ async def killed_in_the_middle_of_a_file(tmp_path):
         process.kill()
         await process.wait()
         if list(folder.glob("*.open")):
-            return folder
+            break
+    return folder
 
 
 async def test_a_process_that_is_killed_leaves_whole_lines_and_the_next_start_closes_its_file(tmp_path):
