@@ -32,7 +32,21 @@ import os
 from tsproxy.wire.kernel import _twin
 from tsproxy.wire.kernel.passed import PassedBatch, PassedProduce, PassedRelay
 
-if os.environ.get("TSPROXY_KERNEL") == _twin.NAME:
+try:
+    if os.environ.get("TSPROXY_KERNEL") == _twin.NAME:
+        raise ImportError("the twin is asked for")
+    from tsproxy.wire.kernel._native import (
+        NAME,
+        AnswerLexer,
+        InFlight,
+        RequestLexer,
+        StreamWalker,
+        Table,
+        find_outside,
+        record_errors,
+        walk,
+    )
+except ImportError:
     from tsproxy.wire.kernel._twin import (
         NAME,
         AnswerLexer,
@@ -44,31 +58,6 @@ if os.environ.get("TSPROXY_KERNEL") == _twin.NAME:
         record_errors,
         walk,
     )
-else:
-    try:
-        from tsproxy.wire.kernel._native import (
-            NAME,
-            AnswerLexer,
-            InFlight,
-            RequestLexer,
-            StreamWalker,
-            Table,
-            find_outside,
-            record_errors,
-            walk,
-        )
-    except ImportError:
-        from tsproxy.wire.kernel._twin import (
-            NAME,
-            AnswerLexer,
-            InFlight,
-            RequestLexer,
-            StreamWalker,
-            Table,
-            find_outside,
-            record_errors,
-            walk,
-        )
 
 __all__ = [
     "NAME",
