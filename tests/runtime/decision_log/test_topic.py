@@ -101,6 +101,7 @@ async def test_what_a_killed_proxy_had_not_sent_is_sent_by_the_next_one(kafka_43
 
 
 def test_a_line_that_is_none_of_ours_is_not_sent():
-    for line in (b"", b"x", b"[]", b"7", b'{"seq":1}', b"\xff"):
+    no_text = b'{"proxy":"p","boot":"b","seq":1,"event":"decision","v":1,"ts":5}'
+    for line in (b"", b"x", b"[]", b"7", b'{"seq":1}', b"\xff", no_text):
         with pytest.raises(ValueError):
             key_and_headers(line)

@@ -75,7 +75,7 @@ class DecisionTopic:
             try:
                 async with self._producer() as producer:
                     await self._send_all(producer)
-            except (KafkaError, OSError) as error:
+            except Exception as error:  # the lines are in the files, and are sent when it is over
                 self._met(error)
                 if self._ending.is_set():
                     return
@@ -193,6 +193,6 @@ def key_and_headers(line: bytes) -> tuple[bytes, Headers]:
         }
         if "topic" in facts:
             headers["ce_subject"] = facts["topic"]
-    except (KeyError, TypeError) as error:
+        return f"{proxy}/{boot}".encode(), [(name, value.encode()) for name, value in headers.items()]
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("not a line of the decision log") from error
-    return f"{proxy}/{boot}".encode(), [(name, value.encode()) for name, value in headers.items()]
