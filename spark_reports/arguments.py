@@ -79,3 +79,12 @@ def _period(text: str) -> tuple[date, date]:
     if not 0 <= (days[1] - days[0]).days < MAX_DAYS:
         raise argparse.ArgumentTypeError(f"{text!r} is not a period of 1 to {MAX_DAYS} days")
     return days
+
+
+def add_question(parser: argparse.ArgumentParser) -> None:
+    """What is asked of a rollup: which days, how much of the answer, and in what form."""
+    add_period(parser)
+    parser.add_argument("--rollup", required=True, metavar="DIR", help="as given to `daily --rollup`")
+    parser.add_argument("--top", type=positive, default=20, metavar="N", help="producers listed (default 20)")
+    add_master(parser)
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")

@@ -27,16 +27,10 @@ def add(commands: "Commands") -> None:
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    arguments.add_period(parser)
-    parser.add_argument("--rollup", required=True, metavar="DIR", help="as given to `daily --rollup`")
+    arguments.add_question(parser)
     parser.add_argument(
         "--days", type=arguments.positive, default=7, metavar="N", help="days shown (default 7)"
     )
-    parser.add_argument(
-        "--top", type=arguments.positive, default=20, metavar="N", help="producers listed (default 20)"
-    )
-    arguments.add_master(parser)
-    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     parser.set_defaults(run=run, quiet=False)
 
 

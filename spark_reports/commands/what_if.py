@@ -31,19 +31,13 @@ def add(commands: "Commands") -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    arguments.add_period(parser)
-    parser.add_argument("--rollup", required=True, metavar="DIR", help="as given to `daily --rollup`")
+    arguments.add_question(parser)
     for side, name in (("after", "ahead"), ("before", "behind")):
         parser.add_argument(
             f"--{side}", type=_duration_ms, metavar="LIMIT", help=f"how far {name} a record may be, e.g. 1h"
         )
     parser.add_argument("--topic", metavar="GLOB", help="only these topics")
     parser.add_argument("--client", metavar="GLOB", help="only these client ids")
-    parser.add_argument(
-        "--top", type=arguments.positive, default=20, metavar="N", help="producers listed (default 20)"
-    )
-    arguments.add_master(parser)
-    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     parser.set_defaults(run=run, quiet=False)
 
 

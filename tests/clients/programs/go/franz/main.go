@@ -3,12 +3,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sort"
 	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
@@ -121,12 +123,20 @@ func (c *client) poll(words []string) ([]string, error) {
 }
 
 func (c *client) offsets(words []string) (told []string, err error) {
-	ends, err := c.admin.ListEndOffsets(context.Background(), words[0])
-	if err != nil {
-		return nil, err
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ends, err := c.ends(ctx, words[0])
+	// When several leaders have moved, franz-go itself asks again only for the first that refuses.
+	for errors.Is(err, kerr.NotLeaderForPartition) && ctx.Err() == nil {
+		ends, err = c.ends(ctx, words[0])
 	}
 	ends.Each(func(end kadm.ListedOffset) { told = append(told, fmt.Sprintf("%d=%d", end.Partition, end.Offset)) })
-	return told, ends.Error()
+	return told, err
+}
+
+func (c *client) ends(ctx context.Context, topic string) (kadm.ListedOffsets, error) {
+	ends, err := c.admin.ListEndOffsets(ctx, topic)
+	return ends, errors.Join(err, ends.Error())
 }
 
 func (c *client) brokers([]string) (told []string, err error) {
