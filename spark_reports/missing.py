@@ -24,6 +24,17 @@ def lost(log: LogQuality) -> list[str]:
     ]
 
 
+def unheard(log: LogQuality) -> str | None:
+    """The longest time in which a proxy was not heard that is heard otherwise; None where there is none."""
+    if not log["unheard"]:
+        return None
+    longest = max(
+        log["unheard"], key=lambda span: words.epoch_ms(span["to_ts"]) - words.epoch_ms(span["from_ts"])
+    )
+    more = len(log["unheard"]) - 1
+    return _unheard(longest) + (f" And {words.many(more, 'time')} more." if more else "")
+
+
 def _listed(sentences: Sequence[str], kind: str) -> Iterator[str]:
     yield from sentences[:_SAID]
     if more := len(sentences[_SAID:]):

@@ -99,7 +99,7 @@ def drift_chart(buckets: Sequence[DriftBucket], marks: Sequence[Mark], frame: Fr
         *_marks(axis, frame, inside),
         *_bars(axis, frame, bins, most, middle, half),
         element(
-            "line", x1=frame.left, x2=frame.width - frame.right, y1=_n(middle), y2=_n(middle), class_="base"
+            "line", x1=frame.left, x2=frame.width - frame.right, y1=px(middle), y2=px(middle), class_="base"
         ),
         class_="drift",
         viewBox=f"0 0 {frame.width} {frame.height}",
@@ -109,7 +109,7 @@ def drift_chart(buckets: Sequence[DriftBucket], marks: Sequence[Mark], frame: Fr
     )
 
 
-def _n(number: float) -> str:
+def px(number: float) -> str:
     """A coordinate, short."""
     return f"{number:.1f}".rstrip("0").rstrip(".")
 
@@ -156,10 +156,10 @@ def _bars(
                     element(
                         "rect",
                         element("title", f"{reach}: {words.many(records, 'record')} {said}"),
-                        x=_n(left),
-                        y=_n(middle - height if kind == "taken" else middle),
-                        width=_n(width),
-                        height=_n(height),
+                        x=px(left),
+                        y=px(middle - height if kind == "taken" else middle),
+                        width=px(width),
+                        height=px(height),
                         class_=kind,
                     )
                 )
@@ -186,26 +186,26 @@ def _grid(frame: Frame, most: int, middle: float, half: float) -> list[Markup]:
         for y in (middle - rise, middle + rise):
             parts.append(
                 element(
-                    "line", x1=frame.left, x2=frame.width - frame.right, y1=_n(y), y2=_n(y), class_="grid"
+                    "line", x1=frame.left, x2=frame.width - frame.right, y1=px(y), y2=px(y), class_="grid"
                 )
             )
             label = words.short_count(10**power)
-            parts.append(element("text", label, x=frame.left - 6, y=_n(y + 4), class_="num"))
+            parts.append(element("text", label, x=frame.left - 6, y=px(y + 4), class_="num"))
     return parts
 
 
 def _ticks(axis: _Axis, frame: Frame, low_ms: int, high_ms: int) -> list[Markup]:
     """Durations along the foot, from the middle outwards, those left out for which there is no room."""
     y = frame.height - 8
-    parts = [element("text", "0", x=_n(axis.x(0)), y=y, class_="mid")]
+    parts = [element("text", "0", x=px(axis.x(0)), y=y, class_="mid")]
     for sign, limit_ms in ((-1, -low_ms), (1, high_ms)):
         last = axis.x(0)
         for tick_ms, label in TICKS:
             x = axis.x(sign * tick_ms)
             has_room = abs(x - last) >= frame.tick_gap and frame.left + 8 < x < frame.width - 18
             if tick_ms < limit_ms and has_room:
-                parts.append(element("text", label, x=_n(x), y=y, class_="mid"))
-                parts.append(element("line", x1=_n(x), x2=_n(x), y1=y - 16, y2=y - 12, class_="base"))
+                parts.append(element("text", label, x=px(x), y=y, class_="mid"))
+                parts.append(element("line", x1=px(x), x2=px(x), y1=y - 16, y2=y - 12, class_="base"))
                 last = x
     return parts
 
@@ -225,10 +225,10 @@ def _marks(axis: _Axis, frame: Frame, marks: Sequence[Mark]) -> list[Markup]:
         y = frame.top - 8 - 15 * row
         parts.append(
             element(
-                "line", x1=_n(x), x2=_n(x), y1=_n(y + 3), y2=frame.height - frame.bottom, class_=mark.kind
+                "line", x1=px(x), x2=px(x), y1=px(y + 3), y2=frame.height - frame.bottom, class_=mark.kind
             )
         )
-        parts.append(element("text", mark.name, x=_n(start + room / 2), y=_n(y), class_=f"mid {mark.kind}"))
+        parts.append(element("text", mark.name, x=px(start + room / 2), y=px(y), class_=f"mid {mark.kind}"))
     return parts
 
 
@@ -247,7 +247,7 @@ def sparkline(values: Sequence[int], label: str) -> Markup:
     """A small bar an hour. `label` says in words what it shows."""
     most = max([1, *values])
     height, step = 26, 4
-    rises = {n: _n(max(1.5, height * value / most)) for n, value in enumerate(values) if value}
+    rises = {n: px(max(1.5, height * value / most)) for n, value in enumerate(values) if value}
     bars = "".join(f"M{n * step} {height}v-{rise}h3v{rise}z" for n, rise in rises.items())
     width = step * len(values)
     return element(

@@ -3,9 +3,10 @@
 from typing import Final
 
 from spark_reports import words
+from spark_reports.render import curve
 from spark_reports.render.markup import Content, Markup, element, join
 from spark_reports.render.tables import table
-from spark_reports.shape import Change, DayOfTrend, Report, WouldReject
+from spark_reports.shape import Change, DayOfTrend, Report, WhatIf, WouldReject
 from spark_reports.what_if import KAFKA_4_AFTER_MS
 
 _SHOWN_MS: Final = (
@@ -38,10 +39,11 @@ _KINDS: Final = {
 
 def what_if(report: Report) -> Markup:
     """For each limit, on each side, the records it would refuse: of everything, whatever its fate was."""
-    whole = report["what_if"]["records"]
-    if not whole:
+    found = report["what_if"]
+    whole = found["records"]
+    if not whole or not found["ahead"] or not found["behind"]:
         return element("p", "No record carried a timestamp.", class_="none")
-    sides = [{row["limit_ms"]: row["records"] for row in report["what_if"][s]} for s in ("ahead", "behind")]
+    sides = [{row["limit_ms"]: row["records"] for row in rows} for rows in (found["ahead"], found["behind"])]
     rows = [
         (_limit(limit_ms), *[_part(side[limit_ms], whole) for side in sides])
         for limit_ms in _SHOWN_MS
@@ -50,13 +52,32 @@ def what_if(report: Report) -> Markup:
     return join(
         element(
             "p",
+            element("span", element("i", class_="ahead"), "farther ahead than the limit"),
+            element("span", element("i", class_="behind"), "farther behind it (dashed)"),
+            class_="legend soft",
+        ),
+        element(
+            "p",
             "Had a limit been in force for every topic, these records would have been refused: "
             "exactly these, whole batches, as Kafka refuses them. For one topic "
             "or any limit: spark_reports what-if.",
+            _beyond_all(found),
             class_="soft note",
         ),
+        curve.both(found),
         table(_WHAT_IF_HEADS, rows, "whatif"),
     )
+
+
+def _beyond_all(found: WhatIf) -> str | None:
+    """What lies beyond every limit that anybody sets, in a sentence; None where nothing does."""
+    farthest = [(rows[-1], side) for rows, side in ((found["ahead"], "ahead"), (found["behind"], "behind"))]
+    said = [
+        f"{words.many(row['records'], 'record')} over {words.duration(row['limit_ms'])} {side}"
+        for row, side in farthest
+        if row["records"]
+    ]
+    return f" No limit helps with {' and '.join(said)}: look at the unit and the clock." if said else None
 
 
 def _limit(limit_ms: int) -> Content:
@@ -69,9 +90,14 @@ def _limit(limit_ms: int) -> Content:
 def _part(records: int, whole: int) -> Content:
     if not records:
         return element("span", "none", class_="soft")
-    said = f"{words.count(records)} ({words.share(records, whole)})"
+    return f"{words.count(records)} ({words.share(records, whole)})"
+
+
+def _metered(records: int, whole: int) -> Content:
+    if not records:
+        return _part(records, whole)
     width = f"width:{max(0.5, 100 * records / whole):.1f}%"
-    return join(said, element("div", element("span", style=width), class_="meter"))
+    return join(_part(records, whole), element("div", element("span", style=width), class_="meter"))
 
 
 def watched(report: Report, rows: int) -> Markup:
@@ -123,7 +149,12 @@ def trend(report: Report, rows: int) -> Markup | None:
 
 def _day_cells(day: DayOfTrend) -> tuple[Content, ...]:
     judged = words.count(day["records"])
-    return day["day"], judged, _part(day["refused_records"], day["records"] or 1), day["producers_affected"]
+    return (
+        day["day"],
+        judged,
+        _metered(day["refused_records"], day["records"] or 1),
+        day["producers_affected"],
+    )
 
 
 def _change_cells(change: Change) -> tuple[Content, ...]:

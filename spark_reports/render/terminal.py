@@ -53,6 +53,7 @@ def render(report: Report, columns: int = 100, has_colour: bool = False) -> str:
         *(line for text in report["details"] for line in wrap(bounded(text, _TEXT_CHARS), width)),
         *(paint(line, _proof_colour(report)) for line in wrap(report["log"]["sentence"], width)),
         *(line for text in _missing(report) for line in wrap(text, width, subsequent_indent="  ")),
+        *(paint(line, "soft") for line in wrap(_unheard(report), width, subsequent_indent="  ")),
         "",
         *_balance(report, paint, width),
         "",
@@ -69,6 +70,11 @@ def _missing(report: Report) -> list[str]:
     lacks = [bounded(text, _TEXT_CHARS) for text in missing.lost(report["log"])]
     more = len(lacks) - _MISSING
     return [*lacks[:_MISSING], *([f"and {more:,} more like this"] if more > 0 else [])]
+
+
+def _unheard(report: Report) -> str:
+    """Totals lack nothing if the proxy was just down, so this is said softly, and once."""
+    return bounded(missing.unheard(report["log"]) or "", _TEXT_CHARS)
 
 
 def _balance(report: Report, paint: _Paint, width: int) -> list[str]:

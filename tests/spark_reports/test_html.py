@@ -15,7 +15,7 @@ TAGS = {
     *("html", "head", "meta", "title", "style", "body", "header", "main", "footer", "section"),
     *("h1", "h2", "h3", "p", "pre", "ul", "li", "dl", "dt", "dd", "div", "span", "b", "i", "strong", "code"),
     *("table", "thead", "tbody", "tr", "th", "td", "details", "summary"),
-    *("svg", "rect", "line", "path", "text"),
+    *("svg", "rect", "line", "path", "circle", "text"),
 }
 VOID = {"meta"}
 

@@ -59,6 +59,21 @@ def test_every_rendering_names_what_is_missing(render):
         )
     )
     shown = " ".join(text.replace("\\", "").split())
-    for said in ("px-2", "fell silent", "lost lines 1,000 to 1,007"):
+    for said in ("px-2", "fell silent", "lost lines 1,000 to 1,007", "px-3 was not heard"):
         assert said in shown
-    assert ("px-3 was not heard" in shown) == (render is not terminal.render)  # it may just have been down
+
+
+def test_a_screenful_says_only_the_longest_time_in_which_a_proxy_was_not_heard():
+    """It may just have been down: totals lack nothing then, so what is lost comes first."""
+    spans = [
+        {
+            "proxy": f"px-{hours}",
+            "from_ts": "2026-11-20T01:00:00.000Z",
+            "to_ts": f"2026-11-20T0{hours}:00:00.000Z",
+        }
+        for hours in (2, 7, 3)
+    ]
+    shown = " ".join(terminal.render(with_log(unheard=spans)).split())
+    assert "px-7 was not heard" in shown
+    assert "was down, or the log of that time is missing whole. And 2 times more." in shown
+    assert "px-2" not in shown

@@ -1,0 +1,159 @@
+"""The what-if curve: how many records each limit would refuse, farther ahead and farther behind the clock.
+
+Both axes are logarithmic: limits that people set reach from a tenth of a second to ten years, and a handful
+of records matters beside millions. The points are exact, the lines between them only join them. Where a line
+stays up to its right end no limit helps: those timestamps are in a wrong unit, or their clock is far off.
+"""
+
+from collections.abc import Callable, Sequence
+from math import log10
+from typing import Final
+
+from spark_reports import words
+from spark_reports.render.charts import Frame, px
+from spark_reports.render.markup import Markup, element, join
+from spark_reports.shape import AtLimit, WhatIf
+from spark_reports.what_if import KAFKA_4_AFTER_MS, SIDES
+
+WIDE: Final = Frame(width=1040, height=270, bins_per_decade=0, tick_gap=52, right=18, top=26)
+NARROW: Final = Frame(width=350, height=240, bins_per_decade=0, tick_gap=40, left=34, right=16, top=26)
+_DAY: Final = 86_400_000
+_TICKS: Final = (
+    *((3_600_000, "1 h"), (_DAY, "1 d"), (1_000, "1 s"), (60_000, "1 min"), (365 * _DAY, "1 y")),
+    *((3_650 * _DAY, "10 y"), (100, "100 ms"), (7 * _DAY, "7 d"), (30 * _DAY, "30 d")),
+    *((10_000, "10 s"), (600_000, "10 min"), (21_600_000, "6 h")),
+)
+"""The most telling first."""
+_KAFKA_4: Final = f"Kafka 4's default: {words.duration(KAFKA_4_AFTER_MS)} ahead"
+
+
+def both(found: WhatIf) -> Markup:
+    """The curve for wide and for narrow screens; the style sheet shows one of them."""
+    return join(
+        element("div", drawing(found, WIDE, has_points=True), class_="wide"),
+        element("div", drawing(found, NARROW, has_points=False), class_="narrow"),
+    )
+
+
+def drawing(found: WhatIf, frame: Frame, *, has_points: bool) -> Markup:
+    """One size of it; `has_points`: every exact point with a tooltip, for who has a pointer."""
+    limits_ms = [row["limit_ms"] for side in SIDES for row in _side(found, side)]
+    x, y = _along(min(limits_ms), max(limits_ms), frame), _up(found["records"], frame)
+    return element(
+        "svg",
+        element("title", described(found)),
+        *_grid(found["records"], y, frame),
+        *_ticks(x, frame),
+        *_kafka_4(found, x, y, frame),
+        *[_line(_side(found, side), side, x, y) for side in SIDES],
+        *[point for side in SIDES for point in _points(found, side, x, y) if has_points],
+        class_="drift curve",
+        viewBox=f"0 0 {frame.width} {frame.height}",
+        width=frame.width,
+        height=frame.height,
+        role="img",
+    )
+
+
+def described(found: WhatIf) -> str:
+    """What the picture shows, for who does not see it; every number stands in the table beneath it."""
+    said = [f"Records that a limit would refuse, of {words.count(found['records'])}, both logarithmic."]
+    for side in SIDES:
+        first, *_, last = _side(found, side)
+        said.append(
+            f"Farther {side} than {words.duration(first['limit_ms'])} {words.count(first['records'])}, "
+            f"than {words.duration(last['limit_ms'])} {words.count(last['records'])}."
+        )
+    marked = [row for row in found["ahead"] if row["limit_ms"] == KAFKA_4_AFTER_MS]
+    said += [f"{_KAFKA_4}, {words.count(row['records'])}." for row in marked]
+    return " ".join(said)
+
+
+def _side(found: WhatIf, side: str) -> list[AtLimit]:
+    return found["ahead"] if side == "ahead" else found["behind"]
+
+
+_Scale = Callable[[int], float]
+
+
+def _along(low_ms: int, high_ms: int, frame: Frame) -> _Scale:
+    """A limit in ms to a pixel from the left."""
+    low, reach = log10(low_ms), max(1.0, log10(high_ms) - log10(low_ms))
+    inner = frame.width - frame.left - frame.right
+    return lambda limit_ms: frame.left + inner * (log10(limit_ms) - low) / reach
+
+
+def _up(most: int, frame: Frame) -> _Scale:
+    """Records to a pixel from the top; none at all lie on the foot."""
+    inner = frame.height - frame.top - frame.bottom
+    return lambda records: frame.height - frame.bottom - inner * log10(1 + records) / log10(1 + max(1, most))
+
+
+def _line(rows: Sequence[AtLimit], side: str, x: _Scale, y: _Scale) -> Markup:
+    path = "L".join(f"{px(x(row['limit_ms']))} {px(y(row['records']))}" for row in rows)
+    return element("path", d=f"M{path}", class_=side)
+
+
+def _points(found: WhatIf, side: str, x: _Scale, y: _Scale) -> list[Markup]:
+    return [
+        element(
+            "circle",
+            element(
+                "title",
+                f"farther {side} than {words.duration(row['limit_ms'])}: "
+                f"{words.many(row['records'], 'record')} ({words.share(row['records'], found['records'])})",
+            ),
+            cx=px(x(row["limit_ms"])),
+            cy=px(y(row["records"])),
+            r=3,
+            class_=side,
+        )
+        for row in _side(found, side)
+    ]
+
+
+def _kafka_4(found: WhatIf, x: _Scale, y: _Scale, frame: Frame) -> list[Markup]:
+    """The line of Kafka 4's own default, with what it would refuse of the records ahead."""
+    parts = []
+    for row in found["ahead"]:
+        if row["limit_ms"] == KAFKA_4_AFTER_MS:
+            at, foot = px(x(KAFKA_4_AFTER_MS)), frame.height - frame.bottom
+            name = f"{_KAFKA_4}, {words.short_count(row['records'])} records"
+            parts = [
+                element("line", x1=at, x2=at, y1=frame.top - 6, y2=foot, class_="limit"),
+                element("text", name, x=at, y=frame.top - 12, class_="mid limit"),
+                element("circle", cx=at, cy=px(y(row["records"])), r=5, class_="limit"),
+            ]
+    return parts
+
+
+def _grid(most: int, y: _Scale, frame: Frame) -> list[Markup]:
+    """Lines at none, 100, 10,000 … records."""
+    parts = []
+    for records in (0, *(10**power for power in range(2, 19, 2) if 10**power <= most)):
+        at = px(y(records))
+        parts += [
+            element(
+                "line",
+                x1=frame.left,
+                x2=frame.width - frame.right,
+                y1=at,
+                y2=at,
+                class_="grid" if records else "base",
+            ),
+            element("text", words.short_count(records), x=frame.left - 6, y=px(y(records) + 4), class_="num"),
+        ]
+    return parts
+
+
+def _ticks(x: _Scale, frame: Frame) -> list[Markup]:
+    """Limits along the foot, the less telling left out where there is no room."""
+    foot, taken = frame.height - 8, list[float]()
+    parts = []
+    for tick_ms, label in _TICKS:
+        at = x(tick_ms)
+        if all(abs(at - other) >= frame.tick_gap for other in taken):
+            taken.append(at)
+            parts.append(element("text", label, x=px(at), y=foot, class_="mid"))
+            parts.append(element("line", x1=px(at), x2=px(at), y1=foot - 16, y2=foot - 12, class_="base"))
+    return parts
