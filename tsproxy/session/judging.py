@@ -144,7 +144,7 @@ def _findings(cases: list[Case], view: View) -> Iterator[_Finding]:
         policy = case.policy
         verdict: Verdict = ACCEPT
         if policy.mode is Mode.ENFORCE:
-            verdict = judge(replace(case, culprits_listed=listed))
+            verdict = judge(case if listed == case.culprits_listed else replace(case, culprits_listed=listed))
         if isinstance(verdict, Reject):
             listed -= len(verdict.violations)
             yield _Finding(verdict)

@@ -7,7 +7,7 @@ Our rejections are known at once; a forwarded batch is booked when the broker's 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from tsproxy.model.kafka import ErrorCode, is_retriable
 from tsproxy.model.outcome import Culprit, CulpritColumns, Outcome, VerdictName
@@ -26,8 +26,10 @@ def of_rejections(ruling: Ruling) -> Iterator[Outcome]:
     for judged in ruling.rejected:
         verdict = judged.verdict
         assert isinstance(verdict, Reject)
-        yield replace(
-            _outcome(ruling, judged, VerdictName.REJECTED),
+        yield _outcome(
+            ruling,
+            judged,
+            VerdictName.REJECTED,
             rule=judged.policy.rule,
             mode=judged.policy.mode,
             reason=verdict.reason,
@@ -120,7 +122,8 @@ def _furthest_ms(batch: BatchFacts, now_ms: int) -> int | None:
     return highest if highest - now_ms > now_ms - lowest else lowest
 
 
-def _outcome(ruling: Ruling, judged: Judged, verdict: VerdictName) -> Outcome:
+def _outcome(ruling: Ruling, judged: Judged, verdict: VerdictName, **why: Any) -> Outcome:
+    """`why` are fields of the outcome: to replace them afterwards costs as much as all else here."""
     outcome = Outcome(
         now_ms=ruling.now_ms,
         peer=ruling.peer,
@@ -133,6 +136,7 @@ def _outcome(ruling: Ruling, judged: Judged, verdict: VerdictName) -> Outcome:
         batch=judged.batch,
         verdict=verdict,
         limits=judged.limits,
+        **why,
     )
     if judged.would is None or verdict is VerdictName.BROKER_REJECTED:  # the broker's own reason is told
         return outcome

@@ -56,10 +56,11 @@ def settle(ruling: Ruling, payload: bytes, endpoint_of: MapEndpoint) -> tuple[by
 
 def _frame_of(ruling: Ruling, head: bytes, response: ProduceResponse) -> bytes:
     version = ruling.header.api_version
-    merged = replace(
-        response,
-        topics=_merged(response.topics, ruling.rejected, version),
-        throttle_time_ms=max(response.throttle_time_ms, ruling.throttle_ms),
+    merged = ProduceResponse(
+        _merged(response.topics, ruling.rejected, version),
+        max(response.throttle_time_ms, ruling.throttle_ms),
+        response.node_endpoints,
+        response.tags,
     )
     return frame(head + k00_produce.write_response(version, merged))
 
@@ -82,12 +83,14 @@ def _rejection(judged: Judged, version: int) -> PartitionProduceResponse:
     """-1 for offsets and times, as brokers answer; their log_start_offset is theirs alone to know."""
     verdict = judged.verdict
     assert isinstance(verdict, Reject)
-    refusal = PartitionProduceResponse(
-        index=judged.partition, error_code=verdict.error_code, error_message=verdict.error_message
+    written = _written(verdict.violations, version) if isinstance(verdict.violations, OutOfRange) else None
+    return PartitionProduceResponse(
+        index=judged.partition,
+        error_code=verdict.error_code,
+        error_message=verdict.error_message,
+        record_errors=verdict.record_errors if written is None else (),
+        written_errors=written,
     )
-    if isinstance(verdict.violations, OutOfRange):
-        return replace(refusal, written_errors=_written(verdict.violations, version))
-    return replace(refusal, record_errors=verdict.record_errors)
 
 
 def _written(violations: OutOfRange, version: int) -> WrittenErrors:
