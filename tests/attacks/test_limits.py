@@ -219,6 +219,24 @@ async def test_who_has_much_refused_is_told_to_wait_and_made_to(kafka_431, topic
         assert await metric(proxy, "tsproxy_throttle_seconds_total") >= 0.2
 
 
+@larger
+async def test_who_makes_a_new_connection_for_each_refusal_is_made_to_wait_as_well(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        await until(lambda: _is_refused(proxy, topic), "the limits of the topic are known")
+        large = produce(topic.encode(), batch([Clock().now_ms() * 1000], value=bytes(90 * MIB)))
+        assert await answer_to(port_of(proxy), large)
+        kept_ms = []
+        for number in range(3):
+            small = produce(topic.encode(), far_ahead(Clock()), client_id=b"%d" % number)
+            began_ms = Clock().now_ms()
+            assert await answer_to(port_of(proxy), small)
+            kept_ms.append(Clock().now_ms() - began_ms)
+        # All together, for what the large one cost: it settles at what is free.
+        assert sum(kept_ms) >= 200
+        assert await metric(proxy, "tsproxy_throttle_seconds_total") >= 0.2
+
+
 async def _is_refused(proxy, topic):
     await answer_to(port_of(proxy), produce(topic.encode(), far_ahead(Clock())))
     return await metric(proxy, f'tsproxy_topic_bad_records_total{{topic="{topic}"}}') > 0

@@ -7,12 +7,14 @@ import pytest
 from tests.session.conversation import (
     HOUR_MS,
     NOW_MS,
+    PEER,
     Conversation,
     Expected,
     at,
     booked,
     broker,
     client,
+    client_closes,
     to_broker,
     to_client,
     topic_wanted,
@@ -22,8 +24,8 @@ from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.view import View
-from tsproxy.session.effects import MuteClient
-from tsproxy.session.throttle import BYTES_A_MS, FREE_MS, Throttle
+from tsproxy.session.effects import CloseSession, MuteClient, PauseClient, PutOff
+from tsproxy.session.throttle import BYTES_A_MS, FREE_MS, MOST_CLIENTS, Throttle
 
 GOOD = batch([NOW_MS])
 BAD = batch([NOW_MS + 2 * HOUR_MS])
@@ -34,13 +36,23 @@ def muted(throttle_ms):
     return Expected(MuteClient, {"throttle_ms": throttle_ms})
 
 
+def put_off(silence_ms):
+    return Expected(PutOff, {"silence_ms": silence_ms})
+
+
+def its_time_comes(ruling):
+    return lambda conversation: conversation.session.judged(ruling, conversation.now_ms)
+
+
 # -- The account -------------------------------------------------------------------------------------
 
 
 def silences(*refusals, most_ms=1_000):
     """How long each of them, (ms since the first, batches, bytes), silences the client."""
     throttle = Throttle()
-    return [throttle.refused(batches, size, NOW_MS + at_ms, most_ms) for at_ms, batches, size in refusals]
+    return [
+        throttle.refused(PEER, batches, size, NOW_MS + at_ms, most_ms) for at_ms, batches, size in refusals
+    ]
 
 
 def test_who_is_refused_now_and_then_notices_nothing():
@@ -65,6 +77,40 @@ def test_the_clock_pays_back():
 
 def test_a_clock_that_steps_back_pays_nothing_and_costs_nothing():
     assert silences((0, FREE, 0), (-5_000, 1, 0), (-4_999, 0, 0)) == [0, 1, 0]
+
+
+def test_who_is_refused_is_known_by_principal_and_address_and_not_by_what_it_may_choose():
+    throttle = Throttle()
+    throttle.refused(PEER, FREE + 5, 0, NOW_MS, 1_000)
+
+    again = replace(PEER, client_port=50001, client_id="new", client_software="new/1", listener="other")
+    assert throttle.silence_ms(again, NOW_MS, 1_000) == 5
+    for other in (replace(PEER, client_address="192.0.2.2"), replace(PEER, principal="User:other")):
+        assert throttle.silence_ms(other, NOW_MS, 1_000) == 0
+
+
+def test_the_silence_that_is_left_is_never_longer_than_the_longest_one():
+    throttle = Throttle()
+    throttle.refused(PEER, 2 * FREE, 0, NOW_MS, 1_000)
+    assert throttle.silence_ms(PEER, NOW_MS, 300) == 300
+
+
+def test_who_owes_nothing_any_more_is_forgotten():
+    throttle = Throttle()
+    for number in range(100):
+        throttle.refused(replace(PEER, client_address=str(number)), 50, 0, NOW_MS + number, 1_000)
+    assert len(throttle) == 50
+
+
+def test_of_very_many_clients_those_are_forgotten_that_were_longest_not_refused():
+    throttle = Throttle()
+    for number in range(MOST_CLIENTS + 10):
+        throttle.refused(replace(PEER, client_address=str(number)), FREE + 1, 0, NOW_MS, 1_000)
+        throttle.refused(PEER, FREE + 1, 0, NOW_MS, 1_000)
+
+    assert len(throttle) == MOST_CLIENTS
+    assert throttle.silence_ms(PEER, NOW_MS, 1_000) == 1_000
+    assert throttle.silence_ms(replace(PEER, client_address="0"), NOW_MS, 1_000) == 0
 
 
 # -- What the client sees ----------------------------------------------------------------------------
@@ -103,6 +149,63 @@ def test_the_answer_says_how_long_and_then_the_client_is_not_read():
         << to_client(said(view, 0, 3, NOW_MS + 1_000))
         << booked("rejected")
     )
+
+
+@pytest.mark.usefixtures("free")
+def test_a_new_connection_does_not_escape_the_silence():
+    view, throttle = view_of(), Throttle()
+    throttle.refused(PEER, 11, 0, NOW_MS, 1_000)
+    conversation = Conversation(view, throttle=throttle)
+    effects = conversation.session.client_bytes(produce({"t": {0: BAD}}, 9, -1, 1), NOW_MS)
+    booking, putting_off, pausing = effects
+    assert booked("rejected").fits(booking)
+    assert put_off(10).fits(putting_off)
+    assert Expected(PauseClient).fits(pausing)
+    assert (
+        conversation
+        >> client(produce({"t": {0: BAD}}, 9, -1, 2))  # pipelined: it stays in its turn
+        >> at(NOW_MS + 10)
+        >> its_time_comes(putting_off.ruling)
+        << to_client(said(view, 1, 1))
+        << muted(1)
+        << booked("rejected")
+        << put_off(1)
+    )
+
+
+@pytest.mark.usefixtures("free")
+def test_whoever_is_silenced_may_go_on_sending_what_is_good():
+    throttle = Throttle()
+    throttle.refused(PEER, 11, 0, NOW_MS, 1_000)
+    asked = produce({"t": {0: GOOD}})
+    assert Conversation(throttle=throttle) >> client(asked) << to_broker(asked)
+
+
+@pytest.mark.usefixtures("free")
+def test_what_is_put_off_is_booked_once_even_if_its_connection_ends_meanwhile():
+    throttle = Throttle()
+    throttle.refused(PEER, 11, 0, NOW_MS, 1_000)
+    assert (
+        Conversation(throttle=throttle)
+        >> client(produce({"t": {0: BAD, 1: GOOD}}))
+        << booked("rejected")
+        << put_off(10)
+        << Expected(PauseClient)
+        >> client_closes
+        << Expected(CloseSession)
+    )
+
+
+@pytest.mark.usefixtures("free")
+def test_a_request_that_is_put_off_counts_as_held_as_far_as_it_is_kept():
+    throttle = Throttle()
+    throttle.refused(PEER, 11, 0, NOW_MS, 1_000)
+    split, refused = Conversation(throttle=throttle).session, Conversation(throttle=throttle).session
+    split.client_bytes(produce({"t": {0: BAD, 1: GOOD}}), NOW_MS)
+    refused.client_bytes(produce({"t": {0: BAD}}), NOW_MS)
+
+    assert split.held_bytes == len(produce({"t": {1: GOOD}}))
+    assert refused.held_bytes == 0
 
 
 @pytest.mark.usefixtures("free")

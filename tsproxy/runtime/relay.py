@@ -37,6 +37,7 @@ from tsproxy.session.effects import (
     NodeWanted,
     Note,
     PauseClient,
+    PutOff,
     ReleaseBroker,
     ResumeClient,
     SendToBroker,
@@ -45,6 +46,7 @@ from tsproxy.session.effects import (
 )
 from tsproxy.session.produce import Ruling
 from tsproxy.session.session import Session
+from tsproxy.session.throttle import Throttle
 from tsproxy.session.warnings import RULE_FAILED, WARNINGS
 from tsproxy.wire.frames import Unfinished
 
@@ -82,6 +84,7 @@ class Surroundings:
     want_node: Callable[[int, Address], None]
     limits: ProcessLimits
     buffers: Buffers = field(default_factory=Buffers)
+    throttle: Throttle = field(default_factory=Throttle)
     judges: Executor = field(default_factory=lambda: ThreadPoolExecutor(JUDGES, "judge"))
 
 
@@ -120,7 +123,7 @@ class Relay:
         self._on_end: Callable[[Relay], None] | None = on_end
         self._peer = peer
         self._postponed: Judge | None = None
-        self._session = Session(peer, view, uses_kernel=True)
+        self._session = Session(peer, view, uses_kernel=True, throttle=around.throttle)
         self._stage = Stage.CONNECTING
         self._stopwatch: Stopwatch | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -133,7 +136,9 @@ class Relay:
         """Who the client is, as found out before its first byte was read."""
         if peer != self._peer:
             self._peer = peer
-            self._session = Session(peer, self._session.view, uses_kernel=True)
+            self._session = Session(
+                peer, self._session.view, uses_kernel=True, throttle=self._around.throttle
+            )
 
     def see(self, view: View) -> None:
         """From the next bytes on, the session judges by this."""
@@ -422,6 +427,8 @@ class Relay:
                     self._mute(effect.throttle_ms)
                 case Judge():
                     self._judge(effect)
+                case PutOff():
+                    self._put_off(effect)
                 case TopicWanted():
                     self._around.want_topic(effect.topic)
                 case NodeWanted():
@@ -479,6 +486,13 @@ class Relay:
     def _begin_judging(self, wanted: Judge) -> None:
         loop = asyncio.get_running_loop()
         self._judging = loop.run_in_executor(self._around.judges, wanted.job)
+        self._judging.add_done_callback(self._judged)
+
+    def _put_off(self, wanted: PutOff) -> None:
+        self._around.metrics.throttled_ms += wanted.silence_ms
+        if self._stopwatch is not None:
+            self._stopwatch.put_off()
+        self._judging = asyncio.ensure_future(asyncio.sleep(wanted.silence_ms / 1000, wanted.ruling))
         self._judging.add_done_callback(self._judged)
 
     def _judged(self, judging: asyncio.Future[Ruling]) -> None:

@@ -65,6 +65,18 @@ class Judge:
 
 
 @dataclass(frozen=True, slots=True)
+class PutOff:
+    """Give `ruling` to `Session.judged` when `silence_ms` are over.
+
+    Its client was told to be silent for so long and is not, by another connection or by what it had
+    pipelined. The session takes nothing more from it until then (a `PauseClient` follows).
+    """
+
+    ruling: Ruling
+    silence_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class CloseSession:
     """Flush what was sent, then close both connections. `text` is for the operators' log."""
 
@@ -132,6 +144,7 @@ Effect = (
     | ResumeClient
     | MuteClient
     | Judge
+    | PutOff
     | CloseSession
     | Emit
     | EmitTotals

@@ -35,6 +35,8 @@ class Ruling:
     rejected: tuple[Judged, ...]
     throttle_ms: int = 0
     """How long the client is to be silent for it."""
+    was_put_off: bool = False
+    """True where a silence from before had to be kept first."""
 
     @property
     def unknown_topics(self) -> frozenset[str]:

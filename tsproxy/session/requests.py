@@ -13,7 +13,15 @@ from typing import Final
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.view import SessionLimits
 from tsproxy.session import outcomes, produce, produce_answer
-from tsproxy.session.effects import CloseReason, Judge, MuteClient, PauseClient, ResumeClient, TopicWanted
+from tsproxy.session.effects import (
+    CloseReason,
+    Judge,
+    MuteClient,
+    PauseClient,
+    PutOff,
+    ResumeClient,
+    TopicWanted,
+)
 from tsproxy.session.passing import relayed_but
 from tsproxy.session.purse import DearError
 from tsproxy.session.slots import (
@@ -108,14 +116,17 @@ class Requests:
             state.refuse(CloseReason.BAD_FRAME, text)
         self._pause_or_resume()
 
-    def ruled(self, ruling: produce.Ruling) -> None:
+    def ruled(self, ruling: produce.Ruling, now_ms: int) -> None:
         """A Produce request is judged: it goes its way."""
         state, header = self._state, ruling.header
-        if state.view.policy.asks_broker:
-            state.effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
-        state.emit(outcomes.of_rejections(ruling))
+        if not ruling.was_put_off:
+            if state.view.policy.asks_broker:
+                state.effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
+            state.emit(outcomes.of_rejections(ruling))
         if ruling.rejected:
-            ruling = self._throttled(ruling)
+            if self._is_put_off(ruling, now_ms):
+                return
+            ruling = self._throttled(ruling, now_ms)
         state.effects += [
             far_ahead(ruling, judged) for judged in ruling.forwarded if is_far_ahead(judged, ruling.now_ms)
         ]
@@ -131,13 +142,25 @@ class Requests:
             if state.passing is not None:
                 state.passing.learn(ruling, state.policies)
 
-    def _throttled(self, ruling: produce.Ruling) -> produce.Ruling:
+    def _is_put_off(self, ruling: produce.Ruling, now_ms: int) -> bool:
+        """True where its client should still be silent for what was refused before."""
+        state, most_ms = self._state, self._state.view.limits.throttle_ms
+        if most_ms is None or ruling.was_put_off:
+            return False
+        silence_ms = state.throttle.silence_ms(ruling.peer, now_ms, most_ms)
+        if not silence_ms:
+            return False
+        state.is_judging, state.judged_bytes = True, len(ruling.to_broker or b"")
+        state.effects.append(PutOff(replace(ruling, was_put_off=True), silence_ms))
+        return True
+
+    def _throttled(self, ruling: produce.Ruling, now_ms: int) -> produce.Ruling:
         """The same, with the silence that its refused batches cost the client."""
         state, most_ms = self._state, self._state.view.limits.throttle_ms
         if most_ms is None:
             return ruling
         size_bytes = sum(judged.batch.batch_bytes for judged in ruling.rejected)
-        silent_ms = state.throttle.refused(len(ruling.rejected), size_bytes, ruling.now_ms, most_ms)
+        silent_ms = state.throttle.refused(ruling.peer, len(ruling.rejected), size_bytes, now_ms, most_ms)
         if not silent_ms:
             return ruling
         state.effects.append(MuteClient(silent_ms))
@@ -213,9 +236,9 @@ class Requests:
             with suppress(DearError):
                 ruling = job(purse=state.purse)
         if ruling is not None:
-            self.ruled(ruling)
+            self.ruled(ruling, request.now_ms)
         else:
-            state.is_judging = True
+            state.is_judging, state.judged_bytes = True, len(request.frame)
             state.effects.append(Judge(job))
 
     def _produce_without_answer(self, ruling: produce.Ruling) -> None:

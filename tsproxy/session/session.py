@@ -20,6 +20,7 @@ from tsproxy.session.purse import Purse
 from tsproxy.session.requests import RELAYED, Requests
 from tsproxy.session.slots import of_passed
 from tsproxy.session.state import State
+from tsproxy.session.throttle import Throttle
 from tsproxy.wire.frames import Unfinished
 from tsproxy.wire.kernel import AnswerLexer, InFlight, RequestLexer
 
@@ -27,10 +28,14 @@ from tsproxy.wire.kernel import AnswerLexer, InFlight, RequestLexer
 class Session:
     """See the package for the face."""
 
-    def __init__(self, peer: Peer, view: View, *, uses_kernel: bool = False) -> None:
+    def __init__(
+        self, peer: Peer, view: View, *, uses_kernel: bool = False, throttle: Throttle | None = None
+    ) -> None:
+        """`throttle` is one for all sessions of a process: a client may have several."""
+        throttle = throttle if throttle is not None else Throttle()
         slots, purse = InFlight(of_passed), Purse()
         self._passing = Passing(slots, RELAYED, view.limits, purse) if uses_kernel else None
-        self._state = State(peer, view, slots, self._passing, purse)
+        self._state = State(peer, view, slots, self._passing, purse, throttle)
         self._requests = Requests(self._state, view.limits)
         self._answers = Answers(self._state)
 
@@ -74,13 +79,15 @@ class Session:
 
     @property
     def is_judging(self) -> bool:
-        """True from a `Judge` effect to `judged`, or to the session's end."""
+        """True from a `Judge` or `PutOff` effect to `judged`, or to the session's end."""
         return self._state.is_judging
 
     @property
     def held_bytes(self) -> int:
-        """What is kept here: requests and answers that are not taken yet, and answers of ours that wait."""
-        return self._requests.buffered + self._answers.buffered + self._state.waiting_bytes
+        """What is kept here: requests and answers that are not taken yet, a request that is being judged,
+        and answers of ours that wait."""
+        state = self._state
+        return self._requests.buffered + self._answers.buffered + state.judged_bytes + state.waiting_bytes
 
     @property
     def requests_taken(self) -> int:
@@ -129,10 +136,11 @@ class Session:
         return self._requests.give_back()
 
     def judged(self, ruling: produce.Ruling, now_ms: int) -> list[Effect]:
-        """The job of a `Judge` effect is done: its request goes its way, then those behind it."""
+        """The job of a `Judge` effect is done, or the silence of a `PutOff` over: the request goes its way,
+        then those behind it."""
         if self._state.is_judging:
-            self._state.is_judging = False
-            self._requests.ruled(ruling)
+            self._state.is_judging, self._state.judged_bytes = False, 0
+            self._requests.ruled(ruling, now_ms)
             self._requests.take(now_ms)
         return self._done()
 

@@ -31,7 +31,13 @@ class State:
     """`passing` is None where nothing goes by without a thought. It shares the `purse`."""
 
     def __init__(
-        self, peer: Peer, view: View, slots: InFlight, passing: Passing | None, purse: Purse
+        self,
+        peer: Peer,
+        view: View,
+        slots: InFlight,
+        passing: Passing | None,
+        purse: Purse,
+        throttle: Throttle,
     ) -> None:
         self.peer = peer
         self.view = view
@@ -39,9 +45,11 @@ class State:
         self.passing = passing
         self.sasl = SaslWatch(view.broker_needs_sasl, peer.principal)
         self.purse = purse
-        self.throttle = Throttle()
+        self.throttle = throttle
         self.is_closed = False
         self.is_judging = False
+        self.judged_bytes = 0
+        """Of the request that is being judged, or whose ruling is put off."""
         self.ending: CloseSession | None = None
         self.waiting_bytes = 0
         """Of our own answers, in the queue behind the broker's."""
@@ -127,7 +135,7 @@ class State:
         if self.is_closed:
             return
         self.is_closed = True
-        self.is_judging = False
+        self.is_judging, self.judged_bytes = False, 0
         for slot in self.slots.clear():
             if isinstance(slot, BookProduce):
                 self.emit(outcomes.unconfirmed(slot.ruling))

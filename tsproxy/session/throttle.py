@@ -5,27 +5,75 @@ So each refused batch costs A_BATCH_MS and a millisecond for each BYTES_A_MS of 
 What is owed beyond FREE_MS the client is told as `throttle_time_ms` and is not read for, as KIP-219 has it:
 the answer first, the silence behind it. So it is slowed down to what the clock pays back, the sooner the
 more it sends; one that is refused now and then notices nothing.
+
+What is owed is owed by a client, whatever connections it makes: by its principal at its address, the two
+names that it cannot choose anew for each request, as it can a client id. A refusal that comes before the
+silence is over, on another connection or pipelined, is put off until then.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
+
+from tsproxy.model.outcome import Peer
 
 A_BATCH_MS: Final = 1.0
 BYTES_A_MS: Final = 64 * 1024
 FREE_MS: Final = 1_000.0
 
+MOST_CLIENTS: Final = 10_000
+"""Of whom something is known; the one that was longest not refused is forgotten first."""
+
+
+class _Debt(NamedTuple):
+    owed_ms: float
+    at_ms: int
+
 
 class Throttle:
-    """Of one connection."""
+    """What all clients of one process owe."""
 
-    __slots__ = ("_at_ms", "_owed_ms")
+    __slots__ = ("_debts",)
 
     def __init__(self) -> None:
-        self._at_ms = 0
-        self._owed_ms = 0.0
+        self._debts: dict[tuple[str, str | None], _Debt] = {}
+        """The longest untouched first."""
 
-    def refused(self, batches: int, size_bytes: int, now_ms: int, most_ms: int) -> int:
+    def __len__(self) -> int:
+        return len(self._debts)
+
+    def silence_ms(self, peer: Peer, now_ms: int, most_ms: int) -> int:
+        """For how much longer the client should be silent, 0 to `most_ms`."""
+        return _beyond_free(self._owed_ms(peer, now_ms), most_ms)
+
+    def refused(self, peer: Peer, batches: int, size_bytes: int, now_ms: int, most_ms: int) -> int:
         """So much has been refused at once. Returns how long to be silent, 0 to `most_ms`."""
-        owed_ms = max(0.0, self._owed_ms - max(0, now_ms - self._at_ms))
-        owed_ms += batches * A_BATCH_MS + size_bytes / BYTES_A_MS
-        self._at_ms, self._owed_ms = now_ms, min(owed_ms, FREE_MS + most_ms)
-        return int(max(0.0, self._owed_ms - FREE_MS))
+        owed_ms = self._owed_ms(peer, now_ms) + batches * A_BATCH_MS + size_bytes / BYTES_A_MS
+        owed_ms = min(owed_ms, FREE_MS + most_ms)
+        self._debts.pop(_client(peer), None)
+        self._forget(now_ms)
+        self._debts[_client(peer)] = _Debt(owed_ms, now_ms)
+        return _beyond_free(owed_ms, most_ms)
+
+    def _owed_ms(self, peer: Peer, now_ms: int) -> float:
+        debt = self._debts.get(_client(peer))
+        return _left_ms(debt, now_ms) if debt is not None else 0.0
+
+    def _forget(self, now_ms: int) -> None:
+        """Those who owe nothing any more, as far as they come first, and one more where there is no room."""
+        while self._debts:
+            oldest = next(iter(self._debts))
+            if _left_ms(self._debts[oldest], now_ms) and len(self._debts) < MOST_CLIENTS:
+                return
+            del self._debts[oldest]
+
+
+def _client(peer: Peer) -> tuple[str, str | None]:
+    return peer.client_address, peer.principal
+
+
+def _left_ms(debt: _Debt, now_ms: int) -> float:
+    """A clock that steps back pays nothing."""
+    return max(0.0, debt.owed_ms - max(0, now_ms - debt.at_ms))
+
+
+def _beyond_free(owed_ms: float, most_ms: int) -> int:
+    return min(most_ms, int(max(0.0, owed_ms - FREE_MS)))

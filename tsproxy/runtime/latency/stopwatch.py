@@ -86,6 +86,11 @@ class Stopwatch:
         if self._state is _State.TAKEN and not self._session.is_judging:
             self._look_for_request()
 
+    def put_off(self) -> None:
+        """The request is kept waiting on purpose: that says nothing of how long requests take."""
+        if self._state is _State.TAKEN:
+            self._state = _State.WAITING
+
     def _look_for_request(self) -> None:
         """Was it sent on, or answered here? Neither while its end has not come."""
         session = self._session
