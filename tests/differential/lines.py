@@ -14,7 +14,7 @@ from typing import Final
 
 from tsproxy.model.outcome import Outcome, Peer
 from tsproxy.model.view import View
-from tsproxy.session.effects import CloseSession, Effect, Emit, Judge, SendToBroker, SendToClient
+from tsproxy.session.effects import CloseSession, Effect, Emit, Judge, PutOff, SendToBroker, SendToClient
 from tsproxy.session.session import Session
 
 PATIENCE_S: Final = 60
@@ -142,6 +142,8 @@ class Proxied:
                     self.outcomes.append(effect.outcome)
                 case Judge():
                     return self._perform(self._session.judged(effect.job(), self._clock()))
+                case PutOff():
+                    return self._perform(self._session.judged(effect.ruling, self._clock()))
                 case CloseSession():
                     return False
         return True
