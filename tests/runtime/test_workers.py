@@ -17,7 +17,10 @@ from confluent_kafka import Producer
 from tests.runtime.loops import LOOPS
 from tests.runtime.surroundings import until
 from tests.runtime.test_process import events, page, refuses, waiting_consumer
+from tsproxy.runtime.admin.report import NOTHING
 from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.workers.channel import Channel
+from tsproxy.runtime.workers.member import Member
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
@@ -329,6 +332,31 @@ def test_what_keeps_a_worker_from_running_ends_the_start_with_its_sentence(tmp_p
     assert ended.stderr.count("tsproxy: ") == 1
     assert "supervisor_lost" not in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+async def test_a_worker_counts_as_reloaded_when_it_has_obeyed_and_not_when_it_is_ordered_to():
+    ours, theirs = socket.socketpair()
+    member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())
+    member._channel, worker = await Channel.over(ours), await Channel.over(theirs)
+    heard = asyncio.create_task(_hear_all(member))
+    orders = worker.lines()
+    try:
+        member.commit(None)
+        obeyed = asyncio.create_task(member.obeys())
+        assert await anext(orders) == {"order": "commit"}
+        asked = await anext(orders)
+        assert not obeyed.done()
+        worker.say({"told": "report", "id": asked["id"], "report": NOTHING.as_line()})
+        await obeyed
+    finally:
+        await worker.close()
+        await heard
+        await member._channel.close()
+
+
+async def _hear_all(member):
+    async for line in member._channel.lines():
+        member._hear(line)
 
 
 def test_a_number_of_workers_that_is_none_is_a_mistake():

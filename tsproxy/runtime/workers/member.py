@@ -33,6 +33,8 @@ REPORT_S: Final = 2.0
 """How long a worker may take to say how it is; one that takes longer is not ready."""
 PREPARE_S: Final = 10.0
 """How long it may take to make ready for another configuration: it may have begun a moment ago."""
+OBEY_S: Final = 10.0
+"""How long a reload waits for it to have taken that up."""
 
 _ORDERLY: Final = (0, -signal.SIGTERM)
 """How a worker may end once it was told to. The signal itself ends it, where a service manager sends it
@@ -131,6 +133,15 @@ class Member:
         """Let it run by what it has prepared, and all its lives to come."""
         self._config = config
         self._order("commit")
+
+    async def obeys(self) -> None:
+        """Returns when all orders so far are obeyed. It obeys them in their turn, so the answer to one
+        tells of those before it; a worker that does not run begins with what is committed."""
+        try:
+            await self._ask({"order": "report"}, OBEY_S)
+        except TimeoutError:
+            advice = "it runs by the old configuration until it answers again, and then by the new one"
+            log.error("worker_not_reloaded", worker=self.number, waited_s=OBEY_S, advice=advice)
 
     def abandon(self) -> None:
         """Let it forget what it has prepared."""

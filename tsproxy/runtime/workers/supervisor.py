@@ -127,7 +127,9 @@ class Supervisor:
                 raise ConfigError(*(Problem("", "", problem) for problem in problems))
             for member in self._members:
                 member.commit(for_workers)
-        self._config = config
+            self._config = config
+            # Ordered is not done: who is told of a reload may rely on it.
+            await asyncio.gather(*(member.obeys() for member in self._members))
 
     async def _stop(self, lives: Sequence[asyncio.Task[None]]) -> list[BaseException]:
         """Let all workers drain. Returns why some did not end well."""
