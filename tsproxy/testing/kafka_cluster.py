@@ -11,9 +11,7 @@ folder. They are gone when the block ends, however it ends; should this process 
 """
 
 import asyncio
-import base64
 import itertools
-import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -26,6 +24,7 @@ from aiokafka.errors import KafkaError
 
 from tsproxy.testing.admin import Admin, connect
 from tsproxy.testing.client_options import ClientOptions, Login
+from tsproxy.testing.formatting import format_nodes
 from tsproxy.testing.guarded import guarded_folder
 from tsproxy.testing.identity import Identity
 from tsproxy.testing.jars import fetch_kafka_jars
@@ -242,16 +241,15 @@ class KafkaCluster:
             runtime = Runtime(jars, self._heap, group)
             ports = _choose_ports(self.node_ids)
             self._nodes = {n: KafkaNode(n, ports[n], folder / f"node-{n}", runtime) for n in self.node_ids}
-            cluster_id = base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
             security = self._client_security()
             scram = scram_arguments(security.users)
             texts = {
                 n: server_properties(n, ports, security, node.data, self._properties, self._advertised_host)
                 for n, node in self._nodes.items()
             }
-            await asyncio.gather(
-                *(node.format(cluster_id, texts[n], scram) for n, node in self._nodes.items())
-            )
+            is_like_others = not (scram or self._properties)
+            kept = jars.with_name(f"{jars.name}.checkpoint") if is_like_others else None
+            await format_nodes(tuple(self._nodes.values()), texts, scram, kept)
             for node in self._nodes.values():
                 node.start()
             await self._until(self._is_formed, "the brokers serve")

@@ -14,7 +14,7 @@ from typing import Final
 from tsproxy.testing.java_process import java_command
 from tsproxy.testing.server_properties import HOST, NodePorts
 
-_STOP_TIMEOUT_S: Final = 60
+_STOP_TIMEOUT_S: Final = 180
 _TAIL_LINES: Final = 40
 _STARTED: Final = b"Kafka Server started"
 
@@ -72,10 +72,14 @@ class KafkaNode:
         """True between `start` and the end of `stop` or `kill`, even if the broker died meanwhile."""
         return self._process is not None
 
-    async def format(self, cluster_id: str, properties: str, arguments: Sequence[str]) -> None:
-        """Writes the configuration and makes the data folder what a broker of this version expects."""
+    def write_configuration(self, properties: str) -> None:
+        """Makes the node's folder, with its server.properties."""
         self.folder.mkdir()
         self.properties_path.write_text(properties)
+
+    async def format(self, cluster_id: str, properties: str, arguments: Sequence[str]) -> None:
+        """Writes the configuration and makes the data folder what a broker of this version expects."""
+        self.write_configuration(properties)
         # With the equals sign, since an id may begin with a dash.
         chosen = (f"--cluster-id={cluster_id}", f"--config={self.properties_path}", *arguments)
         command = self._runtime.command("kafka.tools.StorageTool", "format", *chosen)
@@ -87,7 +91,7 @@ class KafkaNode:
         """Starts the process and returns at once; `is_up` tells when it is ready."""
         if self._process is not None:
             raise RuntimeError(f"node {self.node_id} is running already")
-        self._log_start = self._log_path.stat().st_size
+        self._log_start = self._log_path.stat().st_size if self._log_path.exists() else 0
         self._process = self._spawn(self._runtime.command("kafka.Kafka", self.properties_path))
 
     def is_up(self) -> bool:

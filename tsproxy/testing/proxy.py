@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-_PATIENCE_S: Final = 60
+_PATIENCE_S: Final = 120
 _LINE_BYTES: Final = 1 << 20
 
 
