@@ -30,6 +30,7 @@ policy:
       message.timestamp.after.max.ms: 0ms
       zero: reject
       negative: accept
+      extended_timestamps: yes
     - { name: legacy, match: { topics: [legacy] }, preset: kip-937-draft }
   waivers:
     - name: backfill
@@ -68,6 +69,7 @@ def test_every_key_of_a_full_policy_arrives():
     assert payments.match.client_software[0].fits("librdkafka/1.8.2")
     assert (payments.terms.mode, payments.terms.before, payments.terms.after) == (Mode.ENFORCE, None, Span(0))
     assert (payments.terms.zero, payments.terms.negative) == (Choice.REJECT, Choice.ACCEPT)
+    assert (payments.terms.extended_timestamps, legacy.terms.extended_timestamps) == (True, None)
     assert payments.place == "tsproxy.yaml:14: policy.rules[0]"
     assert legacy.terms.preset is Preset.KIP_937_DRAFT
     assert (waiver.name, waiver.owner, waiver.reason) == ("backfill", "data-platform", "OPS-123")
@@ -153,6 +155,10 @@ WRONG = {
         "candidate: { preset: kafka-5 }",
         "tsproxy.yaml:4: policy.candidate.preset: 'kafka-5' is not allowed; must be one of kafka-4, "
         "kip-937-draft; or none",
+    ),
+    "a reading that is no switch": (
+        "rules: [{ name: a, extended_timestamps: kip-228 }]",
+        "tsproxy.yaml:4: policy.rules[0].extended_timestamps: 'kip-228' is not allowed; must be yes or no",
     ),
     "a switch that is none": (
         "name_unit: maybe",

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.test_repair import dumped
 from tests.runtime.surroundings import PATIENCE_S
 from tests.runtime.test_process import page
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.model.kafka import ErrorCode
+from tsproxy.policy.extended import text as text_of_extended
 from tsproxy.runtime.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire import k00_produce
@@ -39,14 +41,15 @@ async def proxy_of(example, kafka, folder, **environment):
         yield proxy
 
 
-async def sent(proxy, topic, *timestamps_ms, client_id="app", before=()):
+async def sent(proxy, topic, *timestamps_ms, client_id="app", before=(), attributes=0):
     """The answer to one batch: (error code, the text of its first bad record). `before` are the times of a
     batch that goes before it ten times, and shows the kernel what may pass."""
     host, _, port = proxy.bootstrap_servers.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     try:
         for times in [*[before] * (10 if before else 0), timestamps_ms]:
-            writer.write(produce({topic: {0: batch(times)}}, version=VERSION, client_id=client_id))
+            records = batch(times, attributes=attributes)
+            writer.write(produce({topic: {0: records}}, version=VERSION, client_id=client_id))
             async with asyncio.timeout(PATIENCE_S):
                 answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
     finally:
@@ -110,6 +113,23 @@ async def test_no_time_zero_and_negative_times(kafka_391, tmp_path, value, reaso
     assert decided(proxy, reason=reason, verdict="rejected")
 
 
+async def test_times_before_1970(kafka_431, tmp_path):
+    await kafka_431.create_topic("archive-moon")
+    none_ms, landing_ms, bit_6 = -(2**63), -14_182_916_000, 0x40
+    async with proxy_of("Times before 1970", kafka_431, tmp_path) as proxy:
+        times = (landing_ms, none_ms, 0)
+        good = (1, 2)  # batches without the bit go by natively, and must not take one with it along
+        assert await sent(proxy, "archive-moon", *times, before=good, attributes=bit_6) == (OK, None)
+        code, text = await sent(proxy, "archive-moon", landing_ms, -1, attributes=bit_6)
+    assert (code, text) == (BAD, text_of_extended(1))
+    batches, records = await dumped(kafka_431, "archive-moon")
+    assert [int(each["CreateTime"]) for each in records][-3:] == [landing_ms, -1, 0]
+    assert {(each["isvalid"], each["deleteHorizonMs"]) for each in batches} == {
+        ("true", "OptionalLong.empty")
+    }
+    assert len(decided(proxy, verdict="rejected", rule="archive", reason="negative")) == 1
+
+
 async def test_the_unit(kafka_391, tmp_path):
     await kafka_391.create_topic("units")
     async with proxy_of("Which unit it is", kafka_391, tmp_path) as proxy:
@@ -162,4 +182,10 @@ async def test_a_rule_of_your_own(kafka_391, tmp_path):
 
 def test_every_example_is_tried():
     tried = {"Modes", "Limits", "The candidate", "No time, zero and negative times"}
-    assert set(EXAMPLES) == tried | {"Which unit it is", "Waivers", "Repair", "A rule of your own"}
+    assert set(EXAMPLES) == tried | {
+        "Which unit it is",
+        "Waivers",
+        "Repair",
+        "A rule of your own",
+        "Times before 1970",
+    }

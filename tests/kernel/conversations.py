@@ -93,6 +93,7 @@ POLICIES = (
     Policy(candidate=Terms(before=Span(10**6)), limits_from=LimitsFrom.CONFIG),
     Policy(defaults=Terms(no_timestamp=Choice.REJECT)),
     Policy(defaults=Terms(zero=Choice.REJECT, negative=Choice.REJECT)),
+    Policy(defaults=Terms(extended_timestamps=True)),
     Policy(rules=(Rule("own", Match(), Terms(after=Span(1000))),)),
     Policy(rules=(Rule("own", Match(), Terms(own=OwnRule("odd", RefusesOdd()))),)),
     Policy(rules=(Rule("own", Match(), Terms(own=OwnRule("odd", BoundedOdd()))),)),

@@ -65,6 +65,23 @@ def test_what_cannot_be_put_right_is_refused_as_ever(explained):
     assert (found["forwarded"], found["mended_ms"]) == (False, None)
 
 
+def test_a_time_in_a_batch_with_bit_6_is_read_as_its_rule_says(explained):
+    def of(timestamp, *more, policy=EXAMPLES["Times before 1970"]):
+        return ("--topic", "archive-1", "--timestamp", timestamp, *more), policy
+
+    asked, policy = of("-1", "--bit-6")
+    found = as_json(explained, *asked, policy=policy)
+    assert (found["forwarded"], found["extended"], found["refusal"]["reason"]) == (False, True, "negative")
+    assert "Consider shifting it by one millisecond" in found["refusal"]["text"]
+    asked, policy = of("-9223372036854775808", "--bit-6")
+    assert "says that there is none (KIP-228)" in explained(*asked, policy=policy)
+    assert "forwarded in brokers' own reading, with bit 6 cleared" in explained(*asked, policy=policy)
+    asked, policy = of("-1")
+    assert "-1 says that there is none (KIP-32)" in explained(*asked, policy=policy)
+    asked, policy = of("5", "--bit-6", policy="")
+    assert not as_json(explained, *asked, policy=policy)["forwarded"]
+
+
 def test_audit_forwards_and_says_what_it_counts(explained):
     found = as_json(explained, "--topic", "orders", "--timestamp", str(NOW_MS + 7_200_000))
     assert found["forwarded"]

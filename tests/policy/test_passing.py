@@ -54,6 +54,7 @@ ROWS = {
     "a candidate": (replace(KNOWN, candidate=TopicLimits(before_max_ms=9, after_max_ms=3)), Passable(5, 3)),
     "a value refused": (replace(KNOWN, zero=Choice.REJECT), None),
     "a repair": (replace(KNOWN, on_violation=OnViolation.REPAIR), None),
+    "the other reading of bit 6": (replace(KNOWN, extended_timestamps=True), Passable(5, 7)),
     "until then": (replace(KNOWN, until_ms=1), None),
     "a rule of one's own": (own(Unbounded()), None),
     "with bounds": (own(Bounded(3, 8)), Passable(3, 7)),

@@ -116,6 +116,7 @@ def _terms(
         no_timestamp=parsed["no_timestamp"],
         zero=parsed["zero"],
         negative=parsed["negative"],
+        extended_timestamps=parsed.values.get("extended_timestamps"),
         on_violation=parsed.values.get("on_violation"),
         keep_original_time=parsed.values.get("keep_original_time"),
         keep_both_times=parsed.values.get("keep_both_times"),

@@ -59,6 +59,12 @@ def _values(section: str, otherwise: str) -> tuple[Key, ...]:
         ),
         _live(f"{section}.zero", CHOICE, f"Records whose timestamp is 0; {otherwise}."),
         _live(f"{section}.negative", CHOICE, f"Records whose timestamp is below -1; {otherwise}."),
+        _live(
+            f"{section}.extended_timestamps",
+            YES_OR_NO,
+            "Whether a batch with attribute bit 6 set is read as KIP-228 would have had it: -1 a time, "
+            "Long.MIN_VALUE none. It goes on in brokers' own reading.",
+        ),
     )
 
 

@@ -111,6 +111,7 @@ class Terms:
     no_timestamp: Choice | None = None
     zero: Choice | None = None
     negative: Choice | None = None
+    extended_timestamps: bool | None = None
     on_violation: OnViolation | None = None
     keep_original_time: bool | None = None
     keep_both_times: bool | None = None
@@ -180,6 +181,8 @@ class TopicPolicy:
     no_timestamp: Choice = Choice.ACCEPT
     zero: Choice = Choice.ACCEPT
     negative: Choice = Choice.ACCEPT
+    extended_timestamps: bool = False
+    """A batch with bit 6 set is read as KIP-228 would have had it, and goes on without the bit."""
     on_violation: OnViolation = OnViolation.REJECT
     keep_original_time: bool = False
     """A repaired record gets a header with the time that it came with."""
@@ -204,6 +207,11 @@ class TopicPolicy:
     @property
     def rewrites(self) -> bool:
         """True where a batch may leave otherwise than it came."""
+        return self.rewrites_any or (self.mode is Mode.ENFORCE and self.extended_timestamps)
+
+    @property
+    def rewrites_any(self) -> bool:
+        """True where that may become of a batch with nothing odd in its header."""
         return self.mode is Mode.ENFORCE and (
             self.keep_both_times
             or self.no_timestamp is Choice.STAMP

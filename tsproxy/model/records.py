@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Self
+from typing import Final, Self
 
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec, TimestampType, wrap64
 
@@ -44,6 +44,10 @@ class Fault(Enum):
     """Our own limit: `limits.records_per_batch`."""
     ZSTD_WINDOW_TOO_LARGE = auto()
     """Our own limit: `limits.zstd_window`."""
+
+
+DELETE_HORIZON: Final = 0x40
+"""Attribute bit 6."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ class RecordBatch:
     @property
     def has_delete_horizon(self) -> bool:
         """Attribute bit 6 (KIP-534), which only a broker's cleaner sets."""
-        return bool(self.attributes & 0x40)
+        return bool(self.attributes & DELETE_HORIZON)
 
     @property
     def last_offset(self) -> int:
@@ -126,7 +130,8 @@ class Records:
 
     `timestamps_ms` are absolute (base + delta, wrapped at 64 bits), whatever bit 3 says.
     `key_sizes` and `value_sizes` are as they came, null where negative. `foreign` are the positions of
-    messages whose magic is not their wrapper's. The offset deltas of messages inside a wrapper count
+    messages whose magic is not their wrapper's; `real_minus_ones` of those whose -1 is a time (KIP-228's
+    bit 6, where a rule asks for that reading). The offset deltas of messages inside a wrapper count
     from the wrapper's own.
     """
 
@@ -136,6 +141,7 @@ class Records:
     value_sizes: Sequence[int]
     fault: Fault | None = None
     foreign: frozenset[int] = frozenset()
+    real_minus_ones: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,11 @@ def add_explain(explain: argparse.ArgumentParser) -> None:
     explain.add_argument("--config", metavar="FILE", type=Path, help="a proxy's configuration", required=True)
     explain.add_argument("--topic", metavar="NAME", required=True)
     explain.add_argument("--timestamp", metavar="MS", type=int, required=True, help="as the record has it")
+    explain.add_argument(
+        "--bit-6",
+        action="store_true",
+        help="its batch has attribute bit 6 set (extended_timestamps, KIP-228)",
+    )
     explain.add_argument("--client-id", metavar="ID")
     explain.add_argument("--principal", metavar="NAME", help="such as User:etl")
     explain.add_argument("--address", metavar="IP", default="127.0.0.1", help="the client's (127.0.0.1)")
@@ -127,7 +132,7 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
     now_ms = Clock().now_ms() if options.now is None else options.now
     peer = Peer("", options.address, 0, options.client_id, options.principal, options.client_software)
     limits = _topic_limits(options.before, options.after)
-    found = explain(policy, peer, options.topic, *limits, options.timestamp, now_ms)
+    found = explain(policy, peer, options.topic, *limits, options.timestamp, now_ms, options.bit_6)
     if options.json:
         print(json.dumps(as_json(found), indent=2))
     else:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode, TimestampType
+from tsproxy.model.kafka import LONG_MIN, NO_TIMESTAMP, ErrorCode, TimestampType
 from tsproxy.model.policy import INTERNAL_TOPICS, TOPIC_LIMITS, Mode
 from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.offline.words import instant, span
@@ -30,6 +30,7 @@ def as_json(found: Explanation) -> dict[str, object]:
         "waiver": policy.waiver,
         "limits": _limits_as_json(policy.limits),
         "limits_known": policy.is_known,
+        "extended": found.is_extended,
         "mended_ms": found.mended_ms,
         "refusal": _refusal_as_json(found.refusal),
         "candidate": _limits_as_json(policy.candidate),
@@ -45,7 +46,7 @@ def as_text(found: Explanation, timestamp_ms: int, now_ms: int) -> str:
 
 def _lines(found: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple[str, str]]:
     policy = found.policy
-    yield "time", _time(timestamp_ms, now_ms)
+    yield "time", _time(timestamp_ms, now_ms, found.is_extended)
     yield "rule", f"{found.rule.name} ({found.rule.place})" if found.rule else _RULES[policy.rule]
     if found.waiver:
         yield "waiver", f"{found.waiver.name} ({found.waiver.place}), until {instant(found.waiver.until_ms)}"
@@ -68,12 +69,14 @@ def _fate(found: Explanation) -> str:
     if found.mended_ms is not None:
         return f"put right, and forwarded as {found.mended_ms}, {instant(found.mended_ms)}"
     mode = found.policy.mode
-    return _FATES[mode] if found.refusal or mode is Mode.OFF else "forwarded"
+    if found.refusal or mode is Mode.OFF:
+        return _FATES[mode]
+    return "forwarded in brokers' own reading, with bit 6 cleared" if found.is_extended else "forwarded"
 
 
-def _time(timestamp_ms: int, now_ms: int) -> str:
-    if timestamp_ms == NO_TIMESTAMP:
-        return "-1 says that there is none (KIP-32)"
+def _time(timestamp_ms: int, now_ms: int, is_extended: bool) -> str:
+    if timestamp_ms == (LONG_MIN if is_extended else NO_TIMESTAMP):
+        return f"{timestamp_ms} says that there is none ({'KIP-228' if is_extended else 'KIP-32'})"
     ahead_ms = timestamp_ms - now_ms
     side = "ahead of" if ahead_ms > 0 else "behind"
     return f"{timestamp_ms} is {instant(timestamp_ms)}, {span(abs(ahead_ms))} {side} {instant(now_ms)}"

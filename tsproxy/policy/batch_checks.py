@@ -94,7 +94,7 @@ def one_batch_where_one_is_right(case: Case) -> Reject | None:
 
 def delete_horizon_is_unset(case: Case) -> Reject | None:
     """Ours: brokers store bit 6 as it comes; their cleaner then takes the base timestamp for a deadline."""
-    if not case.batch.has_delete_horizon:
+    if not case.batch.has_delete_horizon or case.is_extended:
         return None
     return reject_whole(
         ErrorCode.INVALID_RECORD, "Producers must not set the delete horizon (attribute bit 6)"

@@ -25,6 +25,9 @@ class Case:
     would be.
     `culprits_listed` bounds how many violations a rejection names; all are counted.
 
+    `is_extended`: facts and records are those of KIP-228's other reading (`extended`), and the batch goes
+    on only if it is written anew.
+
     Below v3 a partition may hold any number of batches: this case is about the first, and
     `following` gives one case for each of the others, `later_batch` being the batch it is about.
     """
@@ -45,6 +48,7 @@ class Case:
     following: Callable[[], Iterator["Case"]] = _none_follow
     policy: TopicPolicy = NO_TOPIC_POLICY
     consulted: Callable[[], Consulted] = lambda: NOT_CONSULTED
+    is_extended: bool = False
 
     @property
     def batch(self) -> RecordBatch:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from tsproxy.model.kafka import NO_TIMESTAMP
 from tsproxy.model.outcome import Peer
 from tsproxy.model.own_rule import NOT_CONSULTED, RuleContext
 from tsproxy.model.policy import Mode, Policy, Rule, TopicPolicy, Waiver
-from tsproxy.model.records import Outside, RecordBatch, RecordFacts, Records, RecordSet
+from tsproxy.model.records import DELETE_HORIZON, Outside, RecordBatch, Records, RecordSet
 from tsproxy.model.verdict import Reject, TopicLimits
+from tsproxy.policy import extended
 from tsproxy.policy.candidate import judge_candidate
 from tsproxy.policy.case import Case
 from tsproxy.policy.judge import judge
@@ -27,7 +27,7 @@ class Explanation:
     """`refusal` is what the limits in force say of the timestamp, whatever the mode makes of it;
     `candidate` what the candidate limits say of one that is let pass. `rule` is None where the topic's own
     limits decide, or it is an internal topic (`policy.rule` says which). `mended_ms` is the time that such
-    a record gets where its rule puts it right."""
+    a record gets where its rule puts it right; `is_extended`: it was read as KIP-228 would have had it."""
 
     policy: TopicPolicy
     rule: Rule | None
@@ -36,6 +36,7 @@ class Explanation:
     candidate: Reject | None
     unit_hint: str | None
     mended_ms: int | None = None
+    is_extended: bool = False
 
     @property
     def is_forwarded(self) -> bool:
@@ -51,8 +52,10 @@ def explain(
     on_kafka_4: TopicLimits | None,
     timestamp_ms: int,
     now_ms: int,
+    has_bit_6: bool = False,
 ) -> Explanation:
-    """`known` are the topic's own limits, None where nobody knows them; as `resolve`."""
+    """`known` are the topic's own limits, None where nobody knows them; as `resolve`. `has_bit_6`: the
+    record's batch has that attribute bit set, and its rule may read it as KIP-228 would have had it."""
     found = resolve(policy, peer, topic, known, on_kafka_4, now_ms)
     context = RuleContext(
         topic=topic,
@@ -65,11 +68,14 @@ def explain(
         client_software=peer.client_software,
     )
 
-    def case_of(time_ms: int) -> Case:
-        consulted = consult(found.own, [time_ms], context) if found.own else NOT_CONSULTED
-        return replace(_case(topic, found, time_ms, now_ms), consulted=lambda: consulted)
+    def case_of(time_ms: int, attributes: int = 0) -> Case:
+        case = _case(topic, found, time_ms, now_ms, attributes)
+        consulted = (
+            consult(found.own, case.read_records().timestamps_ms, context) if found.own else NOT_CONSULTED
+        )
+        return replace(case, consulted=lambda: consulted)
 
-    case = case_of(timestamp_ms)
+    case = case_of(timestamp_ms, DELETE_HORIZON if has_bit_6 else 0)
     is_judged = found.mode is not Mode.OFF
     verdict = judge(case) if is_judged else None
     refusal = verdict if isinstance(verdict, Reject) else None
@@ -82,6 +88,7 @@ def explain(
         candidate=candidate,
         unit_hint=unit_hint(timestamp_ms, now_ms) if refusal or candidate else None,
         mended_ms=_mended_ms(case, case_of),
+        is_extended=case.is_extended,
     )
 
 
@@ -94,33 +101,36 @@ def _mended_ms(case: Case, case_of: Callable[[int], Case]) -> int | None:
     return None if isinstance(judge(case_of(mended_ms)), Reject) else mended_ms
 
 
-def _case(topic: str, policy: TopicPolicy, timestamp_ms: int, now_ms: int) -> Case:
-    is_missing = timestamp_ms == NO_TIMESTAMP
-    time_ms = None if is_missing else timestamp_ms
+def _case(topic: str, policy: TopicPolicy, timestamp_ms: int, now_ms: int, attributes: int) -> Case:
+    batch, records = _batch(timestamp_ms, attributes), Records([timestamp_ms], [0], [1], [1])
+    is_extended = extended.is_meant(batch, policy)
+    if is_extended:
+        records = extended.meant(records, policy.limits)
     return Case(
         api_version=9,
         acks=-1,
         has_transactional_id=False,
         topic_partition=f"{topic}-0",
-        record_set=RecordSet(is_null=False, batches=(_batch(timestamp_ms),)),
-        facts=RecordFacts(1, time_ms, time_ms, int(is_missing)),
+        record_set=RecordSet(is_null=False, batches=(batch,)),
+        facts=extended.facts_of(records),
         limits=policy.limits,
         now_ms=now_ms,
         crc_is_valid=lambda: True,
-        read_records=lambda: Records([timestamp_ms], [0], [1], [1]),
-        find_outside=partial(Outside.among, [timestamp_ms], [0]),
+        read_records=lambda: records,
+        find_outside=partial(Outside.among, records.timestamps_ms, [0]),
         culprits_listed=1,
         policy=policy,
+        is_extended=is_extended,
     )
 
 
-def _batch(timestamp_ms: int) -> RecordBatch:
+def _batch(timestamp_ms: int, attributes: int) -> RecordBatch:
     return RecordBatch(
         base_offset=0,
         size_in_bytes=70,
         magic=2,
         crc=0,
-        attributes=0,
+        attributes=attributes,
         last_offset_delta=0,
         base_timestamp=timestamp_ms,
         max_timestamp=timestamp_ms,

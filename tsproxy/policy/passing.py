@@ -3,7 +3,8 @@
 Two bounds around the clock are all that it knows. What is asked of a topic's times beyond that (no time
 at all, zero, negative ones, what an operator's own rule says of them) it cannot see, and such a topic
 never passes, unless the rule itself says that it always takes what lies within two bounds; nor does one
-whose batches may be written anew.
+whose batches may be written anew. (With `extended_timestamps` that becomes only of batches with bit 6 set,
+which the kernel never passes.)
 """
 
 from collections.abc import Iterable
@@ -34,7 +35,7 @@ def span_that_passes(policy: TopicPolicy) -> Passable | None:
         return ANY_TIME
     if not policy.is_known or policy.limits is None:
         return None
-    if policy.refuses_some_values or policy.rewrites or policy.until_ms is not None:
+    if policy.refuses_some_values or policy.rewrites_any or policy.until_ms is not None:
         return None
     both = [_span(limits) for limits in (policy.limits, policy.candidate) if limits is not None]
     if policy.own is not None:

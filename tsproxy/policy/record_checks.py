@@ -10,7 +10,7 @@ from typing import Final
 from tsproxy.model.kafka import LONG_MIN, NO_TIMESTAMP, Codec, ErrorCode, TimestampType, wrap64
 from tsproxy.model.records import Fault, Records
 from tsproxy.model.verdict import OutOfRange, Reason, Reject, TopicLimits, Violation, reason_out_of_range
-from tsproxy.policy import own_values, timestamps
+from tsproxy.policy import extended, own_values, timestamps
 from tsproxy.policy.case import Case
 from tsproxy.policy.faults import reject_fault, reject_whole
 from tsproxy.policy.units import guess_unit, unit_hint
@@ -65,7 +65,7 @@ def _only_their_range_matters(case: Case) -> bool:
     has_own_words = policy.speaks_as_draft or policy.names_unit or policy.refuses_some_values
     wraps = facts.lowest_ms <= LONG_MIN + case.now_ms  # there the bounds are not all: see `timestamps`
     is_marked = case.batch.timestamp_type is TimestampType.LOG_APPEND_TIME
-    return not (has_own_words or wraps or is_marked or limits.is_compacted)
+    return not (has_own_words or wraps or is_marked or limits.is_compacted or case.is_extended)
 
 
 def _each_is_in_range(case: Case) -> Reject | None:
@@ -101,6 +101,9 @@ def _violations(case: Case) -> Iterator[Violation]:
         elif limits is not None and limits.is_compacted and records.key_sizes[index] < 0:
             text = f"Compacted topic cannot accept message without key in topic partition {where}"
             yield Violation(index, timestamp_ms, Reason.NO_KEY, text, ErrorCode.INVALID_RECORD)
+        elif index in records.real_minus_ones:
+            text = extended.text(wrap64(batch.base_offset + records.offset_deltas[index]))
+            yield Violation(index, timestamp_ms, Reason.NEGATIVE, text, ErrorCode.INVALID_TIMESTAMP)
         elif limits is not None and timestamps.is_out_of_range(timestamp_ms, limits, case.now_ms):
             offset = wrap64(batch.base_offset + records.offset_deltas[index])
             text = _out_of_range_text(case, timestamp_ms, offset, limits)

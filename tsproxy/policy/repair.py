@@ -36,8 +36,9 @@ def repaired_times(case: Case) -> Repair | None:
     if records.fault is not None:
         return None
     times_ms = []
-    for time_ms in records.timestamps_ms:
-        right_ms = _right(time_ms, case)
+    for index, time_ms in enumerate(records.timestamps_ms):
+        is_real = index in records.real_minus_ones  # then -1 is a time, and one that cannot be kept
+        right_ms = _instead(time_ms, case) if is_real else _right(time_ms, case)
         if right_ms is None:
             return None
         times_ms.append(right_ms)
@@ -51,8 +52,12 @@ def _right(time_ms: int, case: Case) -> int | None:
     policy = case.policy
     if time_ms == NO_TIMESTAMP and policy.no_timestamp is Choice.STAMP:
         return case.now_ms
-    if not _is_at_fault(time_ms, case):
-        return time_ms
+    return _instead(time_ms, case) if _is_at_fault(time_ms, case) else time_ms
+
+
+def _instead(time_ms: int, case: Case) -> int | None:
+    """Of a time at fault."""
+    policy = case.policy
     if policy.on_violation is OnViolation.STAMP:
         return case.now_ms
     if policy.on_violation is OnViolation.REPAIR:

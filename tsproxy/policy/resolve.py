@@ -68,6 +68,8 @@ def resolve(
         return TopicPolicy(mode=mode, limits=known, rule=name, is_known=is_known)
     waiver = active_waiver(policy, peer, topic, now_ms)
     limits = _limits(policy, terms, known, on_kafka_4)
+    # Of a batch with bit 6 set the bit must go, whoever writes the times.
+    is_extended = _first(terms.extended_timestamps, defaults.extended_timestamps)
     if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
         terms, defaults = Terms(), Terms()  # brokers write their own time over whatever was sent
     return TopicPolicy(
@@ -77,6 +79,7 @@ def resolve(
         no_timestamp=terms.no_timestamp or defaults.no_timestamp or Choice.ACCEPT,
         zero=terms.zero or defaults.zero or Choice.ACCEPT,
         negative=terms.negative or defaults.negative or Choice.ACCEPT,
+        extended_timestamps=is_extended,
         on_violation=terms.on_violation or defaults.on_violation or OnViolation.REJECT,
         keep_original_time=_first(terms.keep_original_time, defaults.keep_original_time),
         keep_both_times=_first(terms.keep_both_times, defaults.keep_both_times),

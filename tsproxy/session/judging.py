@@ -16,12 +16,14 @@ from tsproxy.model.outcome import Peer
 from tsproxy.model.own_rule import NOT_CONSULTED, Consulted, OwnRule, RuleContext
 from tsproxy.model.policy import CANDIDATE, NO_TOPIC_POLICY, Mode, TopicPolicy
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest
-from tsproxy.model.records import BatchFacts, Outside, RecordBatch, RecordFacts, Records, RecordSet
+from tsproxy.model.records import BatchFacts, Fault, Outside, RecordBatch, RecordFacts, Records, RecordSet
 from tsproxy.model.verdict import Reject, TopicLimits, Verdict
 from tsproxy.model.view import SessionLimits, View
+from tsproxy.policy import extended
 from tsproxy.policy.broker_reasons import Header
 from tsproxy.policy.candidate import judge_candidate
 from tsproxy.policy.case import Case, is_rebuilt
+from tsproxy.policy.faults import reject_fault
 from tsproxy.policy.judge import ACCEPT, judge
 from tsproxy.policy.own_rules import consult
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
@@ -76,6 +78,9 @@ def judge_all(
     and which of the two it then stored it does not tell.
     """
     policies = policies or of_anybody(view)
+    named = Counter(
+        (topic.name, partition.index) for topic in request.topics for partition in topic.partitions
+    )
     entries = [
         Entry(
             header,
@@ -87,18 +92,16 @@ def judge_all(
             policies.of(topic.name, now_ms),
             policies.peer,
             purse,
+            # Of a partition named twice nobody knows which batch the broker stores: neither is touched.
+            is_touchable=named[topic.name, partition.index] == 1,
         )
         for topic in request.topics
         for partition in topic.partitions
     ]
     cases = [entry.case() for entry in entries]
     findings = list(_findings(cases, view))
-    named = Counter((entry.topic, entry.partition.index) for entry in entries)
     findings = [
-        # Of a partition named twice nobody knows which batch the broker stores: neither is touched.
-        _as_rewritten(entry, case, found)
-        if case.policy.rewrites and named[entry.topic, entry.partition.index] == 1
-        else found
+        _as_rewritten(entry, case, found) if entry.may_be_rewritten(case.record_set) else found
         for entry, case, found in zip(entries, cases, findings, strict=True)
     ]
     guilty: dict[tuple[str, int], Reject] = {}
@@ -165,13 +168,7 @@ def _only_counted(case: Case) -> _Finding:
 
 
 def _as_rewritten(entry: "Entry", case: Case, found: _Finding) -> _Finding:
-    """What becomes of a batch whose rule may write it anew; what it then is, is judged like any other.
-
-    Only where the one batch is all that there is: whatever else a client put beside it is the broker's to
-    refuse, and would be lost here.
-    """
-    if len(case.record_set.batches) != 1 or case.batch.size_in_bytes != len(entry.partition.records or b""):
-        return found
+    """What becomes of a batch whose rule may write it anew; what it then is, is judged like any other."""
 
     def judge_again(records: memoryview) -> Verdict:
         again = replace(entry, partition=replace(entry.partition, records=records))
@@ -180,7 +177,11 @@ def _as_rewritten(entry: "Entry", case: Case, found: _Finding) -> _Finding:
     result = rewritten(case, found.verdict, entry.view.limits, judge_again)
     if isinstance(result, Reject):
         return _Finding(result)
-    return found if result is None else replace(found, verdict=ACCEPT, rewritten=result)
+    if result is not None:
+        return replace(found, verdict=ACCEPT, rewritten=result)
+    if case.is_extended and not isinstance(found.verdict, Reject):  # never on with its bit
+        return _Finding(reject_fault(Fault.MALFORMED_RECORD))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +197,7 @@ class Entry:
     policy: TopicPolicy | None = None
     peer: Peer = NOBODY
     purse: Purse | None = None
+    is_touchable: bool = True
 
     def case(self) -> Case:
         records = self.partition.records
@@ -206,10 +208,20 @@ class Entry:
     def _may_be_many(self) -> bool:
         return self.header.api_version < ONE_BATCH_FROM
 
+    def may_be_rewritten(self, found: RecordSet) -> bool:
+        """Only where the one batch is all that there is: whatever else a client put beside it is the broker's
+        to refuse, and would be lost here."""
+        if not self.is_touchable or self.policy is None or not self.policy.rewrites:
+            return False
+        return len(found.batches) == 1 and found.batches[0].size_in_bytes == len(
+            self.partition.records or b""
+        )
+
     def _case_of(self, found: RecordSet, later_batch: RecordBatch | None = None) -> Case:
         batch = later_batch or (found.batches[0] if found.batches else None)
         policy = self.policy or of_anybody(self.view).of(self.topic, self.now_ms)
-        opened = _Opened(batch, policy.limits, self.view.limits, self.purse)
+        is_extended = batch is not None and self.may_be_rewritten(found) and extended.is_meant(batch, policy)
+        opened = _Opened(batch, policy.limits, self.view.limits, self.purse, is_extended)
         facts = opened.facts()
         is_readable = facts is not None and facts.fault is None
 
@@ -235,6 +247,7 @@ class Entry:
             following=following,
             policy=policy,
             consulted=cache(partial(self._consult, policy.own if is_readable else None, policy, opened)),
+            is_extended=is_extended,
         )
 
     def _consult(self, own: OwnRule | None, policy: TopicPolicy, opened: "_Opened") -> Consulted:
@@ -262,8 +275,15 @@ class _Opened:
     limits: TopicLimits | None
     bounds: SessionLimits
     purse: Purse | None
+    is_extended: bool = False
 
     def facts(self) -> RecordFacts | None:
+        found = self._facts()
+        if found is None or found.fault is not None or not self.is_extended:
+            return found
+        return extended.facts_of(self.records())
+
+    def _facts(self) -> RecordFacts | None:
         batch = self.batch
         if batch is None:
             return None
@@ -278,14 +298,15 @@ class _Opened:
         assert self.batch is not None, "asked only for what was found"
         if self.batch.magic == 2:
             is_written_anew = is_rebuilt(self.batch.codec_id, self.limits)
-            return record_batch.read_records(self.batch, self.bounds, is_written_anew)
+            found = record_batch.read_records(self.batch, self.bounds, is_written_anew)
+            return extended.meant(found, self.limits) if self.is_extended else found
         return message_set.read_messages(self.batch, self.bounds)
 
     def find_outside(self, lowest_ms: int, highest_ms: int, most: int) -> Outside:
         assert self.batch is not None, "asked only for what was found"
-        if self.batch.magic == 2:
+        if self.batch.magic == 2 and not self.is_extended:
             return record_batch.find_outside(self.batch, self.bounds, lowest_ms, highest_ms, most)
-        found = message_set.read_messages(self.batch, self.bounds)
+        found = self.records()
         return Outside.among(found.timestamps_ms, found.offset_deltas, lowest_ms, highest_ms, most)
 
     def crc_is_valid(self) -> bool:
@@ -297,7 +318,7 @@ class _Opened:
 
 def _has_header_mismatch(case: Case) -> bool:
     facts = case.facts
-    if facts is None or facts.fault is not None or case.batch.magic < 2:
+    if facts is None or facts.fault is not None or case.batch.magic < 2 or case.is_extended:
         return False
     highest_ms = NO_TIMESTAMP if facts.highest_ms is None else facts.highest_ms
     if facts.missing:

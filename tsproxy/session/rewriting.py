@@ -10,6 +10,7 @@ from typing import Final
 
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.policy import Choice, Mode, OnViolation, TopicPolicy
+from tsproxy.model.records import DELETE_HORIZON
 from tsproxy.model.verdict import Reason, Reject, UnitGuess, Verdict, Violation, reason_out_of_range
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.case import Case
@@ -50,9 +51,11 @@ def rewritten(
     if not _asks_for_more(case, verdict):
         return None
     repair = repaired_times(case)
-    if repair is None or not (repair.changed or policy.keep_both_times):
+    if repair is None or not (repair.changed or policy.keep_both_times or case.is_extended):
         return None
-    data = rewriting.rewrite(case.batch, limits, repair.times_ms, _headers(repair, policy, case.now_ms))
+    headers = _headers(repair, policy, case.now_ms)
+    cleared = DELETE_HORIZON if case.is_extended else 0
+    data = rewriting.rewrite(case.batch, limits, repair.times_ms, headers, cleared)
     if data is None:
         return None
     if case.limits is not None and len(data) > case.limits.max_message_bytes:
@@ -68,6 +71,8 @@ def _asks_for_more(case: Case, verdict: Verdict) -> bool:
     policy = case.policy
     if isinstance(verdict, Reject):
         return policy.on_violation is not OnViolation.REJECT
+    if case.is_extended:
+        return True
     lacks_times = case.facts is None or bool(case.facts.missing)
     return policy.keep_both_times or (policy.no_timestamp is Choice.STAMP and lacks_times)
 

@@ -1,10 +1,10 @@
 """Writes a v2 batch anew with other times, and headers added: `rewrite`.
 
 Source: `DefaultRecordBatch.java`, `DefaultRecord.java`. What changes is base_timestamp, max_timestamp, each
-record's timestamp_delta, its headers where some are added, and what follows from these: lengths, the
-compressed form, the CRC-32C. Everything else stays to the byte: order, offset deltas, keys, values,
-attributes (codec, transaction), producer id and epoch, base_sequence, and the count of records, which
-an idempotent producer's numbers depend on.
+record's timestamp_delta, its headers where some are added, attribute bits that are to be cleared, and what
+follows from these: lengths, the compressed form, the CRC-32C. Everything else stays to the byte: order,
+offset deltas, keys, values, codec, transaction, producer id and epoch, base_sequence, and the count of
+records, which an idempotent producer's numbers depend on.
 """
 
 import struct
@@ -27,14 +27,20 @@ _LENGTH_AT: Final = 8
 _CRC_AT: Final = 17
 _TIMES_AT: Final = 27
 _TIMES: Final = struct.Struct(">qq")
+_INT16: Final = struct.Struct(">h")
 _INT32: Final = struct.Struct(">i")
 _UINT32: Final = struct.Struct(">I")
 
 
 def rewrite(
-    batch: RecordBatch, limits: SessionLimits, times_ms: Sequence[int], added: Sequence[Headers] = ()
+    batch: RecordBatch,
+    limits: SessionLimits,
+    times_ms: Sequence[int],
+    added: Sequence[Headers] = (),
+    cleared: int = 0,
 ) -> bytes | None:
-    """The batch with `times_ms`, one for each record, and with `added` headers behind those that each has.
+    """The batch with `times_ms`, one for each record, and with `added` headers behind those that each has;
+    of its attributes the bits in `cleared` are 0.
 
     None where the batch cannot be read to its end, as a broker would refuse it, too.
     """
@@ -48,6 +54,7 @@ def rewrite(
     body = compression.compress(Codec(batch.codec_id), written)
     head = bytearray(batch.data[:HEADER_SIZE])
     _INT32.pack_into(head, _LENGTH_AT, HEADER_SIZE - LOG_OVERHEAD + len(body))
+    _INT16.pack_into(head, ATTRIBUTES_OFFSET, batch.attributes & ~cleared)
     _TIMES.pack_into(head, _TIMES_AT, times_ms[0], max(times_ms))
     crc = google_crc32c.extend(google_crc32c.value(bytes(head[ATTRIBUTES_OFFSET:])), body)
     _UINT32.pack_into(head, _CRC_AT, crc)
