@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.wire.batches import batch
 
 HOST = "127.0.0.1"
-PATIENCE_S = 30
+PATIENCE_S = 120
 
 
 def produce(topic, records, *, client_id=b"app", version=3, acks=-1, correlation_id=1):

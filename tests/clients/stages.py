@@ -76,7 +76,7 @@ def _one(number):
 
 
 SAMPLE = (
-    Stage("4.3.1", PLAIN, {PLAIN: chosen("4.3.1"), TLS: _one(2), MTLS: _one(3)}, restarts=False),
+    Stage("4.3.1", PLAIN, {PLAIN: chosen("4.3.1"), TLS: _one(2), MTLS: _one(3)}, nodes=2, restarts=False),
     Stage("4.3.1", SASL_TLS, {SASL_PLAIN: _one(4), SASL_TLS: _one(2)}, nodes=1, restarts=False),
 )
 

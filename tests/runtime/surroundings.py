@@ -12,7 +12,7 @@ from tsproxy.runtime.notes import Notes
 from tsproxy.runtime.pipe import Buffers
 from tsproxy.runtime.relay import Surroundings
 
-PATIENCE_S = 20
+PATIENCE_S = 120
 
 
 @dataclass

@@ -182,7 +182,7 @@ async def test_what_real_clients_ask_is_timed(kafka_431, topic):
         AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers, metadata_max_age_ms=100) as producer,
     ):
         found = {}
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while not {'api="Produce"', 'api="Metadata"'} <= found.keys():
                 await producer.send_and_wait(topic, b"x")
                 found = {

@@ -57,7 +57,7 @@ async def waiting_consumer(proxy, topic, max_wait_ms):
         _, metrics = await page(proxy.admin_address, "/metrics")
         return f'tsproxy_bytes_total{{direction="from_client"}} {len(fetch(topic, max_wait_ms))}.0' in metrics
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not await has_passed():  # noqa: ASYNC110  # a fact of another process
             await asyncio.sleep(0.01)
     return reader, writer

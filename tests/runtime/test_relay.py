@@ -71,7 +71,7 @@ def _loop():
 
 async def _exactly(end, size):
     received = bytearray()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while len(received) < size:
             data = await _loop().sock_recv(end, min(MIB, size - len(received)))
             assert data, f"the end after {len(received)} of {size} bytes"
@@ -81,7 +81,7 @@ async def _exactly(end, size):
 
 async def _rest(end):
     received = bytearray()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while data := await _loop().sock_recv(end, MIB):
             received += data
     return bytes(received)

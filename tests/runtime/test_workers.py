@@ -66,7 +66,7 @@ async def values_of(kafka, topic):
     async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers) as consumer:
         consumer.assign([partition])
         await consumer.seek_to_beginning(partition)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             return [(await consumer.getone()).value for _ in range(count)]
 
 
@@ -193,7 +193,7 @@ async def test_readyz_names_the_worker_that_does_not_answer(kafka_431):
         finally:
             os.kill(pids(proxy)[2], signal.SIGCONT)
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while (await page(proxy.admin_address, "/readyz"))[0] != 200:
                 pass
 

@@ -3,13 +3,13 @@
 import asyncio
 import contextlib
 
+import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.conn import create_conn
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
 
 from tests.runtime.surroundings import until
-from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
@@ -39,38 +39,38 @@ def served(proxy):
     return {line["node_id"] for line in proxy.log if line["event"] == "broker_served"}
 
 
-async def test_a_broker_that_joins_is_served_before_any_client_hears_of_it(topic):
-    hidden = "localhost"  # what the brokers say of themselves; the proxy says 127.0.0.1
-    async with KafkaCluster(nodes=3, advertised_host=hidden) as kafka:
-        await kafka.stop_node(3)
-        bootstrap = kafka.bootstrap_servers.partition(",")[0]
-        async with RunningProxy(bootstrap, settings=FOR_EVER) as proxy:
-            assert (await told_of({1, 2}, proxy.bootstrap_servers)).keys() == served(proxy) == {1, 2}
-            await kafka.start_node(3)
+@pytest.mark.broker
+@pytest.mark.timeout(600)  # each wait has its own bound, which says for what
+async def test_a_broker_that_joins_is_served_before_any_client_hears_of_it(three_brokers, topic):
+    kafka = three_brokers
+    await kafka.stop_node(3)
+    bootstrap = kafka.bootstrap_servers.partition(",")[0]
+    async with RunningProxy(bootstrap, settings=FOR_EVER) as proxy:
+        assert (await told_of({1, 2}, proxy.bootstrap_servers)).keys() == served(proxy) == {1, 2}
+        await kafka.start_node(3)
 
-            brokers = await told_of({1, 2, 3}, proxy.bootstrap_servers)
+        brokers = await told_of({1, 2, 3}, proxy.bootstrap_servers)
 
-            assert served(proxy) == {1, 2, 3}
-            assert {host for host, _ in brokers.values()} == {"127.0.0.1"}
-            own = {kafka.node(n).port for n in (1, 2, 3)}
-            assert not own & {port for _, port in brokers.values()}
-            for host, port in brokers.values():
-                assert (await told(f"{host}:{port}")).keys() == {1, 2, 3}
+        assert served(proxy) == {1, 2, 3}
+        assert {host for host, _ in brokers.values()} == {"127.0.0.1"}
+        own = {kafka.node(n).port for n in (1, 2, 3)}
+        assert not own & {port for _, port in brokers.values()}
+        for host, port in brokers.values():
+            assert (await told(f"{host}:{port}")).keys() == {1, 2, 3}
 
-            # One goes for good, and another one moves: its clients follow it, at its old address.
-            await kafka.stop_node(3)
-            assert await told_of({1, 2}, proxy.bootstrap_servers)
-            await moves_to_another_port(kafka, 2)
-            await kafka.create_topic(topic, partitions=6, replication=1)
-            await produces_and_consumes(proxy, topic)
-            assert await told(proxy.bootstrap_servers) == {n: brokers[n] for n in (1, 2)}
-            assert not [line for line in proxy.log if line.get("reason") == "address_unmapped"]
+        # One goes, and comes back elsewhere: its clients follow it, at its old address.
+        await kafka.stop_node(2)
+        assert await told_of({1, 3}, proxy.bootstrap_servers)
+        await starts_on_another_port(kafka, 2)
+        await kafka.create_topic(topic, partitions=6, replication=1)
+        await produces_and_consumes(proxy, topic)
+        assert await told(proxy.bootstrap_servers) == brokers
+        assert not [line for line in proxy.log if line.get("reason") == "address_unmapped"]
 
 
-async def moves_to_another_port(kafka, node_id):
-    """Stops a broker and starts it with its clients' listener elsewhere; nobody else takes the old port."""
+async def starts_on_another_port(kafka, node_id):
+    """Starts a stopped broker with its clients' listener elsewhere; nobody else takes the old port."""
     node = kafka.node(node_id)
-    await kafka.stop_node(node_id)
     [port] = free_ports(1)
     text = node.properties_path.read_text()
     assert str(node.port) in text
@@ -95,7 +95,7 @@ async def produces_and_consumes(proxy, topic):
     )
     await consumer.start()
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             values = {(await consumer.getone()).value for _ in range(6)}
     finally:
         await consumer.stop()

@@ -12,7 +12,6 @@ import pytest
 from tests.e2e.load import under_load
 from tests.runtime.surroundings import until
 from tsproxy.testing.client_options import ClientOptions
-from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
@@ -21,6 +20,8 @@ RECORDS = 1000 if FULL else 100
 """That are acknowledged between one event and the next."""
 HOST = "127.0.0.1"
 
+pytestmark = pytest.mark.timeout(1800 if FULL else 600)  # each wait has its own bound, which says for what
+
 
 def events(proxy, name):
     return [line for line in proxy.log if line["event"] == name]
@@ -28,7 +29,7 @@ def events(proxy, name):
 
 @pytest.mark.broker
 async def test_restarted_brokers_new_certificates_and_a_reload_lose_and_double_nothing(
-    topic, certificates, tmp_path
+    three_brokers, topic, certificates, tmp_path
 ):
     shown = {"certificate": tmp_path / "server.pem", "key": tmp_path / "server.key"}
 
@@ -37,32 +38,32 @@ async def test_restarted_brokers_new_certificates_and_a_reload_lose_and_double_n
         shutil.copy(identity.key, shown["key"])
 
     show(certificates.issue("first"))
-    async with KafkaCluster(nodes=3) as kafka:
-        await kafka.create_topic(topic, partitions=6, replication=3, config={"min.insync.replicas": "2"})
-        config = tmp_path / "tsproxy.yaml"
-        text = f"""\
+    kafka = three_brokers
+    await kafka.create_topic(topic, partitions=6, replication=3, config={"min.insync.replicas": "2"})
+    config = tmp_path / "tsproxy.yaml"
+    text = f"""\
 upstream: {{ bootstrap_servers: [{kafka.bootstrap_servers}] }}
 listeners:
   - bind: {HOST}:0
     tls: {{ certificate: "{shown["certificate"]}", key: "{shown["key"]}" }}
 """
-        config.write_text(text)
-        async with RunningProxy(config=config, arguments=["--workers", "2"]) as proxy:
-            options = ClientOptions(proxy.bootstrap_servers, "SSL", certificates.certificate)
-            async with under_load(topic, options, librdkafka=4 if FULL else 1) as load:
-                for node_id in kafka.node_ids * 2 if FULL else kafka.node_ids[:1]:
-                    await kafka.stop_node(node_id)
-                    await load.goes_on(RECORDS)
-                    await kafka.start_node(node_id)
-                    await load.goes_on(RECORDS)
-                show(certificates.issue("second"))
-                await until(lambda: len(events(proxy, "certificates_reloaded")) >= 2)  # one a worker
+    config.write_text(text)
+    async with RunningProxy(config=config, arguments=["--workers", "2"]) as proxy:
+        options = ClientOptions(proxy.bootstrap_servers, "SSL", certificates.certificate)
+        async with under_load(topic, options, librdkafka=4 if FULL else 1) as load:
+            for node_id in kafka.node_ids * 2 if FULL else kafka.node_ids[:1]:
+                await kafka.stop_node(node_id)
                 await load.goes_on(RECORDS)
-                config.write_text(text + "policy: { clock_tolerance: 1s }\nlimits: { idle: 20m }\n")
-                [line] = await until(lambda: events(proxy, "config_reloaded"))
-                assert set(line["changed"]) == {"policy.clock_tolerance", "limits.idle"}
+                await kafka.start_node(node_id)
                 await load.goes_on(RECORDS)
-        await load.is_in_the_log_once(kafka)
+            show(certificates.issue("second"))
+            await until(lambda: len(events(proxy, "certificates_reloaded")) >= 2)  # one a worker
+            await load.goes_on(RECORDS)
+            config.write_text(text + "policy: { clock_tolerance: 1s }\nlimits: { idle: 20m }\n")
+            [line] = await until(lambda: events(proxy, "config_reloaded"))
+            assert set(line["changed"]) == {"policy.clock_tolerance", "limits.idle"}
+            await load.goes_on(RECORDS)
+    await load.is_in_the_log_once(kafka)
     assert not [line for line in proxy.log if line["event"].endswith("_crashed")]
 
 

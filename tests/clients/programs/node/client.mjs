@@ -63,7 +63,7 @@ const commands = {
   },
 
   async offsets(topic) {
-    const ends = await admin.fetchTopicOffsets(topic);
+    const ends = await asked(() => admin.fetchTopicOffsets(topic));
     return ends.map(({ partition, high }) => `${partition}=${high}`);
   },
 
@@ -78,6 +78,20 @@ const commands = {
     await admin.disconnect();
   },
 };
+
+// While leaders move the admin client leaves it to its user to ask again, and keeps what it knows of them for minutes.
+async function asked(ask) {
+  for (const end = Date.now() + PATIENCE_MS; ; ) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!error.retriable || Date.now() > end) throw error;
+      await admin.disconnect();
+      admin = kafka.admin();
+      await admin.connect();
+    }
+  }
+}
 
 function tls() {
   if (!options.ca) return undefined;

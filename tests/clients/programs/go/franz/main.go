@@ -125,18 +125,23 @@ func (c *client) poll(words []string) ([]string, error) {
 func (c *client) offsets(words []string) (told []string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	ends, err := c.ends(ctx, words[0])
-	// When several leaders have moved, franz-go itself asks again only for the first that refuses.
-	for errors.Is(err, kerr.NotLeaderForPartition) && ctx.Err() == nil {
-		ends, err = c.ends(ctx, words[0])
-	}
+	ends, err := ends(ctx, c.admin.ListEndOffsets, words[0])
 	ends.Each(func(end kadm.ListedOffset) { told = append(told, fmt.Sprintf("%d=%d", end.Partition, end.Offset)) })
 	return told, err
 }
 
-func (c *client) ends(ctx context.Context, topic string) (kadm.ListedOffsets, error) {
-	ends, err := c.admin.ListEndOffsets(ctx, topic)
-	return ends, errors.Join(err, ends.Error())
+// ends asks again while leaders move: when several have, franz-go itself does so only for the first that refuses.
+func ends(
+	ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error), topic string,
+) (kadm.ListedOffsets, error) {
+	for {
+		ends, err := list(ctx, topic)
+		err = errors.Join(err, ends.Error())
+		if !kerr.IsRetriable(err) || ctx.Err() != nil {
+			return ends, err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 func (c *client) brokers([]string) (told []string, err error) {
@@ -174,7 +179,7 @@ func (c *client) transact(words []string) ([]string, error) {
 func (c *client) committed(topic string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	ends, err := c.admin.ListCommittedOffsets(ctx, topic)
+	ends, err := ends(ctx, c.admin.ListCommittedOffsets, topic)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/sha512"
+	"errors"
 	"fmt"
 	"sort"
 	"strconv"
@@ -124,13 +125,30 @@ func (c *client) poll(words []string) ([]string, error) {
 
 func (c *client) offsets(words []string) (told []string, err error) {
 	for partition := range int32(lines.Partitions) {
-		end, err := c.common.GetOffset(words[0], partition, sarama.OffsetNewest)
+		end, err := c.end(words[0], partition)
 		if err != nil {
 			return nil, err
 		}
 		told = append(told, fmt.Sprintf("%d=%d", partition, end))
 	}
 	return told, nil
+}
+
+// end asks again while a new leader is not ready to tell: sarama itself does so once, and at once.
+func (c *client) end(topic string, partition int32) (int64, error) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		end, err := c.common.GetOffset(topic, partition, sarama.OffsetNewest)
+		var refusal sarama.KError
+		if err == nil || !errors.As(err, &refusal) || !passing[refusal] || time.Now().After(deadline) {
+			return end, err
+		}
+	}
+}
+
+// passing are the refusals that a leader's move explains.
+var passing = map[sarama.KError]bool{
+	sarama.ErrFencedLeaderEpoch: true, sarama.ErrLeaderNotAvailable: true, sarama.ErrNotLeaderForPartition: true,
+	sarama.ErrOffsetNotAvailable: true, sarama.ErrReplicaNotAvailable: true, sarama.ErrUnknownLeaderEpoch: true,
 }
 
 func (c *client) brokers([]string) (told []string, err error) {
