@@ -6,18 +6,19 @@ Sent from the files, so that the topic never holds anything up and misses nothin
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from typing import Final
 
 import orjson
 import structlog
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+from aiokafka.errors import MessageSizeTooLargeError
 
 from tsproxy.config.settings import TopicSettings, Upstream
 from tsproxy.runtime.decision_log.unsent import Unsent
+from tsproxy.runtime.own_producer import own_producer
 from tsproxy.runtime.tls import CurrentTls
 
 log = structlog.get_logger()
@@ -26,8 +27,6 @@ CLIENT_ID: Final = "tsproxy-decisions"
 LOOK_EVERY_S: Final = 1.0
 PATIENCE_S: Final = 5.0
 RETRY_S: Final = 2.0
-_REQUEST_TIMEOUT_MS: Final = 10_000
-_CLOSE_S: Final = 2.0
 _BATCH_BYTES: Final = 64 * 1024
 
 Headers = list[tuple[str, bytes]]
@@ -123,36 +122,15 @@ class DecisionTopic:
                 self._met(TimeoutError(f"no broker has taken it for {PATIENCE_S:g} s"))
         await asyncio.gather(*taken)
 
-    @asynccontextmanager
-    async def _producer(self) -> AsyncIterator[AIOKafkaProducer]:
-        sasl = self._upstream.sasl
-        credentials = (
-            {
-                "sasl_mechanism": sasl.mechanism.value,
-                "sasl_plain_username": sasl.username,
-                "sasl_plain_password": sasl.password.reveal(),
-            }
-            if sasl
-            else {}
-        )
-        servers = self._settings.bootstrap_servers or self._upstream.bootstrap_servers
-        producer = AIOKafkaProducer(
-            bootstrap_servers=[str(server) for server in servers],
-            client_id=CLIENT_ID,
+    def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
+        return own_producer(
+            self._upstream,
+            self._tls,
+            CLIENT_ID,
+            self._settings.bootstrap_servers,
             enable_idempotence=True,
             max_batch_size=_BATCH_BYTES,
-            request_timeout_ms=_REQUEST_TIMEOUT_MS,
-            security_protocol=("SASL_" if sasl else "") + ("SSL" if self._tls else "PLAINTEXT"),
-            ssl_context=self._tls() if self._tls else None,
-            **credentials,
         )
-        try:
-            await producer.start()
-            yield producer
-        finally:
-            with suppress(KafkaError, TimeoutError):
-                async with asyncio.timeout(_CLOSE_S):
-                    await producer.stop()
 
     async def _wait(self, seconds: float) -> None:
         """Sleep, unless it is time to end."""
