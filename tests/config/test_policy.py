@@ -6,6 +6,7 @@ from ipaddress import ip_network
 import pytest
 
 from tests.config.test_load import SMALLEST, config_of, problems_of
+from tsproxy.config.settings import DeadLetterSettings
 from tsproxy.model.policy import Choice, LimitsFrom, Mode, Preset, Span
 
 FULL = """\
@@ -160,6 +161,14 @@ WRONG = {
         "rules: [{ name: a, extended_timestamps: kip-228 }]",
         "tsproxy.yaml:4: policy.rules[0].extended_timestamps: 'kip-228' is not allowed; must be yes or no",
     ),
+    "a dead letter without an address": (
+        "rules: [{ name: a, dead_letters: yes }]",
+        "tsproxy.yaml:4: policy.rules[0].dead_letters: needs dead_letters.topic, which says where copies go",
+    ),
+    "dead letters of everybody without an address": (
+        "defaults: { dead_letters: yes }",
+        "tsproxy.yaml:4: policy.defaults.dead_letters: needs dead_letters.topic, which says where copies go",
+    ),
     "a switch that is none": (
         "name_unit: maybe",
         "tsproxy.yaml:4: policy.name_unit: 'maybe' is not allowed; must be yes or no",
@@ -170,6 +179,45 @@ WRONG = {
 @pytest.mark.parametrize(("section", "problem"), WRONG.values(), ids=WRONG)
 def test_what_is_wrong_is_named_with_its_place(section, problem):
     assert problems_of(SMALLEST + f"policy: {{ {section} }}\n") == [problem]
+
+
+BY_ALL = "policy: { defaults: { dead_letters: yes } }\n"
+
+
+@pytest.mark.parametrize(
+    ("sections", "problem"),
+    [
+        (
+            "dead_letters: { topic: dead }\n",
+            "tsproxy.yaml:4: dead_letters: no rule asks for copies: say dead_letters: yes in one, or in "
+            "policy.defaults",
+        ),
+        (
+            BY_ALL + "dead_letters: { topic: both }\ndecisions: { topic: { name: both } }\n",
+            "tsproxy.yaml:5: dead_letters.topic: is decisions.topic.name as well; give them a topic each",
+        ),
+        (
+            BY_ALL + "dead_letters: { topic: 'no topic' }\n",
+            "tsproxy.yaml:5: dead_letters.topic: 'no topic' is not allowed; must be 1 to 249 letters, "
+            "digits, dots, dashes or underscores, as topics are called",
+        ),
+        (
+            BY_ALL + "dead_letters: { topic: dead, max_in_flight: 1B }\n",
+            "tsproxy.yaml:5: dead_letters.max_in_flight: '1B' is not allowed; must be a size of at least "
+            "1MiB, such as 256MiB or 1GiB",
+        ),
+    ],
+)
+def test_what_is_wrong_about_dead_letters_is_named_with_its_place(sections, problem):
+    assert problems_of(SMALLEST + sections) == [problem]
+
+
+def test_dead_letters_arrive_with_their_bounds():
+    config = config_of(SMALLEST + BY_ALL + "dead_letters: { topic: dead }\n")
+
+    assert config.dead_letters == DeadLetterSettings("dead", 64 << 20, 100_000)
+    assert config.policy.defaults.dead_letters
+    assert config_of(SMALLEST).dead_letters is None
 
 
 def test_all_that_is_wrong_is_named_at_once():

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaConsumer
 
 from tests.e2e.test_repair import dumped
 from tests.runtime.surroundings import PATIENCE_S
@@ -148,6 +149,29 @@ async def test_repair(kafka_391, tmp_path):
     assert len(decided(proxy, verdict="rejected", rule="sensors", reason="too_far_ahead")) == 1
 
 
+async def test_dead_letters(kafka_391, tmp_path):
+    await kafka_391.create_topic("orders-dead", partitions=2)
+    await kafka_391.create_topic("tsproxy.dead-letters")
+    async with proxy_of("Dead letters", kafka_391, tmp_path) as proxy:
+        bad_ms = now_ms() * 1_000
+        assert (await sent(proxy, "orders-dead", now_ms(), bad_ms))[0] == BAD
+        async with AIOKafkaConsumer(
+            "tsproxy.dead-letters",
+            bootstrap_servers=kafka_391.bootstrap_servers,
+            auto_offset_reset="earliest",
+        ) as consumer:
+            async with asyncio.timeout(PATIENCE_S):
+                letter = await consumer.getone()
+    headers = dict(letter.headers)
+    assert (letter.key, letter.value) == (b"k", b"v")
+    assert headers["tsproxy-original-topic"] == b"orders-dead"
+    assert headers["tsproxy-original-timestamp"] == b"%d" % bad_ms
+    assert headers["tsproxy-unit-guess"] == b"microseconds"
+    assert (headers["tsproxy-rule"], headers["tsproxy-client-id"]) == (b"orders", b"app")
+    table = {name for row in re.findall(r"^\| (`tsproxy-.*?) \|", DOCUMENT, re.M) for name in row.split(", ")}
+    assert {f"`{name}`" for name in headers} | {"`tsproxy-principal`"} == table
+
+
 async def test_waivers(kafka_391, tmp_path):
     await kafka_391.create_topic("waivers")
     async with proxy_of("Waivers", kafka_391, tmp_path) as proxy:
@@ -182,10 +206,5 @@ async def test_a_rule_of_your_own(kafka_391, tmp_path):
 
 def test_every_example_is_tried():
     tried = {"Modes", "Limits", "The candidate", "No time, zero and negative times"}
-    assert set(EXAMPLES) == tried | {
-        "Which unit it is",
-        "Waivers",
-        "Repair",
-        "A rule of your own",
-        "Times before 1970",
-    }
+    tried |= {"Which unit it is", "Waivers", "Repair", "Dead letters", "A rule of your own"}
+    assert set(EXAMPLES) == tried | {"Times before 1970"}

@@ -38,6 +38,7 @@ class World:
     told: Told = field(default_factory=Told)
     outcomes: list = field(default_factory=list)
     totals: list = field(default_factory=list)
+    dead: list = field(default_factory=list)
     topics: list[str] = field(default_factory=list)
     nodes: list[int] = field(default_factory=list)
     metrics: Metrics = field(default_factory=Metrics)
@@ -53,6 +54,7 @@ class World:
             Notes(self.told, clock),
             self.outcomes.append,
             self.totals.append,
+            self.dead.append,
             self.topics.append,
             lambda node_id, _: self.nodes.append(node_id),
             self.limits,

@@ -22,6 +22,7 @@ from tsproxy.session.effects import (
     CloseReason,
     CloseSession,
     Emit,
+    EmitDead,
     HoldBroker,
     NodeWanted,
     Note,
@@ -124,7 +125,7 @@ def view_becomes(view):
 
 @dataclass(frozen=True)
 class Expected:
-    """An effect of this kind with these fields; `outcome` looks inside an Emit."""
+    """An effect of this kind with these fields; an Emit's are its outcome's, an EmitDead's its batch's."""
 
     kind: type
     fields: dict = field(default_factory=dict)
@@ -133,6 +134,7 @@ class Expected:
         if type(effect) is not self.kind:
             return False
         value = effect.outcome if isinstance(effect, Emit) else effect
+        value = effect.batch if isinstance(effect, EmitDead) else value
         return all(getattr(value, name) == wanted for name, wanted in self.fields.items())
 
 
@@ -146,6 +148,10 @@ def to_client(*frames):
 
 def booked(verdict, **facts):
     return Expected(Emit, {"verdict": verdict, **facts})
+
+
+def buried(**facts):
+    return Expected(EmitDead, facts)
 
 
 def closed(reason: CloseReason, **fields):

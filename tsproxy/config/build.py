@@ -19,6 +19,7 @@ from tsproxy.config.settings import (
     BrokerPorts,
     ClientAuth,
     Config,
+    DeadLetterSettings,
     Decisions,
     Listener,
     ListenerTls,
@@ -28,6 +29,7 @@ from tsproxy.config.settings import (
     Upstream,
     UpstreamTls,
 )
+from tsproxy.model.policy import Policy
 from tsproxy.model.view import SessionLimits
 
 _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104  # recognised here, bound to nowhere
@@ -41,6 +43,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
     _check_names(listeners, problems)
     _check_ports(listeners, admin_bind, problems)
     policy = build_policy(root["policy"], problems)
+    _check_dead_letters(root, policy, problems)
     if problems or upstream is None or policy is None:
         return None
     limits = root["limits"]
@@ -49,6 +52,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
         listeners=tuple(listeners),
         policy=policy,
         decisions=_decisions(root["decisions"]),
+        dead_letters=_dead_letters(root["dead_letters"]),
         session_limits=_session_limits(limits),
         connection_limits=_connection_limits(limits),
         drain_timeout_ms=limits["drain_timeout"],
@@ -189,6 +193,38 @@ def _decisions(parsed: Parsed) -> Decisions:
         salt=parsed["privacy"]["salt"],
         topic=TopicSettings(topic["name"], topic["bootstrap_servers"] or ()) if topic else None,
     )
+
+
+def _dead_letters(parsed: Parsed | None) -> DeadLetterSettings | None:
+    if parsed is None:
+        return None
+    return DeadLetterSettings(parsed["topic"], parsed["max_in_flight"], parsed["max_records"])
+
+
+def _check_dead_letters(root: Parsed, policy: Policy | None, problems: list[Problem]) -> None:
+    """A topic without a rule that fills it, or a rule without the topic, is a mistake that would show when
+    records are missed."""
+    section: Parsed | None = root["dead_letters"]
+    if policy is None or (section is not None and not section.is_sound):
+        return
+    if section is None:
+        asking = [rule.place for rule in policy.rules if rule.terms.dead_letters]
+        if policy.defaults.dead_letters:
+            asking.insert(0, _place(root["policy"]["defaults"]))
+        text = "needs dead_letters.topic, which says where copies go"
+        problems += [Problem("", f"{place}.dead_letters", text) for place in asking]
+        return
+    if not policy.wants_dead_letters:
+        text = "no rule asks for copies: say dead_letters: yes in one, or in policy.defaults"
+        problems.append(Problem(section.place, section.path, text))
+    decisions = root["decisions"]
+    if (
+        isinstance(decisions, Parsed)
+        and decisions["topic"]
+        and decisions["topic"]["name"] == section["topic"]
+    ):
+        text = "is decisions.topic.name as well; give them a topic each"
+        problems.append(Problem(section.place, f"{section.path}.topic", text))
 
 
 def _place(parsed: Parsed) -> str:

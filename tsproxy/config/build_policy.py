@@ -120,6 +120,7 @@ def _terms(
         on_violation=parsed.values.get("on_violation"),
         keep_original_time=parsed.values.get("keep_original_time"),
         keep_both_times=parsed.values.get("keep_both_times"),
+        dead_letters=parsed.values.get("dead_letters"),
     )
 
 

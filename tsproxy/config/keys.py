@@ -33,6 +33,7 @@ from tsproxy.config.kinds import (
     SIZE,
     TEXT,
     TLS_VERSION,
+    TOPIC,
     TOTAL_SIZE,
     TOTAL_SIZE_OR_UNLIMITED,
     UNLESS_NEVER,
@@ -52,6 +53,12 @@ OPTIONAL: Final = (
     ),
     OptionalSection(
         "decisions.topic", "The decision log goes to a Kafka topic as well where this section is present."
+    ),
+    OptionalSection(
+        "dead_letters",
+        "Copies of refused records go to a Kafka topic where this section is present, of the rules that say "
+        "`dead_letters: yes`.",
+        is_live=True,
     ),
     OptionalSection("listeners[].tls", "Clients of this listener use TLS where this section is present."),
     *POLICY_OPTIONAL,
@@ -258,6 +265,21 @@ KEYS: Final = (
         "Brokers of the topic; without them those of `upstream`. `upstream.tls` and `upstream.admin.sasl` go "
         "for both.",
         is_list=True,
+    ),
+    Key("dead_letters.topic", TOPIC, "The topic; it must be there.", is_required=True, is_live=True),
+    Key(
+        "dead_letters.max_in_flight",
+        TOTAL_SIZE,
+        "Bytes of refused batches, as they came, that may wait to be copied; of more no copies are made.",
+        default="64MiB",
+        is_live=True,
+    ),
+    Key(
+        "dead_letters.max_records",
+        number(1, 10_000_000),
+        "The same in records.",
+        default="100000",
+        is_live=True,
     ),
     Key(
         "limits.produce_frame",

@@ -137,6 +137,7 @@ BIND_OR_OFF: Final = Kind(
 HOST: Final = Kind("host", values.host)
 PATH: Final = Kind("path", values.path)
 NAME: Final = Kind("name", values.name, values.NAME.pattern)
+TOPIC: Final = Kind("topic", values.topic_name, "[a-zA-Z0-9._-]{1,249}")
 TEXT: Final = Kind("text", values.not_empty)
 SECRET: Final = Kind("secret", values.secret, write=lambda _: HIDDEN)
 MODE: Final = _choice(Mode)

@@ -91,6 +91,15 @@ def _rewriting(section: str, otherwise: str) -> tuple[Key, ...]:
     )
 
 
+def _dead_letters(section: str, otherwise: str) -> Key:
+    return _live(
+        f"{section}.dead_letters",
+        YES_OR_NO,
+        "Whether of a batch that is refused the records at fault are copied to `dead_letters.topic`; "
+        + f"{otherwise}.",
+    )
+
+
 POLICY_KEYS: Final = (
     _live(
         "policy.mode",
@@ -137,6 +146,7 @@ POLICY_KEYS: Final = (
     ),
     *_values("policy.defaults", "without it they are accepted"),
     *_rewriting("policy.defaults", "without it `reject`"),
+    _dead_letters("policy.defaults", "without it `no`"),
     _live(
         "policy.candidate.preset",
         CANDIDATE_PRESET,
@@ -161,6 +171,7 @@ POLICY_KEYS: Final = (
     _live(f"policy.rules[].{_DIFFERENCE}", BOUND, "Both of them at once; deprecated."),
     *_values("policy.rules[]", "without it `policy.defaults`"),
     *_rewriting("policy.rules[]", "without it `policy.defaults`"),
+    _dead_letters("policy.rules[]", "without it `policy.defaults`"),
     _live(
         "policy.rules[].rule",
         NAME,

@@ -3,10 +3,10 @@
 Defaults live in the table of `keys`, not here, so that the documentation cannot disagree.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.parsed import Parsed
@@ -212,11 +212,30 @@ class Decisions:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadLetterSettings:
+    """Where copies of refused records go, and how much may wait to be copied."""
+
+    topic: str
+    max_in_flight_bytes: int
+    max_records: int
+
+    def share(self, workers: int) -> Self:
+        """What one of so many workers may keep, rounded up."""
+        return replace(
+            self,
+            max_in_flight_bytes=-(-self.max_in_flight_bytes // workers),
+            max_records=-(-self.max_records // workers),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     upstream: Upstream
     listeners: tuple[Listener, ...]
     policy: Policy
     decisions: Decisions
+    dead_letters: DeadLetterSettings | None
+    """None where no copies are made."""
     session_limits: SessionLimits
     connection_limits: ConnectionLimits
     drain_timeout_ms: int

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tsproxy.config.settings import Address, BrokerHosts, Secret
+from tsproxy.model.kafka import is_topic_name
 from tsproxy.model.policy import NamePattern, Span
 
 Parser = Callable[[str], object]
@@ -221,6 +222,12 @@ def name(text: str) -> str:
 def not_empty(text: str) -> str:
     if not text:
         raise ValueError("a text that is not empty")
+    return text
+
+
+def topic_name(text: str) -> str:
+    if not is_topic_name(text):
+        raise ValueError("1 to 249 letters, digits, dots, dashes or underscores, as topics are called")
     return text
 
 

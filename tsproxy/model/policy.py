@@ -115,6 +115,7 @@ class Terms:
     on_violation: OnViolation | None = None
     keep_original_time: bool | None = None
     keep_both_times: bool | None = None
+    dead_letters: bool | None = None
     own: OwnRule | None = None
 
 
@@ -161,6 +162,11 @@ class Policy:
         return modes | {self.mode} == {Mode.OFF}
 
     @property
+    def wants_dead_letters(self) -> bool:
+        """True where somebody's refused records are to be copied."""
+        return any(terms.dead_letters for terms in (self.defaults, *(rule.terms for rule in self.rules)))
+
+    @property
     def asks_broker(self) -> bool:
         """True where the limits of topics are to be read from the brokers."""
         return not self.is_off and self.limits_from is not LimitsFrom.CONFIG
@@ -188,6 +194,8 @@ class TopicPolicy:
     """A repaired record gets a header with the time that it came with."""
     keep_both_times: bool = False
     """Every accepted record gets a header with the time at which it arrived."""
+    dead_letters: bool = False
+    """Of a refused batch, the records at fault are copied to the dead letter topic."""
     speaks_as_draft: bool = False
     """Refusals are told in the words of KIP-937's first draft."""
     names_unit: bool = False

@@ -70,6 +70,7 @@ def resolve(
     limits = _limits(policy, terms, known, on_kafka_4)
     # Of a batch with bit 6 set the bit must go, whoever writes the times.
     is_extended = _first(terms.extended_timestamps, defaults.extended_timestamps)
+    dead_letters = _first(terms.dead_letters, defaults.dead_letters)
     if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
         terms, defaults = Terms(), Terms()  # brokers write their own time over whatever was sent
     return TopicPolicy(
@@ -83,6 +84,7 @@ def resolve(
         on_violation=terms.on_violation or defaults.on_violation or OnViolation.REJECT,
         keep_original_time=_first(terms.keep_original_time, defaults.keep_original_time),
         keep_both_times=_first(terms.keep_both_times, defaults.keep_both_times),
+        dead_letters=dead_letters,
         speaks_as_draft=terms.preset is Preset.KIP_937_DRAFT,
         names_unit=policy.names_unit,
         own=terms.own,

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Final, assert_never
 
 from tsproxy.config.settings import Address
+from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.outcome import Outcome, Peer, Totals
 from tsproxy.model.view import View
 from tsproxy.runtime.clock import Clock
@@ -30,6 +31,7 @@ from tsproxy.session.effects import (
     CloseSession,
     Effect,
     Emit,
+    EmitDead,
     EmitTotals,
     HoldBroker,
     Judge,
@@ -80,6 +82,7 @@ class Surroundings:
     notes: Notes
     book: Callable[[Outcome], None]
     book_totals: Callable[[Totals], None]
+    bury: Callable[[DeadBatch], None]
     want_topic: Callable[[str], None]
     want_node: Callable[[int, Address], None]
     limits: ProcessLimits
@@ -419,6 +422,8 @@ class Relay:
                     self._around.book(effect.outcome)
                 case EmitTotals():
                     self._around.book_totals(effect.totals)
+                case EmitDead():
+                    self._around.bury(effect.batch)
                 case PauseClient():
                     self.client.gate.hold(Hold.SESSION_ASKED)
                 case ResumeClient():

@@ -30,6 +30,7 @@ from tsproxy.runtime.admin.totals import families_now
 from tsproxy.runtime.certificates import Certificates
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError
+from tsproxy.runtime.dead_letters.room import DeadLetters
 from tsproxy.runtime.decision_log.files import DecisionFiles
 from tsproxy.runtime.decision_log.salt import salt_of
 from tsproxy.runtime.decision_log.topic import DecisionTopic
@@ -114,6 +115,8 @@ class Proxy:
         self._waivers = Waivers(config, self.metrics, clock)
         tls = certificates.upstream.current if certificates.upstream else None
         self._journal = _journal(config, tls, self.metrics, clock, self._collect_totals)
+        self._dead_letters = DeadLetters(config, tls, self._journal.privacy, clock)
+        self.metrics.add(self._dead_letters)
         self._cluster = Cluster(
             config.upstream,
             tls,
@@ -129,6 +132,7 @@ class Proxy:
             Notes(log, clock),
             self._journal.book,
             self._journal.book_totals,
+            self._dead_letters.bury,
             self._cluster.want_topic,
             self._cluster.want_node,
             self._limits,
@@ -198,6 +202,7 @@ class Proxy:
             self._cluster.prepare,
             self._limits.prepare,
             self._waivers.prepare,
+            self._dead_letters.prepare,
             *(front.prepare for front in self._fronts),
         ]
         commit_rooms = prepare_all(partial(prepare, config) for prepare in prepares)
@@ -267,12 +272,16 @@ class Proxy:
         upstream = [str(each) for each in config.upstream.bootstrap_servers]
         self._announce("starting", {"upstream": upstream, **self._where()})
         descriptors.check(config)
+        self._dead_letters.start()
 
     async def _drain(self) -> int:
-        """Returns how many clients were cut off."""
-        clients = sum(len(front.relays) for front in self._fronts)
+        """Returns how many clients were cut off. What they are not waited for any more is left to copies."""
+        clients, loop = sum(len(front.relays) for front in self._fronts), asyncio.get_running_loop()
         log.info("drain_started", clients=clients, timeout_ms=self._config.drain_timeout_ms)
-        return await drain(self._fronts, self._config.drain_timeout_ms / 1000, self._hurry)
+        ends = loop.time() + self._config.drain_timeout_ms / 1000
+        cut = await drain(self._fronts, ends - loop.time(), self._hurry)
+        await self._dead_letters.stop(max(0.0, ends - loop.time()), self._hurry)
+        return cut
 
     async def _end(self, cut: int) -> None:
         """The last lines, in the decision log and in this one."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.session.produce import Ruling
 
@@ -99,6 +100,13 @@ class EmitTotals:
 
 
 @dataclass(frozen=True, slots=True)
+class EmitDead:
+    """A batch was refused whose rule wants copies of the records at fault."""
+
+    batch: DeadBatch
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """Something an operator may want to see: a `snake_case_past_tense` event and its facts."""
 
@@ -148,6 +156,7 @@ Effect = (
     | CloseSession
     | Emit
     | EmitTotals
+    | EmitDead
     | Note
     | TopicWanted
     | HoldBroker

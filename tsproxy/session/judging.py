@@ -11,6 +11,7 @@ from functools import cache, partial
 from itertools import islice
 from typing import Final
 
+from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec
 from tsproxy.model.outcome import Peer
 from tsproxy.model.own_rule import NOT_CONSULTED, Consulted, OwnRule, RuleContext
@@ -61,6 +62,8 @@ class Judged:
     """The batch that goes on in place of the one that came."""
     failure: str | None = None
     """Why an operator's own rule could not say anything of it."""
+    dead: DeadBatch | None = None
+    """The batch, where its rule wants copies of what it refuses."""
 
 
 def judge_all(
@@ -113,7 +116,7 @@ def judge_all(
         Judged(
             entry.topic,
             entry.partition.index,
-            _facts(entry.partition.records, case),
+            facts,
             case.limits,
             whole or guilty.get((entry.topic, entry.partition.index)) or found.verdict,
             _header_of(entry.partition.records),
@@ -123,9 +126,27 @@ def judge_all(
             found.would_rule,
             found.rewritten,
             case.consulted().failure,
+            _dead(entry, case.policy, found.verdict, facts),
         )
         for entry, case, found in zip(entries, cases, findings, strict=True)
+        for facts in (_facts(entry.partition.records, case),)
     ]
+
+
+def _dead(entry: "Entry", policy: TopicPolicy, verdict: Verdict, facts: BatchFacts) -> DeadBatch | None:
+    """`verdict` is the batch's own: of one that is refused for what stands beside it, nothing is at fault."""
+    if not policy.dead_letters or not isinstance(verdict, Reject):
+        return None
+    return DeadBatch(
+        now_ms=entry.now_ms,
+        peer=entry.peer,
+        topic=entry.topic,
+        partition=entry.partition.index,
+        rule=policy.rule,
+        refusal=verdict,
+        bad_records=facts.records if verdict.bad_records is None else verdict.bad_records,
+        records=bytes(entry.partition.records or b"") if verdict.violations else b"",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.kafka import ApiKey, Codec
 from tsproxy.model.outcome import Peer
 from tsproxy.model.produce import ProduceRequest
@@ -37,6 +38,8 @@ class Ruling:
     """How long the client is to be silent for it."""
     was_put_off: bool = False
     """True where a silence from before had to be kept first."""
+    dead: tuple[DeadBatch, ...] = ()
+    """Of what is refused, the batches of which copies are wanted."""
 
     @property
     def unknown_topics(self) -> frozenset[str]:
@@ -141,7 +144,8 @@ def rule(
         transactional_id=request.transactional_id,
         to_broker=to_broker,
         forwarded=tuple(_unburdened(j) for j in judged if (j.topic, j.partition) not in guilty),
-        rejected=tuple(j for j in judged if isinstance(j.verdict, Reject)),
+        rejected=tuple(_unburdened(j) for j in judged if isinstance(j.verdict, Reject)),
+        dead=tuple(j.dead for j in judged if j.dead),
     )
 
 
@@ -177,6 +181,7 @@ def _without(request: ProduceRequest, guilty: set[tuple[str, int]]) -> ProduceRe
 
 def _unburdened(judged: Judged) -> Judged:
     """What is kept until the broker answers: of a batch written anew, only what was put right."""
-    if judged.rewritten is None:
+    if judged.rewritten is None and judged.dead is None:
         return judged
-    return replace(judged, rewritten=replace(judged.rewritten, records=b""))
+    rewritten = judged.rewritten and replace(judged.rewritten, records=b"")
+    return replace(judged, rewritten=rewritten, dead=None)

@@ -15,6 +15,7 @@ from tsproxy.model.view import SessionLimits
 from tsproxy.session import outcomes, produce, produce_answer
 from tsproxy.session.effects import (
     CloseReason,
+    EmitDead,
     Judge,
     MuteClient,
     PauseClient,
@@ -123,6 +124,9 @@ class Requests:
             if state.view.policy.asks_broker:
                 state.effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
             state.emit(outcomes.of_rejections(ruling))
+        if ruling.dead:
+            state.effects += map(EmitDead, ruling.dead)
+            ruling = replace(ruling, dead=())  # a slot would keep them until the broker answers
         if ruling.rejected:
             if self._is_put_off(ruling, now_ms):
                 return

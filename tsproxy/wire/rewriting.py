@@ -44,7 +44,7 @@ def rewrite(
 
     None where the batch cannot be read to its end, as a broker would refuse it, too.
     """
-    plain = _plain(batch, limits)
+    plain = plain_records(batch, limits)
     if plain is None or not times_ms or len(times_ms) != batch.records_count:
         return None
     try:
@@ -61,10 +61,13 @@ def rewrite(
     return bytes(head) + body
 
 
-def _plain(batch: RecordBatch, limits: SessionLimits) -> bytes | None:
+def plain_records(batch: RecordBatch, limits: SessionLimits) -> bytes | None:
+    """What the header is followed by, decompressed; None where it cannot be."""
     body = batch.data[HEADER_SIZE:]
     if batch.codec_id == Codec.NONE:
         return bytes(body)
+    if batch.codec_id > Codec.ZSTD:
+        return None
     try:
         return codecs.decompress(batch.codec_id, body, limits.decompressed_batch, limits.zstd_window)
     except (codecs.CodecError, codecs.BudgetError, codecs.WindowError):
