@@ -5,6 +5,7 @@ acknowledged record is there once, none is there that nobody sent, and no callba
 """
 
 import asyncio
+import os
 from collections import Counter
 from contextlib import asynccontextmanager
 
@@ -15,7 +16,7 @@ from tests.runtime.surroundings import until
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 
 PATIENCE_S = 180
-AT_ONCE = 50
+AT_ONCE = 50 if os.environ.get("TSPROXY_TEST") == "full" else 10
 
 
 class Load:

@@ -85,6 +85,7 @@ def server_properties(
         "share.coordinator.state.topic.replication.factor": str(copies),
         "share.coordinator.state.topic.min.isr": str(min(2, copies)),
         "group.initial.rebalance.delay.ms": "0",
+        **_quick_heartbeats(),
         # A killed broker is taken back only when its old session has ended: 9 s by default.
         "broker.session.timeout.ms": "4000",
         "broker.heartbeat.interval.ms": "500",
@@ -97,6 +98,15 @@ def server_properties(
         named = properties.get(_SUPER_USERS)
         properties[_SUPER_USERS] = f"{named};{_PLAIN_USER}" if named else _PLAIN_USER
     return "".join(f"{name}={_escaped(value)}\n" for name, value in properties.items())
+
+
+def _quick_heartbeats() -> dict[str, str]:
+    """Members of the newer groups hear of what is theirs by a heartbeat, and have one in 5 s by default."""
+    return {
+        f"group.{kind}.{bound}heartbeat.interval.ms": "500"
+        for kind in ("consumer", "share")
+        for bound in ("", "min.")
+    }
 
 
 def _listeners(ports: Mapping[str, int], host: str = HOST) -> str:
