@@ -7,7 +7,9 @@ import pytest
 
 from tests.config.test_load import SMALLEST, config_of, problems_of
 from tsproxy.config.settings import DeadLetterSettings
+from tsproxy.model.own_rule import OwnRule
 from tsproxy.model.policy import Choice, LimitsFrom, Mode, Preset, Span
+from tsproxy.policy.stream_time import StreamTimeGuard
 
 FULL = """\
 policy:
@@ -32,6 +34,7 @@ policy:
       zero: reject
       negative: accept
       extended_timestamps: yes
+      max_jump_ahead: 10m
     - { name: legacy, match: { topics: [legacy] }, preset: kip-937-draft }
   waivers:
     - name: backfill
@@ -71,6 +74,7 @@ def test_every_key_of_a_full_policy_arrives():
     assert (payments.terms.mode, payments.terms.before, payments.terms.after) == (Mode.ENFORCE, None, Span(0))
     assert (payments.terms.zero, payments.terms.negative) == (Choice.REJECT, Choice.ACCEPT)
     assert (payments.terms.extended_timestamps, legacy.terms.extended_timestamps) == (True, None)
+    assert payments.terms.own == (OwnRule("stream-time-guard", StreamTimeGuard(600_000)),)
     assert payments.place == "tsproxy.yaml:14: policy.rules[0]"
     assert legacy.terms.preset is Preset.KIP_937_DRAFT
     assert (waiver.name, waiver.owner, waiver.reason) == ("backfill", "data-platform", "OPS-123")
@@ -141,7 +145,17 @@ WRONG = {
     "a rule of one's own that is not installed": (
         "rules: [{ name: a, rule: mine }]",
         "tsproxy.yaml:4: policy.rules[0].rule: no entry point 'mine' in the group tsproxy.rules; there are: "
-        "none is installed",
+        "stream-time-guard",
+    ),
+    "the guard of a stream without its bound": (
+        "rules: [{ name: a, rule: stream-time-guard }]",
+        "tsproxy.yaml:4: policy.rules[0].rule: tsproxy.policy.stream_time:StreamTimeGuard cannot be loaded: "
+        "TypeError: StreamTimeGuard.__init__() missing 1 required positional argument: 'max_jump_ahead_ms'",
+    ),
+    "a jump without its unit": (
+        "rules: [{ name: a, max_jump_ahead: 10 }]",
+        "tsproxy.yaml:4: policy.rules[0].max_jump_ahead: '10' is not allowed; must be a duration such as "
+        "0ms, 250ms or 2s",
     ),
     "a way to fail of no rule": (
         "rules: [{ name: a, fail: open }]",

@@ -18,9 +18,11 @@ FOLDER = Path(__file__).parent / "golden"
 
 LOGS = {
     "v1.jsonl": "4344c9a0f08467ae3b1cea01bd90ed5887a5442f044ed5754b80122e0aff61ea",
+    "v1-late.jsonl": "9903a0ef5bbe006c13dc31286db860e2976fed5bce1917b04f8574ecf44ef86f",
     "v1-policy.jsonl": "59ba004de647c1334964d218df268cf82c0a30d94e80880a0b235cbd47f710f4",
 }
-"""By their SHA-256. The second has modes, waivers, what would be rejected, folded and hashed names."""
+"""By their SHA-256. The second has records that came late; the third modes, waivers, what would be rejected,
+folded and hashed names."""
 
 
 def lines_of(name):

@@ -204,7 +204,24 @@ async def test_a_rule_of_your_own(kafka_391, tmp_path):
     assert decided(proxy, topic="clicks", rule="clicks-in-order", reason="other", verdict="rejected")
 
 
+async def test_a_streams_own_time(kafka_391, tmp_path):
+    await kafka_391.create_topic("web-clicks")
+    async with proxy_of("A stream's own time", kafka_391, tmp_path) as proxy:
+        old_ms = now_ms() - 5 * HOUR_MS
+        good = (old_ms, old_ms + 9)
+        assert await sent(proxy, "web-clicks", old_ms + 1_000, old_ms, before=good) == (OK, None)
+        code, text = await sent(proxy, "web-clicks", now_ms())
+        assert (code, "ahead of the partition's stream time" in text) == (BAD, True)
+        assert await sent(proxy, "web-clicks", old_ms + 9 * 60_000) == (OK, None)
+        late = 'tsproxy_topic_late_records_total{topic="web-clicks"} 10.0'
+        assert late in (await page(proxy.admin_address, "/metrics"))[1]
+    assert len(decided(proxy, rule="stream", verdict="rejected", reason="other")) == 1
+    counted = [line for line in proxy.decisions() if line["event"] == "counters" and "late_records" in line]
+    assert sum(line["late_records"] for line in counted) == 10
+    assert max(line["late_max_ms"] for line in counted) == 1_000
+
+
 def test_every_example_is_tried():
     tried = {"Modes", "Limits", "The candidate", "No time, zero and negative times"}
     tried |= {"Which unit it is", "Waivers", "Repair", "Dead letters", "A rule of your own"}
-    assert set(EXAMPLES) == tried | {"Times before 1970"}
+    assert set(EXAMPLES) == tried | {"Times before 1970", "A stream's own time"}

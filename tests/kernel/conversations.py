@@ -29,6 +29,7 @@ from tsproxy.model.produce import (
 )
 from tsproxy.model.verdict import RecordError, TopicLimits
 from tsproxy.model.view import Endpoint, SessionLimits, View
+from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.wire import k00_produce
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.headers import read_request_header
@@ -95,8 +96,9 @@ POLICIES = (
     Policy(defaults=Terms(zero=Choice.REJECT, negative=Choice.REJECT)),
     Policy(defaults=Terms(extended_timestamps=True)),
     Policy(rules=(Rule("own", Match(), Terms(after=Span(1000))),)),
-    Policy(rules=(Rule("own", Match(), Terms(own=OwnRule("odd", RefusesOdd()))),)),
-    Policy(rules=(Rule("own", Match(), Terms(own=OwnRule("odd", BoundedOdd()))),)),
+    Policy(rules=(Rule("own", Match(), Terms(own=(OwnRule("odd", RefusesOdd()),))),)),
+    Policy(rules=(Rule("own", Match(), Terms(own=(OwnRule("odd", BoundedOdd()),))),)),
+    Policy(rules=(Rule("own", Match(), Terms(own=(OwnRule("guard", StreamTimeGuard(1000)),))),)),
     Policy(waivers=(Waiver("w", Match(), NOW_MS + 1, "owner", "reason"),)),
 )
 """What the kernel's two bounds can say, and what they cannot."""

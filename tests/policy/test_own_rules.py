@@ -54,7 +54,7 @@ def answers(*culprits):
 
 
 def view(rule, fail=Fail.CLOSED, mode=None, limits=None):
-    terms = Terms(mode=mode, own=OwnRule("it", rule, fail))
+    terms = Terms(mode=mode, own=(OwnRule("it", rule, fail),))
     policy = Policy(rules=(Rule("own", Match(), terms),))
     return replace(view_of(limits=limits or TopicLimits()), policy=policy)
 

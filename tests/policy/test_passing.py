@@ -36,7 +36,7 @@ class Unbounded:
 
 
 def own(rule):
-    return replace(KNOWN, own=OwnRule("own", rule, Fail.OPEN))
+    return replace(KNOWN, own=(OwnRule("own", rule, Fail.OPEN),))
 
 
 ROWS = {

@@ -60,8 +60,8 @@ def view_of(topics=("t", "u"), nodes=(1, 2), broker_needs_sasl=False, limits=LIM
 class Conversation:
     """One session, its clock standing still at NOW_MS unless `at` moves it."""
 
-    def __init__(self, view=None, peer=PEER, *, uses_kernel=False, throttle=None):
-        self.session = Session(peer, view or view_of(), uses_kernel=uses_kernel, throttle=throttle)
+    def __init__(self, view=None, peer=PEER, *, uses_kernel=False, throttle=None, **shared):
+        self.session = Session(peer, view or view_of(), uses_kernel=uses_kernel, throttle=throttle, **shared)
         self.now_ms = NOW_MS
         self._effects = deque()
         self._said = []

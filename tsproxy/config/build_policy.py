@@ -21,6 +21,7 @@ from tsproxy.model.policy import (
     Terms,
     Waiver,
 )
+from tsproxy.policy.stream_time import STREAM_TIME_GUARD
 
 BEFORE: Final = "message.timestamp.before.max.ms"
 AFTER: Final = "message.timestamp.after.max.ms"
@@ -60,22 +61,39 @@ def _rule(parsed: Parsed, problems: list[Problem]) -> Rule:
     if terms.preset is not None and (terms.before or terms.after):
         text = f"has the preset {terms.preset} and limits of its own; give one of them"
         problems.append(Problem(parsed.place, parsed.path, text))
-    terms = replace(terms, own=_own(parsed, problems))
+    terms = replace(terms, own=(*_guard(parsed, problems), *_own(parsed, problems)))
     return Rule(parsed["name"], _match(parsed["match"]), terms, f"{parsed.place}: {parsed.path}")
 
 
-def _own(parsed: Parsed, problems: list[Problem]) -> OwnRule | None:
+def _guard(parsed: Parsed, problems: list[Problem]) -> Iterable[OwnRule]:
+    """Ours, and found as an operator's own are."""
+    most_ms = parsed["max_jump_ahead"]
+    if most_ms is None:
+        return ()
+    return _loaded(
+        parsed, "max_jump_ahead", STREAM_TIME_GUARD, Fail.CLOSED, problems, max_jump_ahead_ms=most_ms
+    )
+
+
+def _own(parsed: Parsed, problems: list[Problem]) -> Iterable[OwnRule]:
     name, fail = parsed["rule"], parsed["fail"]
-    if name is None:
-        if fail is not None:
-            text = "goes with rule, which is not there"
-            problems.append(Problem(parsed.place, f"{parsed.path}.fail", text))
-        return None
+    if name is not None:
+        return _loaded(parsed, "rule", name, fail or Fail.CLOSED, problems)
+    if fail is not None:
+        text = "goes with rule, which is not there"
+        problems.append(Problem(parsed.place, f"{parsed.path}.fail", text))
+    return ()
+
+
+def _loaded(
+    parsed: Parsed, key: str, name: str, fail: Fail, problems: list[Problem], **settings: object
+) -> Iterable[OwnRule]:
+    """One, or none where it cannot be had; `key` is the one that asks for it."""
     try:
-        return OwnRule(name, load_rule(name), fail or Fail.CLOSED)
+        return (OwnRule(name, load_rule(name, **settings), fail),)
     except RuleError as error:
-        problems.append(Problem(parsed.place, f"{parsed.path}.rule", str(error)))
-        return None
+        problems.append(Problem(parsed.place, f"{parsed.path}.{key}", str(error)))
+        return ()
 
 
 def _waiver(parsed: Parsed, problems: list[Problem]) -> Waiver:

@@ -11,15 +11,15 @@ class RuleError(Exception):
     """No rule can be had by that name; the text says why, and what there is."""
 
 
-def load_rule(name: str) -> TimestampRule:
-    """The rule of that name. Raises RuleError."""
+def load_rule(name: str, **settings: object) -> TimestampRule:
+    """The rule of that name, ours or an operator's, made with `settings`. Raises RuleError."""
     found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if name not in found:
         known = ", ".join(sorted(found)) or "none is installed"
         raise RuleError(f"no entry point {name!r} in the group {ENTRY_POINTS}; there are: {known}")
     try:
         loaded = found[name].load()
-        rule = loaded() if isinstance(loaded, type) else loaded
+        rule = loaded(**settings) if isinstance(loaded, type) else loaded
     except Exception as error:  # somebody else's module: whatever it raises is told as its fault
         raise RuleError(f"{found[name].value} cannot be loaded: {type(error).__name__}: {error}") from None
     if not callable(getattr(rule, "culprits", None)):

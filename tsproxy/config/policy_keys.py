@@ -173,6 +173,12 @@ POLICY_KEYS: Final = (
     *_rewriting("policy.rules[]", "without it `policy.defaults`"),
     _dead_letters("policy.rules[]", "without it `policy.defaults`"),
     _live(
+        "policy.rules[].max_jump_ahead",
+        TOLERANCE,
+        "How far a record may lie ahead of the newest one before it in its partition, and of the time passed "
+        "since (stream time); asked about what all else lets pass.",
+    ),
+    _live(
         "policy.rules[].rule",
         NAME,
         "A rule of your own, by its name in the entry point group `tsproxy.rules`; asked about what all else "

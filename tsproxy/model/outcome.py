@@ -103,6 +103,10 @@ class Outcome:
     culprits: Sequence[Culprit] = ()
     bad_records: int = 0
     is_final: bool = True
+    late_records: int = 0
+    """Of an accepted batch whose rule follows stream time: those older than one before them there."""
+    late_max_ms: int | None = None
+    """How much older the latest of them is."""
 
 
 Bars = tuple[tuple[int, int, int], ...]

@@ -7,7 +7,7 @@ that raises is contained and handled as its `fail` says.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -17,9 +17,19 @@ ENTRY_POINTS: Final = "tsproxy.rules"
 
 
 @dataclass(frozen=True, slots=True)
+class StreamTime:
+    """The newest time of a partition, in ms, and the proxy's clock when the batch with it came."""
+
+    latest_ms: int
+    seen_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class RuleContext:
     """What a rule may know of a batch beside its times. `now_ms` is the proxy's clock when the request
-    was whole; `limits` are those in force, None where none are known. `client_software` as `name/version`."""
+    was whole; `limits` are those in force, None where none are known. `client_software` as `name/version`.
+    `stream_time` is there for rules that ask for it, once their process has seen a time of the partition.
+    """
 
     topic: str
     partition: int
@@ -29,6 +39,7 @@ class RuleContext:
     principal: str | None = None
     client_address: str = ""
     client_software: str | None = None
+    stream_time: StreamTime | None = None
 
 
 class TimestampRule(Protocol):
@@ -38,6 +49,9 @@ class TimestampRule(Protocol):
     A rule may also have `bounds(self) -> tuple[int | None, int | None]`: how far before and after the
     clock, in ms, every time and -1 is taken, whoever sends it (None: however far). What lies within goes by
     natively and the rule is not asked. Without it each batch is read here.
+
+    One with an attribute `follows_stream_time` that is true is told the `stream_time` of each partition: what
+    the process remembers, so that the rule need not.
     """
 
     def culprits(self, timestamps_ms: Sequence[int], context: RuleContext) -> Iterable[tuple[int, str]]: ...
@@ -58,16 +72,19 @@ class OwnRule:
     rule: TimestampRule
     fail: Fail = Fail.CLOSED
 
+    @property
+    def follows_stream_time(self) -> bool:
+        return bool(getattr(self.rule, "follows_stream_time", False))
+
 
 @dataclass(frozen=True, slots=True)
 class Consulted:
     """The records that a rule refuses, ascending, each with its text; or why it could not say."""
 
+    own: OwnRule = field(compare=False)
     culprits: tuple[tuple[int, str], ...] = ()
     failure: str | None = None
 
-    def refuses(self, own: OwnRule) -> bool:
-        return bool(self.culprits) or (self.failure is not None and own.fail is Fail.CLOSED)
-
-
-NOT_CONSULTED: Final = Consulted()
+    @property
+    def refuses(self) -> bool:
+        return bool(self.culprits) or (self.failure is not None and self.own.fail is Fail.CLOSED)

@@ -116,7 +116,7 @@ class Terms:
     keep_original_time: bool | None = None
     keep_both_times: bool | None = None
     dead_letters: bool | None = None
-    own: OwnRule | None = None
+    own: tuple[OwnRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,11 @@ class Policy:
         return any(terms.dead_letters for terms in (self.defaults, *(rule.terms for rule in self.rules)))
 
     @property
+    def follows_stream_time(self) -> bool:
+        """True where that is so for some topic of some client."""
+        return any(own.follows_stream_time for rule in self.rules for own in rule.terms.own)
+
+    @property
     def asks_broker(self) -> bool:
         """True where the limits of topics are to be read from the brokers."""
         return not self.is_off and self.limits_from is not LimitsFrom.CONFIG
@@ -199,8 +204,8 @@ class TopicPolicy:
     speaks_as_draft: bool = False
     """Refusals are told in the words of KIP-937's first draft."""
     names_unit: bool = False
-    own: OwnRule | None = None
-    """Asked about what all else lets pass."""
+    own: tuple[OwnRule, ...] = ()
+    """Asked in turn about what all else lets pass."""
     rule: str = TOPIC_LIMITS
     waiver: str | None = None
     until_ms: int | None = None
@@ -211,6 +216,11 @@ class TopicPolicy:
     def refuses_some_values(self) -> bool:
         """True where -1, zero or negative times are refused whatever the bounds."""
         return Choice.REJECT in (self.no_timestamp, self.zero, self.negative)
+
+    @property
+    def follows_stream_time(self) -> bool:
+        """True where one of its rules is to be told the newest time of each partition."""
+        return any(own.follows_stream_time for own in self.own)
 
     @property
     def rewrites(self) -> bool:

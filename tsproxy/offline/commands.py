@@ -93,6 +93,12 @@ def add_explain(explain: argparse.ArgumentParser) -> None:
     explain.add_argument("--topic", metavar="NAME", required=True)
     explain.add_argument("--timestamp", metavar="MS", type=int, required=True, help="as the record has it")
     explain.add_argument(
+        "--newest",
+        metavar="MS",
+        type=int,
+        help="the newest time of its partition (max_jump_ahead); else the clock",
+    )
+    explain.add_argument(
         "--bit-6",
         action="store_true",
         help="its batch has attribute bit 6 set (extended_timestamps, KIP-228)",
@@ -123,6 +129,7 @@ def add_explain(explain: argparse.ArgumentParser) -> None:
 
 def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     from tsproxy.model.outcome import Peer
+    from tsproxy.model.own_rule import StreamTime
     from tsproxy.offline.explain import as_json, as_text
     from tsproxy.policy.explain import explain
     from tsproxy.runtime.clock import Clock
@@ -132,7 +139,8 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
     now_ms = Clock().now_ms() if options.now is None else options.now
     peer = Peer("", options.address, 0, options.client_id, options.principal, options.client_software)
     limits = _topic_limits(options.before, options.after)
-    found = explain(policy, peer, options.topic, *limits, options.timestamp, now_ms, options.bit_6)
+    newest = None if options.newest is None else StreamTime(options.newest, now_ms)
+    found = explain(policy, peer, options.topic, *limits, options.timestamp, now_ms, options.bit_6, newest)
     if options.json:
         print(json.dumps(as_json(found), indent=2))
     else:

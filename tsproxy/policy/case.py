@@ -1,9 +1,9 @@
 """All that a verdict depends on, in one frozen value."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tsproxy.model.own_rule import NOT_CONSULTED, Consulted
+from tsproxy.model.own_rule import Consulted
 from tsproxy.model.policy import NO_TOPIC_POLICY, TopicPolicy
 from tsproxy.model.records import Outside, RecordBatch, RecordFacts, Records, RecordSet
 from tsproxy.model.verdict import Reject, TopicLimits
@@ -19,7 +19,7 @@ class Case:
 
     `facts` is None where the set has no batch to read. `limits` is None where they are not known:
     then times are left to the broker. `policy` is what they come from, and holds what an operator asks
-    for beyond them; `consulted` is what an operator's own rule says. `crc_is_valid`, `read_records`, which
+    for beyond them; `consulted` is what operators' own rules say. `crc_is_valid`, `read_records`, which
     reads the batch as columns, and `find_outside` (lowest_ms, highest_ms, how many to list), which finds
     those outside in a batch without a fault and costs a hundredth, are asked only of what is refused or
     would be.
@@ -47,7 +47,7 @@ class Case:
     later_batch: RecordBatch | None = None
     following: Callable[[], Iterator["Case"]] = _none_follow
     policy: TopicPolicy = NO_TOPIC_POLICY
-    consulted: Callable[[], Consulted] = lambda: NOT_CONSULTED
+    consulted: Callable[[], Sequence[Consulted]] = lambda: ()
     is_extended: bool = False
 
     @property

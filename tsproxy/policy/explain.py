@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tsproxy.model.outcome import Peer
-from tsproxy.model.own_rule import NOT_CONSULTED, RuleContext
+from tsproxy.model.own_rule import RuleContext, StreamTime
 from tsproxy.model.policy import Mode, Policy, Rule, TopicPolicy, Waiver
 from tsproxy.model.records import DELETE_HORIZON, Outside, RecordBatch, Records, RecordSet
 from tsproxy.model.verdict import Reject, TopicLimits
@@ -53,9 +53,11 @@ def explain(
     timestamp_ms: int,
     now_ms: int,
     has_bit_6: bool = False,
+    stream_time: StreamTime | None = None,
 ) -> Explanation:
     """`known` are the topic's own limits, None where nobody knows them; as `resolve`. `has_bit_6`: the
-    record's batch has that attribute bit set, and its rule may read it as KIP-228 would have had it."""
+    record's batch has that attribute bit set, and its rule may read it as KIP-228 would have had it.
+    `stream_time` of the record's partition, for rules that ask for it."""
     found = resolve(policy, peer, topic, known, on_kafka_4, now_ms)
     context = RuleContext(
         topic=topic,
@@ -66,13 +68,13 @@ def explain(
         principal=peer.principal,
         client_address=peer.client_address,
         client_software=peer.client_software,
+        stream_time=stream_time,
     )
 
     def case_of(time_ms: int, attributes: int = 0) -> Case:
         case = _case(topic, found, time_ms, now_ms, attributes)
-        consulted = (
-            consult(found.own, case.read_records().timestamps_ms, context) if found.own else NOT_CONSULTED
-        )
+        times_ms = case.read_records().timestamps_ms
+        consulted = tuple(consult(own, times_ms, context) for own in found.own)
         return replace(case, consulted=lambda: consulted)
 
     case = case_of(timestamp_ms, DELETE_HORIZON if has_bit_6 else 0)

@@ -86,7 +86,7 @@ def is_innocent(case: Case) -> bool:
         return False
     may_be_many = case.api_version < request_checks.ONE_BATCH_FROM
     bounds = None if case.limits is None else timestamps.bounds(case.limits, case.now_ms)
-    is_limited = bounds is not None or case.policy.refuses_some_values or case.policy.own is not None
+    is_limited = bounds is not None or case.policy.refuses_some_values or bool(case.policy.own)
     if is_limited and (found.fault or not (may_be_many or len(found.batches) == 1)):
         return False
     return not any(_is_marked(b) for b in found.batches) and all(
@@ -101,14 +101,14 @@ def _is_marked(batch: RecordBatch) -> bool:
 
 def _is_in_bounds(case: Case, bounds: timestamps.Bounds | None) -> bool:
     refuses_some_values, own = case.policy.refuses_some_values, case.policy.own
-    if bounds is None and not refuses_some_values and own is None:
+    if bounds is None and not refuses_some_values and not own:
         return True
     facts = case.facts
     if facts is None or facts.fault:
         return False
     if refuses_some_values and not own_values.are_certainly_taken(facts, case.policy):
         return False
-    if own is not None and case.consulted().refuses(own):
+    if any(found.refuses for found in case.consulted()):
         return False
     if bounds is None or facts.lowest_ms is None:
         return True

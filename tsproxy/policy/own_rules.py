@@ -23,20 +23,17 @@ def consult(own: OwnRule, timestamps_ms: Sequence[int], context: RuleContext) ->
         named = own.rule.culprits(tuple(timestamps_ms), context)
         culprits = tuple((int(index), str(text)[:MOST_TEXT]) for index, text in named)
     except Exception as error:  # somebody else's code: whatever it raises is its failure, not the proxy's
-        return Consulted(failure=type(error).__name__)
+        return Consulted(own, failure=type(error).__name__)
     places = [index for index, _ in culprits]
     if places != sorted(set(places)) or any(not 0 <= index < len(timestamps_ms) for index in places):
-        return Consulted(failure="it named records that are not there, or not in order")
-    return Consulted(culprits)
+        return Consulted(own, failure="it named records that are not there, or not in order")
+    return Consulted(own, culprits)
 
 
 def own_rule_is_kept(case: Case) -> Reject | None:
-    """The rule's own refusal, with the text that it has for each record."""
-    own = case.policy.own
-    if own is None:
-        return None
-    found = case.consulted()
-    if not found.refuses(own):
+    """The refusal of the first rule that refuses, with the text that it has for each record."""
+    found = next((found for found in case.consulted() if found.refuses), None)
+    if found is None:
         return None
     if found.failure is not None:
         text = f"The proxy's rule {case.policy.rule} failed, and refuses what it cannot judge"

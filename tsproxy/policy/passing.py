@@ -37,13 +37,15 @@ def span_that_passes(policy: TopicPolicy) -> Passable | None:
         return None
     if policy.refuses_some_values or policy.rewrites_any or policy.until_ms is not None:
         return None
-    both = [_span(limits) for limits in (policy.limits, policy.candidate) if limits is not None]
-    if policy.own is not None:
-        own = bounds_of(policy.own)
-        if own is None:
+    all_of_them = [_span(limits) for limits in (policy.limits, policy.candidate) if limits is not None]
+    for own in policy.own:
+        bounds = bounds_of(own)
+        if bounds is None:
             return None
-        both.append(Passable(*own))
-    return Passable(_least(span.before_max_ms for span in both), _least(span.after_max_ms for span in both))
+        all_of_them.append(Passable(*bounds))
+    return Passable(
+        _least(span.before_max_ms for span in all_of_them), _least(span.after_max_ms for span in all_of_them)
+    )
 
 
 def bounds_of(own: OwnRule) -> tuple[int | None, int | None] | None:

@@ -120,8 +120,19 @@ class Metrics:
             "tsproxy_upstream_up", "1 while the proxy's own connection works", registry=registry
         )
         self.timings = Timings()
-        self._drift, self._topics = DriftMetric(), TopicMetric(topic_exists)
-        for collector in (self.timings, self._drift, self._topics, _Plain(self)):
+        self._drift = DriftMetric()
+        self._topics = TopicMetric(
+            "tsproxy_topic_bad_records",
+            "Records that were themselves at fault, by topic; the topics with most of them",
+            topic_exists,
+        )
+        self._late = TopicMetric(
+            "tsproxy_topic_late_records",
+            "Accepted records older than one before them in their partition, where a rule follows stream "
+            "time; the topics with most of them",
+            topic_exists,
+        )
+        for collector in (self.timings, self._drift, self._topics, self._late, _Plain(self)):
             registry.register(collector)
 
     def booked(self, outcome: Outcome) -> None:
@@ -133,6 +144,9 @@ class Metrics:
         self._drift.booked(outcome)
         if outcome.verdict is VerdictName.ACCEPTED:
             self._topics.accepted(outcome.topic)
+        if outcome.late_records:  # by an accepted batch: its topic exists
+            self._late.accepted(outcome.topic)
+            self._late.add(outcome.topic, outcome.late_records)
         if outcome.bad_records:
             counter = self._of_faults(outcome)
             counter.labels(outcome.reason or "", outcome.unit_guess or "").inc(outcome.bad_records)

@@ -48,6 +48,7 @@ from tsproxy.session.effects import (
 )
 from tsproxy.session.produce import Ruling
 from tsproxy.session.session import Session
+from tsproxy.session.stream_times import StreamTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.warnings import RULE_FAILED, WARNINGS
 from tsproxy.wire.frames import Unfinished
@@ -88,6 +89,7 @@ class Surroundings:
     limits: ProcessLimits
     buffers: Buffers = field(default_factory=Buffers)
     throttle: Throttle = field(default_factory=Throttle)
+    stream_times: StreamTimes = field(default_factory=StreamTimes)
     judges: Executor = field(default_factory=lambda: ThreadPoolExecutor(JUDGES, "judge"))
 
 
@@ -126,7 +128,7 @@ class Relay:
         self._on_end: Callable[[Relay], None] | None = on_end
         self._peer = peer
         self._postponed: Judge | None = None
-        self._session = Session(peer, view, uses_kernel=True, throttle=around.throttle)
+        self._session = self._session_of(peer, view)
         self._stage = Stage.CONNECTING
         self._stopwatch: Stopwatch | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -139,9 +141,13 @@ class Relay:
         """Who the client is, as found out before its first byte was read."""
         if peer != self._peer:
             self._peer = peer
-            self._session = Session(
-                peer, self._session.view, uses_kernel=True, throttle=self._around.throttle
-            )
+            self._session = self._session_of(peer, self._session.view)
+
+    def _session_of(self, peer: Peer, view: View) -> Session:
+        around = self._around
+        return Session(
+            peer, view, uses_kernel=True, throttle=around.throttle, stream_times=around.stream_times
+        )
 
     def see(self, view: View) -> None:
         """From the next bytes on, the session judges by this."""

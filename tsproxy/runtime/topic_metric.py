@@ -1,4 +1,5 @@
-"""`tsproxy_topic_bad_records_total`: refused bad records, for the topics that have most of them.
+"""Records of some kind, for the topics that have most of them: `tsproxy_topic_bad_records_total` and
+`tsproxy_topic_late_records_total`.
 
 A topic has a series of its own when it is known to exist: a broker has told its limits or taken a batch
 for it. So no client makes series by making names up. There are at most twice MOST_TOPICS of them: beyond
@@ -19,7 +20,9 @@ OTHER: Final = "other"
 class TopicMetric(Collector):
     """`exists` says what is known of a topic beside what was counted here."""
 
-    def __init__(self, exists: Callable[[str], bool]) -> None:
+    def __init__(self, name: str, meaning: str, exists: Callable[[str], bool]) -> None:
+        self._name = name
+        self._meaning = meaning
         self._exists = exists
         self._accepted: set[str] = set()
         self._counts: dict[str, int] = {}
@@ -30,22 +33,18 @@ class TopicMetric(Collector):
         if len(self._accepted) < MOST_KNOWN:
             self._accepted.add(topic)
 
-    def add(self, topic: str, bad_records: int) -> None:
+    def add(self, topic: str, records: int) -> None:
         if topic == OTHER or not (topic in self._accepted or self._exists(topic)):
-            self._other += bad_records
+            self._other += records
             return
-        self._counts[topic] = self._counts.get(topic, 0) + bad_records
+        self._counts[topic] = self._counts.get(topic, 0) + records
         if len(self._counts) > 2 * MOST_TOPICS:
             ranked = sorted(self._counts.items(), key=lambda pair: -pair[1])
             self._counts = dict(ranked[:MOST_TOPICS])
             self._other += sum(count for _, count in ranked[MOST_TOPICS:])
 
     def collect(self) -> Iterable[Metric]:
-        family = CounterMetricFamily(
-            "tsproxy_topic_bad_records",
-            "Records that were themselves at fault, by topic; the topics with most of them",
-            labels=["topic"],
-        )
+        family = CounterMetricFamily(self._name, self._meaning, labels=["topic"])
         for topic, count in self._counts.items():
             family.add_metric([topic], count)
         family.add_metric([OTHER], self._other)

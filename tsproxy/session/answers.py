@@ -132,6 +132,7 @@ class Answers:
         match slot:
             case BookProduce():
                 answer, booked = produce_answer.settle(slot.ruling, payload, self._endpoint_of)
+                state.stream_times.answered(slot.ruling, booked)
                 state.emit(booked)
                 return answer
             case RewriteAddresses():

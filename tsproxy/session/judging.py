@@ -5,16 +5,17 @@ far cheaper to read than what tells its culprits.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice
+from types import MappingProxyType
 from typing import Final
 
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec
 from tsproxy.model.outcome import Peer
-from tsproxy.model.own_rule import NOT_CONSULTED, Consulted, OwnRule, RuleContext
+from tsproxy.model.own_rule import Consulted, OwnRule, RuleContext, StreamTime
 from tsproxy.model.policy import CANDIDATE, NO_TOPIC_POLICY, Mode, TopicPolicy
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest
 from tsproxy.model.records import BatchFacts, Fault, Outside, RecordBatch, RecordFacts, Records, RecordSet
@@ -28,6 +29,7 @@ from tsproxy.policy.faults import reject_fault
 from tsproxy.policy.judge import ACCEPT, judge
 from tsproxy.policy.own_rules import consult
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
+from tsproxy.policy.stream_time import Advance, advanced
 from tsproxy.policy.whole_request import refuse_whole_request
 from tsproxy.session.policies import NOBODY, Policies, of_anybody
 from tsproxy.session.purse import Purse
@@ -37,6 +39,11 @@ from tsproxy.wire.headers import RequestHeader
 
 _SCANNED: Final = 2
 """From v3 on one batch is right; a second one is wrong, and more need not be found."""
+
+
+StreamTimesKnown = Mapping[tuple[str, int], StreamTime]
+"""By topic and partition."""
+NONE_KNOWN: Final[StreamTimesKnown] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +67,12 @@ class Judged:
     would_rule: str | None = None
     rewritten: Rewritten | None = None
     """The batch that goes on in place of the one that came."""
-    failure: str | None = None
-    """Why an operator's own rule could not say anything of it."""
     dead: DeadBatch | None = None
     """The batch, where its rule wants copies of what it refuses."""
+    failed: tuple[Consulted, ...] = ()
+    """Operators' own rules that could not say anything of it."""
+    advance: Advance | None = None
+    """What it does to its partition's stream time, where a rule asks for that, once it is accepted."""
 
 
 def judge_all(
@@ -73,9 +82,11 @@ def judge_all(
     now_ms: int,
     policies: Policies | None = None,
     purse: Purse | None = None,
+    stream_times: StreamTimesKnown = NONE_KNOWN,
 ) -> list[Judged]:
     """The verdict on each partition, in the request's order. `policies` are the client's own, without
-    them what anybody's would be. Raises DearError as `purse` does.
+    them what anybody's would be; `stream_times` what is known of partitions whose rules ask for it.
+    Raises DearError as `purse` does.
 
     A partition named twice has one verdict, the first rejection of its two: a broker answers it once,
     and which of the two it then stored it does not tell.
@@ -97,6 +108,7 @@ def judge_all(
             purse,
             # Of a partition named twice nobody knows which batch the broker stores: neither is touched.
             is_touchable=named[topic.name, partition.index] == 1,
+            stream_time=stream_times.get((topic.name, partition.index)),
         )
         for topic in request.topics
         for partition in topic.partitions
@@ -125,8 +137,9 @@ def judge_all(
             found.would,
             found.would_rule,
             found.rewritten,
-            case.consulted().failure,
             _dead(entry, case.policy, found.verdict, facts),
+            tuple(each for each in case.consulted() if each.failure is not None),
+            _advance(entry, case, found),
         )
         for entry, case, found in zip(entries, cases, findings, strict=True)
         for facts in (_facts(entry.partition.records, case),)
@@ -147,6 +160,16 @@ def _dead(entry: "Entry", policy: TopicPolicy, verdict: Verdict, facts: BatchFac
         bad_records=facts.records if verdict.bad_records is None else verdict.bad_records,
         records=bytes(entry.partition.records or b"") if verdict.violations else b"",
     )
+
+
+def _advance(entry: "Entry", case: Case, found: "_Finding") -> Advance | None:
+    """Of the times that go on, which are those put right where some are."""
+    is_readable = case.facts is not None and case.facts.fault is None
+    if not (case.policy.follows_stream_time and is_readable) or isinstance(found.verdict, Reject):
+        return None
+    if found.rewritten is not None:
+        return advanced(found.rewritten.times_ms, entry.stream_time)
+    return advanced(case.read_records().timestamps_ms, entry.stream_time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +242,7 @@ class Entry:
     peer: Peer = NOBODY
     purse: Purse | None = None
     is_touchable: bool = True
+    stream_time: StreamTime | None = None
 
     def case(self) -> Case:
         records = self.partition.records
@@ -267,13 +291,15 @@ class Entry:
             later_batch=later_batch,
             following=following,
             policy=policy,
-            consulted=cache(partial(self._consult, policy.own if is_readable else None, policy, opened)),
+            consulted=cache(partial(self._consult, policy.own if is_readable else (), policy, opened)),
             is_extended=is_extended,
         )
 
-    def _consult(self, own: OwnRule | None, policy: TopicPolicy, opened: "_Opened") -> Consulted:
-        if own is None:
-            return NOT_CONSULTED
+    def _consult(
+        self, rules: tuple[OwnRule, ...], policy: TopicPolicy, opened: "_Opened"
+    ) -> tuple[Consulted, ...]:
+        if not rules:
+            return ()
         peer = self.peer
         context = RuleContext(
             topic=self.topic,
@@ -284,8 +310,10 @@ class Entry:
             principal=peer.principal,
             client_address=peer.client_address,
             client_software=peer.client_software,
+            stream_time=self.stream_time,
         )
-        return consult(own, opened.records().timestamps_ms, context)
+        times_ms = opened.records().timestamps_ms
+        return tuple(consult(own, times_ms, context) for own in rules)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,13 @@ def of_answer(ruling: Ruling, response: ProduceResponse) -> Iterator[Outcome]:
 
 
 def _accepted(ruling: Ruling, judged: Judged) -> Outcome:
+    outcome, advance = _taken(ruling, judged), judged.advance
+    if advance is None or not advance.late_records:
+        return outcome
+    return replace(outcome, late_records=advance.late_records, late_max_ms=advance.late_max_ms)
+
+
+def _taken(ruling: Ruling, judged: Judged) -> Outcome:
     if judged.rewritten is not None and judged.rewritten.repair is not None:
         return _repaired(ruling, judged, judged.rewritten.repair)
     outcome = _outcome(ruling, judged, VerdictName.ACCEPTED)

@@ -14,7 +14,7 @@ from tsproxy.model.outcome import Peer
 from tsproxy.model.produce import ProduceRequest
 from tsproxy.model.verdict import Accept, Reject
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
-from tsproxy.session.judging import Judged, judge_all
+from tsproxy.session.judging import NONE_KNOWN, Judged, StreamTimesKnown, judge_all
 from tsproxy.session.policies import Policies
 from tsproxy.session.purse import Purse
 from tsproxy.wire import k00_produce, record_set
@@ -120,13 +120,14 @@ def rule(
     policies: Policies,
     now_ms: int,
     purse: Purse | None = None,
+    stream_times: StreamTimesKnown = NONE_KNOWN,
 ) -> Ruling:
     """Judge every partition. An accepted request's frame goes on as it came, to the byte.
 
     Raises DearError where there is a `purse`, and more must be decompressed than is left in it.
     """
     version = header.api_version
-    judged = judge_all(header, request, policies.view, now_ms, policies, purse)
+    judged = judge_all(header, request, policies.view, now_ms, policies, purse, stream_times)
     guilty = {(j.topic, j.partition) for j in judged if isinstance(j.verdict, Reject)}
     anew = {(j.topic, j.partition): j.rewritten.records for j in judged if j.rewritten}
     if not guilty and not anew:
@@ -183,5 +184,5 @@ def _unburdened(judged: Judged) -> Judged:
     """What is kept until the broker answers: of a batch written anew, only what was put right."""
     if judged.rewritten is None and judged.dead is None:
         return judged
-    rewritten = judged.rewritten and replace(judged.rewritten, records=b"")
+    rewritten = judged.rewritten and replace(judged.rewritten, records=b"", times_ms=())
     return replace(judged, rewritten=rewritten, dead=None)

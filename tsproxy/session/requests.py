@@ -134,7 +134,12 @@ class Requests:
         state.effects += [
             far_ahead(ruling, judged) for judged in ruling.forwarded if is_far_ahead(judged, ruling.now_ms)
         ]
-        state.effects += [rule_failed(ruling, j) for j in (*ruling.forwarded, *ruling.rejected) if j.failure]
+        state.effects += [
+            rule_failed(ruling, j, failed)
+            for j in (*ruling.forwarded, *ruling.rejected)
+            for failed in j.failed
+        ]
+        state.stream_times.forwarded(ruling)
         if ruling.acks == 0:
             self._produce_without_answer(ruling)
         elif ruling.to_broker is None:
@@ -233,7 +238,16 @@ class Requests:
         if header.client_id != state.peer.client_id or principal != state.peer.principal:
             state.peer = replace(state.peer, client_id=header.client_id, principal=principal)
         asked = k00_produce.read_request(header.api_version, request.body)
-        job = partial(produce.rule, header, asked, request.frame, state.policies, request.now_ms)
+        stream_times = state.stream_times.known(asked, state.policies, request.now_ms)
+        job = partial(
+            produce.rule,
+            header,
+            asked,
+            request.frame,
+            state.policies,
+            request.now_ms,
+            stream_times=stream_times,
+        )
         self._records_taken += produce.records_at_most(header, asked)
         ruling = None
         if self._records_taken <= produce.DEAR_RECORDS and not produce.is_dear(header, asked):

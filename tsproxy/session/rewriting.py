@@ -33,6 +33,8 @@ class Rewritten:
 
     records: bytes
     repair: Reject | None
+    times_ms: Sequence[int] = ()
+    """Of its records."""
 
 
 def rewritten(
@@ -63,7 +65,8 @@ def rewritten(
     again = judge_again(memoryview(data))
     if isinstance(again, Reject):
         return again
-    return Rewritten(data, _told(repair, verdict, case.now_ms) if repair.changed else None)
+    told = _told(repair, verdict, case.now_ms) if repair.changed else None
+    return Rewritten(data, told, repair.times_ms)
 
 
 def _asks_for_more(case: Case, verdict: Verdict) -> bool:

@@ -20,6 +20,7 @@ from tsproxy.session.purse import Purse
 from tsproxy.session.requests import RELAYED, Requests
 from tsproxy.session.slots import of_passed
 from tsproxy.session.state import State
+from tsproxy.session.stream_times import SentTimes, StreamTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire.frames import Unfinished
 from tsproxy.wire.kernel import AnswerLexer, InFlight, RequestLexer
@@ -29,13 +30,20 @@ class Session:
     """See the package for the face."""
 
     def __init__(
-        self, peer: Peer, view: View, *, uses_kernel: bool = False, throttle: Throttle | None = None
+        self,
+        peer: Peer,
+        view: View,
+        *,
+        uses_kernel: bool = False,
+        throttle: Throttle | None = None,
+        stream_times: StreamTimes | None = None,
     ) -> None:
-        """`throttle` is one for all sessions of a process: a client may have several."""
+        """`throttle` and `stream_times` are one for all sessions of a process: a client may have several."""
         throttle = throttle if throttle is not None else Throttle()
+        sent_times = SentTimes(stream_times if stream_times is not None else StreamTimes())
         slots, purse = InFlight(of_passed), Purse()
         self._passing = Passing(slots, RELAYED, view.limits, purse) if uses_kernel else None
-        self._state = State(peer, view, slots, self._passing, purse, throttle)
+        self._state = State(peer, view, slots, self._passing, purse, throttle, sent_times)
         self._requests = Requests(self._state, view.limits)
         self._answers = Answers(self._state)
 

@@ -23,6 +23,7 @@ from tsproxy.session.policies import Policies
 from tsproxy.session.purse import Purse
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot
+from tsproxy.session.stream_times import SentTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire.kernel import InFlight
 
@@ -38,6 +39,7 @@ class State:
         passing: Passing | None,
         purse: Purse,
         throttle: Throttle,
+        stream_times: SentTimes,
     ) -> None:
         self.peer = peer
         self.view = view
@@ -46,6 +48,7 @@ class State:
         self.sasl = SaslWatch(view.broker_needs_sasl, peer.principal)
         self.purse = purse
         self.throttle = throttle
+        self.stream_times = stream_times
         self.is_closed = False
         self.is_judging = False
         self.judged_bytes = 0

@@ -5,6 +5,7 @@ The shell writes no more of these for one client than an operator can read (`run
 
 from typing import Final
 
+from tsproxy.model.own_rule import Consulted
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.session.effects import Note
 from tsproxy.session.judging import Judged
@@ -45,14 +46,13 @@ def far_ahead(ruling: Ruling, judged: Judged) -> Note:
     )
 
 
-def rule_failed(ruling: Ruling, judged: Judged) -> Note:
+def rule_failed(ruling: Ruling, judged: Judged, failed: Consulted) -> Note:
     """An operator's own rule raised, or answered what no rule may."""
-    own = judged.policy.own
-    assert own is not None
+    own = failed.own
     facts = {
         "rule": judged.policy.rule,
         "name": own.name,
-        "error": judged.failure,
+        "error": failed.failure,
         "fail": own.fail.value,
         "topic": judged.topic,
         "client_id": ruling.peer.client_id,

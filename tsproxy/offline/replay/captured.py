@@ -15,6 +15,7 @@ from tsproxy.offline.replay.packets import Endpoint, segment_of
 from tsproxy.offline.replay.streams import RequestStream
 from tsproxy.session import outcomes, produce
 from tsproxy.session.policies import Policies
+from tsproxy.session.stream_times import SentTimes, StreamTimes
 from tsproxy.wire import k00_produce, k18_api_versions
 from tsproxy.wire.apis import request_is_understood
 from tsproxy.wire.frames import SIZE_BYTES
@@ -42,6 +43,7 @@ class Captured:
     """Produce requests that do not fit their layout."""
     first_ms: int | None = None
     last_ms: int | None = None
+    _stream_times: StreamTimes = field(default_factory=StreamTimes)
     _connections: dict[tuple[Endpoint, Endpoint], _Connection] = field(default_factory=dict)
 
     @property
@@ -94,7 +96,9 @@ class Captured:
         except DecodeError:
             self.unreadable += 1
             return
-        ruling = produce.rule(header, request, frame, connection.policies, at_ms)
+        stream_times = SentTimes(self._stream_times).known(request, connection.policies, at_ms)
+        ruling = produce.rule(header, request, frame, connection.policies, at_ms, stream_times=stream_times)
+        self._stream_times.take(ruling)  # as if brokers accepted all of it: their answers are not read
         yield from outcomes.of_rejections(ruling)
         yield from outcomes.unconfirmed(ruling)
 

@@ -1,0 +1,79 @@
+"""How far a partition's newest time may jump, and what comes out of order: `StreamTimeGuard`, `advanced`.
+
+Kafka Streams takes the newest time of a partition for its clock. One record an hour ahead closes every
+window before it, and what comes in time is dropped as late: a mistake that no limit around the wall clock
+finds where an hour ahead is allowed, or where the whole stream lies in the past.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from tsproxy.model.kafka import NO_TIMESTAMP
+from tsproxy.model.own_rule import RuleContext, StreamTime
+
+STREAM_TIME_GUARD: Final = "stream-time-guard"
+"""The name of the rule among the entry points."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTimeGuard:
+    """No record more than `max_jump_ahead_ms` ahead of the newest one before it in its partition.
+
+    Time that has passed since that one was seen comes on top: a partition may be silent for a while. Where
+    none is known, after a start or on a worker that has seen nothing of the partition, the proxy's clock
+    stands in. What is refused does not count for those behind it.
+    """
+
+    max_jump_ahead_ms: int
+    follows_stream_time: ClassVar[bool] = True
+
+    def culprits(self, timestamps_ms: Sequence[int], context: RuleContext) -> Iterator[tuple[int, str]]:
+        latest_ms = _expected_ms(context)
+        for index, time_ms in enumerate(timestamps_ms):
+            jump_ms = time_ms - latest_ms
+            if time_ms == NO_TIMESTAMP or jump_ms <= 0:
+                continue
+            if jump_ms > self.max_jump_ahead_ms:
+                yield (
+                    index,
+                    (
+                        f"Timestamp {time_ms} is {jump_ms} ms ahead of the partition's stream time, which is "
+                        f"{latest_ms} by now; at most {self.max_jump_ahead_ms} ms are accepted"
+                    ),
+                )
+            else:
+                latest_ms = time_ms
+
+
+def _expected_ms(context: RuleContext) -> int:
+    known = context.stream_time
+    if known is None:
+        return context.now_ms
+    return known.latest_ms + max(0, context.now_ms - known.seen_at_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """What a batch does to its partition's stream time. `latest_ms` is its newest time; `late_records` of
+    its records are older than one before them in the partition, the latest of them by `late_max_ms`."""
+
+    latest_ms: int
+    late_records: int = 0
+    late_max_ms: int = 0
+
+
+def advanced(timestamps_ms: Sequence[int], stream_time: StreamTime | None) -> Advance | None:
+    """None where no record carries a time."""
+    times_ms = [time_ms for time_ms in timestamps_ms if time_ms != NO_TIMESTAMP]
+    if not times_ms:
+        return None
+    latest_ms = times_ms[0] if stream_time is None else stream_time.latest_ms
+    late_records = late_max_ms = 0
+    for time_ms in times_ms:
+        if time_ms < latest_ms:
+            late_records += 1
+            late_max_ms = max(late_max_ms, latest_ms - time_ms)
+        else:
+            latest_ms = time_ms
+    return Advance(max(times_ms), late_records, late_max_ms)

@@ -1,0 +1,112 @@
+"""The newest time of each partition whose rule asks for it: `StreamTimes`, and what one session adds.
+
+All sessions of a process share what brokers have accepted. A session knows beside it what it has sent
+itself and what is not answered yet, so that its next request is judged as if it were: nobody else's
+refused batch, but each of its own in flight. Workers share nothing.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from tsproxy.model.outcome import Outcome, VerdictName
+from tsproxy.model.own_rule import StreamTime
+from tsproxy.model.produce import ProduceRequest
+from tsproxy.session.judging import NONE_KNOWN, StreamTimesKnown
+from tsproxy.session.policies import Policies
+from tsproxy.session.produce import Ruling
+
+Partition = tuple[str, int]
+"""Topic and partition."""
+
+MOST_PARTITIONS: Final = 50_000
+"""Of a process; the one that was longest not written to is forgotten first."""
+MOST_SENT: Final = 1_000
+"""Partitions of one session in flight; beyond that it knows what is accepted alone."""
+
+_ACCEPTED: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
+
+
+class StreamTimes:
+    """What brokers have accepted, of all sessions of a process."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[Partition, StreamTime] = {}
+        """The longest untouched first."""
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(self, partition: Partition) -> StreamTime | None:
+        return self._known.get(partition)
+
+    def accepted(self, partition: Partition, latest_ms: int, now_ms: int) -> None:
+        known = self._known.pop(partition, None)
+        self._known[partition] = _later(known, StreamTime(latest_ms, now_ms))
+        if len(self._known) > MOST_PARTITIONS:
+            del self._known[next(iter(self._known))]
+
+    def take(self, ruling: Ruling) -> None:
+        """All of a request that goes on counts as accepted."""
+        for judged in ruling.forwarded:
+            if judged.advance is not None:
+                self.accepted((judged.topic, judged.partition), judged.advance.latest_ms, ruling.now_ms)
+
+
+class SentTimes:
+    """The same as one session sees it."""
+
+    __slots__ = ("_accepted", "_sent")
+
+    def __init__(self, accepted: StreamTimes) -> None:
+        self._accepted = accepted
+        self._sent: dict[Partition, StreamTime] = {}
+
+    def __len__(self) -> int:
+        return len(self._sent)
+
+    def known(self, request: ProduceRequest, policies: Policies, now_ms: int) -> StreamTimesKnown:
+        """What is known of the partitions of a request whose rules ask for it."""
+        if not policies.view.policy.follows_stream_time:
+            return NONE_KNOWN
+        asked = [
+            (topic.name, partition.index)
+            for topic in request.topics
+            if policies.of(topic.name, now_ms).follows_stream_time
+            for partition in topic.partitions
+        ]
+        return {each: found for each in asked if (found := self._of(each)) is not None}
+
+    def _of(self, partition: Partition) -> StreamTime | None:
+        sent, accepted = self._sent.get(partition), self._accepted.of(partition)
+        return accepted if sent is None else _later(accepted, sent)
+
+    def forwarded(self, ruling: Ruling) -> None:
+        """A request goes on to the broker."""
+        for judged in ruling.forwarded:
+            if judged.advance is None:
+                continue
+            partition = judged.topic, judged.partition
+            if len(self._sent) >= MOST_SENT:
+                self._sent.clear()
+            sent = StreamTime(judged.advance.latest_ms, ruling.now_ms)
+            self._sent[partition] = _later(self._sent.get(partition), sent)
+
+    def answered(self, ruling: Ruling, booked: Iterable[Outcome]) -> None:
+        """The broker has answered it: what it refused has moved nothing."""
+        verdicts = {(outcome.topic, outcome.partition): outcome.verdict for outcome in booked}
+        for judged in ruling.forwarded:
+            if judged.advance is None:
+                continue
+            partition = judged.topic, judged.partition
+            if verdicts.get(partition) in _ACCEPTED:
+                self._accepted.accepted(partition, judged.advance.latest_ms, ruling.now_ms)
+            else:
+                self._sent.pop(partition, None)
+
+
+def _later(one: StreamTime | None, other: StreamTime) -> StreamTime:
+    """The newer time. Of what is older it does not matter when it was seen: one producer that lags must not
+    make another's silence look short."""
+    return other if one is None or other.latest_ms > one.latest_ms else one
