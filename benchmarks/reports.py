@@ -8,6 +8,7 @@ sorted Parquet, and nothing else.
 
 import argparse
 import json
+import os
 import platform
 import resource
 import subprocess
@@ -102,15 +103,17 @@ def _bare(spark: "SparkSession", place: Path) -> None:
 
 def _compact(spark: "SparkSession", place: Path) -> None:
     from spark_reports.compact import compact
+    from spark_reports.store import Table
 
-    compact(spark, [str(place / "large")], _DAY, _DAY, str(place / "compacted"))
+    compact(spark, [str(place / "large")], _DAY, _DAY, Table(str(place / "compacted")))
 
 
 def _prepare(spark: "SparkSession", place: Path) -> None:
     from spark_reports.compact import compact
+    from spark_reports.store import Table
 
     for name in ("day", "day-x10"):
-        compact(spark, [str(place / name)], _DAY, _DAY, str(place / f"{name}-table"))
+        compact(spark, [str(place / name)], _DAY, _DAY, Table(str(place / f"{name}-table")))
 
 
 def _daily(name: str) -> Callable[["SparkSession", Path], None]:
@@ -178,37 +181,62 @@ def measured(name: str, place: Path) -> dict[str, float]:
 # --- the page --------------------------------------------------------------------------------------------
 
 
+_MOST_MIB: Final = 2_048
+_MOST_CPU_S: Final[Mapping[str, float]] = MappingProxyType(
+    {"daily": 30, "daily-x10": 30, "what-if": 15, "trend": 15}
+)
+_MOST_TIMES_BARE: Final = 1.25
+
+
 def page(found: Mapping[str, Mapping[str, float]], lines: int, rows: int) -> str:
-    """The figures as a document."""
+    """The figures as a document, each beside its target."""
     ratio = found["compact"]["cpu_s"] / found["bare"]["cpu_s"]
     tenfold = found["daily-x10"]["cpu_s"] / found["daily"]["cpu_s"]
     said = {
-        "bare": f"{lines:,} lines of JSON: explicit schema, sort within partitions, zstd Parquet",
-        "compact": f"the same lines by `compact` ({ratio:.2f} times the bare job)",
+        "bare": f"{lines:,} lines of JSON by bare Spark: explicit schema, sorted within partitions, zstd",
+        "compact": f"the same lines by `compact`: {ratio:.2f} times the bare job",
         "daily": f"`daily --rollup` over a compacted day of {rows:,} counters",
-        "daily-x10": f"the same keys and intervals, ten times the records ({tenfold:.2f} times)",
+        "daily-x10": f"the same keys and intervals, ten times the records: {tenfold:.2f} times",
         "what-if": "`what-if` from that day's rollup",
         "trend": "`trend` from that day's rollup",
     }
     table = [
-        f"| {what} | {found[name]['cpu_s']:.1f} | {found[name]['peak_mib']:.0f} |"
+        f"| {what} | {found[name]['cpu_s']:.1f} | {_target(name, found)} | {found[name]['peak_mib']:.0f} |"
         for name, what in said.items()
     ]
+    largest = max(found[name]["peak_mib"] for name in said)
+    cores, loads = os.cpu_count(), os.getloadavg()
     return "\n".join(
         [
             "# What the Spark reports cost",
             "",
-            f"Measured {datetime.now(UTC):%Y-%m-%d} by `make bench-reports` on {platform.machine()}, "
-            f"{_MASTER}, "
-            "each job in a process of its own, the session's start included. CPU seconds are the JVM's (all "
-            "threads) and the driver's; the size is the JVM's largest.",
+            f"Measured {datetime.now(UTC):%Y-%m-%d} by `make bench-reports` on {platform.machine()} with "
+            f"{cores} cores, {_MASTER}, each job in a process of its own, the session's start included. CPU "
+            "seconds are those of the JVM (all threads, compilers and collectors too) and of the driver; the "
+            f"size is the JVM's largest. In the last quarter of an hour {loads[2]:.0f} processes wanted one.",
             "",
-            "| job | CPU s | MiB |",
-            "| --- | --- | --- |",
+            "| job | CPU s | target | MiB |",
+            "| --- | --- | --- | --- |",
             *table,
+            "",
+            f"No JVM grew beyond {largest:.0f} MiB: the target of {_MOST_MIB:,} MiB is "
+            f"{_word(largest <= _MOST_MIB)}.",
             "",
         ]
     )
+
+
+def _target(name: str, found: Mapping[str, Mapping[str, float]]) -> str:
+    if name == "compact":
+        limit = _MOST_TIMES_BARE * found["bare"]["cpu_s"]
+        return f"{_MOST_TIMES_BARE} times bare: {_word(found[name]['cpu_s'] <= limit)}"
+    if name not in _MOST_CPU_S:
+        return ""
+    return f"{_MOST_CPU_S[name]:g}: {_word(found[name]['cpu_s'] <= _MOST_CPU_S[name])}"
+
+
+def _word(is_met: bool) -> str:
+    return "met" if is_met else "**missed**"
 
 
 def main() -> int:

@@ -7,6 +7,9 @@ from typing import Final
 MAX_DAYS: Final = 7
 """Beyond a week the hours of a daily report are too many to look at."""
 
+_TABLES: Final = ("parquet", "delta", "iceberg")
+"""As `store.TABLES`, which cannot be imported where pyspark is not."""
+
 
 def add_period(parser: argparse.ArgumentParser) -> None:
     """`--date`; None where it is not given: see `period_of`."""
@@ -37,9 +40,25 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 
 def add_input_format(parser: argparse.ArgumentParser) -> None:
-    """`--input-format json|parquet`."""
+    """`--input-format json|parquet|delta|iceberg`."""
     parser.add_argument(
-        "--input-format", choices=["json", "parquet"], default="json", help="parquet: a table of `compact`"
+        "--input-format",
+        choices=["json", *_TABLES],
+        default="json",
+        help="of a table that `compact` or `stream` wrote; json (default): as the proxy writes it",
+    )
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """`--output TABLE --format parquet|delta|iceberg`."""
+    parser.add_argument(
+        "--output",
+        required=True,
+        metavar="TABLE",
+        help="a directory on any file system that Spark knows; with Iceberg CATALOG.NAMESPACE.TABLE",
+    )
+    parser.add_argument(
+        "--format", choices=_TABLES, default="parquet", help="delta, iceberg: where the session has them"
     )
 
 

@@ -1,4 +1,4 @@
-"""The decision log as a Parquet table, one partition a day: what later reports read instead of JSON.
+"""The decision log as a table, one partition a day: what later reports read instead of JSON.
 
 One pass reads the lines, marks those that cannot be used and writes them all: `problem` says what is wrong
 with a line and `file` where it came from, so the quarantine is part of the table and nothing is lost.
@@ -21,7 +21,8 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports import read, sequence
-from spark_reports.schema import TABLE_COLUMNS, TABLE_DDL, WHOLE_DDL
+from spark_reports.schema import TABLE_COLUMNS, WHOLE_DDL
+from spark_reports.store import Table
 
 _DAY: Final = r"^\d{4}-\d{2}-\d{2}$"
 _SORTED_BY: Final = ("event", "topic", "client_id")
@@ -46,12 +47,11 @@ class Compacted:
         return apart / (self.lines + apart) if apart else 0.0
 
 
-def compact(spark: SparkSession, inputs: Sequence[str], first: date, last: date, table: str) -> Compacted:
-    """Write the days' lines to `table` (any file system of Spark's); what it then holds of them.
+def compact(spark: SparkSession, inputs: Sequence[str], first: date, last: date, table: Table) -> Compacted:
+    """Write the days' lines to `table`; what it then holds of them.
 
     Raises pyspark's AnalysisException where an input is not there.
     """
-    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     day_before = first - timedelta(days=1)
     lines_before = _write(spark, inputs, first, last, table)
     is_restated = _holds_fewer(spark, table, day_before, lines_before)
@@ -60,7 +60,7 @@ def compact(spark: SparkSession, inputs: Sequence[str], first: date, last: date,
     return _held(_days_of(spark, table, first, last), [day_before.isoformat()] if is_restated else [])
 
 
-def _write(spark: SparkSession, inputs: Sequence[str], first: date, last: date, table: str) -> int:
+def _write(spark: SparkSession, inputs: Sequence[str], first: date, last: date, table: Table) -> int:
     """How many lines of the day before were met on the way."""
     everything, met = _dated(spark, inputs, first, last), Observation()
     is_before = F.col("day") == (first - timedelta(days=1)).isoformat()
@@ -95,24 +95,17 @@ def _opened_on() -> Column:
     return F.regexp_replace(F.regexp_extract("file", r"decisions-(\d{8})", 1), r"(....)(..)(..)", "$1-$2-$3")
 
 
-def _overwrite(marked: DataFrame, table: str) -> None:
-    (
-        marked.withColumnRenamed("day", "event_date")
-        .select(*TABLE_COLUMNS)
-        .sortWithinPartitions(*_SORTED_BY)
-        .write.mode("overwrite")
-        .partitionBy("event_date")
-        .option("compression", "zstd")
-        .parquet(table)
-    )
+def _overwrite(marked: DataFrame, table: Table) -> None:
+    rows = marked.withColumnRenamed("day", "event_date").select(*TABLE_COLUMNS)
+    table.replace(rows.sortWithinPartitions(*_SORTED_BY), ["event_date"])
 
 
-def _days_of(spark: SparkSession, table: str, first: date, last: date) -> DataFrame:
-    stored = spark.read.schema(TABLE_DDL).parquet(table).withColumnRenamed("event_date", "day")
+def _days_of(spark: SparkSession, table: Table, first: date, last: date) -> DataFrame:
+    stored = table.rows(spark).withColumnRenamed("event_date", "day")
     return read.of_period(stored, first, last)
 
 
-def _holds_fewer(spark: SparkSession, table: str, day: date, met: int) -> bool:
+def _holds_fewer(spark: SparkSession, table: Table, day: date, met: int) -> bool:
     """True where the table has the day, but fewer of its lines than were met in the files of it and later."""
     opened_on = _opened_on()
     stored = _days_of(spark, table, day, day)

@@ -2,7 +2,7 @@
 
 `opened` reads JSON lines (plain, gzip, and zstandard where Spark can: 4.1 and later) of any file system
 Spark knows, from directories as the proxy writes them (`decisions-20261120T1000….jsonl`) or from files
-given by name; or Parquet as `compact` writes it. Files that are still written (`.open`) are read too: a
+given by name; or a table as `compact` writes it. Files that are still written (`.open`) are read too: a
 torn last line is then quarantined like any other unreadable one.
 
 What is set apart, with its reason in `problem`:
@@ -21,7 +21,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
-from enum import StrEnum
 from functools import reduce
 from typing import Final
 
@@ -30,8 +29,9 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from pyspark.storagelevel import StorageLevel
 
 from spark_reports import sequence
-from spark_reports.schema import COLUMNS, CORRUPT, READ_DDL, SUMS, TABLE_DDL
+from spark_reports.schema import COLUMNS, CORRUPT, READ_DDL, SUMS
 from spark_reports.sequence import BOOT
+from spark_reports.store import Form, Table
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName
 
 LATENESS_DAYS: Final = 1
@@ -48,13 +48,6 @@ _ABSURD_INTERVAL_MS: Final = 10**12
 _RAW_CHARS: Final = 300
 _INSTANT_CHARS: Final = len("2026-11-20T10:00:00.086Z")
 _FILE_NAMES: Final = (".jsonl", ".json", ".gz", ".zst", ".open")
-
-
-class Form(StrEnum):
-    """How the log is stored: as the proxy writes it, or as `compact` does."""
-
-    JSON = "json"
-    PARQUET = "parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +95,13 @@ def opened(spark: SparkSession, source: Source) -> Iterator[Log]:
 
 def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
     """Every line that may concern the days, as often as it was delivered: as `Log.lines`."""
-    if source.form is Form.PARQUET:
+    if source.form is Form.JSON:
+        marked = marked_json(spark, source.inputs, READ_DDL, source.first, source.last)
+    else:
         days = [day.isoformat() for day in _days(source.first, source.last)]
-        parts = [spark.read.schema(TABLE_DDL).parquet(path) for path in source.inputs]
+        parts = [Table(name, source.form).rows(spark) for name in source.inputs]
         stored = reduce(DataFrame.unionByName, parts).where(F.col("event_date").isin(days))
         marked = stored.withColumnRenamed("event_date", "day")
-    else:
-        marked = marked_json(spark, source.inputs, READ_DDL, source.first, source.last)
     return marked.select(*COLUMNS, "raw", "file", "copies", "problem", "day", "hour")
 
 

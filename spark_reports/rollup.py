@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 
 from spark_reports import transforms
 from spark_reports.read import of_period
+from spark_reports.store import Table
 from spark_reports.transforms import CLIENT
 from spark_reports.what_if import first_bucket_beyond
 from tsproxy.decisions.drift import EDGES, HISTOGRAM_NAME
@@ -69,13 +70,10 @@ def drift(counters: DataFrame) -> DataFrame:
     )
 
 
-def store(spark: SparkSession, frame: DataFrame, folder: str, name: str) -> None:
+def store(frame: DataFrame, folder: str, name: str) -> None:
     """Write one of the two tables' days."""
-    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     few = frame.coalesce(4).sortWithinPartitions(*CLIENT)
-    few.write.mode("overwrite").partitionBy("event_date").option("compression", "zstd").parquet(
-        f"{folder}/{name}"
-    )
+    Table(f"{folder}/{name}").replace(few, ["event_date"])
 
 
 def stored(spark: SparkSession, folder: str, name: str, first: date, last: date) -> DataFrame:

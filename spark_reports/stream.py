@@ -1,8 +1,8 @@
 """The decision log as it comes, from files or from the Kafka topic, into a table as `compact` writes it.
 
 Each micro-batch writes its own partitions (`event_date`, `batch_id`) and replaces them when it is run
-again, so a batch that was repeated after a crash is there once: a plain Parquet table for every reader, and
-`daily --input-format parquet` removes what shippers delivered twice. Lines that cannot be used are kept
+again, so a batch that was repeated after a crash is there once: a table for every reader, and
+`daily --input-format …` removes what shippers delivered twice. Lines that cannot be used are kept
 with their `problem` and source, as everywhere.
 """
 
@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_reports import read
 from spark_reports.schema import CORRUPT, TABLE_COLUMNS, WHOLE_DDL
+from spark_reports.store import Table
 
 _TIMELESS: Final = "1970-01-01"
 """The day of lines that do not say when they were written."""
@@ -42,7 +43,7 @@ def from_kafka(
     return records.select(line, source).select("line.*", "file")
 
 
-def write(lines: DataFrame, table: str, checkpoint: str, *, is_once: bool) -> StreamingQuery:
+def write(lines: DataFrame, table: Table, checkpoint: str, *, is_once: bool) -> StreamingQuery:
     """Start writing; `is_once` ends when everything that is there by now has been written."""
     writer = lines.writeStream.option("checkpointLocation", checkpoint).foreachBatch(
         lambda batch, batch_id: _write_batch(batch, batch_id, table)
@@ -51,16 +52,10 @@ def write(lines: DataFrame, table: str, checkpoint: str, *, is_once: bool) -> St
     return trigger.start()
 
 
-def _write_batch(batch: DataFrame, batch_id: int, table: str) -> None:
+def _write_batch(batch: DataFrame, batch_id: int, table: Table) -> None:
     """All columns of the table; only this batch's partitions are replaced."""
-    batch.sparkSession.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     marked = read.with_problem(batch).withColumn("copies", F.lit(1).cast("bigint"))
     is_day = F.coalesce(F.col("day").rlike(r"^\d{4}-\d{2}-\d{2}$"), F.lit(False))
     dated = marked.withColumn("event_date", F.when(is_day, F.col("day")).otherwise(_TIMELESS))
-    (
-        dated.select(*TABLE_COLUMNS, F.lit(batch_id).alias("batch_id"))
-        .write.mode("overwrite")
-        .partitionBy("event_date", "batch_id")
-        .option("compression", "zstd")
-        .parquet(table)
-    )
+    rows = dated.select(*TABLE_COLUMNS, F.lit(batch_id).alias("batch_id"))
+    table.replace(rows, ["event_date", "batch_id"])

@@ -123,8 +123,8 @@ def _rolled_up(
     spark: SparkSession, rolled: DataFrame, drifts: DataFrame, source: Source, rollup_in: str
 ) -> DataFrame:
     """The drifts, read from where they were stored: exploding histograms is dear, and is done once."""
-    rollup.store(spark, rollup.producers(rolled), rollup_in, "producers")
-    rollup.store(spark, drifts, rollup_in, "drift")
+    rollup.store(rollup.producers(rolled), rollup_in, "producers")
+    rollup.store(drifts, rollup_in, "drift")
     return rollup.stored(spark, rollup_in, "drift", source.first, source.last)
 
 

@@ -1,4 +1,4 @@
-"""`spark_reports compact`: the decision log as a Parquet table, one partition a day."""
+"""`spark_reports compact`: the decision log as a table, one partition a day."""
 
 import argparse
 import json
@@ -25,15 +25,13 @@ def add(commands: "Commands") -> None:
     """The command on the parser."""
     parser = commands.add_parser(
         "compact",
-        help="JSON lines as a Parquet table, a partition a day",
+        help="JSON lines as a table, a partition a day",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     arguments.add_period(parser)
     arguments.add_input(parser)
-    parser.add_argument(
-        "--output", required=True, metavar="TABLE", help="a directory on any file system that Spark knows"
-    )
+    arguments.add_table(parser)
     parser.add_argument(
         "--max-corrupt",
         type=arguments.percentage,
@@ -50,9 +48,12 @@ def run(options: argparse.Namespace) -> int:
     """Write the table, say what it holds."""
     first, last = arguments.period_of(options)
     with spark_at_work(options, "writing the table") as spark:
+        from spark_reports import store
         from spark_reports.compact import compact
 
-        done = compact(spark, options.input, first, last, options.output)
+        table = store.Table(options.output, store.Form(options.format))
+        store.require(spark, table.form)
+        done = compact(spark, options.input, first, last, table)
     if not options.quiet:
         sys.stdout.write(json.dumps(asdict(done)) + "\n" if options.json else _said(done))
     if options.max_corrupt is not None and done.corrupt_rate > options.max_corrupt:

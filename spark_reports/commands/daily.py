@@ -89,10 +89,11 @@ def _make(options: argparse.Namespace, first: date, last: date) -> Report:
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     with spark_at_work(options, "reading the decision log") as spark:
         # Imported here, so that `render` and `--help` need neither pyspark nor Java.
-        from spark_reports import report, tables
-        from spark_reports.read import Form, Source
+        from spark_reports import report, store, tables
+        from spark_reports.read import Source
 
-        source = Source(options.input, first, last, Form(options.input_format))
+        source = Source(options.input, first, last, store.Form(options.input_format))
+        store.require(spark, source.form)
         collected = tables.collect(spark, source, options.top, options.rollup)
     if collected is None:
         days = f"{first}" if first == last else f"{first}..{last}"

@@ -48,9 +48,10 @@ def run(options: argparse.Namespace) -> int:
     first, last = arguments.period_of(options)
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     with spark_at_work(options, "examining the decision log") as spark:
-        from spark_reports import read, report, sequence, tables
+        from spark_reports import read, report, sequence, store, tables
 
-        source = read.Source(options.input, first, last, read.Form(options.input_format))
+        source = read.Source(options.input, first, last, store.Form(options.input_format))
+        store.require(spark, source.form)
         with read.opened(spark, source) as log:
             boots, gaps = tables.proof(log, sequence.side(first, last))
             files = tables.rows(read.files(log.lines))

@@ -24,6 +24,7 @@ def spark_at_work(options: argparse.Namespace, doing: str) -> Iterator["SparkSes
     progress = Progress(shown=sys.stderr.isatty() and not options.quiet)
     progress.say("starting Spark")
     with spark_session(options.master) as spark:
+        from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
         progress.say(doing)
@@ -35,6 +36,8 @@ def spark_at_work(options: argparse.Namespace, doing: str) -> Iterator["SparkSes
             if condition == "PATH_NOT_FOUND":
                 raise UsageError(text) from error
             raise SparkUnavailableError(f"{condition}: {text}") from error
+        except Py4JJavaError as error:  # of a class that does not fit this Spark, for example
+            raise SparkUnavailableError(f"Spark failed: {error.java_exception}") from error
         finally:
             progress.done()
 

@@ -40,7 +40,7 @@ def add(commands: "Commands") -> None:
         metavar="NAME=VALUE",
         help="an option of Spark's Kafka source, e.g. kafka.security.protocol=SASL_SSL",
     )
-    parser.add_argument("--output", required=True, metavar="TABLE", help="for `daily --input-format parquet`")
+    arguments.add_table(parser)
     parser.add_argument("--checkpoint", required=True, metavar="DIR", help="how far it came; one a table")
     parser.add_argument("--once", action="store_true", help="end when all that is there by now was written")
     arguments.add_master(parser)
@@ -50,14 +50,16 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Write until everything was (`--once`) or until stopped."""
     with spark_at_work(options, "writing the table") as spark:
-        from spark_reports import stream
+        from spark_reports import store, stream
 
+        table = store.Table(options.output, store.Form(options.format))
+        store.require(spark, table.form)
         lines = (
             stream.from_files(spark, options.input)
             if options.input
             else stream.from_kafka(spark, options.kafka, options.topic, dict(options.kafka_option))
         )
-        stream.write(lines, options.output, options.checkpoint, is_once=options.once).awaitTermination()
+        stream.write(lines, table, options.checkpoint, is_once=options.once).awaitTermination()
     return OK
 
 

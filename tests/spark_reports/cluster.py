@@ -1,11 +1,16 @@
-"""spark-submit as a user has it, from pyspark's own files.
+"""A standalone Spark master with workers, from pyspark's own jars, and spark-submit as a user has it.
 
-The Python that the driver runs in has pyspark and py4j, and nothing else: no tsproxy, no site-packages.
+The Python that the drivers run in has pyspark and py4j, and nothing else: no tsproxy, no site-packages.
 """
 
+import json
 import os
+import re
 import subprocess
 import sys
+import time
+import urllib.request
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import py4j
@@ -15,6 +20,9 @@ from deploy.spark import pyfiles
 
 SPARK_HOME = Path(pyspark.__file__).parent
 MAIN = Path(pyfiles.__file__).with_name("main.py")
+_STARTS_WITHIN_S = 300
+_BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""For JVMs that live for seconds: half of what they would compile is never run."""
 
 
 def bare_python(folder):
@@ -30,15 +38,17 @@ def bare_python(folder):
     return program
 
 
-def submit(folder, master, *arguments):
-    """spark-submit with the zip alone; the finished process."""
+def submit(folder, master, *arguments, jars=None, settings=None):
+    """spark-submit with the zip alone, and `jars` and `settings` of Spark's where given; the process."""
     python = bare_python(folder)
-    settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
+    common = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
                 "spark.ui.enabled": "false", "spark.executor.memory": "512m",
+                "spark.driver.extraJavaOptions": _BRIEF, "spark.executor.extraJavaOptions": _BRIEF,
                 "spark.sql.shuffle.partitions": "2"}  # fmt: skip
     command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", master]
-    for name, value in settings.items():
+    for name, value in {**common, **(settings or {})}.items():
         command += ["--conf", f"{name}={value}"]
+    command += ["--jars", jars] if jars else []
     archive = pyfiles.make(folder / "spark_reports-pyfiles.zip")
     command += ["--py-files", str(archive), str(MAIN), *map(str, arguments)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
@@ -48,3 +58,56 @@ def submit(folder, master, *arguments):
         "SPARK_HOME": str(SPARK_HOME),
     }
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
+
+
+@contextmanager
+def standalone(folder, workers=2):
+    """The URL of a master on the loopback that has so many workers of one core."""
+    with ExitStack() as stack:
+        log = stack.enter_context(_running(folder, "master", "master.Master", "--port", "0"))
+        url = _said(log, r"Starting Spark master at (spark://\S+)")
+        page = _said(log, r"MasterWebUI to 127\.0\.0\.1, and started at (http://\S+)")
+        for number in range(workers):
+            options = ("--cores", "1", "--memory", "600m", "--work-dir", str(folder / f"work-{number}"), url)
+            stack.enter_context(_running(folder, f"worker-{number}", "worker.Worker", *options))
+        _until(lambda: len(_alive(page)) == workers, f"{workers} workers")
+        yield url
+
+
+@contextmanager
+def _running(folder, name, program, *arguments):
+    """A daemon of Spark's, ended in the end; its log."""
+    log = folder / f"{name}.log"
+    command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{program}"]
+    options = ["--host", "127.0.0.1", "--webui-port", "0"]
+    environment = os.environ | {
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_NO_DAEMONIZE": "1",
+        "SPARK_DAEMON_JAVA_OPTS": _BRIEF,
+    }
+    with log.open("wb") as written:
+        process = subprocess.Popen(
+            [*command, *options, *arguments], stdout=written, stderr=written, env=environment
+        )
+        try:
+            yield log
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _said(log, pattern):
+    _until(lambda: re.search(pattern, log.read_text()), pattern)
+    return re.search(pattern, log.read_text())[1]
+
+
+def _alive(page):
+    with urllib.request.urlopen(f"{page}/json/", timeout=30) as answer:
+        return [worker for worker in json.load(answer)["workers"] if worker["state"] == "ALIVE"]
+
+
+def _until(is_so, what):
+    ends = time.monotonic() + _STARTS_WITHIN_S
+    while not is_so():
+        assert time.monotonic() < ends, f"waited in vain for {what}"
+        time.sleep(0.2)

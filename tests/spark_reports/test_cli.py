@@ -1,6 +1,8 @@
 """The command: exit codes, files, and no noise on either stream."""
 
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,11 +28,26 @@ def decisions(tmp_path_factory):
 
 
 @pytest.mark.timeout(1_800)  # two starts of Java, on a machine that may be busy
-def test_daily_writes_its_files_and_prints_a_summary_in_a_process_of_its_own(decisions, tmp_path):
-    """As a user types it: nothing on standard error, two days in one report."""
-    command = [sys.executable, "-m", "spark_reports", "daily", "--date", "2026-11-20..2026-11-21"]
-    options = ["--input", str(decisions), "--output", str(tmp_path / "out"), "--master", "local[2]"]
-    done = subprocess.run([*command, *options], capture_output=True, text=True)
+def test_in_a_process_of_its_own_a_command_prints_its_answer_and_nothing_else(decisions, tmp_path):
+    """As a user types it: nothing on standard error."""
+    done = in_a_process("compact", "--input", decisions, "--output", tmp_path / "out")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"[1-9]\d* lines, 0 duplicates left out, set apart: none\.\n", done.stdout)
+    days = {path.name for path in (tmp_path / "out").glob("event_date=*")}
+    assert days == {"event_date=2026-11-20", "event_date=2026-11-21"}
+
+
+def in_a_process(command, *options):
+    everything = [sys.executable, "-m", "spark_reports", command, "--date", "2026-11-20..2026-11-21"]
+    everything += ["--master", "local[2]", *map(str, options)]
+    return subprocess.run(everything, capture_output=True, text=True)
+
+
+@pytest.mark.timeout(1_800)
+@pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="one more start of Java: make test-full")
+def test_daily_in_a_process_of_its_own_writes_its_files_and_prints_a_summary(decisions, tmp_path):
+    """Two days in one report."""
+    done = in_a_process("daily", "--input", decisions, "--output", tmp_path / "out")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("tsproxy daily report · 2026-11-20 to 2026-11-21 · UTC")
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report.md", "report.json"}

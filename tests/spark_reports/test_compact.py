@@ -7,10 +7,12 @@ from datetime import date, timedelta
 import pytest
 import zstandard
 
-from spark_reports import report, tables
+from spark_reports import read, report, tables
 from spark_reports.cli import main
 from spark_reports.compact import compact
-from spark_reports.read import Form, Source
+from spark_reports.read import Source
+from spark_reports.schema import COLUMNS
+from spark_reports.store import Form, Table
 from tests.spark_reports.damage import a_random_day
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, text_of, write
@@ -41,28 +43,36 @@ def decisions(tmp_path):
     return tmp_path / "in"
 
 
-def test_a_report_from_the_table_is_the_report_from_the_lines(spark, decisions, tmp_path):
+def lines_from(spark, source):
+    """Each line once, with all its columns but the file: a report is made of nothing else."""
+    with read.opened(spark, source) as log:
+        return sorted(map(str, log.lines.select(*COLUMNS, "raw", "copies", "problem").collect()))
+
+
+def test_what_is_read_from_the_table_is_what_is_read_from_the_lines(spark, decisions, tmp_path):
     table = str(tmp_path / "table")
-    compact(spark, [str(decisions)], FRIDAY - ONE_DAY, SATURDAY, table)
-    from_lines = made_from(spark, Source([str(decisions)], FRIDAY, FRIDAY))
-    assert made_from(spark, Source([table], FRIDAY, FRIDAY, Form.PARQUET)) == from_lines
-    assert from_lines["log"]["duplicate_lines"] == 1
-    assert from_lines["log"]["quarantined_lines"] == {"not_json": 1}
+    compact(spark, [str(decisions)], FRIDAY - ONE_DAY, SATURDAY, Table(table))
+    from_lines = lines_from(spark, Source([str(decisions)], FRIDAY, FRIDAY))
+    assert lines_from(spark, Source([table], FRIDAY, FRIDAY, Form.PARQUET)) == from_lines
+    assert sum("copies=2" in line for line in from_lines) == 1
+    assert sum("problem='not_json'" in line for line in from_lines) == 1
 
 
 @pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="thousands of lines: make test-full")
 @pytest.mark.parametrize("seed", range(1, 6))
-def test_so_it_is_on_a_random_day_with_lost_torn_repeated_and_reordered_lines(spark, tmp_path, seed):
+def test_a_report_from_the_table_is_the_report_from_the_lines_on_a_random_day_of_damage(
+    spark, tmp_path, seed
+):
     day = date.fromisoformat(a_random_day(seed, tmp_path, number=1).date)
     table = str(tmp_path / "table")
-    compact(spark, [str(tmp_path)], day - ONE_DAY, day + ONE_DAY, table)
+    compact(spark, [str(tmp_path)], day - ONE_DAY, day + ONE_DAY, Table(table))
     from_lines = made_from(spark, Source([str(tmp_path)], day, day))
     assert made_from(spark, Source([table], day, day, Form.PARQUET)) == from_lines
 
 
 def test_each_line_is_once_in_its_days_partition_and_garbage_keeps_its_source(spark, decisions, tmp_path):
     table = tmp_path / "table"
-    done = compact(spark, [str(decisions)], FRIDAY, FRIDAY, str(table))
+    done = compact(spark, [str(decisions)], FRIDAY, FRIDAY, Table(str(table)))
     assert (done.lines, done.duplicate_lines, done.quarantined_lines) == (3, 1, {"not_json": 1})
     assert [path.name for path in table.iterdir() if path.is_dir()] == ["event_date=2026-11-20"]
     [apart] = spark.read.parquet(str(table)).where("problem is not null").collect()
@@ -72,16 +82,16 @@ def test_each_line_is_once_in_its_days_partition_and_garbage_keeps_its_source(sp
 @pytest.mark.parametrize("ts", ["2026-02-30T00:00:00.000Z", "2019-01-01T00:00:00.000Z", "soon", None])
 def test_an_unusable_line_of_no_such_day_is_kept_with_its_files_day(spark, tmp_path, ts):
     path = write(tmp_path / "decisions-20261120T000000Z-a.jsonl", heartbeat(0, v=7) | {"interval_start": ts})
-    done = compact(spark, [str(path)], FRIDAY, FRIDAY, str(tmp_path / "table"))
+    done = compact(spark, [str(path)], FRIDAY, FRIDAY, Table(str(tmp_path / "table")))
     assert done.quarantined_lines == {"unknown_version": 1}
 
 
 def test_writing_a_day_again_changes_nothing_and_touches_no_other_day(spark, decisions, tmp_path):
     table = tmp_path / "table"
-    compact(spark, [str(decisions)], SATURDAY, SATURDAY, str(table))
-    compact(spark, [str(decisions)], FRIDAY, FRIDAY, str(table))
+    compact(spark, [str(decisions)], SATURDAY, SATURDAY, Table(str(table)))
+    compact(spark, [str(decisions)], FRIDAY, FRIDAY, Table(str(table)))
     before = rows_of(spark, table)
-    done = compact(spark, [str(decisions)], FRIDAY, FRIDAY, str(table))
+    done = compact(spark, [str(decisions)], FRIDAY, FRIDAY, Table(str(table)))
     assert rows_of(spark, table) == before
     assert done.restated_days == []
 
@@ -89,18 +99,20 @@ def test_writing_a_day_again_changes_nothing_and_touches_no_other_day(spark, dec
 def test_lines_that_came_late_make_the_day_before_be_written_again(spark, decisions, tmp_path):
     """A late line counts for the day of its interval, whenever it was written."""
     table = tmp_path / "table"
-    compact(spark, [str(decisions)], FRIDAY, FRIDAY, str(table))
+    compact(spark, [str(decisions)], FRIDAY, FRIDAY, Table(str(table)))
     write(decisions / "decisions-20261121T000500Z-a.jsonl", counters(9))
-    assert compact(spark, [str(decisions)], SATURDAY, SATURDAY, str(table)).restated_days == ["2026-11-20"]
+    assert compact(spark, [str(decisions)], SATURDAY, SATURDAY, Table(str(table))).restated_days == [
+        "2026-11-20"
+    ]
     friday = spark.read.parquet(str(table)).where("event_date = '2026-11-20' and problem is null")
     assert sorted(row["seq"] for row in friday.collect()) == [0, 1, 2, 9]
-    assert compact(spark, [str(decisions)], SATURDAY, SATURDAY, str(table)).restated_days == []
+    assert compact(spark, [str(decisions)], SATURDAY, SATURDAY, Table(str(table))).restated_days == []
 
 
 def test_lines_compressed_with_zstandard_are_read(spark, tmp_path):
     path = tmp_path / "decisions-20261120T000000Z-a.jsonl.zst"
     path.write_bytes(zstandard.compress(text_of([counters(0)]).encode()))
-    assert compact(spark, [str(path)], FRIDAY, FRIDAY, str(tmp_path / "table")).lines == 1
+    assert compact(spark, [str(path)], FRIDAY, FRIDAY, Table(str(tmp_path / "table"))).lines == 1
 
 
 def test_the_command_says_what_it_wrote_and_too_much_garbage_is_exit_code_3(

@@ -4,7 +4,8 @@ from datetime import date
 
 from spark_reports import report, tables
 from spark_reports.cli import main
-from spark_reports.read import Form, Source
+from spark_reports.read import Source
+from spark_reports.store import Form
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, write
 

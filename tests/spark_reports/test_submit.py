@@ -1,12 +1,14 @@
 """spark-submit with the built zip, where Python has pyspark and nothing else."""
 
 import json
+import os
+import subprocess
 import zipfile
 
 import pytest
 
 from deploy.spark import pyfiles
-from tests.spark_reports import cluster
+from tests.spark_reports import cluster, reports
 from tests.spark_reports.logs import counters, heartbeat, line, write
 
 pytestmark = pytest.mark.timeout(1_800)
@@ -21,10 +23,6 @@ def decisions(tmp_path):
     return tmp_path / "in"
 
 
-def daily(decisions, *more):
-    return ("daily", "--input", decisions, "--date", "2026-11-20", "--quiet", *more)
-
-
 def test_the_zip_holds_spark_reports_and_the_little_of_tsproxy_that_it_imports(tmp_path):
     """The same sources give the same bytes."""
     archive = pyfiles.make(tmp_path / "a.zip")
@@ -35,9 +33,44 @@ def test_the_zip_holds_spark_reports_and_the_little_of_tsproxy_that_it_imports(t
     assert archive.read_bytes() == pyfiles.make(tmp_path / "b.zip").read_bytes()
 
 
-def test_spark_submit_needs_the_zip_alone(decisions, tmp_path):
-    done = cluster.submit(tmp_path, "local[1]", *daily(decisions, "--output", tmp_path / "out"))
-    assert done.returncode == 0, done.stderr[-3000:]
-    report = json.loads((tmp_path / "out" / "report.json").read_text())
+def test_a_report_is_rendered_from_the_zip_alone(tmp_path):
+    archive = pyfiles.make(tmp_path / "a.zip")
+    python = cluster.bare_python(tmp_path)
+    command = [python, cluster.MAIN, "render", reports.FIXED, "--format", "html"]
+    done = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(archive)})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("<!doctype html>")
+
+
+def test_a_master_with_two_workers_makes_the_table_from_the_zip_alone(decisions, tmp_path):
+    with cluster.standalone(tmp_path) as master:
+        done = cluster.submit(tmp_path, master, *compact(decisions, tmp_path / "table"))
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert done.stdout == "5 lines, 0 duplicates left out, set apart: none.\n"
+        assert ran_on(tmp_path) == {"work-0", "work-1"}
+    assert list((tmp_path / "table").glob("event_date=2026-11-20/*.parquet"))
+
+
+@pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="five JVMs: make test-full")
+def test_a_master_with_two_workers_makes_the_table_the_rollup_and_the_report(decisions, tmp_path):
+    table, out, rollup = (tmp_path / name for name in ("table", "out", "rollup"))
+    daily = ("daily", "--input", table, "--input-format", "parquet", "--date", "2026-11-20", "--quiet")
+    with cluster.standalone(tmp_path) as master:
+        for number, arguments in enumerate(
+            (compact(decisions, table), (*daily, "--output", out, "--rollup", rollup))
+        ):
+            (folder := tmp_path / f"job-{number}").mkdir()
+            done = cluster.submit(folder, master, *arguments)
+            assert done.returncode == 0, done.stderr[-3000:]
+    report = json.loads((out / "report.json").read_text())
     assert (report["totals"]["records_accepted"], report["log"]["is_complete"]) == (20, True)
-    assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
+    assert (out / "report.html").stat().st_size > 10_000
+
+
+def compact(decisions, table):
+    return ("compact", "--input", decisions, "--date", "2026-11-20", "--output", table)
+
+
+def ran_on(folder):
+    """The workers that had a process for the application."""
+    return {path.parts[-4] for path in folder.glob("work-*/app-*/*/stderr")}
