@@ -12,6 +12,7 @@ _READINGS: Final = {
     "seconds": lambda value: value * 1000,
     "microseconds": lambda value: value // 1000,
     "nanoseconds": lambda value: value // 1_000_000,
+    "milliseconds_times_1000_twice": lambda value: value // 1_000_000,
 }
 
 Client = tuple[str | None, str | None]

@@ -41,6 +41,9 @@ UNIT_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
         UnitGuess.SECONDS: Advice("timestamps are in seconds", "multiply by 1,000"),
         UnitGuess.MICROSECONDS: Advice("timestamps are in microseconds", "divide by 1,000"),
         UnitGuess.NANOSECONDS: Advice("timestamps are in nanoseconds", "divide by 1,000,000"),
+        UnitGuess.MILLISECONDS_TIMES_1000_TWICE: Advice(
+            "timestamps are milliseconds times 1,000 twice", "divide by 1,000,000"
+        ),
         UnitGuess.TICKS_100NS: Advice(
             "timestamps are 100 ns ticks (.NET, FILETIME)", "convert them to milliseconds since 1970"
         ),
@@ -129,6 +132,7 @@ UNIT_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         UnitGuess.SECONDS: "seconds",
         UnitGuess.MICROSECONDS: "microseconds",
         UnitGuess.NANOSECONDS: "nanoseconds",
+        UnitGuess.MILLISECONDS_TIMES_1000_TWICE: "ms times 1,000 twice",
         UnitGuess.TICKS_100NS: "100 ns ticks",
         UnitGuess.ZERO: "zero",
     }

@@ -120,7 +120,7 @@ EVENT_PRODUCERS: Final = (
 SYNTHETIC_PRODUCERS: Final = (
     Producer("synthetic-seconds", Family.JAVA, _JAVA, writes=lambda ms: ms // 1000),
     Producer("synthetic-microseconds", Family.LIBRDKAFKA, _LIBRDKAFKA, writes=lambda ms: ms * 1000),
-    Producer("synthetic-nanoseconds", Family.AIOKAFKA, _AIOKAFKA, writes=lambda ms: ms * 1_000_000),
+    Producer("synthetic-nanoseconds", Family.AIOKAFKA, _AIOKAFKA, writes=lambda ms: ms * 1_000_000 + 1),
     # Java's own client refuses what is below zero, so these come from elsewhere.
     Producer("synthetic-missing", Family.AIOKAFKA, _AIOKAFKA, writes=lambda _: NO_TIMESTAMP),
     Producer("synthetic-negative", Family.LIBRDKAFKA, _LIBRDKAFKA, writes=lambda ms: -ms),

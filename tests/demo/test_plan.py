@@ -66,7 +66,7 @@ def test_every_record_has_a_key_of_its_own():
     [
         ("synthetic-seconds", 1_780_000_000, True),
         ("synthetic-microseconds", 1_780_000_000_000_000, True),
-        ("synthetic-nanoseconds", 1_780_000_000_000_000_000, True),
+        ("synthetic-nanoseconds", 1_780_000_000_000_000_001, True),
         ("synthetic-missing", -1, False),
         ("synthetic-negative", -1_780_000_000_000, True),
     ],

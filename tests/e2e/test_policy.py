@@ -134,8 +134,12 @@ async def test_times_before_1970(kafka_431, tmp_path):
 async def test_the_unit(kafka_391, tmp_path):
     await kafka_391.create_topic("units")
     async with proxy_of("Which unit it is", kafka_391, tmp_path) as proxy:
-        _, text = await sent(proxy, "units", now_ms() * 1_000_000)
-    assert re.search(r" \(looks like nanoseconds: divide by 1,000,000; that would be 2\d{3}-.*Z\)$", text)
+        _, nanoseconds = await sent(proxy, "units", now_ms() * 1_000_000 + 1)
+        _, milliseconds = await sent(proxy, "units", (now_ms() // 1000 * 1000 + 7) * 1000 * 1000)
+    end = r": divide by 1,000,000; that would be 2\d{3}-.*Z\)$"
+    assert re.search(rf" \(looks like nanoseconds{end}", nanoseconds)
+    assert re.search(rf" \(looks like milliseconds times 1,000 twice{end}", milliseconds)
+    assert decided(proxy, unit_guess="milliseconds_times_1000_twice", verdict="rejected")
 
 
 async def test_repair(kafka_391, tmp_path):

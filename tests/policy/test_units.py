@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.verdict import UnitGuess
-from tsproxy.policy.units import NEAR_MS, READINGS, guess_unit
+from tsproxy.policy.units import NEAR_MS, READINGS, guess_unit, unit_hint
 
 NOW_MS = 1_767_225_600_000
 YEAR_MS = 365 * 24 * 3_600_000
@@ -20,6 +20,15 @@ MISTAKES = {
     "seconds": (NOW_MS // 1000, UnitGuess.SECONDS),
     "microseconds": (NOW_MS * 1000, UnitGuess.MICROSECONDS),
     "nanoseconds": (NOW_MS * 1_000_000, UnitGuess.NANOSECONDS),
+    "nanoseconds, to the microsecond": (NOW_MS * 1_000_000 + 5_000, UnitGuess.NANOSECONDS),
+    "milliseconds times 1,000 twice": (
+        (NOW_MS + 7) * 1000 * 1000,
+        UnitGuess.MILLISECONDS_TIMES_1000_TWICE,
+    ),
+    "milliseconds times 1,000, which microseconds may be as well": (
+        (NOW_MS + 7) * 1000,
+        UnitGuess.MICROSECONDS,
+    ),
     "Windows' ticks": (NOW_MS * 10_000 + FILETIME_1970, UnitGuess.TICKS_100NS),
     ".NET's ticks": (NOW_MS * 10_000 + DOTNET_1970, UnitGuess.TICKS_100NS),
     "zero": (0, UnitGuess.ZERO),
@@ -66,4 +75,14 @@ def test_a_time_near_the_clock_is_recognised_in_seconds_micro_and_nanoseconds(no
     time_ms = now_ms + aside
     assert guess_unit(time_ms // 1000, now_ms) is UnitGuess.SECONDS
     assert guess_unit(time_ms * 1000, now_ms) is UnitGuess.MICROSECONDS
-    assert guess_unit(time_ms * 1_000_000, now_ms) is UnitGuess.NANOSECONDS
+    assert guess_unit(time_ms * 1_000_000 + 1, now_ms) is UnitGuess.NANOSECONDS
+    was_second = time_ms % 1000 == 0
+    twice = UnitGuess.NANOSECONDS if was_second else UnitGuess.MILLISECONDS_TIMES_1000_TWICE
+    assert guess_unit(time_ms * 1_000_000, now_ms) is twice
+
+
+def test_the_words_name_it_and_say_what_to_do():
+    assert unit_hint((NOW_MS + 7) * 1_000_000, NOW_MS) == (
+        "looks like milliseconds times 1,000 twice: divide by 1,000,000; "
+        "that would be 2026-01-01T00:00:00.007Z"
+    )

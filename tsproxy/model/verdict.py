@@ -42,6 +42,7 @@ class UnitGuess(StrEnum):
     SECONDS = "seconds"
     MICROSECONDS = "microseconds"
     NANOSECONDS = "nanoseconds"
+    MILLISECONDS_TIMES_1000_TWICE = "milliseconds_times_1000_twice"
     TICKS_100NS = "ticks_100ns"
     ZERO = "zero"
 

@@ -2,6 +2,11 @@
 
 Evidence: producers that send seconds, microseconds or nanoseconds where Kafka wants milliseconds
 are the most frequent cause of bad timestamps. Nothing is guessed for a value inside the limits.
+
+Milliseconds times 1,000 twice are nanoseconds that end in six zeros. A clock of nanoseconds shows six zeros
+once in a million times, so such a value was milliseconds once; unless it is a whole second, which either
+may be: that one is called nanoseconds. Milliseconds times 1,000 once cannot be told from microseconds: too
+many clocks of microseconds tick in milliseconds.
 """
 
 from collections.abc import Callable
@@ -23,8 +28,15 @@ _HOW: Final = {
     UnitGuess.SECONDS: "multiply by 1,000",
     UnitGuess.MICROSECONDS: "divide by 1,000",
     UnitGuess.NANOSECONDS: "divide by 1,000,000",
+    UnitGuess.MILLISECONDS_TIMES_1000_TWICE: "divide by 1,000,000",
     UnitGuess.TICKS_100NS: "divide by 10,000 and count from 1970",
 }
+
+_NAMES: Final = {
+    UnitGuess.MILLISECONDS_TIMES_1000_TWICE: "milliseconds times 1,000 twice",
+    UnitGuess.TICKS_100NS: "ticks of 100 ns",
+}
+"""Where the value's own name is no words."""
 
 READINGS: Final[tuple[tuple[UnitGuess, Callable[[int], int]], ...]] = (
     (UnitGuess.SECONDS, lambda value: value * 1000),
@@ -57,14 +69,18 @@ def unit_hint(timestamp_ms: int, now_ms: int) -> str | None:
     if found is None:
         return None
     unit, meant = found
-    name = unit.value.replace("_100ns", " of 100 ns")
+    name = _NAMES.get(unit, unit.value)
     return f"looks like {name}: {_HOW[unit]}; that would be {_instant(meant)}"
 
 
 def _reading(timestamp_ms: int, now_ms: int) -> tuple[UnitGuess, int] | None:
     """The one reading that lands near the clock, with what it says. Zero lands nowhere near it."""
     readings = ((unit, read(timestamp_ms)) for unit, read in READINGS)
-    return next((found for found in readings if abs(found[1] - now_ms) <= NEAR_MS), None)
+    found = next((found for found in readings if abs(found[1] - now_ms) <= NEAR_MS), None)
+    if found is None or found[0] is not UnitGuess.NANOSECONDS or timestamp_ms % 1_000_000:
+        return found
+    is_whole_second = timestamp_ms % 1_000_000_000 == 0
+    return found if is_whole_second else (UnitGuess.MILLISECONDS_TIMES_1000_TWICE, found[1])
 
 
 def _instant(at_ms: int) -> str:
