@@ -3,10 +3,21 @@
 import asyncio
 import time
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from tests.clients.programs.protocol import PARTITIONS, PATIENCE_S, serve
+
+_PASSING = {
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+}
+"""Refusals of the admin client's ListOffsets that pass, and that it leaves to its user."""
 
 
 class LibrdkafkaClient:
@@ -25,7 +36,9 @@ class LibrdkafkaClient:
         return [str(sent(self._producer, topic, partition, value))]
 
     def join(self, group, topic):
-        self._consumer = Consumer({**self._options, "group.id": group, "auto.offset.reset": "earliest"})
+        # What is asked waits behind what is fetched on the same connection, so let no fetch wait long.
+        more = {"group.id": group, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 50}
+        self._consumer = Consumer({**self._options, **more})
         self._consumer.subscribe([topic])
 
     def poll(self, count):
@@ -66,9 +79,7 @@ class LibrdkafkaClient:
 
     def _committed(self, topic):
         partition = TopicPartition(topic, 0, 0)
-        asked = {TopicPartition(topic, 0): OffsetSpec.latest()}
-        answers = self._admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
-        (end,) = [answer.result(60).offset for answer in answers.values()]
+        end = self._committed_end(topic)
         reader = Consumer({**self._options, "group.id": "none", "enable.partition.eof": True})
         reader.assign([partition])
         told = set()
@@ -79,6 +90,20 @@ class LibrdkafkaClient:
                 told.add(message.value().decode())
         reader.close()
         return sorted(told)
+
+    def _committed_end(self, topic):
+        asked = {TopicPartition(topic, 0): OffsetSpec.latest()}
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            answers = self._admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
+            try:
+                (end,) = [answer.result(60).offset for answer in answers.values()]
+            except KafkaException as error:
+                if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+            else:
+                return end
 
     def close(self):
         self._producer.flush(30)
