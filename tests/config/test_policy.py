@@ -6,7 +6,7 @@ from ipaddress import ip_network
 import pytest
 
 from tests.config.test_load import SMALLEST, config_of, problems_of
-from tsproxy.config.settings import DeadLetterSettings
+from tsproxy.config.settings import ClockProbe, ClockSettings, DeadLetterSettings, WhenBeyond
 from tsproxy.model.own_rule import OwnRule
 from tsproxy.model.policy import Choice, LimitsFrom, Mode, Preset, Span
 from tsproxy.policy.stream_time import StreamTimeGuard
@@ -237,3 +237,45 @@ def test_dead_letters_arrive_with_their_bounds():
 def test_all_that_is_wrong_is_named_at_once():
     section = "mode: strict, rules: [{ name: a, zero: 1 }, { name: a }], waivers: [{ name: w, owner: o }]"
     assert len(problems_of(SMALLEST + f"policy: {{ {section} }}\n")) == 4
+
+
+PROBE = "clock: { when_beyond: audit, max_offset: 5s, probe: { topic: time } }\n"
+
+
+@pytest.mark.parametrize(
+    ("sections", "problem"),
+    [
+        (
+            "clock: { when_beyond: audit }\n",
+            "tsproxy.yaml:4: clock.when_beyond: needs clock.probe, without which nothing is known of the "
+            "brokers' clocks",
+        ),
+        (
+            PROBE + BY_ALL + "dead_letters: { topic: time }\n",
+            "tsproxy.yaml:4: clock.probe.topic: is dead_letters.topic as well; give it a topic of its own",
+        ),
+        (
+            PROBE + "decisions: { topic: { name: time } }\n",
+            "tsproxy.yaml:4: clock.probe.topic: is decisions.topic.name as well; give it a topic of its own",
+        ),
+        (
+            "clock: { when_beyond: stop }\n",
+            "tsproxy.yaml:4: clock.when_beyond: 'stop' is not allowed; must be one of warn, audit",
+        ),
+        (
+            "clock: { probe: {} }\n",
+            "tsproxy.yaml:4: clock.probe.topic: is missing: topic (A topic with "
+            "`message.timestamp.type=LogAppendTime`, to which the proxy writes empty records; it must be "
+            "there.)",
+        ),
+    ],
+)
+def test_what_is_wrong_about_the_clock_is_named_with_its_place(sections, problem):
+    assert problems_of(SMALLEST + sections) == [problem]
+
+
+def test_the_clock_is_only_watched_unless_the_file_says_more():
+    assert config_of(SMALLEST).clock == ClockSettings(1_000, WhenBeyond.WARN, None)
+    assert config_of(SMALLEST + PROBE).clock == ClockSettings(
+        5_000, WhenBeyond.AUDIT, ClockProbe("time", 30_000)
+    )

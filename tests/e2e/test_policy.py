@@ -176,6 +176,18 @@ async def test_dead_letters(kafka_391, tmp_path):
     assert {f"`{name}`" for name in headers} | {"`tsproxy-principal`"} == table
 
 
+async def test_the_clock(kafka_391, tmp_path):
+    await kafka_391.create_topic("tsproxy.clock", config={"message.timestamp.type": "LogAppendTime"})
+    await kafka_391.create_topic("by-the-clock")
+    measured = re.compile(r'^tsproxy_clock_offset_seconds{broker="1"} (\S+)$', re.M)
+    async with proxy_of("The proxy's clock", kafka_391, tmp_path) as proxy:
+        async with asyncio.timeout(PATIENCE_S):
+            while (found := measured.search((await page(proxy.admin_address, "/metrics"))[1])) is None:
+                pass
+        assert (await sent(proxy, "by-the-clock", now_ms() + HOUR_MS))[0] == BAD
+    assert abs(float(found[1])) < 2  # one machine, one clock
+
+
 async def test_waivers(kafka_391, tmp_path):
     await kafka_391.create_topic("waivers")
     async with proxy_of("Waivers", kafka_391, tmp_path) as proxy:
@@ -228,4 +240,4 @@ async def test_a_streams_own_time(kafka_391, tmp_path):
 def test_every_example_is_tried():
     tried = {"Modes", "Limits", "The candidate", "No time, zero and negative times"}
     tried |= {"Which unit it is", "Waivers", "Repair", "Dead letters", "A rule of your own"}
-    assert set(EXAMPLES) == tried | {"Times before 1970", "A stream's own time"}
+    assert set(EXAMPLES) == tried | {"Times before 1970", "A stream's own time", "The proxy's clock"}

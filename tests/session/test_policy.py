@@ -18,6 +18,7 @@ from tests.session.conversation import (
     noted,
     to_broker,
     to_client,
+    view_becomes,
     view_of,
 )
 from tests.session.messages import accepted, produce, produced, refused
@@ -240,3 +241,24 @@ def test_the_other_values_are_taken_beside_it(value, terms, reason):
 def test_what_no_rule_names_is_taken(times, terms):
     asked = produce({"t": {0: batch(times)}})
     assert Conversation(view(of_rule(**terms), limits=UNLIMITED)) >> client(asked) << to_broker(asked)
+
+
+def test_while_the_clock_is_not_one_to_judge_by_nothing_is_refused_and_all_is_counted():
+    """From the next bytes on, and back again: what the kernel has learnt is forgotten with the view."""
+    bad = produce({"t": {0: BAD}})
+    suspended = replace(view_of(), policy=Policy(is_suspended=True))
+    conversation = Conversation(uses_kernel=True)
+
+    assert (
+        conversation
+        >> view_becomes(suspended)
+        >> client(bad)
+        << to_broker(bad)
+        >> broker(produced({"t": {0: accepted()}}))
+        << to_client(produced({"t": {0: accepted()}}))
+        << booked("accepted", would_reject=True, mode=Mode.AUDIT, rule="topic-limits")
+        >> view_becomes(view_of())
+        >> client(bad)
+        << to_client(out_of_range())
+        << booked("rejected", mode=Mode.ENFORCE)
+    )

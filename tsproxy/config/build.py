@@ -18,6 +18,8 @@ from tsproxy.config.settings import (
     BrokerHosts,
     BrokerPorts,
     ClientAuth,
+    ClockProbe,
+    ClockSettings,
     Config,
     DeadLetterSettings,
     Decisions,
@@ -28,6 +30,7 @@ from tsproxy.config.settings import (
     TopicSettings,
     Upstream,
     UpstreamTls,
+    WhenBeyond,
 )
 from tsproxy.model.policy import Policy
 from tsproxy.model.view import SessionLimits
@@ -44,6 +47,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
     _check_ports(listeners, admin_bind, problems)
     policy = build_policy(root["policy"], problems)
     _check_dead_letters(root, policy, problems)
+    _check_clock(root, problems)
     if problems or upstream is None or policy is None:
         return None
     limits = root["limits"]
@@ -53,6 +57,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
         policy=policy,
         decisions=_decisions(root["decisions"]),
         dead_letters=_dead_letters(root["dead_letters"]),
+        clock=_clock(root["clock"]),
         session_limits=_session_limits(limits),
         connection_limits=_connection_limits(limits),
         drain_timeout_ms=limits["drain_timeout"],
@@ -225,6 +230,35 @@ def _check_dead_letters(root: Parsed, policy: Policy | None, problems: list[Prob
     ):
         text = "is decisions.topic.name as well; give them a topic each"
         problems.append(Problem(section.place, f"{section.path}.topic", text))
+
+
+def _clock(parsed: Parsed) -> ClockSettings:
+    probe = parsed["probe"]
+    return ClockSettings(
+        max_offset_ms=parsed["max_offset"],
+        when_beyond=parsed["when_beyond"],
+        probe=ClockProbe(probe["topic"], probe["every"]) if probe else None,
+    )
+
+
+def _check_clock(root: Parsed, problems: list[Problem]) -> None:
+    clock, decisions, dead_letters = root["clock"], root["decisions"], root["dead_letters"]
+    if not (isinstance(clock, Parsed) and clock.is_sound and isinstance(decisions, Parsed)):
+        return
+    probe: Parsed | None = clock["probe"]
+    if probe is None:
+        if clock["when_beyond"] is not WhenBeyond.WARN:
+            text = "needs clock.probe, without which nothing is known of the brokers' clocks"
+            problems.append(Problem(clock.place, f"{clock.path}.when_beyond", text))
+        return
+    others = {
+        "decisions.topic.name": decisions["topic"] and decisions["topic"]["name"],
+        "dead_letters.topic": dead_letters and dead_letters["topic"],
+    }
+    for path, name in others.items():
+        if name == probe["topic"]:
+            text = f"is {path} as well; give it a topic of its own"
+            problems.append(Problem(probe.place, f"{probe.path}.topic", text))
 
 
 def _place(parsed: Parsed) -> str:

@@ -37,6 +37,7 @@ from tsproxy.config.kinds import (
     TOTAL_SIZE,
     TOTAL_SIZE_OR_UNLIMITED,
     UNLESS_NEVER,
+    WHEN_BEYOND,
     Key,
     OptionalSection,
     number,
@@ -58,6 +59,11 @@ OPTIONAL: Final = (
         "dead_letters",
         "Copies of refused records go to a Kafka topic where this section is present, of the rules that say "
         "`dead_letters: yes`.",
+        is_live=True,
+    ),
+    OptionalSection(
+        "clock.probe",
+        "The proxy's clock is compared with the brokers' where this section is present.",
         is_live=True,
     ),
     OptionalSection("listeners[].tls", "Clients of this listener use TLS where this section is present."),
@@ -266,6 +272,30 @@ KEYS: Final = (
         "for both.",
         is_list=True,
     ),
+    Key(
+        "clock.max_offset",
+        DURATION,
+        "How far the proxy's clock may be from the brokers'.",
+        default="1s",
+        is_live=True,
+    ),
+    Key(
+        "clock.when_beyond",
+        WHEN_BEYOND,
+        "What is done while it is further: `warn` only says so, `audit` enforces nothing until it is back; "
+        "needs `clock.probe`.",
+        default="warn",
+        is_live=True,
+    ),
+    Key(
+        "clock.probe.topic",
+        TOPIC,
+        "A topic with `message.timestamp.type=LogAppendTime`, to which the proxy writes empty records; "
+        "it must be there.",
+        is_required=True,
+        is_live=True,
+    ),
+    Key("clock.probe.every", DURATION, "How often.", default="30s", is_live=True),
     Key("dead_letters.topic", TOPIC, "The topic; it must be there.", is_required=True, is_live=True),
     Key(
         "dead_letters.max_in_flight",

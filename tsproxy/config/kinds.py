@@ -9,7 +9,14 @@ from enum import StrEnum
 from typing import Any, Final
 
 from tsproxy.config import values
-from tsproxy.config.settings import AddressesInConfigs, ClientAuth, ProxyProtocol, SaslMechanism, TlsVersion
+from tsproxy.config.settings import (
+    AddressesInConfigs,
+    ClientAuth,
+    ProxyProtocol,
+    SaslMechanism,
+    TlsVersion,
+    WhenBeyond,
+)
 from tsproxy.config.values import Parser
 from tsproxy.decisions.privacy import Shown
 from tsproxy.model.own_rule import Fail
@@ -157,6 +164,7 @@ PATTERN: Final = Kind(
 CIDR: Final = Kind("address or network", values.network)
 INSTANT: Final = Kind("instant", values.instant_ms, write=values.instant_text)
 MECHANISM: Final = _choice(SaslMechanism)
+WHEN_BEYOND: Final = _choice(WhenBeyond)
 CLIENT_AUTH: Final = _choice(ClientAuth)
 PROXY_PROTOCOL: Final = _choice(ProxyProtocol)
 

@@ -228,6 +228,29 @@ class DeadLetterSettings:
         )
 
 
+class WhenBeyond(StrEnum):
+    """What is done while this proxy's clock is too far from the brokers'."""
+
+    WARN = "warn"
+    AUDIT = "audit"
+    """Nothing is enforced: whatever would be refused is counted, and left to the brokers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockProbe:
+    topic: str
+    every_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClockSettings:
+    """`probe` None where brokers' clocks are not measured."""
+
+    max_offset_ms: int
+    when_beyond: WhenBeyond
+    probe: ClockProbe | None
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     upstream: Upstream
@@ -236,6 +259,7 @@ class Config:
     decisions: Decisions
     dead_letters: DeadLetterSettings | None
     """None where no copies are made."""
+    clock: ClockSettings
     session_limits: SessionLimits
     connection_limits: ConnectionLimits
     drain_timeout_ms: int

@@ -37,6 +37,8 @@ class LifecycleKind(StrEnum):
     RELOAD = "reload"
     CLUSTER = "cluster"
     LIMITS = "limits"
+    CLOCK = "clock"
+    """It was set, or it left the brokers' (or came back): `facts` say which, and by how much."""
 
 
 class FieldType(StrEnum):

@@ -154,6 +154,8 @@ class Policy:
     waivers: tuple[Waiver, ...] = ()
     names_unit: bool = False
     """The unit that a refused time seems to be in is told to the client as well."""
+    is_suspended: bool = False
+    """True while nothing is to be enforced, because the clock is not one to judge by."""
 
     @property
     def is_off(self) -> bool:

@@ -74,7 +74,7 @@ def resolve(
     if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
         terms, defaults = Terms(), Terms()  # brokers write their own time over whatever was sent
     return TopicPolicy(
-        mode=Mode.AUDIT if waiver else mode,
+        mode=Mode.AUDIT if waiver or policy.is_suspended else mode,
         limits=limits,
         candidate=_candidate(policy, limits, on_kafka_4) if is_known else None,
         no_timestamp=terms.no_timestamp or defaults.no_timestamp or Choice.ACCEPT,

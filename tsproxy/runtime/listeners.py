@@ -9,6 +9,7 @@ looked up for each: brokers move.
 import asyncio
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
@@ -57,6 +58,7 @@ class Front:
         self._tls = tls
         self._unserved: set[int] = set()
         self._upstream = upstream
+        self._is_suspended = False
         self._view = View(limits=config.session_limits, policy=config.policy)
         self._bootstrap = Port(listener.bind, self._into(self._bootstrap_targets), is_shared=self._is_shared)
         self._served = self._serving()
@@ -99,6 +101,11 @@ class Front:
         self._facts = facts
         self._renew_view()
 
+    def suspend(self, is_suspended: bool) -> None:
+        """Enforce nothing, or what is configured again, from every session's next bytes on."""
+        self._is_suspended = is_suspended
+        self._renew_view()
+
     def prepare(self, config: Config) -> Commit:
         """A reload: every session goes by the new settings from its next bytes on; the sizes of frames
         hold for connections made from then on."""
@@ -120,7 +127,7 @@ class Front:
             topics=facts.topics,
             topics_on_kafka_4=facts.topics_on_kafka_4,
             limits=config.session_limits,
-            policy=config.policy,
+            policy=replace(config.policy, is_suspended=self._is_suspended),
             broker_needs_sasl=facts.needs_sasl,
             masks_addresses=self._listener.addresses_in_configs is AddressesInConfigs.MASK,
         )

@@ -29,6 +29,7 @@ from tsproxy.runtime.admin.report import Report, most
 from tsproxy.runtime.admin.totals import families_now
 from tsproxy.runtime.certificates import Certificates
 from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.clock_sanity.room import ClockSanity
 from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError
 from tsproxy.runtime.dead_letters.room import DeadLetters
 from tsproxy.runtime.decision_log.files import DecisionFiles
@@ -142,6 +143,8 @@ class Proxy:
             Front(listener, config, shown.get(listener.name), Upstream(tls), around)
             for listener in config.listeners
         ]
+        self._sanity = ClockSanity(config, tls, clock, self._journal.tell, self._suspend)
+        self.metrics.add(self._sanity)
         self._admin = AdminHttp(pages(self))
         self._admin_address: Address | None = None
 
@@ -155,6 +158,7 @@ class Proxy:
         patrolling = loop.create_task(self._limits.run())
         counting_down = loop.create_task(self._waivers.watch())
         sampling = loop.create_task(Sampler(self._relays).run())
+        checking = loop.create_task(self._sanity.run())
         try:
             await asyncio.wait([self._stopping, learning], return_when=asyncio.FIRST_COMPLETED)
             for ended in (self._stopping, learning):
@@ -168,6 +172,7 @@ class Proxy:
             await _cancelled(patrolling)
             await _cancelled(counting_down)
             await _cancelled(sampling)
+            await _cancelled(checking)
             await self._end(cut)
 
     @property
@@ -203,6 +208,7 @@ class Proxy:
             self._limits.prepare,
             self._waivers.prepare,
             self._dead_letters.prepare,
+            self._sanity.prepare,
             *(front.prepare for front in self._fronts),
         ]
         commit_rooms = prepare_all(partial(prepare, config) for prepare in prepares)
@@ -313,6 +319,10 @@ class Proxy:
             return
         brokers = {front.name: _ports(front) for front in self._fronts}
         self._announce("started", {"brokers": brokers, **self._where()})
+
+    def _suspend(self, is_suspended: bool) -> None:
+        for front in self._fronts:
+            front.suspend(is_suspended)
 
     def _see_reachable(self, is_reachable: bool) -> None:
         self._is_reachable = is_reachable

@@ -53,22 +53,24 @@ def page(config: Config, report: Report) -> str:
         '<html lang="en"><head><meta charset="utf-8"><title>tsproxy</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<style>{_STYLE}</style></head><body><main data-now-ms="{report.now_ms}">'
-        f"{_head(config, report)}{''.join(sections)}</main>"
+        f"{_head(config, report, numbers)}{''.join(sections)}</main>"
         '<p id="lost">The proxy does not answer; what is shown is old.</p>'
         f"<script>{_SCRIPT}</script></body></html>\n"
     )
 
 
-def _head(config: Config, report: Report) -> str:
+def _head(config: Config, report: Report, numbers: Numbers) -> str:
     state = (
         '<span class="state amiss">not ready</span>' if report.amiss else '<span class="state">ready</span>'
     )
-    amiss = "".join(f"<li>{escape(each)}</li>" for each in report.amiss)
+    troubles = [*report.amiss, *_clock_trouble(numbers)]
+    amiss = "".join(f"<li>{escape(each)}</li>" for each in troubles)
     facts = [
         f"tsproxy {__version__}",
         f"mode {config.policy.mode.value}",
         f"cluster {report.cluster_id or 'not known yet'}",
         f"{config.workers} workers" if config.workers > 1 else "",
+        _clock(numbers),
     ]
     upstream = ", ".join(str(each) for each in config.upstream.bootstrap_servers)
     return (
@@ -76,6 +78,18 @@ def _head(config: Config, report: Report) -> str:
         f'<p class="soft">{escape(" · ".join(each for each in facts if each))}</p>'
         + (f'<ul class="amiss">{amiss}</ul>' if amiss else "")
     )
+
+
+def _clock(numbers: Numbers) -> str:
+    """How far it is from that of the broker which it is furthest from; empty where that is not measured."""
+    offsets = [seconds for _, seconds in numbers.rows("tsproxy_clock_offset_seconds")]
+    return f"clock {max(offsets, key=abs) * 1000:+,.0f} ms from brokers'" if offsets else ""
+
+
+def _clock_trouble(numbers: Numbers) -> list[str]:
+    if not numbers.sum("tsproxy_enforcement_suspended"):
+        return []
+    return ["nothing is enforced: this proxy's clock is too far from the brokers' (clock.max_offset)"]
 
 
 def _cards(numbers: Numbers) -> str:

@@ -17,9 +17,11 @@ GAUGES: Final[Mapping[str, Callable[[float, float], float]]] = {
     "tsproxy_brokers": min,  # served by every worker
     "tsproxy_build_info": max,
     "tsproxy_certificate_expiry_seconds": min,
+    "tsproxy_clock_offset_seconds": lambda one, other: max(one, other, key=abs),
     "tsproxy_dead_letters_up": min,
     "tsproxy_decision_log_writable": min,
     "tsproxy_decision_topic_up": min,
+    "tsproxy_enforcement_suspended": max,
     "tsproxy_upstream_up": min,  # 1 while it works for all
     "tsproxy_waiver_expiry_seconds": min,
 }
