@@ -13,6 +13,7 @@ from spark_reports.shape import (
     Counts,
     DayOfTrend,
     DriftBucket,
+    LateTopic,
     LineGap,
     LogQuality,
     Omitted,
@@ -69,6 +70,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         drift=_drift(tables.drift),
         what_if=_what_if(tables.what_if),
         would_reject=[_would_reject(row) for row in tables.would_reject],
+        late=[LateTopic(**row) for row in tables.late],  # type: ignore[typeddict-item]  # its keys are the columns
         trend=_trend(tables),
         hours=hours,
         all_topics=_topic_hours("", tables.hours, hours),
@@ -227,6 +229,7 @@ def _would_reject(row: dict[str, Any]) -> WouldReject:
     said = words.advice(row["reason"], row["unit_guess"], 0, latest_ms(row))
     return WouldReject(
         rule=row["rule"],
+        waiver=row["waiver"],
         topic=row["topic"],
         client_id=row["client_id"],
         principal=row["principal"],

@@ -205,9 +205,10 @@ class WhatIf(TypedDict):
 
 
 class WouldReject(TypedDict):
-    """What a rule in audit mode, or the candidate limits (rule `candidate`), would have refused."""
+    """What a rule in audit or under a waiver, or the candidate limits (rule `candidate`), would refuse."""
 
     rule: str | None
+    waiver: str | None
     topic: str
     client_id: str | None
     principal: str | None
@@ -216,6 +217,15 @@ class WouldReject(TypedDict):
     batches: int
     records: int
     bad_records: int
+
+
+class LateTopic(TypedDict):
+    """Accepted records older than one before them in their partition, where a rule follows stream time."""
+
+    topic: str
+    records: int
+    late_records: int
+    late_max_ms: int
 
 
 class DayOfTrend(TypedDict):
@@ -295,6 +305,8 @@ class Report(TypedDict):
     what_if: WhatIf
     would_reject: list[WouldReject]
     """The worst of them, as many as `--top` says."""
+    late: list[LateTopic]
+    """The topics with most records out of order."""
     trend: Trend | None
     """Null where no day before is known (`daily --rollup`)."""
     hours: list[str]

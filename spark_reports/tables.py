@@ -39,6 +39,7 @@ class Tables:
     what_if: Rows
     """Of `rollup.totals`."""
     would_reject: Rows
+    late: Rows
     days: Rows
     """Of `rollup.days`; none where there is no rollup."""
     changes: Rows
@@ -107,6 +108,7 @@ def _tables(
             drift=rows(transforms.drift(counters)),
             what_if=rows(rollup.totals(drifts)),
             would_reject=rows(transforms.would_reject(rolled, top)),
+            late=rows(transforms.late(rolled, top)),
             days=days,
             changes=changes,
             limits=rows(transforms.limits(read.of_event(usable, EventName.LIFECYCLE))),

@@ -54,7 +54,9 @@ def rollup(counters: DataFrame) -> DataFrame:
         named(counters)
         .groupBy(*keys)
         .agg(*[F.sum(name).alias(name) for name in SUMS], *_extremes())
-        .select(*keys, *SUMS, "first_ts", "last_ts", "drift_min_ms", "drift_max_ms")
+        .select(
+            *keys, *SUMS, "first_ts", "last_ts", "drift_min_ms", "drift_max_ms", "late_records", "late_max_ms"
+        )
     )
 
 
@@ -64,6 +66,8 @@ def _extremes() -> list[Column]:
         F.max("last_ts").alias("last_ts"),
         F.min("drift_min_ms").alias("drift_min_ms"),
         F.max("drift_max_ms").alias("drift_max_ms"),
+        F.coalesce(F.sum("late_records"), F.lit(0)).alias("late_records"),
+        F.max("late_max_ms").alias("late_max_ms"),
     ]
 
 
@@ -133,15 +137,35 @@ def reasons(rolled: DataFrame) -> DataFrame:
 def would_reject(rolled: DataFrame, count: int) -> DataFrame:
     """The `count` worst of what only an audit or the candidate limits would have refused.
 
-    One row a rule, client, topic and reason: `rule`, CLIENT, `topic`, `reason`, `unit_guess`, counts, drift
-    range. It was let pass, so none of it is a refusal.
+    One row a rule, waiver, client, topic and reason: `rule`, `waiver`, CLIENT, `topic`, `reason`,
+    `unit_guess`, counts, drift range. It was let pass, so none of it is a refusal.
     """
-    keys = ("rule", *CLIENT, "topic", "reason", "unit_guess")
+    keys = ("rule", "waiver", *CLIENT, "topic", "reason", "unit_guess")
     return (
         rolled.where(is_judged() & F.col("would_reject"))
         .groupBy(*keys)
         .agg(*[F.sum(n).alias(n) for n in ("batches", "records", "bad_records")], *_extremes())
         .orderBy(F.desc("records"), *[F.asc_nulls_first(key) for key in keys])
+        .limit(count)
+    )
+
+
+def late(rolled: DataFrame, count: int) -> DataFrame:
+    """The `count` topics with most records out of order: `topic`, `records`, `late_records`, `late_max_ms`.
+
+    Known only of topics whose rule follows stream time; `records` are all that were accepted there.
+    """
+    taken = F.col("verdict").isin(VerdictName.ACCEPTED.value, VerdictName.REPAIRED.value)
+    return (
+        rolled.where(taken)
+        .groupBy("topic")
+        .agg(
+            F.sum("records").alias("records"),
+            F.sum("late_records").alias("late_records"),
+            F.max("late_max_ms").alias("late_max_ms"),
+        )
+        .where(F.col("late_records") > 0)
+        .orderBy(F.desc("late_records"), F.asc("topic"))
         .limit(count)
     )
 

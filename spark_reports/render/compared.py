@@ -6,7 +6,7 @@ from spark_reports import words
 from spark_reports.render import curve
 from spark_reports.render.markup import Content, Markup, element, join
 from spark_reports.render.tables import table
-from spark_reports.shape import Change, DayOfTrend, Report, WhatIf, WouldReject
+from spark_reports.shape import Change, DayOfTrend, LateTopic, Report, WhatIf, WouldReject
 from spark_reports.what_if import KAFKA_4_AFTER_MS
 
 _SHOWN_MS: Final = (
@@ -22,6 +22,13 @@ _WATCHED_HEADS: Final = (
     ("Batches", "num"),
     ("Records", "num"),
     ("At fault", "num"),
+)
+_LATE_HEADS: Final = (
+    ("Topic", None),
+    ("Accepted", "num"),
+    ("Out of order", "num"),
+    ("Share", "num"),
+    ("The latest", None),
 )
 _DAY_HEADS: Final = (("Day", None), ("Judged", "num"), ("Refused", None), ("Producers refused", "num"))
 _CHANGE_HEADS: Final = (
@@ -123,11 +130,41 @@ def _watched_cells(row: WouldReject) -> tuple[Content, ...]:
     return (
         element("span", words.short(words.client(row["client_id"])), class_="client"),
         element("span", words.short(row["topic"], 60), class_="name"),
-        "candidate limits" if row["rule"] == "candidate" else words.short(row["rule"] or "–", 60),
+        _who_let_pass(row),
         join(row["cause"], element("div", row["fix"], class_="soft")),
         words.count(row["batches"]),
         words.count(row["records"]),
         words.count(row["bad_records"]),
+    )
+
+
+def _who_let_pass(row: WouldReject) -> Content:
+    """The rule that only looked, or whose refusal a waiver held back."""
+    rule = "candidate limits" if row["rule"] == "candidate" else words.short(row["rule"] or "–", 60)
+    waiver = row.get("waiver")  # a report of an earlier release has none
+    if not waiver:
+        return rule
+    return join(rule, element("div", f"waiver {words.short(waiver, 60)}", class_="soft"))
+
+
+def late(report: Report, rows: int) -> Markup | None:
+    """Topics whose records come out of order; None where no rule follows stream time, or all are in order."""
+    found = report.get("late", [])  # a report of an earlier release has none
+    if not found:
+        return None
+    return join(
+        table(_LATE_HEADS, [_late_cells(row) for row in found[:rows]], "late"),
+        _more(len(found) - rows),
+    )
+
+
+def _late_cells(row: LateTopic) -> tuple[Content, ...]:
+    return (
+        element("span", words.short(row["topic"], 60), class_="name"),
+        words.count(row["records"]),
+        words.count(row["late_records"]),
+        words.share(row["late_records"], row["records"]),
+        f"{words.duration(row['late_max_ms'])} late",
     )
 
 

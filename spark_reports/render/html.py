@@ -32,7 +32,7 @@ def render(report: Report) -> str:
 
 
 def _page(report: Report, rows: int) -> str:
-    week = compared.trend(report, rows)
+    week, late = compared.trend(report, rows), compared.late(report, rows)
     body = join(
         _head(report),
         element(
@@ -44,6 +44,7 @@ def _page(report: Report, rows: int) -> str:
             _section("drift", "How far timestamps were off", plots.drift(report)),
             _section("whatif", "What other limits would refuse", compared.what_if(report)),
             _section("watched", "What rules in audit would refuse", compared.watched(report, rows)),
+            _section("late", "Records out of order", late) if late else None,
             _section("hours", "Topics by hour", plots.hours(report)),
             _section("reasons", "Why records were refused", lists.reasons(report)),
             _section("topics", "Topics and their limits", lists.topics(report, rows)),

@@ -52,8 +52,8 @@ def hostile(text):
     for row in [*report["would_reject"], *report["trend"]["changes"]]:
         row |= {"client_id": text, "principal": text}
     for row in report["would_reject"]:
-        row |= {"topic": text, "rule": text}
-    for topic in [*report["topics"], *report["topic_hours"], *report["limits"]]:
+        row |= {"topic": text, "rule": text, "waiver": text}
+    for topic in [*report["topics"], *report["topic_hours"], *report["limits"], *report["late"]]:
         topic["topic"] = text
     report["log"]["quarantined_lines"] = {"not_json": 1}
     report["log"]["quarantined_examples"] = [f"{text}: not_json: {text}"]

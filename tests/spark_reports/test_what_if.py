@@ -141,3 +141,28 @@ def test_what_only_the_candidate_would_refuse_stands_apart(spark, tmp_path):
     [row] = report["would_reject"]
     assert (row["client_id"], row["rule"], row["records"], row["bad_records"]) == ("late", "candidate", 10, 3)
     assert (report["totals"]["records_accepted"], report["totals"]["bad_records"]) == (20, 0)
+
+
+def test_what_a_waiver_held_back_names_the_waiver_and_late_records_their_topic(spark, tmp_path):
+    held = {
+        "would_reject": True,
+        "rule": "recent",
+        "waiver": "backfill",
+        "reason": "too_old",
+        "bad_records": 10,
+    }
+    lines = (
+        counters(0, topic="clicks", late_records=4, late_max_ms=900),
+        counters(1, topic="clicks", late_records=1, late_max_ms=7_200_000),
+        counters(2, client_id="etl", **held),
+    )
+    path = write(tmp_path / "a.jsonl", *lines)
+    options = ["--input", str(path), "--output", str(tmp_path), "--date", "2026-11-20", "--quiet"]
+    assert main(["daily", *options]) == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    [row] = report["would_reject"]
+    assert (row["client_id"], row["rule"], row["waiver"]) == ("etl", "recent", "backfill")
+    assert report["late"] == [{"topic": "clicks", "records": 20, "late_records": 5, "late_max_ms": 7_200_000}]
+    page = (tmp_path / "report.html").read_text()
+    assert "waiver backfill" in page
+    assert "Records out of order" in page
