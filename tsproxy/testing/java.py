@@ -4,6 +4,7 @@
 exits with 1. Standard library only: make asks this before it installs or downloads anything.
 """
 
+import functools
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ from typing import Final
 OLDEST_MAJOR: Final = 17
 """Kafka 4's brokers and Spark 4 both refuse anything older."""
 
-_VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
+_VERSION: Final = re.compile(r'version "((?:1\.)?(\d+)[^"]*)"')
 _WHAT_TO_DO: Final = (
     f"install Java {OLDEST_MAJOR} or newer (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; "
     "Fedora: dnf install java-21-openjdk-headless; macOS: brew install openjdk@17) "
@@ -30,10 +31,11 @@ class JavaError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that is new enough: its executable, and its major version."""
+    """A Java that is new enough: its executable, its major version, and its whole version ("17.0.15")."""
 
     executable: Path
     major: int
+    version: str
 
 
 def find_java() -> Java:
@@ -43,15 +45,21 @@ def find_java() -> Java:
     further would only move the failure.
     """
     executable = _executable()
-    # A clean answer ends within a second; the stub that macOS installs fails with words of its own.
-    answer = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False)  # noqa: S603 - the user's own Java
-    version = _VERSION.search(answer.stderr + answer.stdout)
-    if answer.returncode != 0 or version is None:
+    version = _VERSION.search(_told(executable))
+    if version is None:
         raise JavaError(f"{executable} does not tell its version: {_WHAT_TO_DO}")
-    major = int(version[1])
+    major = int(version[2])
     if major < OLDEST_MAJOR:
         raise JavaError(f"{executable} is Java {major}, which is too old: {_WHAT_TO_DO}")
-    return Java(executable, major)
+    return Java(executable, major, version[1])
+
+
+@functools.cache  # it is asked for with every Java that is started
+def _told(executable: Path) -> str:
+    """What it says of its version; nothing where it fails."""
+    # A clean answer ends within a second; the stub that macOS installs fails with words of its own.
+    answer = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False)  # noqa: S603 - the user's own Java
+    return answer.stderr + answer.stdout if answer.returncode == 0 else ""
 
 
 def _executable() -> Path:

@@ -8,19 +8,34 @@ from tsproxy.testing.java import find_java
 
 _LOG_CONFIGURATION: Final = Path(__file__).with_name("log4j2.xml")
 _QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_SILENT: Final = ("-Xlog:disable", "-Xlog:all=error:stderr")
+"""Of the virtual machine itself: what it says of an archive would stand among what a program says."""
+
+
+def archive_of(jars: Path) -> Path:
+    """Where the classes of a folder of jars are kept ready for the Java that is used (`class_archive.py`)."""
+    return jars.with_name(f"{jars.name}-java-{find_java().version}.jsa")
 
 
 def java_command(
-    class_path: Sequence[Path], heap: str, main_class: str, *arguments: str | Path
+    class_path: Sequence[Path],
+    heap: str,
+    main_class: str,
+    *arguments: str | Path,
+    options: Sequence[str] = (),
 ) -> list[str | Path]:
     """Runs `main_class` from jars, with at most `heap` ("256m"); its log goes to standard error.
 
-    An entry of the class path may end in `*` for all jars of a folder.
+    An entry of the class path may end in `*` for all jars of a folder. `options` are the virtual machine's.
     """
+    archive = archive_of(class_path[0].parent)
     return [
         find_java().executable,
         f"-Xmx{heap}",
         *_QUICK_START,
+        *_SILENT,
+        *([f"-XX:SharedArchiveFile={archive}"] if archive.exists() else ()),
+        *options,
         f"-Dlog4j2.configurationFile={_LOG_CONFIGURATION.as_uri()}",
         *("-cp", ":".join(map(str, class_path))),
         main_class,

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, Self
 from aiokafka.errors import KafkaError
 
 from tsproxy.testing.admin import Admin, connect
+from tsproxy.testing.class_archive import prepare_classes
 from tsproxy.testing.client_options import ClientOptions, Login
 from tsproxy.testing.formatting import format_nodes
 from tsproxy.testing.guarded import guarded_folder
@@ -95,6 +96,7 @@ class KafkaCluster:
 
     async def __aenter__(self) -> Self:
         jars = await asyncio.to_thread(fetch_kafka_jars, self.version)
+        await prepare_classes(jars)
         for _ in range(_STARTS - 1):
             with suppress(PortTakenError):
                 await self._start(jars)

@@ -34,10 +34,12 @@ class Runtime:
     jars: Path
     heap: str
     group: int
+    options: Sequence[str] = ()
+    """Of the virtual machine."""
 
     def command(self, main_class: str, *arguments: str | Path) -> Sequence[str | Path]:
         """The command line that runs a class from the jars."""
-        return java_command([self.jars / "*"], self.heap, main_class, *arguments)
+        return java_command([self.jars / "*"], self.heap, main_class, *arguments, options=self.options)
 
 
 class KafkaNode:

@@ -1,0 +1,44 @@
+"""Kafka's classes, read and verified once a machine instead of once a start.
+
+A broker spends half of its start on classes. Java can keep them in an archive (class data sharing), which it
+writes when a process ends in order. So where jars are new one broker is started and stopped for that, and
+every Java that has these jars in front of its class path begins with the archive. It is a matter of speed
+alone: one that is missing, or made by another Java or from other jars, is passed over.
+"""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Final
+
+from tsproxy.testing.formatting import format_nodes
+from tsproxy.testing.guarded import guarded_folder
+from tsproxy.testing.java_process import archive_of
+from tsproxy.testing.kafka_node import KafkaNode, KafkaStartError, Runtime
+from tsproxy.testing.ports import free_ports
+from tsproxy.testing.server_properties import ClientSecurity, NodePorts, server_properties
+
+_PATIENCE_S: Final = 120
+_POLL_S: Final = 0.03
+
+
+async def prepare_classes(jars: Path) -> None:
+    """Makes the archive of a folder of a broker's jars, unless it is there or cannot be had."""
+    archive = await asyncio.to_thread(archive_of, jars)
+    if archive.exists() or not os.access(archive.parent, os.W_OK):  # one look
+        return
+    unfinished = archive.with_suffix(f".{os.getpid()}")
+    try:
+        async with guarded_folder("tsproxy-classes-") as (folder, group), asyncio.timeout(_PATIENCE_S):
+            runtime = Runtime(jars, "256m", group, (f"-XX:ArchiveClassesAtExit={unfinished}",))
+            ports = {1: NodePorts(*free_ports(3))}
+            node = KafkaNode(1, ports[1], folder / "node-1", runtime)
+            properties = server_properties(1, ports, ClientSecurity("PLAINTEXT"), node.data, {})
+            await format_nodes([node], {1: properties}, (), None)
+            node.start()
+            while not node.is_up():  # noqa: ASYNC110  # it tells only its log
+                await asyncio.sleep(_POLL_S)
+            await node.stop()
+        unfinished.rename(archive)  # whole from the moment that it is there
+    except (KafkaStartError, OSError, TimeoutError):
+        unfinished.unlink(missing_ok=True)  # the next cluster tries again
