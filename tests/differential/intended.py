@@ -17,7 +17,7 @@ from tsproxy.policy.case import Case
 from tsproxy.policy.faults import OUR_LIMITS
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
 from tsproxy.policy.whole_request import STEPS
-from tsproxy.session.judging import Entry
+from tsproxy.session.entries import Entry
 from tsproxy.wire import message_set, record_batch, record_set
 from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.k00_produce import MOST_PARTITIONS

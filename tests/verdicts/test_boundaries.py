@@ -20,7 +20,7 @@ from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.model.view import View
 from tsproxy.policy.judge import first_rejection
 from tsproxy.runtime.topic_limits import topic_limits
-from tsproxy.session.judging import Entry
+from tsproxy.session.entries import Entry
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.wire.headers import RequestHeader
 

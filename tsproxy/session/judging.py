@@ -1,45 +1,36 @@
 """The verdict on each partition of one ProduceRequest: `judge_all`.
 
-Here bytes meet rules: `wire` opens what `policy` judges, lazily, since what proves a batch innocent is
-far cheaper to read than what tells its culprits.
+`policy` judges what each `Entry` holds; what a rule may write anew is judged again; what is let pass is
+looked at by rules that only count.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec
-from tsproxy.model.outcome import Peer
-from tsproxy.model.own_rule import Consulted, OwnRule, RuleContext, StreamTime
+from tsproxy.model.own_rule import Consulted, StreamTime
 from tsproxy.model.policy import CANDIDATE, NO_TOPIC_POLICY, Mode, TopicPolicy
-from tsproxy.model.produce import PartitionProduceData, ProduceRequest
-from tsproxy.model.records import BatchFacts, Fault, Outside, RecordBatch, RecordFacts, Records, RecordSet
+from tsproxy.model.produce import ProduceRequest
+from tsproxy.model.records import BatchFacts, Fault
 from tsproxy.model.verdict import Reject, TopicLimits, Verdict
-from tsproxy.model.view import SessionLimits, View
-from tsproxy.policy import extended
+from tsproxy.model.view import View
 from tsproxy.policy.broker_reasons import Header
 from tsproxy.policy.candidate import judge_candidate
-from tsproxy.policy.case import Case, is_rebuilt
+from tsproxy.policy.case import Case
 from tsproxy.policy.faults import reject_fault
 from tsproxy.policy.judge import ACCEPT, judge
-from tsproxy.policy.own_rules import consult
-from tsproxy.policy.request_checks import ONE_BATCH_FROM
 from tsproxy.policy.stream_time import Advance, advanced
 from tsproxy.policy.whole_request import refuse_whole_request
-from tsproxy.session.policies import NOBODY, Policies, of_anybody
+from tsproxy.session.entries import Entry
+from tsproxy.session.policies import Policies, of_anybody
 from tsproxy.session.purse import Purse
 from tsproxy.session.rewriting import Rewritten, rewritten
-from tsproxy.wire import message_set, record_batch, record_set
+from tsproxy.wire import record_set
 from tsproxy.wire.headers import RequestHeader
-
-_SCANNED: Final = 2
-"""From v3 on one batch is right; a second one is wrong, and more need not be found."""
-
 
 StreamTimesKnown = Mapping[tuple[str, int], StreamTime]
 """By topic and partition."""
@@ -146,7 +137,7 @@ def judge_all(
     ]
 
 
-def _dead(entry: "Entry", policy: TopicPolicy, verdict: Verdict, facts: BatchFacts) -> DeadBatch | None:
+def _dead(entry: Entry, policy: TopicPolicy, verdict: Verdict, facts: BatchFacts) -> DeadBatch | None:
     """`verdict` is the batch's own: of one that is refused for what stands beside it, nothing is at fault."""
     if not policy.dead_letters or not isinstance(verdict, Reject):
         return None
@@ -162,7 +153,7 @@ def _dead(entry: "Entry", policy: TopicPolicy, verdict: Verdict, facts: BatchFac
     )
 
 
-def _advance(entry: "Entry", case: Case, found: "_Finding") -> Advance | None:
+def _advance(entry: Entry, case: Case, found: "_Finding") -> Advance | None:
     """Of the times that go on, which are those put right where some are."""
     is_readable = case.facts is not None and case.facts.fault is None
     if not (case.policy.follows_stream_time and is_readable) or isinstance(found.verdict, Reject):
@@ -211,7 +202,7 @@ def _only_counted(case: Case) -> _Finding:
     return _Finding(ACCEPT, by_candidate, CANDIDATE if by_candidate else None)
 
 
-def _as_rewritten(entry: "Entry", case: Case, found: _Finding) -> _Finding:
+def _as_rewritten(entry: Entry, case: Case, found: _Finding) -> _Finding:
     """What becomes of a batch whose rule may write it anew; what it then is, is judged like any other."""
 
     def judge_again(records: memoryview) -> Verdict:
@@ -226,143 +217,6 @@ def _as_rewritten(entry: "Entry", case: Case, found: _Finding) -> _Finding:
     if case.is_extended and not isinstance(found.verdict, Reject):  # never on with its bit
         return _Finding(reject_fault(Fault.MALFORMED_RECORD))
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One partition's entry in a request, and all that it is judged by."""
-
-    header: RequestHeader
-    request: ProduceRequest
-    topic: str
-    partition: PartitionProduceData
-    view: View
-    now_ms: int
-    policy: TopicPolicy | None = None
-    peer: Peer = NOBODY
-    purse: Purse | None = None
-    is_touchable: bool = True
-    stream_time: StreamTime | None = None
-
-    def case(self) -> Case:
-        records = self.partition.records
-        found = record_set.scan(records, _SCANNED, to_the_end=self._may_be_many)
-        return self._case_of(found)
-
-    @property
-    def _may_be_many(self) -> bool:
-        return self.header.api_version < ONE_BATCH_FROM
-
-    def may_be_rewritten(self, found: RecordSet) -> bool:
-        """Only where the one batch is all that there is: whatever else a client put beside it is the broker's
-        to refuse, and would be lost here."""
-        if not self.is_touchable or self.policy is None or not self.policy.rewrites:
-            return False
-        return len(found.batches) == 1 and found.batches[0].size_in_bytes == len(
-            self.partition.records or b""
-        )
-
-    def _case_of(self, found: RecordSet, later_batch: RecordBatch | None = None) -> Case:
-        batch = later_batch or (found.batches[0] if found.batches else None)
-        policy = self.policy or of_anybody(self.view).of(self.topic, self.now_ms)
-        is_extended = batch is not None and self.may_be_rewritten(found) and extended.is_meant(batch, policy)
-        opened = _Opened(batch, policy.limits, self.view.limits, self.purse, is_extended)
-        facts = opened.facts()
-        is_readable = facts is not None and facts.fault is None
-
-        def following() -> Iterator[Case]:
-            if self._may_be_many and self.partition.records is not None:
-                for later in islice(record_set.each_batch(self.partition.records), 1, None):
-                    yield self._case_of(found, later)
-
-        return Case(
-            api_version=self.header.api_version,
-            acks=self.request.acks,
-            has_transactional_id=self.request.transactional_id is not None,
-            topic_partition=f"{self.topic}-{self.partition.index}",
-            record_set=found,
-            facts=facts,
-            limits=opened.limits,
-            now_ms=self.now_ms,
-            crc_is_valid=opened.crc_is_valid,
-            read_records=opened.records,
-            find_outside=opened.find_outside,
-            culprits_listed=self.view.limits.culprits_listed,
-            later_batch=later_batch,
-            following=following,
-            policy=policy,
-            consulted=cache(partial(self._consult, policy.own if is_readable else (), policy, opened)),
-            is_extended=is_extended,
-        )
-
-    def _consult(
-        self, rules: tuple[OwnRule, ...], policy: TopicPolicy, opened: "_Opened"
-    ) -> tuple[Consulted, ...]:
-        if not rules:
-            return ()
-        peer = self.peer
-        context = RuleContext(
-            topic=self.topic,
-            partition=self.partition.index,
-            now_ms=self.now_ms,
-            limits=policy.limits,
-            client_id=peer.client_id,
-            principal=peer.principal,
-            client_address=peer.client_address,
-            client_software=peer.client_software,
-            stream_time=self.stream_time,
-        )
-        times_ms = opened.records().timestamps_ms
-        return tuple(consult(own, times_ms, context) for own in rules)
-
-
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """One batch with the readers for its magic."""
-
-    batch: RecordBatch | None
-    limits: TopicLimits | None
-    bounds: SessionLimits
-    purse: Purse | None
-    is_extended: bool = False
-
-    def facts(self) -> RecordFacts | None:
-        found = self._facts()
-        if found is None or found.fault is not None or not self.is_extended:
-            return found
-        return extended.facts_of(self.records())
-
-    def _facts(self) -> RecordFacts | None:
-        batch = self.batch
-        if batch is None:
-            return None
-        if batch.magic != 2:
-            return message_set.read_facts(batch, self.bounds)
-        is_written_anew = is_rebuilt(batch.codec_id, self.limits)
-        if self.purse is None:
-            return record_batch.read_facts(batch, self.bounds, is_written_anew)
-        return record_batch.read_facts(batch, self.bounds, is_written_anew, self.purse.spend)
-
-    def records(self) -> Records:
-        assert self.batch is not None, "asked only for what was found"
-        if self.batch.magic == 2:
-            is_written_anew = is_rebuilt(self.batch.codec_id, self.limits)
-            found = record_batch.read_records(self.batch, self.bounds, is_written_anew)
-            return extended.meant(found, self.limits) if self.is_extended else found
-        return message_set.read_messages(self.batch, self.bounds)
-
-    def find_outside(self, lowest_ms: int, highest_ms: int, most: int) -> Outside:
-        assert self.batch is not None, "asked only for what was found"
-        if self.batch.magic == 2 and not self.is_extended:
-            return record_batch.find_outside(self.batch, self.bounds, lowest_ms, highest_ms, most)
-        found = self.records()
-        return Outside.among(found.timestamps_ms, found.offset_deltas, lowest_ms, highest_ms, most)
-
-    def crc_is_valid(self) -> bool:
-        assert self.batch is not None, "asked only for what was found"
-        if self.batch.magic == 2:
-            return record_batch.crc_is_valid(self.batch)
-        return message_set.crc_is_valid(self.batch)
 
 
 def _has_header_mismatch(case: Case) -> bool:
