@@ -44,7 +44,10 @@ _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
         ("walk",),
         "a record's length must be known before the next is found: the walk waits for memory",
     ),
-    (("rejecting",), "each rejection is decided, answered and counted in Python"),
+    (
+        ("rejecting",),
+        "an answer names each record that is refused, in a sentence: it is larger than the batch",
+    ),
 )
 
 

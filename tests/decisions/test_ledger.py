@@ -1,7 +1,9 @@
 """The ledger's one promise: what is drained is what was booked, to the record."""
 
 from collections import Counter
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +13,8 @@ from tsproxy.decisions.events import collateral_records
 from tsproxy.decisions.ledger import ADDRESSES_LISTED, Ledger, counters
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import instant
-from tsproxy.model.outcome import Totals, VerdictName
+from tsproxy.model.outcome import Blame, Totals, VerdictName
+from tsproxy.model.policy import Mode
 
 ADDED_UP = ("batches", "records", "bad_records", "collateral_records", "bytes")
 
@@ -197,6 +200,34 @@ def test_totals_count_as_the_outcomes_do_that_they_stand_for(booked, data):
     for part in (booked[:cut], booked[cut:]):
         if part:
             together.book_totals(totals_of(part))
+    assert drained(together) == drained(one_by_one)
+
+
+def blame_of(outcomes_of_one_key):
+    first, last = outcomes_of_one_key[0], outcomes_of_one_key[-1]
+    return Blame(
+        rule=first.rule,
+        mode=first.mode,
+        reason=first.reason,
+        unit_guess=first.unit_guess,
+        error_code=first.error_code,
+        would_reject=first.would_reject,
+        bad_records=sum(o.bad_records for o in outcomes_of_one_key),
+        culprit_ms=last.culprits[0].timestamp_ms,
+    )
+
+
+@pytest.mark.parametrize("would", [False, True])
+def test_so_do_totals_of_what_was_refused_or_would_be(would):
+    times = (NOON_MS * 1000, NOON_MS * 1000 + 5)
+    facts = {"rule": "candidate" if would else "topic-limits", "mode": Mode.ENFORCE, "would_reject": would}
+    facts |= {"verdict": VerdictName.ACCEPTED, "error_code": 0} if would else {}
+    facts["batch"] = batch(10, *times)
+    booked = [rejected(times, correlation_id=number, **facts) for number in range(3)]
+    one_by_one, together = Ledger(), Ledger()
+    for o in booked:
+        one_by_one.book(o)
+    together.book_totals(replace(totals_of(booked), blame=blame_of(booked)))
     assert drained(together) == drained(one_by_one)
 
 

@@ -45,6 +45,16 @@ LIMITS = (
 )
 OFFSETS_MS = (0, 0, 0, -1, 1, -50, 900, -DAY_MS, -DAY_MS - 1, HOUR_MS, HOUR_MS + 1, 40 * DAY_MS)
 EDGES_MS = (-1, -1, -2, 0, LONG_MIN, LONG_MIN + NOW_MS, LONG_MIN + NOW_MS + 1, LONG_MAX, NOW_MS * 1000)
+WRONG_CLOCKS = (
+    lambda time_ms: time_ms + 2 * HOUR_MS,
+    lambda time_ms: time_ms - 2 * DAY_MS,
+    lambda time_ms: time_ms // 1000,
+    lambda time_ms: time_ms * 1000,
+    lambda time_ms: time_ms * 1_000_000,
+    lambda time_ms: time_ms + HOUR_MS,
+    lambda _: 0,
+)
+"""What a client's times are instead of right, all of them."""
 ODD_HEADERS = (
     {"attributes": 0x08},
     {"attributes": 0x10},
@@ -116,7 +126,14 @@ class Scene:
     """What the broker has to say and has not said yet."""
 
     def __post_init__(self) -> None:
+        # Drawn beside the conversation, which a seed so keeps as it was before clocks were wrong.
+        aside = Random()
+        aside.setstate(self.random.getstate())
+        self._aside = Random(aside.getrandbits(64))
+        self.wrong_clocks = self._aside.sample(WRONG_CLOCKS, self._aside.choice([0, 0, 1, 3]))
         self._oddness = self.random.choice([0.05, 0.3, 1.0])
+        if self.wrong_clocks and self._aside.randrange(4):
+            self._oddness = 0.02
 
     def chance(self, percent: int) -> bool:
         return self.random.randrange(100) < percent
@@ -148,7 +165,10 @@ class Scene:
             self.client_id = self.random.choice(["app", None, "", "other"])
         if self.chance(3):
             self.transactional_id = self.random.choice([None, "tx", ""])
-        whole = self._produce() if self.chance(75) else self._other()
+        is_produce = self.chance(75)
+        if self.wrong_clocks and self._aside.randrange(20):
+            is_produce = True  # a refusal's turn is now while nothing else is in flight
+        whole = self._produce() if is_produce else self._other()
         return self._damaged(whole) if self.oddly(4) else whole
 
     def _produce(self) -> bytes:
@@ -156,6 +176,10 @@ class Scene:
         if self.oddly(2):
             topics.append("unknown")
         partitions = self.random.choice([1, 1, 2, 5])
+        is_wrong = self.wrong_clocks and self._aside.randrange(30)
+        self._wrong = self._aside.choice(self.wrong_clocks) if is_wrong else None
+        if is_wrong and self._aside.randrange(4):
+            topics, partitions = topics[:1], min(2, partitions)
         if self.oddly(2):
             partitions = self.random.choice([0, 70])
         return produce(
@@ -170,6 +194,8 @@ class Scene:
     def _batch(self) -> bytes | None:
         pick = self.random
         times = [self.now_ms + pick.choice((0, 0, -1, 1, -50)) for _ in range(pick.choice([1, 1, 2, 5, 40]))]
+        if self._wrong is not None:
+            times = [self._wrong(each) for each in times]
         if self.oddly(12):
             times[pick.randrange(len(times))] = self.now_ms + pick.choice(OFFSETS_MS)
         if self.oddly(6):

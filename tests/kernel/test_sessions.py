@@ -14,7 +14,7 @@ from tests.session.messages import answer, produce, produced, request
 from tests.wire.batches import CODECS, batch
 from tsproxy.decisions import Privacy
 from tsproxy.decisions.ledger import Ledger, counters
-from tsproxy.model.outcome import VerdictName
+from tsproxy.model.outcome import Outcome, VerdictName
 from tsproxy.session import produce as routes
 from tsproxy.session import purse
 from tsproxy.session.effects import (
@@ -22,6 +22,7 @@ from tsproxy.session.effects import (
     Emit,
     EmitTotals,
     Judge,
+    MuteClient,
     PauseClient,
     ResumeClient,
     SendToBroker,
@@ -41,12 +42,15 @@ class Spectator:
     session: Session
     ledger: Ledger = field(default_factory=Ledger)
     passed: int = 0
+    refused: int = 0
+    rejected: list[Outcome] = field(default_factory=list)
+    """Those that were told of one by one."""
     is_paused: bool = False
     kept: bytes = b""
     """The beginning of a request that is not the session's yet."""
 
     def watch(self, effects: list[Effect], now_ms: int = 0) -> tuple[bytes, bytes, bool, list[Effect]]:
-        """(to the broker, to the client, whether the client is paused, all else but what was accepted).
+        """(to the broker, to the client, whether the client is paused, all else but what is booked).
 
         A batch that is dear to judge is judged at once: how much must be judged in one go, and so
         whether it is dear, depends on what the kernel lets pass.
@@ -66,9 +70,15 @@ class Spectator:
                     waiting += self.session.judged(job(), now_ms)
                 case EmitTotals(totals):
                     self.ledger.book_totals(totals)
-                    self.passed += totals.batches
+                    if totals.verdict is VerdictName.ACCEPTED:
+                        self.passed += totals.batches
+                    else:
+                        self.refused += totals.batches
                 case Emit(outcome) if outcome.verdict is VerdictName.ACCEPTED:
                     self.ledger.book(outcome)
+                case Emit(outcome) if outcome.verdict is VerdictName.REJECTED:
+                    self.ledger.book(outcome)
+                    self.rejected.append(outcome)
                 case Emit(outcome):
                     self.ledger.book(outcome)
                     others.append(effect)
@@ -80,14 +90,25 @@ class Spectator:
         """The short way first, as far as it leads."""
         come, self.kept = self.kept + data, b""
         requests, _ = self.session.short_way
-        end = requests.pass_on(come, now_ms)
-        effects: list[Effect] = [SendToBroker(come[:end])]
+        effects, start = self._refused(come, now_ms)
+        end = start + requests.pass_on(come[start:], now_ms)
+        effects.append(SendToBroker(come[start:end]))
         if come[end:] and requests.awaits_more(come[end:]):
             self.kept = come[end:]
         elif come[end:] or not data:
             effects += self.session.client_bytes(come[end:], now_ms)
             self.kept = self.session.give_back()
         return effects
+
+    def _refused(self, come: bytes, now_ms: int) -> tuple[list[Effect], int]:
+        """What a pipe does about requests that are refused, and where they end."""
+        effects, end, silent_ms = [], 0, 1
+        while silent_ms:
+            size, answers, silent_ms = self.session.refuser.refuse(come[end:], now_ms)
+            end += size
+            effects.append(SendToClient(answers))
+            effects += [MuteClient(silent_ms)] if silent_ms else []
+        return effects, end
 
     def broker_bytes(self, data: bytes, now_ms: int) -> list[Effect]:
         _, answers = self.session.short_way
@@ -99,7 +120,8 @@ class Spectator:
 
     def client_closed(self) -> list[Effect]:
         effects = self.session.client_bytes(self.kept, 0) if self.kept else []
-        return effects + self.session.client_closed()
+        effects += self.session.client_closed()
+        return [each for each in effects if not isinstance(each, PauseClient)]  # there is nobody to pause
 
     def booked(self) -> list[dict]:
         return sorted((counters(*each, {}, Privacy()) for each in self.ledger.take()), key=str)
@@ -138,6 +160,8 @@ def converse(seed: int, turns: int = 60) -> Spectator:
             del scene.answers[:size]
     both(pick.choice(["client_closed", "broker_closed"]))
     assert quick.booked() == plain.booked(), seed
+    assert all(each in plain.rejected for each in quick.rejected), seed
+    assert len(quick.rejected) + quick.refused == len(plain.rejected)
     return quick
 
 
@@ -146,10 +170,10 @@ def test_what_the_kernel_passes_the_session_would_have_forwarded_unchanged_and_b
     converse(seed)
 
 
-@pytest.mark.parametrize("seed", [5854, 29825])
+@pytest.mark.parametrize("seed", [5854, 11944, 29825])
 def test_so_it_is_in_conversations_that_once_showed_a_difference(seed):
     """A broker's rejection of what the kernel let pass; a client that has more in flight than a new view
-    allows, and goes on."""
+    allows, and goes on; or goes away."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(routes, "DEAR_BYTES", 100)
         converse(seed)
@@ -162,10 +186,11 @@ def test_so_it_is_where_compressed_batches_are_judged_beside_the_loop(seed):
         converse(seed)
 
 
-def test_most_batches_of_these_conversations_pass_by_the_kernel():
+def test_most_batches_of_these_conversations_pass_by_the_kernel_and_many_are_refused_by_it():
     """Otherwise the property above would say little."""
     spectators = [converse(seed) for seed in range(60)]
     assert sum(spectator.passed for spectator in spectators) > 60 * 10
+    assert sum(spectator.refused for spectator in spectators) > 20
 
 
 @pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from random import Random
 from types import ModuleType
 from typing import Any
@@ -9,11 +10,16 @@ from typing import Any
 from tests.kernel.conversations import LIMITS, TOPICS, Scene
 from tests.session.conversation import PEER
 from tsproxy.decisions.drift import EDGES
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN
+from tsproxy.model.outcome import Blame
+from tsproxy.model.policy import Mode
 from tsproxy.model.records import RecordFacts
-from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.verdict import TopicLimits, reason_out_of_range
 from tsproxy.model.view import SessionLimits
+from tsproxy.policy import timestamps
 from tsproxy.session.passing import FLEXIBLE_FROM
 from tsproxy.session.requests import RELAYED
+from tsproxy.wire.kernel import Refusal
 from tsproxy.wire.record_batch import read_small
 
 Buffer = Callable[[bytes], Any]
@@ -26,10 +32,23 @@ def trace(kernel: ModuleType, seed: int, buffer: Buffer = bytes, turns: int = 25
     in_flight = kernel.InFlight(lambda passed: passed)
     requests = kernel.RequestLexer(in_flight, RELAYED, FLEXIBLE_FROM, 5_000, 300, _read_compressed)
     answers = kernel.AnswerLexer(in_flight)
+    refuser = kernel.Refuser(requests)
     seen: list[object] = []
 
     def client(data: bytes) -> None:
         room = scene.random.choice([1, 100, 100])
+        requests.is_open, start = True, 0
+        if scene.wrong_clocks:
+            seen.extend(in_flight.clear())
+            in_flight.streaming = 0
+            scene.answers.clear()
+        while start < len(data):
+            size, answers_of_ours, silent_ms = refuser.refuse(buffer(data[start:]), scene.now_ms)
+            seen.append((size, answers_of_ours, silent_ms, in_flight.answered))
+            if size == 0:
+                break
+            start += size
+        data = data[start:]
         start = 0
         if scene.chance(30):
             requests.is_open = scene.chance(90)
@@ -93,12 +112,44 @@ def _read_compressed(
 
 
 def _table(kernel: ModuleType, scene: Scene) -> Any:
+    pick = Random(scene.now_ms)
     peer = replace(PEER, client_id=scene.client_id)
     table = kernel.Table(peer, scene.transactional_id, scene.random.choice([3, 1000]), EDGES)
     for topic in TOPICS[: scene.random.choice([1, 3, 3, 4])]:
         limits = scene.random.choice(LIMITS)
         table.add(topic, limits, limits.before_max_ms, limits.after_max_ms)
+        for lowest_ms, highest_ms in ((LONG_MIN, scene.now_ms - 1), (scene.now_ms, LONG_MAX)):
+            if timestamps.is_limited(limits) and pick.randrange(4):
+                table.refuse(_refusal(topic, limits, lowest_ms, highest_ms, scene.now_ms, pick))
     return table
+
+
+def _refusal(
+    topic: str, limits: TopicLimits, lowest_ms: int, highest_ms: int, now_ms: int, pick: Random
+) -> Refusal:
+    reason = reason_out_of_range(highest_ms, now_ms)
+    costs_silence = pick.randrange(2)
+    return Refusal(
+        topic=topic,
+        limits=replace(limits, max_message_bytes=pick.choice([300, 1_000_000])),
+        lowest_ms=lowest_ms,
+        highest_ms=highest_ms,
+        from_ms=now_ms,
+        until_ms=now_ms + pick.choice([1, 5_000]),
+        blame=Blame("topic-limits", Mode.ENFORCE, reason, None, pick.choice([32, 87]), False, 0, 0),
+        error_message=pick.choice(["", "refused", "ü" * 200]),
+        culprits_listed=(3, 10_000)[now_ms % 2],
+        pieces_at=partial(PIECES[now_ms % 3], limits),
+        silence=(lambda batches, size, _: (batches + size) % 3 or None) if costs_silence else None,
+    )
+
+
+PIECES = (
+    timestamps.out_of_range_pieces,
+    lambda _, now_ms: ("", f" at {now_ms}", ""),
+    lambda _, now_ms: ("long" * 5_000, "", ""),
+)
+"""Texts of which the size takes one byte, two or three."""
 
 
 def _cut(scene: Scene, data: bytes) -> bytes:

@@ -12,7 +12,7 @@ from tests.runtime.test_metrics import REJECTED
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.load import load
 from tsproxy.decisions.privacy import Privacy, Shown
-from tsproxy.model.outcome import Culprit, VerdictName
+from tsproxy.model.outcome import Blame, Culprit, Totals, VerdictName
 from tsproxy.runtime.admin import live
 from tsproxy.runtime.admin.offenders import HALF_LIFE_MS, MOST_ROWS, REST, Offenders
 from tsproxy.runtime.admin.pages import pages
@@ -80,6 +80,17 @@ def test_the_same_fault_of_the_same_client_is_one_row():
     assert (row.batches, row.bad_records) == (2, 5)
     assert (row.first_ms, row.last_ms) == (NOW_MS, NOW_MS + 5)
     assert (row.client_address, row.timestamp_ms) == (REJECTED.peer.client_address, 88)
+
+
+def test_batches_refused_without_a_look_are_in_their_row_as_well():
+    offenders, one = Offenders(), refused(bad_records=2, culprits=(Culprit(0, 77),))
+    offenders.book(one)
+    blame = Blame(one.rule, one.mode, one.reason, one.unit_guess, one.error_code, False, 40, 99)
+    totals = (20, 20 * one.batch.records, 0, 20, NOW_MS, NOW_MS + 5, None, None, (), (), blame)
+    offenders.book_totals(Totals(one.peer, one.topic, one.limits, *totals))
+
+    [row] = offenders.hottest(NOW_MS + 5)
+    assert (row.batches, row.bad_records, row.last_ms, row.timestamp_ms) == (21, 42, NOW_MS + 5, 99)
 
 
 def test_who_is_at_it_now_comes_before_who_was_worse_long_ago():

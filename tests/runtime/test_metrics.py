@@ -7,7 +7,7 @@ import pytest
 
 from tsproxy import __version__
 from tsproxy.decisions.drift import bucket
-from tsproxy.model.outcome import Outcome, Peer, Totals, VerdictName
+from tsproxy.model.outcome import Blame, Outcome, Peer, Totals, VerdictName
 from tsproxy.model.policy import CANDIDATE, Mode
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reason, UnitGuess
@@ -57,6 +57,27 @@ TOTALS = Totals(
 def rendered(metrics):
     lines = metrics.render().decode().splitlines()
     return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line[0] != "#"}
+
+
+@pytest.mark.parametrize("rule", ["topic-limits", CANDIDATE, "audited"])
+def test_batches_that_were_refused_or_would_be_count_together_as_they_do_one_by_one(rule):
+    would = rule != "topic-limits"
+    one = replace(
+        REJECTED,
+        verdict=VerdictName.ACCEPTED if would else VerdictName.REJECTED,
+        rule=rule,
+        mode=Mode.AUDIT,
+        would_reject=would,
+    )
+    blame = Blame(rule, Mode.AUDIT, one.reason, one.unit_guess, 0 if would else 32, would, 15, 0)
+    each, together = Metrics(lambda _: True), Metrics(lambda _: True)
+    for _ in range(3):
+        each.booked(one)
+    bars = ((0, 3, 3 * one.batch.records),)
+    together.booked_totals(
+        replace(TOTALS, batches=3, records=3 * one.batch.records, blame=blame, ahead=bars, behind=bars)
+    )
+    assert rendered(together) == rendered(each)
 
 
 def test_batches_and_records_are_counted_by_how_they_ended():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.session.conversation import NOW_MS, PEER, view_of
-from tests.session.messages import HEARTBEAT, METADATA, produce, request
+from tests.session.messages import HEARTBEAT, METADATA, produce, produced, request
 from tests.wire.batches import batch
 from tsproxy.runtime.pipe import Buffers, _twin
 from tsproxy.runtime.pipe.buffers import MOST_READY, MOST_SPARE_BYTES, READ_BYTES
@@ -119,6 +119,45 @@ def whole_requests_go_on(variant, seed):
     for come in receive(client, data, pick.choice([3 * KIB + 1, 100_000, READ_BYTES])):
         assert transport.written == data[: max((end for end in ends_of if end <= come), default=0)]
     assert not client.kept
+
+
+def refused(correlation_id):
+    return produce({"t": {0: batch([NOW_MS + 10**9])}}, correlation_id=correlation_id)
+
+
+@on_both
+def test_what_is_refused_never_goes_on_and_is_answered_at_the_end_it_came_from(variant):
+    went_on, answers = Transport(), Transport()
+    client = ends(variant, Buffers(), went_on)
+    client.attach(answers)
+    client.session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
+    (told, *_) = client.session.client_bytes(refused(7), NOW_MS)
+    client.refuser = client.session.refuser
+
+    whole = [refused(7), refused(8), of_size(10, 9), of_size(20, 10)]
+    for _ in receive(client, b"".join(whole)):
+        pass
+    assert went_on.written == b"".join(whole[2:])
+    assert answers.written == told.data + told.data.replace(b"\0\0\0\x07", b"\0\0\0\x08", 1)
+    assert (client.asked, client.kept) == ([], 0)
+
+
+@on_both
+def test_silence_that_a_refusal_costs_is_told_behind_its_answer(variant):
+    answers, silences = Transport(), []
+    client = ends(variant, Buffers(), Transport())
+    client.attach(answers)
+    client.session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
+    client.session.client_bytes(refused(7), NOW_MS)
+    client.refuser = client.session.refuser
+    client.silenced = lambda silent_ms: silences.append((silent_ms, len(answers.written)))
+    for _ in range(1100):
+        for _ in receive(client, refused(8)):
+            pass
+    answered = len(answers.written)
+    assert silences == [(1, answered)], "the first that goes beyond what is free; the next one is put off"
+    assert len(client.asked) == 1100 - 1000 + 1
+    assert client.session.is_judging
 
 
 @on_both

@@ -72,6 +72,11 @@ class Examples:
         suppressed, bucket.suppressed = bucket.suppressed, 0
         return suppressed
 
+    def suppress(self, key: Hashable, lines: int) -> None:
+        """So many were not even asked for. Told with the next one, unless the key is idle till then."""
+        if (bucket := self._buckets.get(key)) is not None:
+            bucket.suppressed += lines
+
     def forget_idle(self, now_ms: int) -> None:
         """Drop the buckets that would be full again: a new one is worth the same.
 

@@ -66,16 +66,20 @@ def key_of(outcome: Outcome) -> Key:
 
 def key_of_totals(totals: Totals) -> Key:
     """The key under which each of the outcomes would have stood that the totals stand for."""
+    blame = totals.blame
     return Key(
         listener=totals.peer.listener,
         topic=bounded(totals.topic),
         client_id=bounded_or_none(totals.peer.client_id),
         principal=bounded_or_none(totals.peer.principal),
-        verdict=VerdictName.ACCEPTED,
-        reason=None,
-        unit_guess=None,
-        error_code=int(ErrorCode.NONE),
+        verdict=totals.verdict,
+        reason=blame.reason if blame else None,
+        unit_guess=blame.unit_guess if blame else None,
+        error_code=int(blame.error_code if blame else ErrorCode.NONE),
         is_final=True,
+        rule=blame.rule if blame else None,
+        mode=blame.mode if blame else None,
+        would_reject=True if blame and blame.would_reject else None,
     )
 
 
@@ -137,6 +141,10 @@ class Tally:
         """The same as `add` for each outcome that the totals stand for."""
         self.batches += totals.batches
         self.records += totals.records
+        if totals.blame is not None:
+            self.bad_records += totals.blame.bad_records
+            if totals.verdict is VerdictName.REJECTED:
+                self.collateral_records += totals.records - totals.blame.bad_records
         self.bytes += totals.bytes
         self.requests += totals.requests
         self._add_address(totals.peer.client_address)
@@ -226,10 +234,11 @@ class Ledger:
         tally.add(outcome)
         return key
 
-    def book_totals(self, totals: Totals) -> None:
-        """Count the accepted outcomes that the totals stand for."""
-        _, tally = self._tally(key_of_totals(totals), totals.batches)
+    def book_totals(self, totals: Totals) -> Key:
+        """Count the outcomes that the totals stand for; the key they were counted under."""
+        key, tally = self._tally(key_of_totals(totals), totals.batches)
         tally.add_totals(totals)
+        return key
 
     def _tally(self, key: Key, batches: int) -> tuple[Key, Tally]:
         """The key under which so many batches are counted, and its tally."""

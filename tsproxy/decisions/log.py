@@ -89,12 +89,16 @@ class DecisionLog:
         return Lines(lines) if lines else NOTHING
 
     def book_totals(self, totals: Totals) -> Lines:
-        """Count accepted batches that nobody looked at one by one, in the interval that is open.
+        """Count batches that nobody looked at one by one, in the interval that is open.
 
         Totals grow while nobody asks for them: ask for all of them before what makes an interval end
-        (`is_due`), and each batch is counted in the interval of its own clock.
+        (`is_due`), and each batch is counted in the interval of its own clock. Those with a blame might
+        each have had a line, and count as suppressed.
         """
-        self._ledger.book_totals(totals)
+        key = self._ledger.book_totals(totals)
+        if totals.blame is not None:
+            self._suppressed += totals.batches
+            self._examples.suppress(key, totals.batches)
         return Lines(self._news_of_limits(totals.topic, totals.limits, totals.last_ms))
 
     @property

@@ -114,11 +114,30 @@ Bars = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
-    """What the accepted batches of one connection for one topic came to, over a while.
+class Blame:
+    """Why batches were refused, or would have been (`would_reject`): for the same reason each.
 
-    They stand for as many outcomes `accepted`, which nobody made. Drift in ms is timestamp minus
-    clock, saturated as in `drift-v1`; None where no record carried a time.
+    The fields are an Outcome's. `bad_records` is of all of them; `culprit_ms` is the first bad time of
+    the last one.
+    """
+
+    rule: str
+    mode: Mode
+    reason: Reason
+    unit_guess: UnitGuess | None
+    error_code: int
+    would_reject: bool
+    bad_records: int
+    culprit_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What the batches of one connection for one topic came to over a while, as far as they ended alike.
+
+    They stand for as many outcomes, which nobody made: `accepted`, or `rejected` where there is a `blame`
+    that does not only say what would have been. Drift in ms is timestamp minus clock, saturated as in
+    `drift-v1`: of the records at fault where there are some, else of all; None where none carried a time.
     """
 
     peer: Peer
@@ -134,3 +153,9 @@ class Totals:
     drift_max_ms: int | None
     ahead: Bars
     behind: Bars
+    blame: Blame | None = None
+
+    @property
+    def verdict(self) -> VerdictName:
+        is_refused = self.blame is not None and not self.blame.would_reject
+        return VerdictName.REJECTED if is_refused else VerdictName.ACCEPTED

@@ -9,10 +9,11 @@ may be: that one is called nanoseconds. Milliseconds times 1,000 once cannot be 
 many clocks of microseconds tick in milliseconds.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.verdict import UnitGuess
 
 NEAR_MS: Final = 365 * 24 * 3600 * 1000
@@ -38,14 +39,33 @@ _NAMES: Final = {
 }
 """Where the value's own name is no words."""
 
-READINGS: Final[tuple[tuple[UnitGuess, Callable[[int], int]], ...]] = (
-    (UnitGuess.SECONDS, lambda value: value * 1000),
-    (UnitGuess.MICROSECONDS, lambda value: value // 1000),
-    (UnitGuess.NANOSECONDS, lambda value: value // 1_000_000),
-    (UnitGuess.TICKS_100NS, lambda value: value // _TICKS_PER_MS - _EPOCH_1601_MS),
-    (UnitGuess.TICKS_100NS, lambda value: value // _TICKS_PER_MS - _EPOCH_0001_MS),
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a value reads in milliseconds since 1970 where it is in that unit: all that counts from
+    `epoch_ms` before 1970, `per_ms` of it (or one for `ms_each`) to the millisecond."""
+
+    unit: UnitGuess
+    ms_each: int = 1
+    per_ms: int = 1
+    epoch_ms: int = 0
+
+    def read(self, value: int) -> int:
+        return value * self.ms_each // self.per_ms - self.epoch_ms
+
+    def values(self, lowest_ms: int, highest_ms: int) -> tuple[int, int]:
+        """The lowest and the highest value that read as times between these."""
+        lowest = -((-(lowest_ms + self.epoch_ms) * self.per_ms) // self.ms_each)
+        return lowest, ((highest_ms + self.epoch_ms + 1) * self.per_ms - 1) // self.ms_each
+
+
+READINGS: Final = (
+    Reading(UnitGuess.SECONDS, ms_each=1000),
+    Reading(UnitGuess.MICROSECONDS, per_ms=1000),
+    Reading(UnitGuess.NANOSECONDS, per_ms=1_000_000),
+    Reading(UnitGuess.TICKS_100NS, per_ms=_TICKS_PER_MS, epoch_ms=_EPOCH_1601_MS),
+    Reading(UnitGuess.TICKS_100NS, per_ms=_TICKS_PER_MS, epoch_ms=_EPOCH_0001_MS),
 )
-"""Each unit with how its value reads in milliseconds since 1970."""
 
 
 def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
@@ -54,6 +74,27 @@ def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
         return UnitGuess.ZERO
     found = _reading(timestamp_ms, now_ms)
     return found and found[0]
+
+
+def values_guessed_alike(timestamp_ms: int, from_ms: int, until_ms: int) -> tuple[int, int] | None:
+    """The lowest and the highest value around this one of which the same unit is guessed, at whatever clock
+    between these; None where that depends on the clock, or on more than its size."""
+    if timestamp_ms == 0:
+        return 0, 0
+    lowest, highest = (1, LONG_MAX) if timestamp_ms > 0 else (LONG_MIN, -1)
+    for reading in READINGS:
+        first, last = reading.values(from_ms - NEAR_MS, until_ms + NEAR_MS)
+        if timestamp_ms < first:
+            highest = min(highest, first - 1)
+        elif timestamp_ms > last:
+            lowest = max(lowest, last + 1)
+        elif reading.unit is UnitGuess.NANOSECONDS:
+            return None  # of these the last digits tell
+        else:
+            first, last = reading.values(until_ms - NEAR_MS, from_ms + NEAR_MS)
+            lowest, highest = max(lowest, first), min(highest, last)
+            break
+    return (lowest, highest) if lowest <= timestamp_ms <= highest else None
 
 
 def meant_ms(timestamp_ms: int, now_ms: int) -> int | None:
@@ -75,7 +116,7 @@ def unit_hint(timestamp_ms: int, now_ms: int) -> str | None:
 
 def _reading(timestamp_ms: int, now_ms: int) -> tuple[UnitGuess, int] | None:
     """The one reading that lands near the clock, with what it says. Zero lands nowhere near it."""
-    readings = ((unit, read(timestamp_ms)) for unit, read in READINGS)
+    readings = ((each.unit, each.read(timestamp_ms)) for each in READINGS)
     found = next((found for found in readings if abs(found[1] - now_ms) <= NEAR_MS), None)
     if found is None or found[0] is not UnitGuess.NANOSECONDS or timestamp_ms % 1_000_000:
         return found

@@ -80,9 +80,10 @@ class Journal:
         self.offenders.book(outcome)
 
     def book_totals(self, totals: Totals) -> None:
-        """Many batches have been accepted since a session was last asked."""
+        """Many batches have ended alike since a session was last asked."""
         self._files.put(self._log.book_totals(totals))
         self._metrics.booked_totals(totals)
+        self.offenders.book_totals(totals)
 
     def tell(self, kind: LifecycleKind, facts: Mapping[str, object]) -> None:
         """Something happened to the proxy itself."""

@@ -21,6 +21,9 @@ class Owner(Protocol):
     def kept_more(self) -> None:
         """The pipe keeps more of a request that is not whole."""
 
+    def silenced(self, throttle_ms: int) -> None:
+        """The pipe refused something, for which the client is not to be read for so long."""
+
     def crashed(self, error: Exception) -> None:
         """A mistake of ours, in the pipe."""
 
@@ -62,6 +65,9 @@ class Leg(Pipe, asyncio.BufferedProtocol):
 
     def kept_more(self) -> None:
         self._owner.kept_more()
+
+    def silenced(self, silent_ms: int) -> None:
+        self._owner.silenced(silent_ms)
 
     def failed(self, error: Exception) -> None:
         self._owner.crashed(error)

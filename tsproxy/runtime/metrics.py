@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from tsproxy import __version__
-from tsproxy.model.outcome import Outcome, Totals, VerdictName
+from tsproxy.model.outcome import Blame, Outcome, Totals, VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason
 from tsproxy.runtime.drift_metric import DriftMetric
@@ -148,23 +148,31 @@ class Metrics:
             self._late.accepted(outcome.topic)
             self._late.add(outcome.topic, outcome.late_records)
         if outcome.bad_records:
-            counter = self._of_faults(outcome)
-            counter.labels(outcome.reason or "", outcome.unit_guess or "").inc(outcome.bad_records)
-            if counter is self._bad_records:
-                self._topics.add(outcome.topic, outcome.bad_records)
+            self._faulty(outcome.topic, outcome)
 
-    def _of_faults(self, outcome: Outcome) -> Counter:
-        if not outcome.would_reject:
+    def _faulty(self, topic: str, why: Outcome | Blame) -> None:
+        counter = self._of_faults(why)
+        counter.labels(why.reason or "", why.unit_guess or "").inc(why.bad_records)
+        if counter is self._bad_records:
+            self._topics.add(topic, why.bad_records)
+
+    def _of_faults(self, why: Outcome | Blame) -> Counter:
+        if not why.would_reject:
             return self._bad_records
-        return self._candidate_bad_records if outcome.rule == CANDIDATE else self._audited_bad_records
+        return self._candidate_bad_records if why.rule == CANDIDATE else self._audited_bad_records
 
     def booked_totals(self, totals: Totals) -> None:
-        """Count many batches that have been accepted."""
-        batches, records = self._counters(totals.peer.listener, VerdictName.ACCEPTED, None)
+        """Count many batches that have ended alike."""
+        blame, verdict = totals.blame, totals.verdict
+        reason = None if blame is None or blame.would_reject else blame.reason
+        batches, records = self._counters(totals.peer.listener, verdict, reason)
         batches.inc(totals.batches)
         records.inc(totals.records)
         self._drift.booked_totals(totals)
-        self._topics.accepted(totals.topic)
+        if verdict is VerdictName.ACCEPTED:
+            self._topics.accepted(totals.topic)
+        if blame is not None:
+            self._faulty(totals.topic, blame)
 
     def _counters(
         self, listener: str, verdict: VerdictName, reason: Reason | None

@@ -336,9 +336,10 @@ class Relay:
         if self._stage is Stage.RELAYING and self._session.short_way is not None:
             self.client.other, self.broker.other = self.broker, self.client
             self.client.lexer, self.broker.lexer = self._session.short_way
+            self.client.refuser = self._session.refuser
 
     def _close_short_way(self) -> None:
-        self.client.lexer = self.broker.lexer = None
+        self.client.lexer = self.broker.lexer = self.client.refuser = None
 
     def _finish(self, limit_s: float | None) -> None:
         self._enter(Stage.FINISHING)
@@ -435,7 +436,7 @@ class Relay:
                 case ResumeClient():
                     self.client.gate.release(Hold.SESSION_ASKED)
                 case MuteClient():
-                    self._mute(effect.throttle_ms)
+                    self.silenced(effect.throttle_ms)
                 case Judge():
                     self._judge(effect)
                 case PutOff():
@@ -462,7 +463,7 @@ class Relay:
         if close is not None:  # one line is enough
             self._close(close.reason, close.text, is_told=was_noted)
 
-    def _mute(self, throttle_ms: int) -> None:
+    def silenced(self, throttle_ms: int) -> None:
         """Not read the client for so long, as brokers do with one that is over its quota."""
         self._around.metrics.throttled_ms += throttle_ms
         self.client.gate.hold(Hold.MUTED)

@@ -94,7 +94,7 @@ class Emit:
 
 @dataclass(frozen=True, slots=True)
 class EmitTotals:
-    """Many batches have been accepted that nobody looked at one by one: book them together."""
+    """Many batches have ended alike that nobody looked at one by one: book them together."""
 
     totals: Totals
 

@@ -2,29 +2,35 @@
 
 The session remains the one definition of what the proxy does. It shows the kernel which batches of
 which topics it would forward unchanged (`learn`), from then on the kernel lets such requests and the
-answers that accept them pass, and counts them; whatever else comes, the session decides.
+answers that accept them pass, and counts them. It also says what it has refused (`learn_refusal`): that too
+the kernel then does by itself for a few seconds. Whatever else comes, the session decides.
 
 A table holds for one peer, one transactional id and one view: when any of them changes, it is retired
 (`forget`), and the next Produce request of each topic takes the long way and makes a row again.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Final
 
 from tsproxy.decisions.drift import EDGES
-from tsproxy.model.outcome import Totals
+from tsproxy.model.kafka import Codec
+from tsproxy.model.outcome import Blame, Totals
+from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.records import RecordFacts
-from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.case import is_rebuilt
+from tsproxy.policy.likewise import refused_likewise
 from tsproxy.policy.passing import span_that_passes
+from tsproxy.policy.timestamps import out_of_range_pieces
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce import Ruling
 from tsproxy.session.purse import DearError, Purse
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.frames import RequestFrames
-from tsproxy.wire.kernel import AnswerLexer, InFlight, RequestLexer, Table
+from tsproxy.wire.kernel import AnswerLexer, InFlight, Refusal, Refuser, RequestLexer, Table
 from tsproxy.wire.record_batch import read_small
 
 _KEYS: Final = range(max(APIS) + 1)
@@ -33,6 +39,16 @@ _ALWAYS_INFLEXIBLE: Final = 255
 FLEXIBLE_FROM: Final = bytes(
     min(APIS[key].flexible_from, _ALWAYS_INFLEXIBLE) if key in APIS else _ALWAYS_INFLEXIBLE for key in _KEYS
 )
+
+
+EXAMPLE_EVERY_MS: Final = 5_000
+"""How long batches are refused as one was before: as often, at least, one of them is told of by itself."""
+
+_PLAIN: Final = Codec.NONE.name.lower()
+
+Silence = Callable[[int, int, int], int | None]
+"""(batches, their bytes, now_ms) -> for how many ms a client is to be silent for what was refused; None
+where it should be silent already, and nothing of it is answered now."""
 
 
 def relayed_but(read: Collection[int]) -> bytes:
@@ -56,6 +72,7 @@ class Passing:
         )
         self._unfolding.lexer = self.request_lexer
         self.answer_lexer = AnswerLexer(in_flight)
+        self.refuser = Refuser(self.request_lexer)
         self._retired: list[Table] = []
 
     def requests(self, frames: RequestFrames, room: int, now_ms: int) -> bytes:
@@ -82,6 +99,43 @@ class Passing:
         A topic passes only where two bounds say all that is asked of its times, and for as long as they
         do: one whose waiver will end is looked at each time.
         """
+        table = self._table_for(ruling, policies)
+        for topic in dict.fromkeys(judged.topic for judged in ruling.forwarded):
+            if topic not in table:
+                policy = policies.of(topic, ruling.now_ms)  # the ruling's may be that of an earlier view
+                span = span_that_passes(policy)
+                if span is not None:
+                    table.add(topic, policy.limits, span.before_max_ms, span.after_max_ms)
+
+    def learn_refusal(self, ruling: Ruling, policies: Policies, silence: Silence | None) -> None:
+        """Let requests like this one, none of which was forwarded, be refused likewise.
+
+        Only for a while: then the next one takes the long way, so that the decision log has examples.
+        """
+        for judged in ruling.rejected:
+            verdict, policy = judged.verdict, policies.of(judged.topic, ruling.now_ms)
+            if not isinstance(verdict, Reject) or judged.batch.codec != _PLAIN or policy.limits is None:
+                continue
+            alike = refused_likewise(policy, verdict, ruling.now_ms, EXAMPLE_EVERY_MS)
+            if alike is None:
+                continue
+            refusal = Refusal(
+                topic=judged.topic,
+                limits=policy.limits,
+                lowest_ms=alike.lowest_ms,
+                highest_ms=alike.highest_ms,
+                from_ms=alike.from_ms,
+                until_ms=alike.until_ms,
+                blame=_blame(policy, verdict),
+                error_message=verdict.error_message or "",
+                culprits_listed=policies.view.limits.culprits_listed,
+                pieces_at=partial(out_of_range_pieces, policy.limits),
+                silence=silence,
+            )
+            self._table_for(ruling, policies).refuse(refusal)
+
+    def _table_for(self, ruling: Ruling, policies: Policies) -> Table:
+        """That of the client as it is in this request, a new one where it was another."""
         table = self.request_lexer.table
         if table is None or table.peer != ruling.peer or table.transactional_id != ruling.transactional_id:
             self.forget()
@@ -89,12 +143,7 @@ class Passing:
             table = Table(ruling.peer, ruling.transactional_id, limits.records_per_batch, EDGES)
             self.request_lexer.table = table
             self._unfolding.limits = limits
-        for topic in dict.fromkeys(judged.topic for judged in ruling.forwarded):
-            if topic not in table:
-                policy = policies.of(topic, ruling.now_ms)  # the ruling's may be that of an earlier view
-                span = span_that_passes(policy)
-                if span is not None:
-                    table.add(topic, policy.limits, span.before_max_ms, span.after_max_ms)
+        return table
 
     def forget(self) -> None:
         """Let no Produce request pass until something is learnt anew."""
@@ -114,6 +163,19 @@ class Passing:
         """All that was accepted since the last drain and passed without an outcome of its own."""
         table = self.request_lexer.table
         return self.settled() + (table.drain() if table is not None else [])
+
+
+def _blame(policy: TopicPolicy, verdict: Reject) -> Blame:
+    return Blame(
+        rule=policy.rule,
+        mode=policy.mode,
+        reason=verdict.reason,
+        unit_guess=verdict.unit_guess,
+        error_code=int(verdict.error_code),
+        would_reject=False,
+        bad_records=0,
+        culprit_ms=0,
+    )
 
 
 class _Unfolding:

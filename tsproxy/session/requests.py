@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey
+from tsproxy.model.outcome import Peer
 from tsproxy.model.view import SessionLimits
 from tsproxy.session import outcomes, produce, produce_answer
 from tsproxy.session.effects import (
@@ -23,7 +24,7 @@ from tsproxy.session.effects import (
     ResumeClient,
     TopicWanted,
 )
-from tsproxy.session.passing import relayed_but
+from tsproxy.session.passing import Silence, relayed_but
 from tsproxy.session.purse import DearError
 from tsproxy.session.slots import (
     BookProduce,
@@ -123,6 +124,8 @@ class Requests:
         if not ruling.was_put_off:
             if state.view.policy.asks_broker:
                 state.effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
+            if ruling.rejected:
+                state.tell_totals()  # so that an example tells of all that were refused since the last one
             state.emit(outcomes.of_rejections(ruling))
         if ruling.dead:
             state.effects += map(EmitDead, ruling.dead)
@@ -144,6 +147,8 @@ class Requests:
             self._produce_without_answer(ruling)
         elif ruling.to_broker is None:
             state.answer_locally(produce_answer.local(ruling))
+            if state.passing is not None:
+                state.passing.learn_refusal(ruling, state.policies, self._silence(ruling.peer))
         else:
             # The frame is the transport's now: a slot that kept it would double it until it is answered.
             slot = BookProduce(header.correlation_id, replace(ruling, to_broker=None))
@@ -162,6 +167,19 @@ class Requests:
         state.is_judging, state.judged_bytes = True, len(ruling.to_broker or b"")
         state.effects.append(PutOff(replace(ruling, was_put_off=True), silence_ms))
         return True
+
+    def _silence(self, peer: Peer) -> Silence | None:
+        """What refused batches cost this client, for whoever refuses them elsewhere."""
+        throttle, most_ms = self._state.throttle, self._state.view.limits.throttle_ms
+        if most_ms is None:
+            return None
+
+        def silence(batches: int, size_bytes: int, now_ms: int) -> int | None:
+            if throttle.silence_ms(peer, now_ms, most_ms):
+                return None
+            return throttle.refused(peer, batches, size_bytes, now_ms, most_ms)
+
+        return silence
 
     def _throttled(self, ruling: produce.Ruling, now_ms: int) -> produce.Ruling:
         """The same, with the silence that its refused batches cost the client."""

@@ -14,7 +14,7 @@ from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
 from tsproxy.session import produce
 from tsproxy.session.answers import Answers
-from tsproxy.session.effects import CloseReason, Effect, EmitTotals, Note
+from tsproxy.session.effects import CloseReason, Effect, Note
 from tsproxy.session.passing import Passing
 from tsproxy.session.purse import Purse
 from tsproxy.session.requests import RELAYED, Requests
@@ -23,7 +23,7 @@ from tsproxy.session.state import State
 from tsproxy.session.stream_times import SentTimes, StreamTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire.frames import Unfinished
-from tsproxy.wire.kernel import AnswerLexer, InFlight, RequestLexer
+from tsproxy.wire.kernel import AnswerLexer, InFlight, Refuser, RequestLexer
 
 
 class Session:
@@ -135,6 +135,11 @@ class Session:
         """
         return (self._passing.request_lexer, self._passing.answer_lexer) if self._passing else None
 
+    @property
+    def refuser(self) -> Refuser | None:
+        """Answers requests on the short way that are refused as others were: to be asked before the lexer."""
+        return self._passing.refuser if self._passing else None
+
     def give_back(self) -> bytes:
         """The beginning of a request that came with what was given, and that whoever takes the short
         way may keep; mostly empty. Without it a session would never get back to the short way."""
@@ -168,9 +173,8 @@ class Session:
         return self._done()
 
     def totals(self) -> list[Effect]:
-        """What was accepted since the last call and is not told as an outcome each."""
-        if self._passing is not None:
-            self._state.effects += map(EmitTotals, self._passing.drain())
+        """What was accepted or refused since the last call and is not told as an outcome each."""
+        self._state.tell_totals()
         return self._done()
 
     def _done(self) -> list[Effect]:

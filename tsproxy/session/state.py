@@ -105,6 +105,11 @@ class State:
     def emit(self, booked: Iterable[Outcome]) -> None:
         self.effects += [Emit(outcome) for outcome in booked]
 
+    def tell_totals(self) -> None:
+        """What the kernel has counted so far."""
+        if self.passing is not None:
+            self.effects += map(EmitTotals, self.passing.drain())
+
     def forget_what_passes(self) -> None:
         if self.passing is not None:
             self.passing.forget()
@@ -142,8 +147,7 @@ class State:
         for slot in self.slots.clear():
             if isinstance(slot, BookProduce):
                 self.emit(outcomes.unconfirmed(slot.ruling))
-        if self.passing is not None:
-            self.effects += map(EmitTotals, self.passing.drain())
+        self.tell_totals()
         self.effects.append(CloseSession(reason, text))
 
     def _close_if_ended(self) -> None:

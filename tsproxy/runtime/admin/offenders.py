@@ -12,10 +12,10 @@ from math import exp2
 from typing import Any, Final
 
 from tsproxy.decisions.events import is_exemplary
-from tsproxy.decisions.ledger import OTHER, Key, folded, key_of
+from tsproxy.decisions.ledger import OTHER, Key, folded, key_of, key_of_totals
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode
-from tsproxy.model.outcome import Outcome, VerdictName
+from tsproxy.model.outcome import Blame, Outcome, Peer, Totals, VerdictName
 
 HALF_LIFE_MS: Final = 10 * 60_000
 MOST_ROWS: Final = 200
@@ -81,13 +81,25 @@ class Offenders:
         """Count a batch that was refused for good, or would have been; any other is nobody's fault."""
         if not is_exemplary(outcome) or not outcome.is_final:
             return
-        key = key_of(outcome)
-        key = key._replace(principal=self.privacy.principal(key.principal))
-        row = _row(key, outcome, self.privacy.address(outcome.peer.client_address) or "")
-        known = self._rows.get(key)
-        self._rows[key] = row if known is None else known.with_(row)
+        self._add(_row(self._shown(key_of(outcome)), outcome, self._address(outcome.peer)))
+
+    def book_totals(self, totals: Totals) -> None:
+        """Count many such batches."""
+        if totals.blame is not None:
+            key = self._shown(key_of_totals(totals))
+            self._add(_row_of_totals(key, totals, totals.blame, self._address(totals.peer)))
+
+    def _shown(self, key: Key) -> Key:
+        return key._replace(principal=self.privacy.principal(key.principal))
+
+    def _address(self, peer: Peer) -> str:
+        return self.privacy.address(peer.client_address) or ""
+
+    def _add(self, row: Offender) -> None:
+        known = self._rows.get(row.key)
+        self._rows[row.key] = row if known is None else known.with_(row)
         if len(self._rows) > 2 * MOST_ROWS:
-            self._rows = {each.key: each for each in hottest(self._rows.values(), outcome.now_ms, MOST_ROWS)}
+            self._rows = {each.key: each for each in hottest(self._rows.values(), row.last_ms, MOST_ROWS)}
 
     def hottest(self, now_ms: int) -> list[Offender]:
         """The first rows, and one for all others where there are more."""
@@ -106,6 +118,20 @@ def _row(key: Key, outcome: Outcome, client_address: str) -> Offender:
         heat=float(outcome.bad_records),
         client_address=client_address,
         timestamp_ms=next(times, outcome.batch.max_timestamp_ms),
+    )
+
+
+def _row_of_totals(key: Key, totals: Totals, blame: Blame, client_address: str) -> Offender:
+    return Offender(
+        key=key,
+        batches=totals.batches,
+        records=totals.records,
+        bad_records=blame.bad_records,
+        first_ms=totals.first_ms,
+        last_ms=totals.last_ms,
+        heat=float(blame.bad_records),
+        client_address=client_address,
+        timestamp_ms=blame.culprit_ms,
     )
 
 

@@ -10,6 +10,7 @@ from libc.string cimport memcpy
 
 from tsproxy.wire.kernel._native.cursor cimport peek_int16, peek_int32
 from tsproxy.wire.kernel._native.lexers cimport AnswerLexer, RequestLexer
+from tsproxy.wire.kernel._native.refuser cimport Refuser
 
 from tsproxy.runtime.pipe.buffers import READ_BYTES as _READ_BYTES
 
@@ -42,6 +43,7 @@ cdef class Pipe:
     cdef public Pipe other
     cdef public object transport
     cdef public object watch
+    cdef public Refuser refuser
     cdef RequestLexer requests
     cdef AnswerLexer answers
     cdef bytearray buffer
@@ -74,6 +76,9 @@ cdef class Pipe:
         raise NotImplementedError
 
     def kept_more(self):
+        pass
+
+    def silenced(self, silent_ms):
         pass
 
     def failed(self, error):
@@ -114,17 +119,34 @@ cdef class Pipe:
             self.watch.ends(self)
 
     cdef Py_ssize_t pass_on(self, const uint8_t* come, Py_ssize_t size) except -1:
-        cdef Py_ssize_t end = 0
+        cdef Py_ssize_t start = 0, end = 0
+        cdef int64_t now_ms
         if self.other is None:
             return 0
         if self.requests is not None:
-            end = self.requests.run(come, size, self.now_ms())
+            now_ms = self.now_ms()
+            if self.refuser is not None:
+                start = self.refuse(come, size, now_ms)
+            end = start + self.requests.run(come + start, size - start, now_ms)
         elif self.answers is not None:
             end = self.answers.run(come, size)
         if end:
             self.runs += 1
-            self.other.put(come, end)
+        if end > start:
+            self.other.put(come + start, end - start)
         return end
+
+    cdef Py_ssize_t refuse(self, const uint8_t* come, Py_ssize_t size, int64_t now_ms) except -1:
+        cdef Refuser refuser = self.refuser
+        cdef Py_ssize_t end = 0, taken
+        while True:
+            taken = refuser.run(come + end, size - end, now_ms)
+            end += taken
+            if taken:
+                self.put(refuser.answers, refuser.size)
+            if not refuser.silent_ms:
+                return end
+            self.silenced(refuser.silent_ms)
 
     def attach(self, transport):
         self.transport = transport

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.pipe.buffers import READ_BYTES, Buffers
-from tsproxy.wire.kernel import AnswerLexer, RequestLexer
+from tsproxy.wire.kernel import AnswerLexer, Refuser, RequestLexer
 
 NAME: Final = "twin"
 _SIZE_BYTES: Final = 4
@@ -50,6 +50,7 @@ class Pipe:
         "kept",
         "lexer",
         "other",
+        "refuser",
         "runs",
         "transport",
         "was_heard",
@@ -61,6 +62,8 @@ class Pipe:
         """Bytes of an unfinished request, at the beginning of `_buffer`."""
         self.lexer: RequestLexer | AnswerLexer | None = None
         self.other: Pipe | None = None
+        self.refuser: Refuser | None = None
+        """Makes the answers to what does not go on; beside a lexer of requests."""
         self.runs = 0
         """How often something went on."""
         self.transport: asyncio.Transport | None = None
@@ -84,6 +87,9 @@ class Pipe:
 
     def kept_more(self) -> None:
         """`kept` has grown. Called last: it may end this connection."""
+
+    def silenced(self, silent_ms: int) -> None:
+        """What was refused costs the client so long a silence."""
 
     def failed(self, error: Exception) -> None:
         """A mistake of ours, while bytes were passed on."""
@@ -128,12 +134,27 @@ class Pipe:
         if self.lexer is None or self.other is None:
             return 0
         if isinstance(self.lexer, RequestLexer):
-            end = self.lexer.pass_on(come, self._clock.now_ms())
+            now_ms = self._clock.now_ms()
+            start = self._refuse(come, now_ms)
+            end = start + self.lexer.pass_on(come[start:], now_ms)
         else:
-            end = self.lexer.pass_on(come)
+            start, end = 0, self.lexer.pass_on(come)
         if end:
             self.runs += 1
-            self.other.send(come[:end])
+        if end > start:
+            self.other.send(come[start:end])
+        return end
+
+    def _refuse(self, come: memoryview, now_ms: int) -> int:
+        """Answer the requests at the beginning that are refused; how many bytes they are."""
+        end, silent_ms = 0, 1
+        while self.refuser is not None and silent_ms:
+            size, answers, silent_ms = self.refuser.refuse(come[end:], now_ms)
+            end += size
+            if size:
+                self.send(answers)
+            if silent_ms:
+                self.silenced(silent_ms)
         return end
 
     # The owner's half

@@ -31,6 +31,7 @@ import os
 
 from tsproxy.wire.kernel import _twin
 from tsproxy.wire.kernel.passed import PassedBatch, PassedProduce, PassedRelay
+from tsproxy.wire.kernel.refusal import Refusal
 
 try:
     if os.environ.get("TSPROXY_KERNEL") == _twin.NAME:
@@ -39,6 +40,7 @@ try:
         NAME,
         AnswerLexer,
         InFlight,
+        Refuser,
         RequestLexer,
         StreamWalker,
         Table,
@@ -51,6 +53,7 @@ except ImportError:
         NAME,
         AnswerLexer,
         InFlight,
+        Refuser,
         RequestLexer,
         StreamWalker,
         Table,
@@ -66,6 +69,8 @@ __all__ = [
     "PassedBatch",
     "PassedProduce",
     "PassedRelay",
+    "Refusal",
+    "Refuser",
     "RequestLexer",
     "StreamWalker",
     "Table",

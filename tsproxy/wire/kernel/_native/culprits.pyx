@@ -8,11 +8,14 @@ from cpython cimport array
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memmove
 
 import array
 
 from tsproxy.model.records import Outside
+from tsproxy.wire.kernel._native.put cimport (
+    put_decimal, put_int16, put_int32, put_no_tags, put_raw, put_uvarint,
+)
 from tsproxy.wire.kernel._native.walk cimport any_varint, headers, sized, zigzag
 
 cdef array.array INTS = array.array("i")
@@ -34,7 +37,7 @@ def find_outside(
     indices = array.clone(INTS, room, zero=False)
     times = array.clone(LONGS, room, zero=False)
     offset_deltas = array.clone(LONGS, room, zero=False)
-    found = _search(
+    found = search(
         <const uint8_t*>view.buf,
         <const uint8_t*>view.buf + view.len,
         base_timestamp,
@@ -42,9 +45,7 @@ def find_outside(
         lowest_ms,
         highest_ms,
         room,
-        indices.data.as_ints,
-        times.data.as_longlongs,
-        offset_deltas.data.as_longlongs,
+        Columns(indices.data.as_ints, times.data.as_longlongs, offset_deltas.data.as_longlongs),
     )
     PyBuffer_Release(&view)
     room = min(room, found)
@@ -54,7 +55,7 @@ def find_outside(
     return Outside(found, indices, times, offset_deltas)
 
 
-cdef Py_ssize_t _search(
+cdef Py_ssize_t search(
     const uint8_t* at,
     const uint8_t* end,
     int64_t base_timestamp,
@@ -62,9 +63,7 @@ cdef Py_ssize_t _search(
     int64_t lowest_ms,
     int64_t highest_ms,
     Py_ssize_t room,
-    int* indices,
-    long long* times,
-    long long* offset_deltas,
+    Columns columns,
 ) noexcept nogil:
     """How many there are; the first `room` of them are written down."""
     cdef int32_t index
@@ -91,9 +90,9 @@ cdef Py_ssize_t _search(
         if timestamp == -1 or lowest_ms <= timestamp <= highest_ms:
             continue
         if found < room:
-            indices[found] = index
-            times[found] = timestamp
-            offset_deltas[found] = zigzag(offset_delta)
+            columns.positions[found] = index
+            columns.times[found] = timestamp
+            columns.offset_deltas[found] = zigzag(offset_delta)
         found += 1
     return found
 
@@ -108,85 +107,66 @@ def record_errors(
 ):
     cdef bytes before, between, after
     before, between, after = pieces
-    cdef Py_ssize_t count = len(indices), index, size
-    cdef Py_ssize_t words = PyBytes_GET_SIZE(before) + PyBytes_GET_SIZE(between) + PyBytes_GET_SIZE(after)
+    cdef Pieces texts = pieces_of(before, between, after)
+    cdef Py_ssize_t count = len(indices)
     if len(times) != count or len(offset_deltas) != count:
         raise ValueError("columns of different lengths")
     if indices.typecode != "i" or times.typecode != "q" or offset_deltas.typecode != "q":
         raise TypeError("columns are arrays of i, q and q")
-    if words + 2 * MOST_DIGITS > 32767:
-        raise ValueError(f"texts of {words} bytes")
-    cdef bytes whole = PyBytes_FromStringAndSize(NULL, count * (MOST_BESIDE + words + 2 * MOST_DIGITS))
+    if most_bytes(&texts) > 32767:
+        raise ValueError(f"texts of {len(before) + len(between) + len(after)} bytes")
+    cdef bytes whole = PyBytes_FromStringAndSize(NULL, count * most_bytes(&texts))
     cdef uint8_t* start = <uint8_t*>PyBytes_AS_STRING(whole)
-    cdef uint8_t* at = start
+    cdef Columns culprits = Columns(
+        indices.data.as_ints, times.data.as_longlongs, offset_deltas.data.as_longlongs
+    )
+    return whole[: put_errors(start, culprits, count, base_offset, &texts, is_flexible) - start]
+
+
+cdef Pieces pieces_of(bytes before, bytes between, bytes after) noexcept:
+    """Of bytes that somebody keeps."""
+    return Pieces(
+        <const uint8_t*>PyBytes_AS_STRING(before),
+        PyBytes_GET_SIZE(before),
+        <const uint8_t*>PyBytes_AS_STRING(between),
+        PyBytes_GET_SIZE(between),
+        <const uint8_t*>PyBytes_AS_STRING(after),
+        PyBytes_GET_SIZE(after),
+    )
+
+
+cdef Py_ssize_t most_bytes(Pieces* pieces) noexcept:
+    """How large one error may be."""
+    return pieces.before_size + pieces.between_size + pieces.after_size + 2 * MOST_DIGITS + MOST_BESIDE
+
+
+cdef uint8_t* put_errors(
+    uint8_t* at, Columns culprits, Py_ssize_t count, int64_t base_offset, Pieces* pieces, bint is_flexible
+) noexcept nogil:
+    """Where the errors end that are written from `at` on: `count` times `most_bytes` at most."""
+    cdef Py_ssize_t index, size
     cdef uint8_t* text
-    cdef uint8_t room_for_size = 2
     for index in range(count):
-        at = put_int32(at, indices.data.as_ints[index])
-        if is_flexible:  # the size is known only afterwards, and takes one byte or two, rarely three
-            size = words + digits(times.data.as_longlongs[index])
-            size += digits(<int64_t>(<uint64_t>base_offset + <uint64_t>offset_deltas.data.as_longlongs[index]))
-            at = put_uvarint(at, <uint32_t>(size + 1))
-            text = at
-        else:
-            text = at + room_for_size
-        at = put_bytes(text, before)
-        at = put_decimal(at, times.data.as_longlongs[index])
-        at = put_bytes(at, between)
-        at = put_decimal(at, <int64_t>(<uint64_t>base_offset + <uint64_t>offset_deltas.data.as_longlongs[index]))
-        at = put_bytes(at, after)
+        at = put_int32(at, culprits.positions[index])
+        text = at + 2  # a size mostly takes two bytes
+        at = put_raw(text, pieces.before, pieces.before_size)
+        at = put_decimal(at, culprits.times[index])
+        at = put_raw(at, pieces.between, pieces.between_size)
+        at = put_decimal(at, <int64_t>(<uint64_t>base_offset + <uint64_t>culprits.offset_deltas[index]))
+        at = put_raw(at, pieces.after, pieces.after_size)
+        size = at - text
         if is_flexible:
-            at[0] = 0
-            at += 1
+            at = put_no_tags(sized_text(text, size), True)
         else:
-            size = at - text
-            text[-2] = <uint8_t>(size >> 8)
-            text[-1] = <uint8_t>size
-    return whole[: at - start]
+            put_int16(text - 2, <int>size)
+    return at
 
 
-cdef inline uint8_t* put_int32(uint8_t* at, int32_t value) noexcept:
-    cdef uint32_t raw = <uint32_t>value
-    at[0] = <uint8_t>(raw >> 24)
-    at[1] = <uint8_t>(raw >> 16)
-    at[2] = <uint8_t>(raw >> 8)
-    at[3] = <uint8_t>raw
-    return at + 4
-
-
-cdef inline uint8_t* put_uvarint(uint8_t* at, uint32_t value) noexcept:
-    while value >= 0x80:
-        at[0] = <uint8_t>(value | 0x80)
-        value >>= 7
-        at += 1
-    at[0] = <uint8_t>value
-    return at + 1
-
-
-cdef inline uint8_t* put_bytes(uint8_t* at, bytes piece) noexcept:
-    memcpy(at, PyBytes_AS_STRING(piece), PyBytes_GET_SIZE(piece))
-    return at + PyBytes_GET_SIZE(piece)
-
-
-cdef inline int digits(int64_t value) noexcept:
-    """How many characters `value` has in decimal."""
-    cdef uint64_t raw = 0 - <uint64_t>value if value < 0 else <uint64_t>value
-    cdef int count = 2 if value < 0 else 1
-    while raw >= 10:
-        raw //= 10
-        count += 1
-    return count
-
-
-cdef inline uint8_t* put_decimal(uint8_t* at, int64_t value) noexcept:
-    cdef uint64_t raw = 0 - <uint64_t>value if value < 0 else <uint64_t>value
-    cdef uint8_t* end = at + digits(value)
-    cdef uint8_t* digit = end
-    if value < 0:
-        at[0] = b"-"
-    while True:
-        digit -= 1
-        digit[0] = <uint8_t>(48 + raw % 10)
-        raw //= 10
-        if raw == 0:
-            return end
+cdef inline uint8_t* sized_text(uint8_t* text, Py_ssize_t size) noexcept nogil:
+    """Where a compact string ends whose text stands two bytes behind its size; it may have to move."""
+    cdef uint8_t[5] raw
+    cdef Py_ssize_t size_bytes = put_uvarint(raw, <uint32_t>(size + 1)) - raw
+    if size_bytes != 2:
+        memmove(text - 2 + size_bytes, text, size)
+    put_raw(text - 2, raw, size_bytes)
+    return text - 2 + size_bytes + size

@@ -6,6 +6,14 @@ from tsproxy.wire.kernel._native.table cimport Batch, Table
 from tsproxy.wire.kernel._native.walk cimport Walked
 
 
+cdef struct ProduceHead:   # all of a Produce request before its topics
+    int16_t version
+    int16_t acks
+    int32_t correlation_id
+    int64_t topics
+    bint is_flexible
+
+
 cdef class RequestLexer:
     cdef public Table table
     cdef public bint is_open
@@ -24,9 +32,9 @@ cdef class RequestLexer:
         self, const uint8_t* at, const uint8_t* end, Py_ssize_t room, int64_t now_ms
     ) except NULL
     cdef int passes(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1
-    cdef int produce_passes(
-        self, Cursor* body, int16_t version, int32_t correlation_id, int64_t now_ms
-    ) except -1
+    cdef int relay_passes(self, Cursor* cursor, int64_t now_ms) except -1
+    cdef bint begins_produce(self, Cursor* cursor, int64_t now_ms, ProduceHead* head) noexcept
+    cdef int produce_passes(self, Cursor* body, int64_t now_ms) except -1
     cdef Py_ssize_t stage_topic(
         self, Cursor* body, bint is_flexible, Py_ssize_t guess, int64_t now_ms
     ) except? -2

@@ -16,6 +16,7 @@ from tsproxy.wire.kernel._native.cursor cimport (
 )
 from tsproxy.wire.kernel._native.in_flight cimport PRODUCE, RELAY, SLOT, Entry, InFlight
 from tsproxy.wire.kernel._native.table cimport Batch, Row, Table
+from tsproxy.wire.kernel._native.usual cimport BATCH_HEADER, CODEC, is_usual, records_of
 from tsproxy.wire.kernel._native.walk cimport FINE, Walked, walk_records
 
 cdef enum:
@@ -24,10 +25,7 @@ cdef enum:
     OLDEST_PRODUCE = 3           # the first with batches of magic 2
     NEWEST_PRODUCE = 12
     PRODUCE_FLEXIBLE_FROM = 9
-    BATCH_HEADER = 61
-    CODEC = 0x07                 # attribute bits 0 to 2
     ZSTD = 4                     # the last codec there is
-    TRANSACTIONAL = 0x10         # attribute bit 4
     MOST_UNORDERED = 64          # one bit each
     MOST_PARTITIONS = 20000      # as k00_produce
 
@@ -124,62 +122,74 @@ cdef class RequestLexer:
     cdef int passes(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1:
         """1 for a request that may go on, and is in flight now; else 0."""
         cdef Cursor cursor = Cursor(payload, payload + size, False)
-        cdef int16_t api_key = read_int16(&cursor)
-        cdef int16_t version = read_int16(&cursor)
-        cdef int32_t correlation_id = read_int32(&cursor)
-        cdef int64_t client_id_size = read_int16(&cursor)
-        cdef const uint8_t* client_id = cursor.at
-        cdef bint is_flexible
+        if peek_int16(payload) == 0:
+            return self.produce_passes(&cursor, now_ms)
+        return size <= self.other_frame and self.relay_passes(&cursor, now_ms)
+
+    cdef int relay_passes(self, Cursor* cursor, int64_t now_ms) except -1:
+        cdef int16_t api_key = read_int16(cursor)
+        cdef int16_t version = read_int16(cursor)
+        cdef int32_t correlation_id = read_int32(cursor)
+        cdef int64_t client_id_size = read_int16(cursor)
         if cursor.is_bad or api_key < 0 or api_key >= PyBytes_GET_SIZE(self.relayed) or client_id_size < -1:
             return 0
         if client_id_size > 0:
-            take(&cursor, client_id_size)
-        is_flexible = version >= <uint8_t>PyBytes_AS_STRING(self.flexible_from)[api_key]
-        no_tags(&cursor, is_flexible)
+            take(cursor, client_id_size)
+        no_tags(cursor, version >= <uint8_t>PyBytes_AS_STRING(self.flexible_from)[api_key])
         if cursor.is_bad or version < 0:
             return 0
-        if api_key != 0:
-            if size > self.other_frame or version >= <uint8_t>PyBytes_AS_STRING(self.relayed)[api_key]:
-                return 0
-            self.in_flight.add(Entry(RELAY, version, 0, correlation_id, 0, now_ms, NULL))
-            return 1
-        if self.table is None or size > self.produce_frame or now_ms < 0:
+        if version >= <uint8_t>PyBytes_AS_STRING(self.relayed)[api_key]:
             return 0
-        if version < OLDEST_PRODUCE or version > NEWEST_PRODUCE:
-            return 0
-        if not is_text(client_id, client_id_size, self.table.client_id_bytes):
-            return 0
-        return self.produce_passes(&cursor, version, correlation_id, now_ms)
+        self.in_flight.add(Entry(RELAY, version, 0, correlation_id, 0, now_ms, NULL))
+        return 1
 
-    cdef int produce_passes(
-        self, Cursor* body, int16_t version, int32_t correlation_id, int64_t now_ms
-    ) except -1:
-        cdef bint is_flexible = version >= PRODUCE_FLEXIBLE_FROM
+    cdef bint begins_produce(self, Cursor* cursor, int64_t now_ms, ProduceHead* head) noexcept:
+        """True for a Produce request that this table was made for; `cursor` then stands before its topics."""
+        cdef int64_t size = cursor.end - cursor.at
+        cdef int64_t client_id_size, id_size
+        cdef const uint8_t* client_id
+        cdef const uint8_t* transactional_id
+        if self.table is None or size > self.produce_frame or now_ms < 0 or read_int16(cursor) != 0:
+            return False
+        head.version, head.correlation_id = read_int16(cursor), read_int32(cursor)
+        head.is_flexible = head.version >= PRODUCE_FLEXIBLE_FROM
+        client_id_size = read_int16(cursor)
+        client_id = take(cursor, client_id_size) if client_id_size > 0 else cursor.at
+        no_tags(cursor, head.is_flexible)
+        if cursor.is_bad or head.version < OLDEST_PRODUCE or head.version > NEWEST_PRODUCE:
+            return False
+        if not is_text(client_id, client_id_size, self.table.client_id_bytes):
+            return False
+        id_size = read_string_size(cursor, head.is_flexible)
+        transactional_id = take(cursor, id_size) if id_size > 0 else cursor.at
+        head.acks = read_int16(cursor)
+        read_int32(cursor)  # timeout_ms
+        head.topics = read_size(cursor, head.is_flexible)
+        if cursor.is_bad or head.topics < 1 or (head.acks != -1 and head.acks != 1):
+            return False
+        return is_text(transactional_id, id_size, self.table.transactional_id_bytes)
+
+    cdef int produce_passes(self, Cursor* body, int64_t now_ms) except -1:
+        cdef ProduceHead head
         cdef Py_ssize_t staged_before = self.in_flight.batch_count
-        cdef int64_t id_size = read_string_size(body, is_flexible)
-        cdef const uint8_t* transactional_id = take(body, id_size) if id_size > 0 else body.at
-        cdef int16_t acks = read_int16(body)
         cdef int64_t topics
         cdef Py_ssize_t row = -1
-        read_int32(body)  # timeout_ms
-        topics = read_size(body, is_flexible)
-        if body.is_bad or topics < 1 or (acks != -1 and acks != 1):
+        if not self.begins_produce(body, now_ms, &head):
             return 0
-        if not is_text(transactional_id, id_size, self.table.transactional_id_bytes):
-            return 0
+        topics = head.topics
         while topics > 0 and not body.is_bad:
-            row = self.stage_topic(body, is_flexible, row + 1, now_ms)
+            row = self.stage_topic(body, head.is_flexible, row + 1, now_ms)
             topics -= 1
-        no_tags(body, is_flexible)
+        no_tags(body, head.is_flexible)
         if not is_whole(body) or self.in_flight.batch_count - staged_before > MOST_PARTITIONS:
             self.in_flight.batch_count = staged_before
             return 0
         self.in_flight.add(
             Entry(
                 kind=PRODUCE,
-                api_version=version,
-                acks=acks,
-                correlation_id=correlation_id,
+                api_version=head.version,
+                acks=head.acks,
+                correlation_id=head.correlation_id,
                 batches=<int32_t>(self.in_flight.batch_count - staged_before),
                 now_ms=now_ms,
                 owner=<PyObject*>self.table,
@@ -227,18 +237,11 @@ cdef class RequestLexer:
         """True for one v2 batch whose header nobody minds and whose times are within bounds."""
         cdef Walked found
         cdef int32_t count
-        cdef int16_t attributes
-        cdef int16_t allowed = 0 if self.table.transactional_id_bytes is None else TRANSACTIONAL
-        if size < BATCH_HEADER or peek_int64(at) != 0 or peek_int32(at + 8) != size - 12 or at[16] != 2:
+        if not is_usual(at, size, self.table.transactional_id_bytes is not None, self.table.records_per_batch):
             return False
-        count = peek_int32(at + 57)
+        count = records_of(at)
         batch.producer_id, batch.producer_epoch = peek_int64(at + 43), peek_int16(at + 51)
-        attributes = peek_int16(at + 21)
-        batch.codec = attributes & CODEC
-        if attributes & ~(allowed | CODEC) or count < 1 or count > self.table.records_per_batch:
-            return False
-        if peek_int32(at + 23) != count - 1 or (batch.producer_id >= 0 and peek_int32(at + 53) < 0):
-            return False
+        batch.codec = peek_int16(at + 21) & CODEC
         if batch.codec:
             if not self.walks_compressed(at, size, count, batch, &found):
                 return False

@@ -1,15 +1,6 @@
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 
-cdef struct Bar:
-    int32_t bucket
-    int64_t batches
-    int64_t records
-
-cdef struct Histogram:
-    Bar* bars
-    int32_t count
-    int32_t capacity
-    int32_t latest  # the bar that was counted last: mostly the next one as well
+from tsproxy.wire.kernel._native.counts cimport Counts, Edges
 
 cdef struct Row:
     const uint8_t* topic
@@ -17,17 +8,7 @@ cdef struct Row:
     bint is_bounded
     int64_t before_max_ms  # below 0: unlimited
     int64_t after_max_ms
-    int64_t batches
-    int64_t records
-    int64_t bytes
-    int64_t requests
-    int64_t first_ms
-    int64_t last_ms
-    int64_t drift_min_ms   # above `drift_max_ms` where no record carried a time
-    int64_t drift_max_ms
-    int32_t last_correlation_id
-    Histogram ahead
-    Histogram behind
+    Counts counts
 
 cdef struct Batch:
     int32_t row
@@ -54,9 +35,8 @@ cdef class Table:
     cdef dict index                    # topic as bytes -> its row; keeps the bytes alive
     cdef list topics
     cdef list limits
-    cdef int64_t* edges
-    cdef Py_ssize_t edges_count
+    cdef dict refusals                 # topic as bytes -> its Refusals
+    cdef Edges edges
 
     cdef Py_ssize_t row_of(self, const uint8_t* topic, Py_ssize_t size, Py_ssize_t guess)
     cdef int book(self, Batch* batch, int32_t correlation_id, int64_t now_ms) except -1
-    cdef int32_t bucket(self, int64_t drift_ms) noexcept

@@ -10,7 +10,7 @@ from tsproxy.model.verdict import TopicLimits
 from tsproxy.wire import k00_produce, record_set
 from tsproxy.wire.headers import RequestHeader, read_request_header, response_body_start
 from tsproxy.wire.kernel._twin.in_flight import InFlight
-from tsproxy.wire.kernel._twin.table import Row, Table
+from tsproxy.wire.kernel._twin.table import Table
 from tsproxy.wire.kernel._twin.walk import walk
 from tsproxy.wire.kernel.passed import PassedBatch, PassedProduce, PassedRelay
 from tsproxy.wire.primitives import DecodeError
@@ -60,7 +60,7 @@ class RequestLexer:
         """How often `pass_on` was asked."""
         self.is_open = False
         self.most_in_flight = 0
-        self._in_flight = in_flight
+        self.in_flight = in_flight
         self._relayed = relayed
         self._flexible_from = flexible_from
         self._produce_frame = produce_frame
@@ -84,7 +84,7 @@ class RequestLexer:
         head = bytes(data[:_SIZE_BYTES])  # of what has not come whole, no copy each time a part of it comes
         if int.from_bytes(head, "big", signed=True) > len(data) - _SIZE_BYTES:
             return 0
-        return self.passing(bytes(data), 0, self.most_in_flight - len(self._in_flight) - 1, now_ms)
+        return self.passing(bytes(data), 0, self.most_in_flight - len(self.in_flight) - 1, now_ms)
 
     def awaits_more(self, data: Buffer) -> bool:
         """True where `data` is the beginning of a request about which nothing is odd so far."""
@@ -104,7 +104,7 @@ class RequestLexer:
             return False
         try:
             if int.from_bytes(payload[:2], "big") == ApiKey.PRODUCE:
-                return len(payload) <= self._produce_frame and self._produce_passes(payload, now_ms)
+                return self._produce_passes(payload, now_ms)
             return len(payload) <= self._other_frame and self._relay_passes(payload)
         except DecodeError:
             return False
@@ -117,23 +117,14 @@ class RequestLexer:
             return False
         if not self._has_plain_header(header, payload):
             return False
-        self._in_flight.push(PassedRelay(header.correlation_id))
+        self.in_flight.push(PassedRelay(header.correlation_id))
         return True
 
     def _produce_passes(self, payload: bytes, now_ms: int) -> bool:
-        header, table = read_request_header(payload), self.table
-        if table is None or now_ms < 0 or header.client_id != table.peer.client_id:
+        asked, table = self.plain_produce(payload, now_ms), self.table
+        if asked is None or table is None:
             return False
-        if header.api_version not in PRODUCE_VERSIONS:
-            return False
-        if not self._has_plain_header(header, payload):
-            return False
-        body = payload[header.body_start :]
-        request = k00_produce.read_request(header.api_version, body)
-        if request.transactional_id != table.transactional_id or request.acks not in (-1, 1):
-            return False
-        if not _is_plain(request) or k00_produce.write_request(header.api_version, request) != body:
-            return False
+        header, request = asked
         batches = self._batches(request, table, now_ms)
         if batches is None:
             return False
@@ -147,8 +138,28 @@ class RequestLexer:
             batches,
         )
         table.in_flight += 1
-        self._in_flight.push((passed, table))
+        self.in_flight.push((passed, table))
         return True
+
+    def plain_produce(self, payload: bytes, now_ms: int) -> tuple[RequestHeader, ProduceRequest] | None:
+        """The request that a payload is, where nothing but its batches is to be looked at.
+
+        Raises DecodeError.
+        """
+        header, table = read_request_header(payload), self.table
+        if table is None or now_ms < 0 or header.client_id != table.peer.client_id:
+            return None
+        if header.api_version not in PRODUCE_VERSIONS or len(payload) > self._produce_frame:
+            return None
+        if not self._has_plain_header(header, payload):
+            return None
+        body = payload[header.body_start :]
+        request = k00_produce.read_request(header.api_version, body)
+        if request.transactional_id != table.transactional_id or request.acks not in (-1, 1):
+            return None
+        if not _is_plain(request) or k00_produce.write_request(header.api_version, request) != body:
+            return None
+        return header, request
 
     def _has_plain_header(self, header: RequestHeader, payload: bytes) -> bool:
         """True where no tag follows the client id."""
@@ -165,27 +176,27 @@ class RequestLexer:
             if row is None or not topic.partitions:
                 return None
             for partition in topic.partitions:
-                facts = self._facts(partition.records, row, table, now_ms)
-                if facts is None:
+                facts = self.usual_facts(partition.records, row.limits, table)
+                if facts is None or not row.allows(facts.min_timestamp_ms, facts.max_timestamp_ms, now_ms):
                     return None
                 batches.append(PassedBatch(topic.name, partition.index, row.limits, facts))
         return tuple(batches) or None
 
-    def _facts(self, data: memoryview | None, row: Row, table: Table, now_ms: int) -> BatchFacts | None:
-        """The facts of the one batch that `data` is, None where anything about it is odd."""
+    def usual_facts(
+        self, data: memoryview | None, limits: TopicLimits | None, table: Table
+    ) -> BatchFacts | None:
+        """The facts of the one batch that `data` is, None where anything about it is odd but its times."""
         found = record_set.scan(data, 2)
         if data is None or found.fault is not None or len(found.batches) != 1:
             return None
         batch = found.batches[0]
         if batch.size_in_bytes != len(data) or not self._is_usual(batch, table):
             return None
-        facts = self._record_facts(batch, row.limits)
+        facts = self._record_facts(batch, limits)
         if facts is None:
             return None
         highest_ms = NO_TIMESTAMP if facts.highest_ms is None else facts.highest_ms
         if facts.fault is not None or batch.max_timestamp != highest_ms:
-            return None
-        if not row.allows(facts.lowest_ms, facts.highest_ms, now_ms):
             return None
         return BatchFacts(
             magic=2,

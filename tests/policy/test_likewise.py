@@ -1,0 +1,103 @@
+"""Which batches are refused as another was: the same limits and words, and nothing asked beyond them."""
+
+from array import array
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsproxy.model.kafka import ErrorCode, TimestampType
+from tsproxy.model.own_rule import OwnRule
+from tsproxy.model.policy import Choice, Mode, OnViolation, TopicPolicy
+from tsproxy.model.records import Outside
+from tsproxy.model.verdict import OutOfRange, Reject, TopicLimits, UnitGuess, reason_out_of_range
+from tsproxy.policy import timestamps
+from tsproxy.policy.likewise import refused_likewise
+from tsproxy.policy.units import guess_unit, values_guessed_alike
+
+NOW_MS = 1_767_225_600_000
+HOUR_MS = 3_600_000
+FOR_MS = 5_000
+LIMITS = TopicLimits(before_max_ms=24 * HOUR_MS, after_max_ms=HOUR_MS)
+POLICY = TopicPolicy(limits=LIMITS)
+
+
+def refused(first_ms):
+    outside = Outside(1, array("i", [0]), array("q", [first_ms]), array("q", [0]))
+    pieces = timestamps.out_of_range_pieces(LIMITS, NOW_MS)
+    violations = OutOfRange(outside, 0, pieces, NOW_MS)
+    return Reject(ErrorCode.INVALID_TIMESTAMP, "text", reason_out_of_range(first_ms, NOW_MS), violations, 1)
+
+
+AHEAD = refused(NOW_MS + 2 * HOUR_MS)
+
+
+def test_the_usual_refusal_is_repeated_for_a_while():
+    found = refused_likewise(POLICY, AHEAD, NOW_MS, FOR_MS)
+    assert (found.from_ms, found.until_ms) == (NOW_MS, NOW_MS + FOR_MS)
+    assert found.lowest_ms <= NOW_MS + 2 * HOUR_MS <= found.highest_ms
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        replace(POLICY, mode=Mode.AUDIT),
+        replace(POLICY, limits=None),
+        replace(POLICY, limits=replace(LIMITS, is_compacted=True)),
+        replace(POLICY, limits=replace(LIMITS, timestamp_type=TimestampType.LOG_APPEND_TIME)),
+        replace(POLICY, no_timestamp=Choice.REJECT),
+        replace(POLICY, zero=Choice.REJECT),
+        replace(POLICY, negative=Choice.REJECT),
+        replace(POLICY, no_timestamp=Choice.STAMP),
+        replace(POLICY, on_violation=OnViolation.REPAIR),
+        replace(POLICY, keep_both_times=True),
+        replace(POLICY, dead_letters=True),
+        replace(POLICY, speaks_as_draft=True),
+        replace(POLICY, names_unit=True),
+        replace(POLICY, own=(OwnRule("mine", object()),)),
+        replace(POLICY, until_ms=NOW_MS + 1),
+    ],
+    ids=str,
+)
+def test_where_more_is_asked_each_batch_is_looked_at(policy):
+    assert refused_likewise(policy, AHEAD, NOW_MS, FOR_MS) is None
+
+
+def test_a_refusal_for_anything_else_is_not_repeated():
+    whole = Reject(ErrorCode.CORRUPT_MESSAGE, None, AHEAD.reason)
+    assert refused_likewise(POLICY, whole, NOW_MS, FOR_MS) is None
+
+
+times = st.one_of(
+    st.integers(-(2**63), 2**63 - 1),
+    st.builds(
+        lambda ms, unit: int(ms * unit),
+        st.integers(NOW_MS - 2 * 366 * 86_400_000, NOW_MS + 2 * 366 * 86_400_000),
+        st.sampled_from([0.001, 1, 1_000, 1_000_000]),
+    ),
+)
+
+
+@given(times, st.data())
+def test_all_that_is_refused_likewise_would_be_told_of_in_the_same_words(first_ms, data):
+    found = refused_likewise(POLICY, refused(first_ms), NOW_MS, FOR_MS)
+    if found is None:
+        return
+    other_ms = data.draw(st.integers(found.lowest_ms, found.highest_ms))
+    now_ms = data.draw(st.integers(found.from_ms, found.until_ms - 1))
+    assert reason_out_of_range(other_ms, now_ms) == reason_out_of_range(first_ms, NOW_MS)
+    assert guess_unit(other_ms, now_ms) == guess_unit(first_ms, NOW_MS)
+
+
+@given(times)
+def test_at_a_standing_clock_alike_goes_as_far_as_the_guess_does(value):
+    found = values_guessed_alike(value, NOW_MS, NOW_MS)
+    if found is None:
+        assert guess_unit(value, NOW_MS) in (UnitGuess.NANOSECONDS, UnitGuess.MILLISECONDS_TIMES_1000_TWICE)
+        return
+    lowest, highest = found
+    assert lowest <= value <= highest
+    for beyond in (lowest - 1, highest + 1):
+        if -(2**63) <= beyond < 2**63 and beyond != 0:
+            assert guess_unit(beyond, NOW_MS) != guess_unit(value, NOW_MS)

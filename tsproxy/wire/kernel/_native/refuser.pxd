@@ -1,0 +1,49 @@
+from cpython.ref cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from tsproxy.wire.kernel._native.counts cimport Span
+from tsproxy.wire.kernel._native.culprits cimport Columns
+from tsproxy.wire.kernel._native.cursor cimport Cursor
+from tsproxy.wire.kernel._native.lexers cimport ProduceHead, RequestLexer
+from tsproxy.wire.kernel._native.refusals cimport Refusals
+
+cdef enum:
+    MOST_PARTITIONS = 64
+
+cdef struct Guilty:        # one partition of a request, and how it is refused
+    PyObject* refusals     # of its topic; the table keeps them
+    const uint8_t* topic
+    int64_t topic_size
+    int32_t partition
+    int32_t records
+    int64_t size
+    int way
+    Span times
+    Span at_fault
+    Py_ssize_t bad_records
+    Columns culprits       # allocated in one piece, at `times`
+
+
+cdef class Refuser:
+    cdef readonly int silent_ms
+    cdef uint8_t* answers
+    cdef Py_ssize_t size       # of the answers
+    cdef Py_ssize_t capacity
+    cdef RequestLexer requests
+    cdef Guilty guilty[MOST_PARTITIONS]
+    cdef Py_ssize_t count      # of the guilty
+
+    cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1
+    cdef void forget(self) noexcept
+    cdef bint refuses(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1
+    cdef bint all_are_guilty(self, Cursor* body, ProduceHead* head, int64_t now_ms) except -1
+    cdef bint topic_is_guilty(self, Cursor* body, bint is_flexible, int64_t now_ms) except -1
+    cdef bint batch_is_guilty(
+        self, Refusals refusals, const uint8_t* at, Guilty* guilty, int64_t now_ms
+    ) except -1
+    cdef bint is_short(self) noexcept
+    cdef int answer(self, ProduceHead* head, int64_t now_ms) except -1
+    cdef Py_ssize_t behind_topic_of(self, Py_ssize_t at) noexcept
+    cdef Py_ssize_t most_bytes(self, int64_t now_ms) except -1
+    cdef void let_room_go(self) noexcept
+    cdef int room_for(self, Py_ssize_t size) except -1
