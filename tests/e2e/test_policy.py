@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer
 from tests.e2e.test_repair import dumped
 from tests.runtime.surroundings import PATIENCE_S
 from tests.runtime.test_process import page
-from tests.session.messages import produce
+from tests.session.messages import API_VERSIONS, produce, request
 from tests.wire.batches import batch
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.policy.extended import text as text_of_extended
@@ -21,8 +21,10 @@ from tsproxy.wire import k00_produce
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
 EXAMPLES = dict(re.findall(r"^## ([^\n]+)$(?:(?!^## ).)*?^```yaml\n(.*?)^```$", DOCUMENT, re.M | re.S))
-[OWN_RULE] = re.findall(r"^```python\n(.*?)^```$", DOCUMENT, re.M | re.S)
+[OWN_RULE, OWN_TEST] = re.findall(r"^```python\n(.*?)^```$", DOCUMENT, re.M | re.S)
 VERSION = 8
+OF_JAVA = b"\x12apache-kafka-java\x064.0.0\x00"
+"""What ApiVersions v3 says of a client's library (KIP-511)."""
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 OK, BAD = ErrorCode.NONE, ErrorCode.INVALID_TIMESTAMP
 
@@ -42,12 +44,16 @@ async def proxy_of(example, kafka, folder, **environment):
         yield proxy
 
 
-async def sent(proxy, topic, *timestamps_ms, client_id="app", before=(), attributes=0):
+async def sent(proxy, topic, *timestamps_ms, client_id="app", before=(), attributes=0, software=b""):
     """The answer to one batch: (error code, the text of its first bad record). `before` are the times of a
     batch that goes before it ten times, and shows the kernel what may pass."""
     host, _, port = proxy.bootstrap_servers.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     try:
+        if software:
+            writer.write(request(API_VERSIONS, 3, software, client_id=client_id))
+            async with asyncio.timeout(PATIENCE_S):
+                await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
         for times in [*[before] * (10 if before else 0), timestamps_ms]:
             records = batch(times, attributes=attributes)
             writer.write(produce({topic: {0: records}}, version=VERSION, client_id=client_id))
@@ -63,6 +69,25 @@ def decided(proxy, **facts):
     """The decisions of which all that is true."""
     lines = [line for line in proxy.decisions() if line["event"] == "decision"]
     return [line for line in lines if facts.items() <= line.items()]
+
+
+async def test_which_rule_decides(kafka_391, tmp_path):
+    topics = ("orders-changelog", "orders-repartition", "orders-eu", "orders-asia")
+    for topic in topics:
+        await kafka_391.create_topic(topic)
+    async with proxy_of("Which rule decides", kafka_391, tmp_path) as proxy:
+        ages = [now_ms() - age_ms for age_ms in (2 * HOUR_MS, 2 * DAY_MS, 8 * DAY_MS)]
+        found = {topic: [(await sent(proxy, topic, old_ms))[0] for old_ms in ages] for topic in topics}
+        by_java, _ = await sent(proxy, "orders-eu", ages[0], software=OF_JAVA)
+    assert found == {
+        "orders-changelog": [OK, OK, BAD],
+        "orders-repartition": [OK, OK, OK],
+        "orders-eu": [OK, BAD, BAD],
+        "orders-asia": [OK, BAD, BAD],
+    }
+    assert by_java == BAD
+    assert [line["client_software"] for line in decided(proxy, rule="shop")] == ["apache-kafka-java/4.0.0"]
+    assert len(decided(proxy, rule="changelogs")) == 1
 
 
 async def test_modes(kafka_391, tmp_path):
@@ -238,6 +263,6 @@ async def test_a_streams_own_time(kafka_391, tmp_path):
 
 
 def test_every_example_is_tried():
-    tried = {"Modes", "Limits", "The candidate", "No time, zero and negative times"}
+    tried = {"Which rule decides", "Modes", "Limits", "The candidate", "No time, zero and negative times"}
     tried |= {"Which unit it is", "Waivers", "Repair", "Dead letters", "A rule of your own"}
     assert set(EXAMPLES) == tried | {"Times before 1970", "A stream's own time", "The proxy's clock"}

@@ -37,6 +37,8 @@ MODULES = {
     "policy/candidate.py": _RULES_OF_OURS,
     "policy/passing.py": ("tests/policy/test_passing.py",),
     "policy/resolve.py": _RULES_OF_OURS,
+    "policy/extended.py": ("tests/session/test_extended.py",),
+    "policy/stream_time.py": ("tests/policy/test_stream_time.py",),
     "policy/own_rules.py": ("tests/policy/test_own_rules.py",),
     "policy/repair.py": _REPAIR,
     "policy/explain.py": ("tests/offline/test_explain.py",),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.e2e.test_policy import OWN_RULE
+from tests.e2e.test_policy import OWN_RULE, OWN_TEST, install
 from tests.kernel.conversations import BoundedOdd, RefusesOdd
 from tests.session.conversation import (
     HOUR_MS,
@@ -27,7 +27,8 @@ from tsproxy.model.policy import Match, Mode, Policy, Rule, Terms
 from tsproxy.model.verdict import Reason, TopicLimits
 from tsproxy.policy.own_rules import consult
 from tsproxy.session.session import Session
-from tsproxy.testing.rules import check_rule, rule_context
+from tsproxy.testing.rules import FakeClock, batch_times, check_rule, rule_context
+from tsproxy.testing.rules import refused as refused_by
 
 
 class Raises:
@@ -160,6 +161,24 @@ def test_the_documents_rule_keeps_to_what_rules_must():
     exec(OWN_RULE, found)  # the code that the document shows
     check_rule(found["InOrder"]())
     check_rule(BoundedOdd())
+
+
+def test_the_documents_test_of_it_passes(tmp_path, monkeypatch):
+    install(tmp_path, OWN_RULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    found: dict = {}
+    exec(OWN_TEST, found)  # as the document shows it
+    found["test_in_order"]()
+
+
+def test_a_clock_that_is_moved_moves_what_a_rule_is_told():
+    clock = FakeClock()
+    times = batch_times(clock, 1, None)
+    assert refused_by(BoundedOdd(), times, clock) == {}
+    clock.advance(-2_000)
+    assert refused_by(BoundedOdd(), times, clock) == {0: "odd"}
+    with pytest.raises(AssertionError, match="ZeroDivisionError"):
+        refused_by(Raises(), times, clock)
 
 
 class PromisesTooMuch(RefusesOdd):

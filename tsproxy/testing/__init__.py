@@ -14,7 +14,7 @@ jars); TLS also needs `cryptography`.
     java_producer    Kafka's own Java producer, record by record, with its answers
     certificates     an authority and PEM files made for the occasion
     ports            free ports
-    rules            for authors of rules: what one is given, and a check in one line
+    rules            for authors of rules: batches and a clock, made up, and a check in one line
 
 This module imports nothing, so that `python -m tsproxy.testing.java` runs on a bare machine.
 

@@ -1,10 +1,11 @@
-"""For authors of rules: what a rule is given, made up, and a check in one line.
+"""For authors of rules: batches and a clock, made up, and a check in one line.
 
-from tsproxy.testing.rules import check_rule, rule_context
+from tsproxy.testing.rules import FakeClock, batch_times, check_rule, refused
 
 def test_my_rule():
     check_rule(MyRule())
-    assert not list(MyRule().culprits([NOW_MS], rule_context()))
+    clock = FakeClock()
+    assert refused(MyRule(), batch_times(clock, 0, -5_000, None), clock) == {}
 """
 
 import copy
@@ -24,6 +25,35 @@ NOW_MS: Final = 1_767_225_600_000
 
 _EDGES: Final = (NO_TIMESTAMP, 0, 1, -2, LONG_MIN, LONG_MAX, NOW_MS, NOW_MS // 1000, NOW_MS * 1_000_000)
 _SPANS_MS: Final = (0, 1, 1_000, 3_600_000, 86_400_000, 400 * 86_400_000)
+
+
+class FakeClock:
+    """Stands still at NOW_MS until it is moved."""
+
+    def __init__(self, now_ms: int = NOW_MS) -> None:
+        self.now_ms = now_ms
+
+    def advance(self, by_ms: int) -> None:
+        """Back where `by_ms` is below 0."""
+        self.now_ms += by_ms
+
+
+def batch_times(clock: FakeClock, *offsets_ms: int | None) -> tuple[int, ...]:
+    """The times of a batch, each so far from the clock; None for a record without one."""
+    return tuple(NO_TIMESTAMP if offset is None else clock.now_ms + offset for offset in offsets_ms)
+
+
+def refused(
+    rule: TimestampRule, timestamps_ms: Sequence[int], clock: FakeClock, **facts: Any
+) -> dict[int, str]:
+    """The records that the rule refuses, by position, each with its text; `facts` are the context's.
+
+    AssertionError where the rule raises, or answers what none may.
+    """
+    context = rule_context(now_ms=clock.now_ms, **facts)
+    found = consult(OwnRule("asked", rule), timestamps_ms, context)
+    assert found.failure is None, f"{found.failure} for {timestamps_ms}"
+    return dict(found.culprits)
 
 
 def rule_context(**facts: Any) -> RuleContext:
