@@ -10,7 +10,7 @@ from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes
 from tsproxy.runtime.pipe import Buffers
-from tsproxy.runtime.relay import Surroundings
+from tsproxy.runtime.surroundings import Surroundings
 
 PATIENCE_S = 120
 

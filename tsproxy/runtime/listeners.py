@@ -23,9 +23,10 @@ from tsproxy.runtime.arrival import TLS_HANDSHAKE_FAILED, Arrival, ArrivalError,
 from tsproxy.runtime.cluster import ClusterFacts
 from tsproxy.runtime.limits.limit import Limit
 from tsproxy.runtime.ports import ListenError, Port
-from tsproxy.runtime.relay import Relay, Surroundings
+from tsproxy.runtime.relay import Relay
 from tsproxy.runtime.reload import Commit
 from tsproxy.runtime.served import Served, ServedByHost, ServedByPort
+from tsproxy.runtime.surroundings import Surroundings
 from tsproxy.runtime.tls import CurrentTls
 from tsproxy.runtime.upstream import Upstream, UpstreamError
 

@@ -7,25 +7,21 @@ either end is lost, or when the proxy drains; what was sent before is flushed fi
 
 import asyncio
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Final, assert_never
 
 from tsproxy.config.settings import Address
-from tsproxy.model.dead_letter import DeadBatch
-from tsproxy.model.outcome import Outcome, Peer, Totals
+from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
-from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.flow import Hold
+from tsproxy.runtime.judging import Judged, Judging, finds_nobody
 from tsproxy.runtime.latency.stopwatch import Stopwatch
 from tsproxy.runtime.leg import Leg
 from tsproxy.runtime.limits.limit import Limit
 from tsproxy.runtime.limits.patrol import Sight
-from tsproxy.runtime.limits.process import ProcessLimits
-from tsproxy.runtime.metrics import Metrics
-from tsproxy.runtime.notes import Notes, frames_of
-from tsproxy.runtime.pipe import Buffers
+from tsproxy.runtime.notes import frames_of
+from tsproxy.runtime.surroundings import Surroundings
 from tsproxy.session.effects import (
     CloseReason,
     CloseSession,
@@ -46,10 +42,7 @@ from tsproxy.session.effects import (
     SendToClient,
     TopicWanted,
 )
-from tsproxy.session.produce import Ruling
 from tsproxy.session.session import Session
-from tsproxy.session.stream_times import StreamTimes
-from tsproxy.session.throttle import Throttle
 from tsproxy.session.warnings import RULE_FAILED, WARNINGS
 from tsproxy.wire.frames import Unfinished
 
@@ -62,35 +55,12 @@ HALF_CLOSED_S: Final = 30.0
 NODE_WAIT_S: Final = 5.0
 """How long an answer waits for a broker that it names to be served, before it fails closed."""
 
-JUDGES: Final = 2
-"""How many threads judge large compressed batches; decompressors let other threads run meanwhile. Each
-may hold one batch's largest block, so that few of them are a bound on memory, too."""
-
 
 class Stage(Enum):
     CONNECTING = "the client is here, the broker is not yet: early bytes are kept, reading is held"
     RELAYING = "bytes pass through the session"
     FINISHING = "no more from the client (it said so, or the proxy drains): answers still pass"
     CLOSING = "flushing and parting: the session is not asked any more, what comes is dropped"
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a relay needs of the rest of the process; one for all relays."""
-
-    clock: Clock
-    metrics: Metrics
-    notes: Notes
-    book: Callable[[Outcome], None]
-    book_totals: Callable[[Totals], None]
-    bury: Callable[[DeadBatch], None]
-    want_topic: Callable[[str], None]
-    want_node: Callable[[int, Address], None]
-    limits: ProcessLimits
-    buffers: Buffers = field(default_factory=Buffers)
-    throttle: Throttle = field(default_factory=Throttle)
-    stream_times: StreamTimes = field(default_factory=StreamTimes)
-    judges: Executor = field(default_factory=lambda: ThreadPoolExecutor(JUDGES, "judge"))
 
 
 class Relay:
@@ -106,7 +76,6 @@ class Relay:
         "_node_timer",
         "_on_end",
         "_peer",
-        "_postponed",
         "_session",
         "_stage",
         "_stopwatch",
@@ -124,10 +93,9 @@ class Relay:
         self._around = around
         self._early: list[bytes] = []
         self._is_connecting = True
-        self._judging: asyncio.Future[Ruling] | None = None
+        self._judging = Judging(around.judges, self._judged)
         self._on_end: Callable[[Relay], None] | None = on_end
         self._peer = peer
-        self._postponed: Judge | None = None
         self._session = self._session_of(peer, view)
         self._stage = Stage.CONNECTING
         self._stopwatch: Stopwatch | None = None
@@ -272,7 +240,7 @@ class Relay:
         if leg is self.client and self._stage is Stage.CONNECTING and self._early:
             return  # see `upstream_connected`
         if leg is self.client and self._session.is_judging:
-            self._judge_postponed()
+            self._judging.begin_postponed()
             return  # a broker would have read this request before it saw the end: see `_judged`
         self._part(leg)
         self._end_if_over()
@@ -286,7 +254,7 @@ class Relay:
             else:
                 gate.release(reason)
         if leg is self.client and not full:
-            self._judge_postponed()
+            self._judging.begin_postponed()
 
     # Endings.
 
@@ -367,9 +335,7 @@ class Relay:
         for timer in (self._timer, self._node_timer, self._mute_timer):
             if timer is not None:
                 timer.cancel()
-        self._postponed = None
-        if self._judging is not None:
-            self._judging.cancel()
+        self._judging.cancel()
         self._around.metrics.session_closed(self._peer.listener, reason)
         if reason != CloseReason.PEER_CLOSED and not is_told:
             self._note("session_closed", {"reason": reason, "text": text})
@@ -486,36 +452,24 @@ class Relay:
         """Not while the client takes no more: a small request may have a large answer, and behind it
         the session may hold a thousand like it."""
         if self.client.gate.is_held_for(Hold.CLIENT_FULL):
-            self._postponed = wanted
+            self._judging.postpone(wanted)
         else:
-            self._begin_judging(wanted)
-
-    def _judge_postponed(self) -> None:
-        if (wanted := self._postponed) is not None:
-            self._postponed = None
-            self._begin_judging(wanted)
-
-    def _begin_judging(self, wanted: Judge) -> None:
-        loop = asyncio.get_running_loop()
-        self._judging = loop.run_in_executor(self._around.judges, wanted.job)
-        self._judging.add_done_callback(self._judged)
+            self._judging.begin(wanted)
 
     def _put_off(self, wanted: PutOff) -> None:
         self._around.metrics.throttled_ms += wanted.silence_ms
         if self._stopwatch is not None:
             self._stopwatch.put_off()
-        self._judging = asyncio.ensure_future(asyncio.sleep(wanted.silence_ms / 1000, wanted.ruling))
-        self._judging.add_done_callback(self._judged)
+        self._judging.put_off(wanted)
 
-    def _judged(self, judging: asyncio.Future[Ruling]) -> None:
+    def _judged(self, judged: Judged) -> None:
         """The session goes on, unless it has ended meanwhile; a client that left then is let go."""
-        if judging.cancelled():
+        if judged.cancelled():
             return
-        self._judging = None
-        self._step(lambda: self._session.judged(judging.result(), self._around.clock.now_ms()))
+        self._step(lambda: self._session.judged(judged.result(), self._around.clock.now_ms()))
         if self._stopwatch is not None:
             self._stopwatch.judged()
-        if self.client.was_lost and _finds_nobody(judging):
+        if self.client.was_lost and finds_nobody(judged):
             self._part(self.client)
             self._end_if_over()
         if self._session.is_judging:
@@ -530,8 +484,3 @@ class Relay:
         who = {"listener": peer.listener, "client": peer.client_address, "client_port": peer.client_port}
         tell = self._around.notes.error if ours else self._around.notes.warn
         tell(peer.client_address, event, {**who, **facts})
-
-
-def _finds_nobody(judging: asyncio.Future[Ruling]) -> bool:
-    """True for a request with an answer: a broker that cannot deliver it reads nothing more either."""
-    return judging.exception() is None and judging.result().acks != 0

@@ -44,9 +44,10 @@ from tsproxy.runtime.listeners import Front
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes, frames_of
 from tsproxy.runtime.ports import ListenError
-from tsproxy.runtime.relay import Relay, Surroundings
+from tsproxy.runtime.relay import Relay
 from tsproxy.runtime.reload import Commit, Reloader, prepare_all
 from tsproxy.runtime.service_manager import ServiceManager
+from tsproxy.runtime.surroundings import Surroundings
 from tsproxy.runtime.tls import CurrentTls
 from tsproxy.runtime.upstream import Upstream
 from tsproxy.runtime.waivers import Waivers
