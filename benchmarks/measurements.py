@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks import clients, memory, policy, profile, records, relay, safety, storm
+from benchmarks import clients, memory, policy, profile, records, relay, repair, safety, storm
 from benchmarks.bench import Bench
 from benchmarks.sections import Section
 
@@ -29,6 +29,7 @@ MEASUREMENTS: Final = (
     Measurement("storm", "Everything refused, many clients", storm.storm),
     Measurement("walk", "Reading timestamps", records.walk),
     Measurement("codecs", "Reading compressed batches", records.codecs),
+    Measurement("repair", "Putting times right", repair.repair),
     Measurement("safety", "Memory safety of the native code", safety.safety),
     Measurement("profile", "Where the CPU goes", profile.profile),
     Measurement("clients", "Real producers, real broker", clients.clients),

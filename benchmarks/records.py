@@ -28,7 +28,7 @@ from tsproxy.wire.kernel import _twin as twin
 from tsproxy.wire.record_batch import read_facts
 from tsproxy.wire.record_set import HEADER_SIZE, scan
 
-_NOW_MS: Final = 1_767_225_600_000
+NOW_MS: Final = 1_767_225_600_000
 _LIMITS: Final = SessionLimits()
 CODEC_AT_MOST: Final = 1.20
 AT_MOST_NS: Final = 4.0
@@ -57,7 +57,7 @@ def _alone(walk: Callable[..., RecordFacts]) -> Reader:
     """The walk alone, the batch's header read before."""
 
     def read(batch: bytes) -> object:
-        return walk(memoryview(batch)[HEADER_SIZE:], _NOW_MS, _records_count(batch), True)
+        return walk(memoryview(batch)[HEADER_SIZE:], NOW_MS, records_count(batch), True)
 
     return read
 
@@ -74,14 +74,14 @@ READERS: Final[dict[str, Reader]] = {
 def walk(bench: Bench) -> Section:
     """Nanoseconds a record, for each reader and batch size."""
     base, *others = READERS
-    batches = {shape.name: build_batch(shape, _NOW_MS) for shape in (B200, KB1, KB16, KB100, MB1)}
-    batches[_VARIED] = varied_batch(1_000, _NOW_MS)
+    batches = {shape.name: build_batch(shape, NOW_MS) for shape in (B200, KB1, KB16, KB100, MB1)}
+    batches[_VARIED] = varied_batch(1_000, NOW_MS)
     rows, verdicts = [], []
     for name, batch in batches.items():
-        count = _records_count(batch)
+        count = records_count(batch)
         times = in_rounds(
             bench.effort.rounds,
-            {each: partial(_seconds, bench, partial(read, batch)) for each, read in READERS.items()},
+            {each: partial(seconds_of, bench, partial(read, batch)) for each, read in READERS.items()},
         )
         per_record = {each: spread([1e9 * s / count for s in seconds]) for each, seconds in times.items()}
         ratios = {each: ratio(times[base], times[each]) for each in others}
@@ -106,7 +106,7 @@ def walk(bench: Bench) -> Section:
     )
 
 
-def _records_count(batch: bytes) -> int:
+def records_count(batch: bytes) -> int:
     return int.from_bytes(batch[HEADER_SIZE - 4 : HEADER_SIZE], "big")
 
 
@@ -141,12 +141,12 @@ def codecs(bench: Bench) -> Section:
     """Reading a compressed batch, over decompressing it alone."""
     rows, verdicts = [], []
     for codec, decompress in _ONE_SHOT.items():
-        batch = build_batch(Shape(100_000, codec=codec), _NOW_MS)
+        batch = build_batch(Shape(100_000, codec=codec), NOW_MS)
         times = in_rounds(
             bench.effort.rounds,
             {
-                "all": partial(_seconds, bench, partial(_tsproxy, batch)),
-                "codec": partial(_seconds, bench, partial(decompress, batch[HEADER_SIZE:])),
+                "all": partial(seconds_of, bench, partial(_tsproxy, batch)),
+                "codec": partial(seconds_of, bench, partial(decompress, batch[HEADER_SIZE:])),
             },
         )
         cost = ratio(times["all"], times["codec"])
@@ -161,7 +161,7 @@ def codecs(bench: Bench) -> Section:
     )
 
 
-def _seconds(bench: Bench, call: Callable[[], object]) -> float:
+def seconds_of(bench: Bench, call: Callable[[], object]) -> float:
     """CPU seconds of one call, over as many as fit into a fifth of a round."""
     calls, begun = 0, time.process_time()
     until = begun + bench.effort.seconds / 5

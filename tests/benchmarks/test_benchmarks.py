@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench import QUICK, Bench, direct
-from benchmarks.frames import TWO_HOURS_MS, Shape
+from benchmarks.frames import TWO_HOURS_MS, Shape, build_batch
 from benchmarks.loads import B200, KB1, Load
 from benchmarks.measurements import MEASUREMENTS
 from benchmarks.processes import ProgramError, Workshop, shown, workshop
 from benchmarks.proxies import TSPROXY, TSPROXY_ASYNCIO
+from benchmarks.records import NOW_MS, records_count
 from benchmarks.relay import settle
+from benchmarks.repair import TERMS, ruled
 from benchmarks.report import Circumstances, write
 from benchmarks.tools import MissingError, load_programs
 from tsproxy.model.kafka import Codec, ErrorCode
@@ -62,6 +64,18 @@ def test_what_a_policy_costs_is_measured(bench: Bench) -> None:
         "1,000 rules against 10",
         "a candidate that would refuse everything",
     ]
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_what_is_measured_as_repaired_is_repaired(codec: Codec) -> None:
+    batch = build_batch(Shape(2_000, codec=codec), NOW_MS * 1_000)
+    refused, *repaired = [ruled(batch, terms) for terms in TERMS.values()]
+    assert refused.rejected
+    for ruling in repaired:
+        [judged] = ruling.forwarded
+        assert judged.rewritten
+        assert judged.rewritten.repair
+        assert judged.rewritten.repair.bad_records == records_count(batch)
 
 
 @pytest.mark.parametrize("codec", Codec)

@@ -1,0 +1,71 @@
+"""Putting the times of a batch right: what one record costs, beside refusing the same batch.
+
+In this process, without a network: one request as a session takes it, from its bytes to the frame for
+the broker, every record in microseconds.
+"""
+
+from functools import partial
+from typing import Final
+
+from benchmarks.bench import Bench
+from benchmarks.frames import Shape, build_batch
+from benchmarks.records import NOW_MS, records_count, seconds_of
+from benchmarks.rounds import in_rounds, spread
+from benchmarks.sections import Section
+from tsproxy.model.kafka import ApiKey, Codec
+from tsproxy.model.policy import HOUR_MS, Match, OnViolation, Policy, Rule, Span, Terms
+from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.view import View
+from tsproxy.session.policies import of_anybody
+from tsproxy.session.produce import Ruling, rule
+from tsproxy.wire import k00_produce
+from tsproxy.wire.headers import RequestHeader, frame
+
+_BYTES: Final = 100_000
+_TOPIC: Final = "load"
+_VERSION: Final = 9
+_HEAD: Final = RequestHeader(ApiKey.PRODUCE, _VERSION, 1, None, body_start=11)
+_WITHOUT_BODY: Final = b"\x00\x00\x00\x09\x00\x00\x00\x01\xff\xff\x00"
+"""Produce v9, correlation id 1, no client id, no tags."""
+
+_LIMITED: Final = Terms(after=Span(HOUR_MS))
+TERMS: Final = {
+    "refused": _LIMITED,
+    "repaired": Terms(after=Span(HOUR_MS), on_violation=OnViolation.REPAIR),
+    "repaired, original time kept": Terms(
+        after=Span(HOUR_MS), on_violation=OnViolation.REPAIR, keep_original_time=True
+    ),
+}
+"""What becomes of the request, by what its rule says."""
+
+
+def repair(bench: Bench) -> Section:
+    """Microseconds a record, for each codec and each fate."""
+    rows = []
+    for codec in Codec:
+        batch = build_batch(Shape(_BYTES, codec=codec), NOW_MS * 1_000)
+        count = records_count(batch)
+        times = in_rounds(
+            bench.effort.rounds,
+            {fate: partial(seconds_of, bench, partial(ruled, batch, terms)) for fate, terms in TERMS.items()},
+        )
+        per_record = [spread([1e6 * s / count for s in seconds]) for seconds in times.values()]
+        rows.append((codec.name.lower(), str(count), *map(str, per_record)))
+    return Section(
+        text="CPU for a request of 100 KB with records of 100 B, all of them microseconds where milliseconds "
+        "are due: refused, or converted and written anew, in microseconds a record. Of that the judging of "
+        "what came out is a part. A request that is dear is judged beside the loop, repaired or not.",
+        head=("codec", "records", *(f"{fate}, µs" for fate in TERMS)),
+        rows=rows,
+    )
+
+
+def ruled(batch: bytes, terms: Terms) -> Ruling:
+    """What a session does with a request of that one batch, under a rule with these terms."""
+    policy = Policy(rules=(Rule("all", Match(), terms),))
+    policies = of_anybody(View(topics={_TOPIC: TopicLimits()}, policy=policy))
+    partition = PartitionProduceData(0, memoryview(batch))
+    request = ProduceRequest(None, -1, 1_000, (TopicProduceData(_TOPIC, (partition,)),))
+    whole = frame(_WITHOUT_BODY + k00_produce.write_request(_VERSION, request))
+    return rule(_HEAD, request, whole, policies, NOW_MS)
