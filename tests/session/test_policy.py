@@ -251,6 +251,9 @@ def test_while_the_clock_is_not_one_to_judge_by_nothing_is_refused_and_all_is_co
 
     assert (
         conversation
+        >> client(bad)
+        << to_client(out_of_range())
+        << booked("rejected", mode=Mode.ENFORCE)
         >> view_becomes(suspended)
         >> client(bad)
         << to_broker(bad)
