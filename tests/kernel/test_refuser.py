@@ -169,6 +169,13 @@ def test_it_ends_behind_a_request_that_costs_silence(variant):
     assert told == [(2, 2 * len(AHEAD), NOW_MS)] * 2
 
 
+def test_one_go_names_only_so_many(variant):
+    asked = produce({"t": {0: batch([AHEAD_MS] * 900)}})
+    kernel = Kernel(variant, culprits_listed=1000)
+    assert kernel.refuses(asked * 30) == 22 * len(asked)
+    assert kernel.refuses(asked * 8) == 8 * len(asked)
+
+
 def test_sides_and_units_of_one_topic_stand_beside_each_other(variant):
     kernel = Kernel(variant)
     blame = replace(TOO_FAR_AHEAD.blame, reason=Reason.TOO_OLD)

@@ -29,6 +29,7 @@ cdef class Refuser:
     cdef uint8_t* answers
     cdef Py_ssize_t size       # of the answers
     cdef Py_ssize_t capacity
+    cdef int64_t records_left  # that may be refused in this go
     cdef RequestLexer requests
     cdef Guilty guilty[MOST_PARTITIONS]
     cdef Py_ssize_t count      # of the guilty
@@ -42,6 +43,7 @@ cdef class Refuser:
         self, Refusals refusals, const uint8_t* at, Guilty* guilty, int64_t now_ms
     ) except -1
     cdef bint is_short(self) noexcept
+    cdef int64_t records(self) noexcept
     cdef int answer(self, ProduceHead* head, int64_t now_ms) except -1
     cdef Py_ssize_t behind_topic_of(self, Py_ssize_t at) noexcept
     cdef Py_ssize_t most_bytes(self, int64_t now_ms) except -1

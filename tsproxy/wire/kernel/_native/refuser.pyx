@@ -31,7 +31,7 @@ cdef enum:
     SIZE_BYTES = 4
     SMALLEST = 10
     ATTRIBUTES = 21
-    MOST_RECORDS = 20000         # of one request
+    MOST_RECORDS = 20000         # of one go
     MOST_BESIDE = 64             # bytes of an answer, of a topic in it or of a partition, texts aside
     KEPT_BYTES = 16384           # of room for answers, from one go to the next
 
@@ -60,6 +60,7 @@ cdef class Refuser:
         cdef Py_ssize_t start = 0
         cdef int64_t announced
         self.size = self.silent_ms = 0
+        self.records_left = MOST_RECORDS
         if self.capacity > KEPT_BYTES:
             self.let_room_go()
         if not requests.is_open or requests.table is None or requests.in_flight.count:
@@ -105,6 +106,7 @@ cdef class Refuser:
                 return False
             self.silent_ms = silent_ms
         self.answer(&head, now_ms)
+        self.records_left -= self.records()
         for at in range(self.count):
             guilty = &self.guilty[at]
             (<Refusals>guilty.refusals).book(
@@ -213,12 +215,11 @@ cdef class Refuser:
     cdef bint is_short(self) noexcept:
         """True where no partition is named twice, nor a topic, and all of it is soon done."""
         cdef Py_ssize_t at, other
-        cdef int64_t records = 0, bad_records = 0
+        cdef int64_t bad_records = 0
         cdef Guilty* one
         cdef Guilty* before
         for at in range(self.count):
             one = &self.guilty[at]
-            records += one.records
             bad_records += one.bad_records
             for other in range(at):
                 before = &self.guilty[other]
@@ -228,7 +229,15 @@ cdef class Refuser:
                 elif before.partition == one.partition:
                     return False
         first = <Refusals>self.guilty[0].refusals
-        return records <= MOST_RECORDS and bad_records <= first.most_listed
+        return self.records() <= self.records_left and bad_records <= first.most_listed
+
+    cdef int64_t records(self) noexcept:
+        """Of all that are guilty."""
+        cdef Py_ssize_t at
+        cdef int64_t records = 0
+        for at in range(self.count):
+            records += self.guilty[at].records
+        return records
 
     cdef int answer(self, ProduceHead* head, int64_t now_ms) except -1:
         """Add the frame that a broker would answer with."""

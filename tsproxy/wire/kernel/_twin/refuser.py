@@ -24,7 +24,8 @@ from tsproxy.wire.kernel._twin.table import Table
 from tsproxy.wire.primitives import DecodeError
 
 MOST_RECORDS: Final = 20_000
-"""Of one request: to find culprits among more, and to name them, takes too long beside the loop."""
+"""Of one go: to find culprits among more, and to name them, would hold up everybody else, and a client that
+does not read must not make many large answers."""
 MOST_PARTITIONS: Final = 64
 _SIZE_BYTES: Final = 4
 _SMALLEST: Final = 10
@@ -46,19 +47,20 @@ class Refuser:
 
     def __init__(self, requests: RequestLexer) -> None:
         self._requests = requests
+        self._records_left = MOST_RECORDS
 
     def refuse(self, data: Buffer, now_ms: int) -> tuple[int, bytes, int]:
         """(how many bytes of `data` are refused requests, the answers to them, for how many ms the client
         is to be silent). It ends behind a request that costs silence."""
-        requests, come, end, answers, silent_ms = self._requests, bytes(data), 0, b"", 0
-        table = requests.table
+        requests, table = self._requests, self._requests.table
+        end, answers, silent_ms, self._records_left = 0, b"", 0, MOST_RECORDS
         if not requests.is_open or table is None or not table.refusals or len(requests.in_flight):
             return 0, b"", 0
-        while not silent_ms and len(come) - end >= _SIZE_BYTES + _SMALLEST:
-            size = int.from_bytes(come[end : end + _SIZE_BYTES], "big", signed=True)
-            payload = come[end + _SIZE_BYTES : end + _SIZE_BYTES + max(size, 0)]
-            if size < _SMALLEST or len(payload) < size:
-                break
+        while not silent_ms and len(data) - end >= _SIZE_BYTES + _SMALLEST:
+            size = int.from_bytes(data[end : end + _SIZE_BYTES], "big", signed=True)
+            if size < _SMALLEST or size > len(data) - end - _SIZE_BYTES:
+                break  # of what has not come whole, no copy each time a part of it comes
+            payload = bytes(data[end + _SIZE_BYTES : end + _SIZE_BYTES + size])
             refused = self._refused(payload, table, now_ms)
             if refused is None:
                 break
@@ -83,13 +85,17 @@ class Refuser:
             return None
         every = [each for topic in guilty for each in topic]
         bad_records = sum(each.outside.count for each in every)
-        if not _are_few(request, every) or bad_records > every[0].way.refusal.culprits_listed:
+        records = sum(each.batch.records for each in every)
+        if bad_records > every[0].way.refusal.culprits_listed or records > self._records_left:
+            return None
+        if len(every) > MOST_PARTITIONS or _is_named_twice(request):
             return None
         silence = every[0].way.refusal.silence
         size_bytes = sum(each.batch.batch_bytes for each in every)
         silent_ms = 0 if silence is None else silence(len(every), size_bytes, now_ms)
         if silent_ms is None:
             return None
+        self._records_left -= records
         for each in every:
             each.way.book(each.batch, each.outside, header.correlation_id, now_ms)
         return _answer(header, request, guilty, now_ms, silent_ms), silent_ms
@@ -124,12 +130,11 @@ class Refuser:
         return way, facts, outside
 
 
-def _are_few(request: ProduceRequest, guilty: list[_Guilty]) -> bool:
-    """True where no partition is named twice, nor a topic, and all of it is soon done."""
+def _is_named_twice(request: ProduceRequest) -> bool:
+    """True for a topic, or a partition."""
     topics = [topic.name for topic in request.topics]
     named = [(topic.name, partition.index) for topic in request.topics for partition in topic.partitions]
-    is_short = len(guilty) <= MOST_PARTITIONS and sum(each.batch.records for each in guilty) <= MOST_RECORDS
-    return is_short and len({*topics}) == len(topics) and len({*named}) == len(named)
+    return len({*topics}) < len(topics) or len({*named}) < len(named)
 
 
 def _answer(
