@@ -173,9 +173,9 @@ def _is_length() -> Column:
 
 
 def _bad_counts() -> Column:
-    return ~reduce(
-        Column.__and__, [F.coalesce(F.col(n).between(0, _ABSURD_COUNT), F.lit(False)) for n in SUMS]
-    )
+    always = [F.coalesce(F.col(n).between(0, _ABSURD_COUNT), F.lit(False)) for n in SUMS]
+    late = F.coalesce(F.col("late_records"), F.lit(0)).between(0, _ABSURD_COUNT)
+    return ~reduce(Column.__and__, [*always, late])
 
 
 def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:
