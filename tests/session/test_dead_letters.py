@@ -117,12 +117,3 @@ def passed_and_refused():
         session.client_bytes(produce({"t": {0: data}}), now_ms)
         session.broker_bytes(produced({"t": {0: accepted()}}), now_ms)
     return session.client_bytes(produce({"t": {0: batch([BAD_MS])}}), now_ms)
-
-
-def test_each_of_many_batches_that_are_refused_alike_is_handed_on():
-    """The kernel may answer and count such batches by itself; it must not where copies are wanted."""
-    conversation = Conversation(view(), uses_kernel=True)
-    request = produce({"t": {0: batch([BAD_MS])}})
-
-    assert [len(dead_of(client(request)(conversation))) for _ in range(20)] == [1] * 20
-    assert len(dead_of(client(*[request] * 20)(conversation))) == 20
