@@ -1,5 +1,6 @@
 """From collected tables to report.json (`shape`): plain Python, no Spark, no clock."""
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
 from typing import Any, Final
@@ -13,12 +14,14 @@ from spark_reports.shape import (
     Counts,
     DayOfTrend,
     DriftBucket,
+    InForce,
     LateTopic,
     LineGap,
     LogQuality,
     Omitted,
     ReasonRow,
     Report,
+    RuleAtWork,
     Topic,
     TopicHours,
     Totals,
@@ -71,6 +74,8 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         what_if=_what_if(tables.what_if),
         would_reject=[_would_reject(row) for row in tables.would_reject],
         late=[LateTopic(**row) for row in tables.late],  # type: ignore[typeddict-item]  # its keys are the columns
+        rules=[RuleAtWork(**row) for row in tables.rules],  # type: ignore[typeddict-item]  # its keys are the columns
+        in_force=[_in_force(row) for row in tables.in_force],
         trend=_trend(tables),
         hours=hours,
         all_topics=_topic_hours("", tables.hours, hours),
@@ -239,6 +244,29 @@ def _would_reject(row: dict[str, Any]) -> WouldReject:
         records=row["records"],
         bad_records=row["bad_records"],
     )
+
+
+def _in_force(row: dict[str, Any]) -> InForce:
+    """From a line's `facts`, in which another version of tsproxy may say more or less than is known here."""
+    try:
+        facts = json.loads(row["facts"] or "{}")
+    except ValueError:
+        facts = {}
+    facts = facts if isinstance(facts, dict) else {}
+    mode, limits_from = (facts.get(name) for name in ("mode", "limits_from"))
+    return InForce(
+        ts=row["ts"],
+        proxy=row["proxy"],
+        kind=row["kind"],
+        mode=None if mode is None else str(mode),
+        limits_from=None if limits_from is None else str(limits_from),
+        rules=_names(facts.get("rules")),
+        waivers=_names(facts.get("waivers")),
+    )
+
+
+def _names(found: object) -> list[str]:
+    return [str(name) for name in found] if isinstance(found, list) else []
 
 
 def _trend(tables: Tables) -> Trend | None:

@@ -25,6 +25,7 @@ KEY: Final = (
     "folded",
     "verdict",
     "rule",
+    "mode",
     "waiver",
     "would_reject",
     "reason",
@@ -50,7 +51,7 @@ _COUNTERS: Final = (
 )
 _INTERVAL: Final = ("interval_start", "interval_ms")
 _HEARTBEAT: Final = ("seq_first", "lines_dropped", "decisions_suppressed", "batches_folded")
-_LIFECYCLE: Final = ("kind", "timestamp_type", "before_max_ms", "after_max_ms")
+_LIFECYCLE: Final = ("kind", "timestamp_type", "before_max_ms", "after_max_ms", "facts")
 _DECISION: Final = (
     "client_address",
     "client_software",

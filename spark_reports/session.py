@@ -32,19 +32,23 @@ _LOCAL_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
         "spark.driver.host": "127.0.0.1",
     }
 )
-_JVM_OPTIONS: Final = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1"
-"""For a job of many small queries that ends in half a minute: the second compiler spends more than it saves
-(half of all CPU time of a day of 40,000 lines), and the parallel collector less than G1."""
+_JVM_OPTIONS: Final = "-XX:+UseParallelGC"
+"""Less CPU than the collector that Java takes by itself: nobody waits for an answer from this JVM."""
+_BRIEF: Final = "-XX:TieredStopAtLevel=1"
+"""For a job of many small queries that ends in half a minute, the second compiler spends more than it saves:
+half of all CPU time of a day of 40,000 lines. Reading millions of lines without it costs several times as
+much."""
 
 _STDERR: Final = 2
 _TAIL_BYTES: Final = 2_000
 
 
 @contextmanager
-def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
+def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterator["SparkSession"]:
     """A session in UTC. One that was already running is left running, one of ours is stopped.
 
-    `master` as Spark spells it; None is spark-submit's own, or `local[*]`. Raises SparkUnavailableError.
+    `master` as Spark spells it; None is spark-submit's own, or `local[*]`. `is_brief`: small data and many
+    queries. Raises SparkUnavailableError.
     """
     require_pyspark()
     # Imported here, so that `render` and `--help` need neither pyspark nor Java.
@@ -58,7 +62,7 @@ def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
         builder = SparkSession.builder.appName("spark_reports")
         session = (builder.master(master) if master else builder).getOrCreate()
     else:
-        session = _start(master or "local[*]")
+        session = _start(master or "local[*]", f"{_JVM_OPTIONS} {_BRIEF}" if is_brief else _JVM_OPTIONS)
     session.conf.set("spark.sql.session.timeZone", "UTC")
     try:
         yield session
@@ -78,7 +82,7 @@ def require_pyspark() -> None:
         )
 
 
-def _start(master: str) -> "SparkSession":
+def _start(master: str, jvm_options: str) -> "SparkSession":
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
@@ -89,7 +93,7 @@ def _start(master: str) -> "SparkSession":
         for name, value in _LOCAL_SETTINGS.items() if master.startswith("local") else ():
             builder = builder.config(name, value)
         builder = builder.config(
-            "spark.driver.extraJavaOptions", f"{_JVM_OPTIONS} -Dlog4j2.configurationFile={log4j2.as_uri()}"
+            "spark.driver.extraJavaOptions", f"{jvm_options} -Dlog4j2.configurationFile={log4j2.as_uri()}"
         )
         with _jvm_stderr_kept() as said:
             try:

@@ -228,6 +228,31 @@ class LateTopic(TypedDict):
     late_max_ms: int
 
 
+class RuleAtWork(TypedDict):
+    """What a rule had a word on: what it refused, and what it let pass (in audit, or for a waiver)."""
+
+    rule: str | None
+    mode: str | None
+    waiver: str | None
+    batches: int
+    records: int
+    bad_records: int
+    refused_records: int
+
+
+class InForce(TypedDict):
+    """What a process said of its configuration when it started or took a new one."""
+
+    ts: str
+    proxy: str
+    kind: str
+    """`start` or `reload`."""
+    mode: str | None
+    limits_from: str | None
+    rules: list[str]
+    waivers: list[str]
+
+
 class DayOfTrend(TypedDict):
     day: str
     records: int
@@ -307,6 +332,10 @@ class Report(TypedDict):
     """The worst of them, as many as `--top` says."""
     late: list[LateTopic]
     """The topics with most records out of order."""
+    rules: list[RuleAtWork]
+    """As many as `--top` says."""
+    in_force: list[InForce]
+    """The last of the period, newest first; a process that runs for days said it on its first."""
     trend: Trend | None
     """Null where no day before is known (`daily --rollup`)."""
     hours: list[str]

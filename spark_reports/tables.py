@@ -40,6 +40,8 @@ class Tables:
     """Of `rollup.totals`."""
     would_reject: Rows
     late: Rows
+    rules: Rows
+    in_force: Rows
     days: Rows
     """Of `rollup.days`; none where there is no rollup."""
     changes: Rows
@@ -92,6 +94,7 @@ def _tables(
     worst = read.kept(transforms.worst(transforms.producers(rolled), top))
     by_topic = read.kept(transforms.only_topics(rolled, transforms.worst_topics(rolled, top)))
     theirs = transforms.of_clients(rolled, worst)
+    lifecycle = read.of_event(usable, EventName.LIFECYCLE)
     examples = transforms.examples(read.of_event(usable, EventName.DECISION), EXAMPLES_PER_REASON)
     try:
         return Tables(
@@ -109,9 +112,11 @@ def _tables(
             what_if=rows(rollup.totals(drifts)),
             would_reject=rows(transforms.would_reject(rolled, top)),
             late=rows(transforms.late(rolled, top)),
+            rules=rows(transforms.rules(rolled, top)),
+            in_force=rows(transforms.in_force(lifecycle, top)),
             days=days,
             changes=changes,
-            limits=rows(transforms.limits(read.of_event(usable, EventName.LIFECYCLE))),
+            limits=rows(transforms.limits(lifecycle)),
             boots=boots,
             gaps=gaps,
             files=rows(read.files(everything)),

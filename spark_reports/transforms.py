@@ -170,6 +170,31 @@ def late(rolled: DataFrame, count: int) -> DataFrame:
     )
 
 
+def rules(rolled: DataFrame, count: int) -> DataFrame:
+    """The `count` rules that refused most, or let most pass for a waiver: `rule`, `mode`, `waiver`, counts.
+
+    `batches` and `records` are those the rule had a word on, `refused_records` those it refused.
+    """
+    keys = ("rule", "mode", "waiver")
+    return (
+        rolled.where(is_judged() & (F.col("rule").isNotNull() | F.col("waiver").isNotNull()))
+        .groupBy(*keys)
+        .agg(
+            *[F.sum(name).alias(name) for name in ("batches", "records", "bad_records")],
+            _sum_where(is_refusal(), "records").alias("refused_records"),
+        )
+        .orderBy(F.desc("records"), *[F.asc_nulls_first(key) for key in keys])
+        .limit(count)
+    )
+
+
+def in_force(lifecycle: DataFrame, count: int) -> DataFrame:
+    """The last `count` starts and reloads: `ts`, `proxy`, `kind`, `facts` (a JSON object as text)."""
+    news = (LifecycleKind.START.value, LifecycleKind.RELOAD.value)
+    told = lifecycle.where(F.col("kind").isin(*news)).select("ts", "proxy", "kind", "facts")
+    return told.orderBy(F.desc("ts"), "proxy").limit(count)
+
+
 def producers(rolled: DataFrame) -> DataFrame:
     """One row a client with refusals: CLIENT, `records` (judged), what was refused, when."""
     return (

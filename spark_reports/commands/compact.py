@@ -47,7 +47,7 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the table, say what it holds."""
     first, last = arguments.period_of(options)
-    with spark_at_work(options, "writing the table") as spark:
+    with spark_at_work(options, "writing the table", is_brief=False) as spark:
         from spark_reports import store
         from spark_reports.compact import compact
 

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from spark_reports.problems import SparkUnavailableError, UsageError
 from spark_reports.session import spark_session
@@ -14,16 +14,21 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_NOT_THERE: Final = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
+
+
 @contextmanager
-def spark_at_work(options: argparse.Namespace, doing: str) -> Iterator["SparkSession"]:
-    """A session while the work is done; `doing` is said where somebody is looking.
+def spark_at_work(
+    options: argparse.Namespace, doing: str, *, is_brief: bool = True
+) -> Iterator["SparkSession"]:
+    """A session while the work is done; `doing` is said where somebody is looking, `is_brief` as its own.
 
     Raises UsageError for an input that is not there, SparkUnavailableError for anything else that Spark
     gives up at.
     """
     progress = Progress(shown=sys.stderr.isatty() and not options.quiet)
     progress.say("starting Spark")
-    with spark_session(options.master) as spark:
+    with spark_session(options.master, is_brief=is_brief) as spark:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
@@ -33,7 +38,7 @@ def spark_at_work(options: argparse.Namespace, doing: str) -> Iterator["SparkSes
         except PySparkException as error:
             condition = error.getCondition() or "Spark failed"
             text = str(error).strip().partition("\n")[0]
-            if condition == "PATH_NOT_FOUND":
+            if condition in _NOT_THERE:
                 raise UsageError(text) from error
             raise SparkUnavailableError(f"{condition}: {text}") from error
         except Py4JJavaError as error:  # of a class that does not fit this Spark, for example

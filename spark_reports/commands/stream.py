@@ -49,7 +49,7 @@ def add(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write until everything was (`--once`) or until stopped."""
-    with spark_at_work(options, "writing the table") as spark:
+    with spark_at_work(options, "writing the table", is_brief=False) as spark:
         from spark_reports import store, stream
 
         table = store.Table(options.output, store.Form(options.format))

@@ -7,7 +7,7 @@ from datetime import date
 from importlib import resources
 from typing import Final
 
-from spark_reports.render import compared, lists, overview, plots, producers
+from spark_reports.render import compared, lists, overview, plots, producers, rules
 from spark_reports.render.markup import Markup, element, join, raw
 from spark_reports.shape import Report
 
@@ -48,6 +48,7 @@ def _page(report: Report, rows: int) -> str:
             _section("hours", "Topics by hour", plots.hours(report)),
             _section("reasons", "Why records were refused", lists.reasons(report)),
             _section("topics", "Topics and their limits", lists.topics(report, rows)),
+            _section("rules", "Rules in force and waivers", rules.rules(report, rows)),
             _section("log", "The log behind this report", lists.log_quality(report)),
         ),
         _foot(report),

@@ -34,6 +34,7 @@ def empty():
         report[name] = dict.fromkeys(report[name], 0)
     report["all_topics"] = {"topic": "", "records": [0] * 24, "refused_records": [0] * 24}
     report["would_reject"], report["trend"] = [], None
+    report["rules"], report["in_force"] = [], []
     report["what_if"] = {"batches": 0, "records": 0, "ahead": [], "behind": []}
     return report | {"headline": "No records came through the proxy.", "details": []}
 
@@ -53,6 +54,10 @@ def hostile(text):
         row |= {"client_id": text, "principal": text}
     for row in report["would_reject"]:
         row |= {"topic": text, "rule": text, "waiver": text}
+    for row in report["rules"]:
+        row |= {"rule": text, "mode": text, "waiver": text}
+    for row in report["in_force"]:
+        row |= {"proxy": text, "mode": text, "limits_from": text, "rules": [text], "waivers": [text]}
     for topic in [*report["topics"], *report["topic_hours"], *report["limits"], *report["late"]]:
         topic["topic"] = text
     report["log"]["quarantined_lines"] = {"not_json": 1}
@@ -69,5 +74,6 @@ def large(producers=1_000):
     report["producers"] = [copy.copy(one) for _ in range(producers)]
     report["topics"] = report["topics"] * 500
     report["would_reject"] = report["would_reject"] * 1_000
+    report["rules"], report["in_force"] = report["rules"] * 1_000, report["in_force"] * 1_000
     report["trend"]["changes"] = report["trend"]["changes"] * 1_000
     return report

@@ -92,7 +92,7 @@ def test_an_ordinary_page_is_far_below_the_limit():
 
 def test_every_section_is_labelled_by_a_heading_that_exists():
     page = Page(html.render(reports.fixed()))
-    assert len(page.labelled_by) == 10
+    assert len(page.labelled_by) == 11
     assert sorted(page.labelled_by) == sorted(page.ids)
 
 
@@ -107,6 +107,16 @@ def test_the_fix_stands_on_the_page_in_words():
     said = Page(html.render(reports.fixed())).words
     assert "Timestamps are in nanoseconds: divide by 1,000,000." in said
     assert "which reads as 2026-11-20" in said
+
+
+def test_rules_and_waivers_stand_on_the_page_with_what_they_let_pass():
+    said = Page(html.render(reports.fixed())).words
+    assert "payments" in said
+    assert "backfill" in said
+    assert (
+        "px-2 took a new configuration, 2026-11-20 10:30:00 UTC: mode audit; limits from stricter; "
+        "rules: none; waivers: none." in said
+    )
 
 
 def test_a_complete_log_and_an_incomplete_one_look_different():

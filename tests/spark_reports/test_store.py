@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from spark_reports import store
 from spark_reports.cli import main
 from tests.spark_reports import cluster, connector
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
@@ -28,6 +29,14 @@ def test_a_session_without_the_format_says_so_in_a_sentence_and_writes_nothing(
     assert said.startswith(f"spark_reports: this Spark session has no {form}: ")
     assert said.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_a_table_that_the_catalog_does_not_have_is_exit_code_2(spark, tmp_path, monkeypatch, capsys):
+    """Of a session that has Iceberg, or says so: what it has not is the table."""
+    monkeypatch.setattr(store, "require", lambda *_: None)
+    asked = ["daily", "--input-format", "iceberg", "--input", "nowhere", "--output", str(tmp_path / "out")]
+    assert main(asked) == 2
+    assert "`nowhere` cannot be found" in capsys.readouterr().err
 
 
 @pytest.mark.timeout(1_800)  # four starts of Java, on a machine that may be busy

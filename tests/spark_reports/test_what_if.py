@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spark_reports import what_if
 from spark_reports.cli import main
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
-from tests.spark_reports.logs import counters, write
+from tests.spark_reports.logs import counters, line, write
 from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket
 
 TRIES = 2 if os.environ.get("TSPROXY_TEST") == "full" else 1
@@ -132,37 +132,59 @@ def test_the_report_holds_the_curve(rollup):
     assert report["what_if"]["records"] == 1_060
 
 
-def test_what_only_the_candidate_would_refuse_stands_apart(spark, tmp_path):
-    watched = {"would_reject": True, "rule": "candidate", "reason": "too_far_ahead", "bad_records": 3}
-    path = write(tmp_path / "a.jsonl", counters(0), counters(1, client_id="late", **watched))
-    options = ["--input", str(path), "--output", str(tmp_path), "--date", "2026-11-20", "--quiet"]
-    assert main(["daily", *options]) == 0
-    report = json.loads((tmp_path / "report.json").read_text())
-    [row] = report["would_reject"]
-    assert (row["client_id"], row["rule"], row["records"], row["bad_records"]) == ("late", "candidate", 10, 3)
-    assert (report["totals"]["records_accepted"], report["totals"]["bad_records"]) == (20, 0)
-
-
-def test_what_a_waiver_held_back_names_the_waiver_and_late_records_their_topic(spark, tmp_path):
+@pytest.fixture(scope="module")
+def watched(spark, tmp_path_factory):
+    """Four clients: one is only judged by the candidate, one has a waiver, two write out of order."""
+    folder = tmp_path_factory.mktemp("watched")
+    by_candidate = {"would_reject": True, "rule": "candidate", "reason": "too_far_ahead", "bad_records": 3}
     held = {
         "would_reject": True,
         "rule": "recent",
+        "mode": "audit",
         "waiver": "backfill",
         "reason": "too_old",
-        "bad_records": 10,
     }
     lines = (
         counters(0, topic="clicks", late_records=4, late_max_ms=900),
         counters(1, topic="clicks", late_records=1, late_max_ms=7_200_000),
-        counters(2, client_id="etl", **held),
+        counters(2, client_id="late", **by_candidate),
+        counters(3, client_id="etl", records=400, bad_records=7, **held),
+        line(4, kind="start", facts=FACTS | {"listeners": ["public"]}),
+        line(5, kind="reload", facts={"mode": ["hostile"], "rules": 7}),
     )
-    path = write(tmp_path / "a.jsonl", *lines)
-    options = ["--input", str(path), "--output", str(tmp_path), "--date", "2026-11-20", "--quiet"]
+    path = write(folder / "a.jsonl", *lines)
+    options = ["--input", str(path), "--output", str(folder), "--date", "2026-11-20", "--quiet"]
     assert main(["daily", *options]) == 0
-    report = json.loads((tmp_path / "report.json").read_text())
-    [row] = report["would_reject"]
-    assert (row["client_id"], row["rule"], row["waiver"]) == ("etl", "recent", "backfill")
+    return folder
+
+
+FACTS = {"mode": "enforce", "limits_from": "broker", "rules": ["recent"], "waivers": ["backfill"]}
+
+
+def test_what_only_the_candidate_or_a_waiver_held_back_stands_apart(watched):
+    report = json.loads((watched / "report.json").read_text())
+    said = [
+        [row[name] for name in ("client_id", "rule", "waiver", "records", "bad_records")]
+        for row in report["would_reject"]
+    ]
+    assert said == [["etl", "recent", "backfill", 400, 7], ["late", "candidate", None, 10, 3]]
+    assert (report["totals"]["records_accepted"], report["totals"]["bad_records"]) == (430, 0)
+    assert "waiver backfill" in (watched / "report.html").read_text()
+
+
+def test_late_records_name_their_topic(watched):
+    report = json.loads((watched / "report.json").read_text())
     assert report["late"] == [{"topic": "clicks", "records": 20, "late_records": 5, "late_max_ms": 7_200_000}]
-    page = (tmp_path / "report.html").read_text()
-    assert "waiver backfill" in page
-    assert "Records out of order" in page
+    assert "Records out of order" in (watched / "report.html").read_text()
+
+
+def test_rules_say_what_they_refused_and_proxies_what_is_in_force(watched):
+    """Facts come from any version of tsproxy: what is not known here, or of no such form, breaks nothing."""
+    report = json.loads((watched / "report.json").read_text())
+    said = [(row["rule"], row["waiver"], row["records"], row["refused_records"]) for row in report["rules"]]
+    assert said == [("recent", "backfill", 400, 0), ("candidate", None, 10, 0)]
+    own = {"ts": "2026-11-20T00:00:00.000Z", "proxy": "px"}
+    assert sorted(report["in_force"], key=lambda each: each["kind"]) == [
+        own | {"kind": "reload", "mode": "['hostile']", "limits_from": None, "rules": [], "waivers": []},
+        own | {"kind": "start"} | FACTS,
+    ]

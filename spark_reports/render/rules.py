@@ -1,0 +1,69 @@
+"""Rules in force and waivers: what each had a word on, and what the proxies said of their configuration."""
+
+from typing import Final
+
+from spark_reports import words
+from spark_reports.render.markup import Content, Markup, element, join
+from spark_reports.render.tables import table
+from spark_reports.shape import InForce, Report, RuleAtWork
+
+_HEADS: Final = (
+    ("Rule", None),
+    ("Mode", None),
+    ("Waiver", None),
+    ("Batches", "num"),
+    ("Records", "num"),
+    ("At fault", "num"),
+    ("Refused", "num"),
+)
+_STARTS: Final = 10
+_NAMES: Final = 12
+
+
+def rules(report: Report, rows: int) -> Markup:
+    """The rules at work, and below them what started or changed."""
+    shown, starts = report["rules"][:rows], report["in_force"][: min(rows, _STARTS)]
+    more = len(report["rules"]) - len(shown)
+    return join(
+        table(_HEADS, [_cells(row) for row in shown], "rules")
+        if shown
+        else element("p", "No rule of tsproxy's own, and no waiver, had anything to say.", class_="none"),
+        element("p", f"And {words.many(more, 'more rule')} in report.json.", class_="more") if more else None,
+        element("ul", *[element("li", _started(each)) for each in starts], class_="starts")
+        if starts
+        else None,
+        element(
+            "p", "No process started and no configuration was taken anew: as the day before.", class_="more"
+        )
+        if not report["in_force"]
+        else None,
+    )
+
+
+def _cells(row: RuleAtWork) -> tuple[Content, ...]:
+    rule = "candidate limits" if row["rule"] == "candidate" else words.short(row["rule"] or "–", 60)
+    return (
+        element("span", rule, class_="name"),
+        words.short(row["mode"] or "–", 20),
+        element("span", words.short(row["waiver"] or "–", 60), class_="name"),
+        words.count(row["batches"]),
+        words.count(row["records"]),
+        words.count(row["bad_records"]),
+        words.count(row["refused_records"]),
+    )
+
+
+def _started(each: InForce) -> str:
+    did = "started" if each["kind"] == "start" else "took a new configuration"
+    said = [
+        f"mode {each['mode'] or 'unknown'}",
+        f"limits from {each['limits_from'] or 'unknown'}",
+        f"rules: {_named(each['rules'])}",
+        f"waivers: {_named(each['waivers'])}",
+    ]
+    return f"{words.short(each['proxy'], 60)} {did}, {words.instant_words(each['ts'])}: {'; '.join(said)}."
+
+
+def _named(names: list[str]) -> str:
+    said = ", ".join(words.short(name, 60) for name in names[:_NAMES]) or "none"
+    return said + (f" and {len(names) - _NAMES} more" if len(names) > _NAMES else "")

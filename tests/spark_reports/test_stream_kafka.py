@@ -1,0 +1,50 @@
+"""The log from a real broker's topic, through Spark's own Kafka connector, by spark-submit."""
+
+import json
+import os
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from tests.spark_reports import cluster, connector
+from tests.spark_reports.logs import counters, heartbeat, line
+
+pytestmark = [
+    pytest.mark.timeout(1_800),  # four starts of Java, on a machine that may be busy
+    pytest.mark.skipif(
+        os.environ.get("TSPROXY_TEST") != "full", reason="a broker and two more JVMs: make test-full"
+    ),
+]
+
+
+async def send(bootstrap_servers, topic, values):
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap_servers, enable_idempotence=True) as producer:
+        for value in values:
+            await producer.send_and_wait(topic, value)
+
+
+def submitted(folder, *arguments, **more):
+    folder.mkdir()
+    done = cluster.submit(folder, "local[1]", *arguments, **more)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+async def test_what_the_topic_holds_is_reported_each_line_once(kafka_431, topic, tmp_path):
+    """Sent at least once: one line comes twice; one is garbage; what comes later is read by the next run."""
+    lines = [line(0, kind="start"), counters(1), heartbeat(2), counters(1)]
+    await send(kafka_431.bootstrap_servers, topic, [json.dumps(each).encode() for each in lines])
+    table, state = tmp_path / "table", tmp_path / "state"
+    stream = ("stream", "--kafka", kafka_431.bootstrap_servers, "--topic", topic, "--once",
+              "--output", table, "--checkpoint", state)  # fmt: skip
+    submitted(tmp_path / "first", *stream, jars=connector.kafka())
+    later = [json.dumps(counters(3)).encode(), b"garbage", json.dumps(line(4, kind="stop")).encode()]
+    await send(kafka_431.bootstrap_servers, topic, later)
+    submitted(tmp_path / "second", *stream, jars=connector.kafka())
+    out = tmp_path / "out"
+    daily = ("daily", "--input", table, "--input-format", "parquet", "--date", "2026-11-20", "--quiet")
+    submitted(tmp_path / "third", *daily, "--output", out)
+    report = json.loads((out / "report.json").read_text())
+    assert report["totals"]["records_accepted"] == 20
+    assert (report["log"]["is_complete"], report["log"]["duplicate_lines"]) == (True, 1)
+    [garbage] = table.glob("event_date=1970-01-01/*/*.parquet")
+    assert garbage.stat().st_size
