@@ -26,6 +26,7 @@ cdef class Refusals:
     cdef list messages           # as bytes
     cdef object pieces_at
     cdef Py_ssize_t most_listed
+    cdef int64_t until_ms        # of whichever way lasts longest
     cdef Pieces words            # at `words_ms`; they lie in `pieces`
     cdef tuple pieces
     cdef int64_t words_ms

@@ -37,13 +37,14 @@ cdef class Refusals:
         way = &self.ways[at]
         if at == len(self.refusals):
             self.refusals.append(refusal)
-            self.messages.append(refusal.error_message.encode())
+            self.messages.append(None)
             begin(&way.counts)
-        self.refusals[at] = refusal
-        self.pieces_at, self.words_ms, self.most_listed = refusal.pieces_at, -1, refusal.culprits_listed
+        self.refusals[at], self.messages[at] = refusal, refusal.error_message.encode()
         way.error_code = refusal.blame.error_code
         way.first_ms = Span(refusal.lowest_ms, refusal.highest_ms)
         way.from_ms, way.until_ms = refusal.from_ms, refusal.until_ms
+        self.until_ms = max(self.until_ms, way.until_ms)
+        self.pieces_at, self.words_ms, self.most_listed = refusal.pieces_at, -1, refusal.culprits_listed
 
     def drain(self, peer):
         cdef int at

@@ -143,7 +143,7 @@ cdef class Refuser:
         if body.is_bad or partitions < 1 or partitions > MOST_PARTITIONS - self.count:
             return False
         refusals = self.requests.table.refusals.get(PyBytes_FromStringAndSize(<const char*>name, name_size))
-        if refusals is None:
+        if refusals is None or now_ms >= refusals.until_ms:  # then no walk for nothing
             return False
         while partitions > 0:
             guilty = &self.guilty[self.count]
@@ -201,6 +201,8 @@ cdef class Refuser:
             count,
             guilty.culprits,
         )
+        if bad_records < 1:
+            return False
         guilty.bad_records = bad_records
         guilty.at_fault = Span(INT64_MAX, INT64_MIN)
         for index in range(bad_records):
