@@ -230,6 +230,7 @@ def test_dead_letters_arrive_with_their_bounds():
     config = config_of(SMALLEST + BY_ALL + "dead_letters: { topic: dead }\n")
 
     assert config.dead_letters == DeadLetterSettings("dead", 64 << 20, 100_000)
+    assert config.dead_letters.share(3) == DeadLetterSettings("dead", -(-(64 << 20) // 3), 33_334)
     assert config.policy.defaults.dead_letters
     assert config_of(SMALLEST).dead_letters is None
 

@@ -126,7 +126,8 @@ class DeadLetters(Collector):
         if self._task is not None:
             hurried = asyncio.ensure_future(hurry.wait())
             ends = (self._task, hurried)
-            await asyncio.wait(ends, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+            if self.waiting.first is not None:
+                await asyncio.wait(ends, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
             for task in ends:
                 task.cancel()
             await asyncio.gather(*ends, return_exceptions=True)
@@ -145,7 +146,7 @@ class DeadLetters(Collector):
                     await self._send_all(producer)
             except Exception as error:  # what waits goes on waiting, within its bounds
                 self._met(error)
-                await self._rest(RETRY_S)
+                await asyncio.sleep(RETRY_S)
 
     def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
         # Not idempotent: after an answer that refuses, its numbers would no longer be what brokers expect.
