@@ -1,9 +1,10 @@
 """The kernel: the loops that every record and every frame passes through, natively or in Python.
 
 Native code may prove innocence; guilt is decided by whoever reads the frame with the decoders of
-`wire` and the checks of `policy`. Both variants do the same for any bytes whatever: the twin is the
-native kernel's oracle, and what an install without a compiler runs on (`TSPROXY_KERNEL=twin` asks
-for it). None of these raises for what the bytes hold.
+`wire` and the checks of `policy`. What was decided so may be repeated here, for a while and in its words.
+Both variants do the same for any bytes whatever: the twin is the native kernel's oracle, and what an
+install without a compiler runs on (`TSPROXY_KERNEL=twin` asks for it). None of these raises for what the
+bytes hold.
 
     NAME                 "native" or "twin"
     walk(data, base_timestamp, count, lengths_must_fit) -> RecordFacts
@@ -16,15 +17,18 @@ for it). None of these raises for what the bytes hold.
                          the same for records that come in pieces, of which it keeps nothing; any
                          pieces give what `walk` gives. Belongs to one thread
     RequestLexer(...)    .passing(data, start, room, now_ms) -> end of the requests that may go on
+    Refuser(requests)    .refuse(data, now_ms) -> (end of the requests that are refused as others were,
+                         the answers to them, for how many ms the client is to be silent)
     AnswerLexer(...)     .passing(data, start) -> end of the answers that may go on
     InFlight(slot_of)    what both share: the queue of requests that are not answered yet
-    Table(...)           a row a topic: bounds for the RequestLexer, counts of what was accepted
+    Table(...)           a row a topic: bounds for the RequestLexer, counts of what was accepted; and by topic
+                         what the session refused (`Refusal`), counts of what was refused likewise
 
 What passes is what the session, given the same frames, would have sent on unchanged: an API whose
 answer nobody reads, or a Produce request of plain v2 batches inside their topic's bounds. Anything
 odd does not pass, and the session decides.
 
-Not here: buffers, decompression, checksums, verdicts.
+Not here: buffers, decompression, verdicts.
 """
 
 import os
