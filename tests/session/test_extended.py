@@ -24,7 +24,9 @@ from tests.wire.batches import CODECS, batch
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode, TimestampType
 from tsproxy.model.policy import Choice, Match, Mode, OnViolation, Policy, Rule, Terms, Waiver
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tsproxy.model.records import RecordFacts, Records
 from tsproxy.model.verdict import Accept, Reason, Reject, TopicLimits
+from tsproxy.policy.extended import facts_of
 from tsproxy.policy.passing import span_that_passes
 from tsproxy.session.judging import judge_all
 from tsproxy.session.policies import of_anybody
@@ -124,6 +126,22 @@ def test_it_is_judged_by_the_extended_meaning(times, terms, reason):
     assert isinstance(found.verdict, Reject)
     assert (found.verdict.error_code, found.verdict.reason) == (ErrorCode.INVALID_TIMESTAMP, reason)
     assert found.rewritten is None
+
+
+def test_the_times_that_are_told_are_those_that_were_meant():
+    def told(*times):
+        batch_facts = judged(marked(times)).batch
+        return batch_facts.min_timestamp_ms, batch_facts.max_timestamp_ms
+
+    assert told(NOW_MS, NONE_MS) == (NOW_MS, NOW_MS)
+    assert told(NOW_MS, -1) == (-1, NOW_MS)
+    assert told(NONE_MS) == (None, None)
+
+
+def test_records_without_a_time_are_those_that_say_so():
+    records = Records([-1, -1, 5], [0, 1, 2], [1] * 3, [1] * 3, real_minus_ones=frozenset({1}))
+
+    assert facts_of(records) == RecordFacts(3, -1, 5, 1)
 
 
 def test_no_time_lies_outside_no_bound():

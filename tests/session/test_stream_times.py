@@ -20,7 +20,7 @@ from tests.session.conversation import (
 )
 from tests.session.messages import accepted, produce, produced, refused
 from tests.wire.batches import CODECS, batch
-from tsproxy.model.own_rule import OwnRule
+from tsproxy.model.own_rule import OwnRule, StreamTime
 from tsproxy.model.policy import Match, Mode, OnViolation, Policy, Rule, Terms
 from tsproxy.model.verdict import Reason, TopicLimits
 from tsproxy.policy.passing import span_that_passes
@@ -127,6 +127,14 @@ def test_without_an_answer_a_batch_counts_for_its_own_connection_alone():
 def test_time_that_passes_is_no_jump():
     later = asked(JUMP_MS, correlation_id=2)
     assert lagging() >> at(NOW_MS + MINUTE_MS) >> client(later) << to_broker(later)
+
+
+def test_a_time_that_comes_again_does_not_shorten_the_silence_since_it_first_came():
+    known = StreamTimes()
+    known.accepted(("t", 0), OLD_MS, NOW_MS - HOUR_MS)
+    for latest_ms in (OLD_MS, OLD_MS - 1):
+        known.accepted(("t", 0), latest_ms, NOW_MS)
+    assert known.of(("t", 0)) == StreamTime(OLD_MS, NOW_MS - HOUR_MS)
 
 
 def test_a_time_that_was_put_right_counts_as_what_it_became():
