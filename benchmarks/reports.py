@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _DOC: Final = Path(__file__).parent.parent / "docs" / "benchmarks-reports.md"
 _DAY: Final = date(2026, 11, 20)
 _MASTER: Final = "local[2]"
-_LONG: Final = ("bare", "compact", "prepare")
-"""In a JVM as the command `compact` starts it."""
+_BRIEF: Final = ("what-if", "trend")
+"""In a JVM as their commands start it; the others have one for much data."""
 _LINES_A_FILE: Final = 20_000
 _CLIENTS: Final = 500
 _TOPICS: Final = 40
@@ -160,7 +160,7 @@ def run_job(name: str, place: Path) -> dict[str, float]:
     """In a process of its own: CPU seconds of JVM and Python, and the JVM's largest size in MiB."""
     from spark_reports.session import spark_session
 
-    with spark_session(_MASTER, is_brief=name not in _LONG) as spark:
+    with spark_session(_MASTER, is_brief=name in _BRIEF) as spark:
         JOBS[name](spark, place)
         java: Any = spark.sparkContext._jvm  # the only way to the JVM's own clock
         system = java.java.lang.management.ManagementFactory.getOperatingSystemMXBean()

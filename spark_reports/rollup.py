@@ -1,7 +1,7 @@
 """What each day leaves behind for later questions: two small tables, one partition a day.
 
     producers   one row a client: records judged and refused          -> trend
-    drift       one row a topic, client, side and bucket: counts      -> what-if
+    drift       one row a topic, client, side, bucket and fate        -> what-if
 
 `daily --rollup DIR` writes them from the counters it has added up anyway, so that `trend` and `what-if`
 read megabytes where the log has gigabytes. A day written again replaces its own partitions only.
@@ -10,7 +10,7 @@ read megabytes where the log has gigabytes. A day written again replaces its own
 from datetime import date, timedelta
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports import transforms
@@ -19,6 +19,7 @@ from spark_reports.store import Table
 from spark_reports.transforms import CLIENT
 from spark_reports.what_if import first_bucket_beyond
 from tsproxy.decisions.drift import EDGES, HISTOGRAM_NAME
+from tsproxy.model.verdict import Reason
 
 DAYS_BEFORE: Final = 7
 """What a day is compared with."""
@@ -30,8 +31,8 @@ _PRODUCERS_DDL: Final = (
     "client_id STRING, principal STRING, records BIGINT, refused_records BIGINT, event_date STRING"
 )
 _DRIFT_DDL: Final = (
-    "topic STRING, client_id STRING, principal STRING, side STRING, bucket BIGINT, batches BIGINT, "
-    "records BIGINT, event_date STRING"
+    "topic STRING, client_id STRING, principal STRING, side STRING, is_refused BOOLEAN, "
+    "is_other_side BOOLEAN, bucket BIGINT, batches BIGINT, records BIGINT, event_date STRING"
 )
 
 
@@ -48,15 +49,26 @@ def producers(rolled: DataFrame) -> DataFrame:
 
 
 def drift(counters: DataFrame) -> DataFrame:
-    """Of counters, one row a day, topic, client, side and bucket: all that was judged, whatever its fate."""
+    """Of counters, one row a day, topic, client, side, bucket and fate: all that was judged.
+
+    `is_refused` tells the fate, `is_other_side` that a batch was refused for its other side. Only histograms
+    of this version's edges, and buckets that it has. Unfolding histograms is the dearest part of a report:
+    `drawn` and `totals` both come from this.
+    """
     known = transforms.named(counters).where((F.col("hist") == HISTOGRAM_NAME) & transforms.is_judged())
+    refused = transforms.is_refusal()
+    keys = ("event_date", "topic", *CLIENT, "side", "is_refused", "is_other_side")
     sides = [
         known.select(
-            F.col("day").alias("event_date"), "topic", *CLIENT, F.lit(side).alias("side"), F.explode(side)
+            F.col("day").alias("event_date"),
+            *("topic", *CLIENT),
+            F.lit(side).alias("side"),
+            refused.alias("is_refused"),
+            (refused & _is_refused_for(other)).alias("is_other_side"),
+            F.explode(side),
         )
-        for side in ("ahead", "behind")
+        for side, other in (("ahead", "behind"), ("behind", "ahead"))
     ]
-    keys = ("event_date", "topic", *CLIENT, "side")
     return (
         sides[0]
         .unionByName(sides[1])
@@ -66,7 +78,28 @@ def drift(counters: DataFrame) -> DataFrame:
             F.sum(F.element_at("col", 2)).alias("batches"),
             F.sum(F.element_at("col", 3)).alias("records"),
         )
-        .select("topic", *CLIENT, "side", "bucket", "batches", "records", "event_date")
+        .select(*keys[1:], "bucket", "batches", "records", "event_date")
+    )
+
+
+def _is_refused_for(side: str) -> Column:
+    """True where the reason of a refusal lies on that side; no reason, or one of neither side, is both's."""
+    reasons = {
+        "ahead": (Reason.TOO_FAR_AHEAD.value,),
+        "behind": (Reason.TOO_OLD.value, Reason.NEGATIVE.value),
+    }
+    return F.coalesce(F.col("reason").isin(*reasons[side]), F.lit(False))
+
+
+def drawn(drifts: DataFrame) -> DataFrame:
+    """One row a side, bucket and fate: `side` (ahead | behind), `bucket`, `refused`, `batches`, `records`.
+
+    A refused batch counts on the side it was refused for, or on both where that says nothing.
+    """
+    return (
+        drifts.where(~F.col("is_other_side"))
+        .groupBy("side", "bucket", F.col("is_refused").alias("refused"))
+        .agg(F.sum("batches").alias("batches"), F.sum("records").alias("records"))
     )
 
 

@@ -87,9 +87,10 @@ def _tables(
     usable = read.of_period(read.usable(everything), source.first, source.last)
     counters = read.of_event(usable, EventName.COUNTERS)
     rolled = read.kept(transforms.rollup(counters))
-    drifts = rollup.drift(counters)
+    drifts = read.kept(rollup.drift(counters))
     if rollup_in is not None:
-        drifts = _rolled_up(spark, rolled, drifts, source, rollup_in)
+        rollup.store(rollup.producers(rolled), rollup_in, "producers")
+        rollup.store(drifts, rollup_in, "drift")
     days, changes = _trend(spark, source, top, rollup_in)
     worst = read.kept(transforms.worst(transforms.producers(rolled), top))
     by_topic = read.kept(transforms.only_topics(rolled, transforms.worst_topics(rolled, top)))
@@ -108,7 +109,7 @@ def _tables(
             client_hours=rows(transforms.client_hours(theirs)),
             client_addresses=rows(transforms.of_clients(transforms.client_addresses(counters), worst)),
             examples=rows(transforms.of_clients(examples, worst)),
-            drift=rows(transforms.drift(counters)),
+            drift=rows(rollup.drawn(drifts)),
             what_if=rows(rollup.totals(drifts)),
             would_reject=rows(transforms.would_reject(rolled, top)),
             late=rows(transforms.late(rolled, top)),
@@ -122,17 +123,8 @@ def _tables(
             files=rows(read.files(everything)),
         )
     finally:
-        for frame in (by_topic, worst, rolled):
+        for frame in (by_topic, worst, drifts, rolled):
             frame.unpersist()
-
-
-def _rolled_up(
-    spark: SparkSession, rolled: DataFrame, drifts: DataFrame, source: Source, rollup_in: str
-) -> DataFrame:
-    """The drifts, read from where they were stored: exploding histograms is dear, and is done once."""
-    rollup.store(rollup.producers(rolled), rollup_in, "producers")
-    rollup.store(drifts, rollup_in, "drift")
-    return rollup.stored(spark, rollup_in, "drift", source.first, source.last)
 
 
 def _trend(spark: SparkSession, source: Source, top: int, rollup_in: str | None) -> tuple[Rows, Rows]:

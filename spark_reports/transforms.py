@@ -14,10 +14,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.schema import KEY, SUMS
-from tsproxy.decisions.drift import EDGES, HISTOGRAM_NAME
 from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.model.outcome import VerdictName
-from tsproxy.model.verdict import Reason
 
 FOLDED: Final = "(other)"
 CLIENT: Final = ("client_id", "principal")
@@ -273,35 +271,6 @@ def examples(decisions: DataFrame, count: int) -> DataFrame:
 def _first_per(frame: DataFrame, keys: tuple[str, ...], order: list[Column], count: int) -> DataFrame:
     window = Window.partitionBy(*keys).orderBy(*order)
     return frame.withColumn("place", F.row_number().over(window)).where(F.col("place") <= count).drop("place")
-
-
-def drift(counters: DataFrame) -> DataFrame:
-    """One row a side, bucket and fate: `side` (ahead | behind), `bucket`, `refused`, `batches`, `records`.
-
-    A refused batch counts on the side it was refused for, or on both where that says nothing. Only
-    histograms of this version's edges, buckets that it has, and no repetitions.
-    """
-    known = counters.where((F.col("hist") == HISTOGRAM_NAME) & is_judged())
-    is_of_side = {
-        "ahead": ~is_refusal() | ~F.col("reason").isin(Reason.TOO_OLD.value, Reason.NEGATIVE.value),
-        "behind": ~is_refusal() | (F.col("reason") != Reason.TOO_FAR_AHEAD.value),
-    }
-    sides = [
-        known.where(~is_refusal() | F.coalesce(is_of_side[side], F.lit(True))).select(
-            F.lit(side).alias("side"), is_refusal().alias("refused"), F.explode(side).alias("row")
-        )
-        for side in ("ahead", "behind")
-    ]
-    return (
-        sides[0]
-        .unionByName(sides[1])
-        .where(F.element_at("row", 1).between(-len(EDGES), len(EDGES)))
-        .groupBy("side", F.element_at("row", 1).alias("bucket"), "refused")
-        .agg(
-            F.sum(F.element_at("row", 2)).alias("batches"),
-            F.sum(F.element_at("row", 3)).alias("records"),
-        )
-    )
 
 
 def limits(lifecycle: DataFrame) -> DataFrame:

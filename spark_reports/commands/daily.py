@@ -87,7 +87,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _make(options: argparse.Namespace, first: date, last: date) -> Report:
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
-    with spark_at_work(options, "reading the decision log") as spark:
+    # A table is as a rule of a day that is too long to be read as lines.
+    is_brief = options.input_format == "json"
+    with spark_at_work(options, "reading the decision log", is_brief=is_brief) as spark:
         # Imported here, so that `render` and `--help` need neither pyspark nor Java.
         from spark_reports import report, store, tables
         from spark_reports.read import Source

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 from pyspark.testing import assertDataFrameEqual
 
-from spark_reports import transforms
+from spark_reports import rollup, transforms
 from spark_reports.schema import KEY, SUMS
 from tests.spark_reports.logs import counters, write
 from tsproxy.decisions.drift import bucket
@@ -167,8 +167,8 @@ def test_drift_adds_buckets_and_puts_a_refusal_on_the_side_it_was_refused_for(co
     far, near = bucket(2 * HOUR_MS), bucket(-50)
     histogram = {"ahead": [[far, 1, 10]], "behind": [[near, 1, 10]]}
     old = {**REJECTED, "reason": "too_old"}
-    drift = transforms.drift(
-        counters_of({**REJECTED, **histogram}, {**old, **histogram}, histogram, histogram)
+    drift = rollup.drawn(
+        rollup.drift(counters_of({**REJECTED, **histogram}, {**old, **histogram}, histogram, histogram))
     )
     found = {(row["side"], row["bucket"], row["refused"]): row["records"] for row in drift.collect()}
     assert found == {
@@ -181,4 +181,4 @@ def test_drift_adds_buckets_and_puts_a_refusal_on_the_side_it_was_refused_for(co
 
 def test_histograms_of_other_edges_and_unknown_buckets_are_not_added(counters_of):
     made = counters_of({"hist": "drift-v2"}, {"ahead": [[9999, 1, 10]], "behind": []})
-    assert transforms.drift(made).count() == 0
+    assert rollup.drift(made).count() == 0
