@@ -186,7 +186,7 @@ INTENDED: Final = (
         "delete horizon set by a producer (attribute bit 6)",
         "Stored as it came; the cleaner of a compacted topic then takes the base timestamp for a deadline.",
         "INVALID_RECORD 87, without text.",
-        "Only a broker's cleaner may set it (KIP-534).",
+        "Only a broker's cleaner may set it (KIP-534); `extended_timestamps` reads and clears it.",
         _bit_6,
     ),
     Difference(
