@@ -71,6 +71,20 @@ def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterat
             session.stop()
 
 
+@contextmanager
+def interpreted(session: "SparkSession") -> Iterator[None]:
+    """While many small queries are asked, none of them is compiled: that costs more than it saves."""
+    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    before = {name: str(session.conf.get(name)) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, was in before.items():
+            session.conf.set(name, was)
+
+
 def require_pyspark() -> None:
     """Raises SparkUnavailableError, in one sentence, where pyspark or Java is not installed."""
     if find_spec("pyspark") is None:

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from spark_reports import checks, read, rollup, sequence, transforms
 from spark_reports.read import Log, Source
+from spark_reports.session import interpreted
 from spark_reports.shape import LineGap
 from tsproxy.decisions.fields import EventName
 
@@ -97,34 +98,39 @@ def _tables(
     theirs = transforms.of_clients(rolled, worst)
     lifecycle = read.of_event(usable, EventName.LIFECYCLE)
     examples = transforms.examples(read.of_event(usable, EventName.DECISION), EXAMPLES_PER_REASON)
-    try:
-        return Tables(
-            summary=rows(transforms.summary(rolled))[0],
-            topics=rows(transforms.topics(by_topic)),
-            hours=rows(transforms.hours(by_topic)),
-            reasons=rows(transforms.reasons(rolled)),
-            producers=rows(worst),
-            client_reasons=rows(transforms.client_reasons(theirs)),
-            client_topics=rows(transforms.client_topics(theirs, TOPICS_PER_CLIENT)),
-            client_hours=rows(transforms.client_hours(theirs)),
-            client_addresses=rows(transforms.of_clients(transforms.client_addresses(counters), worst)),
-            examples=rows(transforms.of_clients(examples, worst)),
-            drift=rows(rollup.drawn(drifts)),
-            what_if=rows(rollup.totals(drifts)),
-            would_reject=rows(transforms.would_reject(rolled, top)),
-            late=rows(transforms.late(rolled, top)),
-            rules=rows(transforms.rules(rolled, top)),
-            in_force=rows(transforms.in_force(lifecycle, top)),
-            days=days,
-            changes=changes,
-            limits=rows(transforms.limits(lifecycle)),
-            boots=boots,
-            gaps=gaps,
-            files=rows(read.files(everything)),
-        )
-    finally:
-        for frame in (by_topic, worst, drifts, rolled):
-            frame.unpersist()
+    # The passes over all lines are compiled, and made now; of their small results many things are asked.
+    files = rows(read.files(everything))
+    rolled.count()
+    drifts.count()
+    with interpreted(spark):
+        try:
+            return Tables(
+                summary=rows(transforms.summary(rolled))[0],
+                topics=rows(transforms.topics(by_topic)),
+                hours=rows(transforms.hours(by_topic)),
+                reasons=rows(transforms.reasons(rolled)),
+                producers=rows(worst),
+                client_reasons=rows(transforms.client_reasons(theirs)),
+                client_topics=rows(transforms.client_topics(theirs, TOPICS_PER_CLIENT)),
+                client_hours=rows(transforms.client_hours(theirs)),
+                client_addresses=rows(transforms.of_clients(transforms.client_addresses(counters), worst)),
+                examples=rows(transforms.of_clients(examples, worst)),
+                drift=rows(rollup.drawn(drifts)),
+                what_if=rows(rollup.totals(drifts)),
+                would_reject=rows(transforms.would_reject(rolled, top)),
+                late=rows(transforms.late(rolled, top)),
+                rules=rows(transforms.rules(rolled, top)),
+                in_force=rows(transforms.in_force(lifecycle, top)),
+                days=days,
+                changes=changes,
+                limits=rows(transforms.limits(lifecycle)),
+                boots=boots,
+                gaps=gaps,
+                files=files,
+            )
+        finally:
+            for frame in (by_topic, worst, drifts, rolled):
+                frame.unpersist()
 
 
 def _trend(spark: SparkSession, source: Source, top: int, rollup_in: str | None) -> tuple[Rows, Rows]:
