@@ -34,7 +34,7 @@ async def test_records_that_arrive_are_judged_one_by_one_and_those_before_are_no
     assert b"from its end, 2 partition(s)" in told
     assert (line["records"], line["bad_records"]) == (5, 2)
     assert line["units"] == {"microseconds": 1}
-    assert len(found["unknown"]) == 3
+    assert len(found["unknown"]) == 4
 
 
 async def test_a_topic_that_is_not_there_is_a_sentence_and_status_1(kafka_431, capsys):
