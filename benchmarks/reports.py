@@ -236,7 +236,7 @@ def page(found: Mapping[str, Mapping[str, float]], lines: int, rows: int) -> str
             "",
             "`daily` unfolds the two histograms of each counter, 19 buckets a side here: 76 million rows "
             "from two million, added up by topic and client, whose names are copied for each of them. "
-            "That pass is most of its cost; what is asked of its small result is not compiled. "
+            "That pass is about half of its cost; what is asked of its small result is not compiled. "
             "`what-if` and `trend` read the result.",
             "",
         ]
