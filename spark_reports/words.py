@@ -83,6 +83,13 @@ REASON_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
         Reason.HEADER_MISMATCH: Advice(
             "a batch's header and its records disagree about time", "update or replace the client library"
         ),
+        Reason.JUMP_AHEAD: Advice(
+            "timestamps jump far ahead of the newest one before them in their partition",
+            "check the producer's clock and how it makes event times",
+        ),
+        Reason.OWN_RULE: Advice(
+            "a rule of the proxy's operator refuses them", "the text of the error says what it asks for"
+        ),
         Reason.OTHER: Advice("not about timestamps", "see the error code"),
     }
 )
@@ -123,6 +130,8 @@ REASON_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         Reason.INVALID_OFFSET_OR_SEQUENCE: "wrong sequence",
         Reason.TYPE_MISMATCH: "wrong timestamp type",
         Reason.HEADER_MISMATCH: "header mismatch",
+        Reason.JUMP_AHEAD: "jump ahead",
+        Reason.OWN_RULE: "own rule",
         Reason.OTHER: "other",
     }
 )

@@ -20,9 +20,10 @@ LOGS = {
     "v1.jsonl": "4344c9a0f08467ae3b1cea01bd90ed5887a5442f044ed5754b80122e0aff61ea",
     "v1-late.jsonl": "9903a0ef5bbe006c13dc31286db860e2976fed5bce1917b04f8574ecf44ef86f",
     "v1-policy.jsonl": "59ba004de647c1334964d218df268cf82c0a30d94e80880a0b235cbd47f710f4",
+    "v1-rules.jsonl": "10ba723a6603478f0f643a75aeefb362ca2fd7dace8918dfcc34851b6927e8ba",
 }
 """By their SHA-256. The second has records that came late; the third modes, waivers, what would be rejected,
-folded and hashed names."""
+folded and hashed names; the fourth what a rule about stream time and an operator's own refused."""
 
 
 def lines_of(name):
@@ -65,6 +66,12 @@ def test_fields_are_only_ever_added():
     """v1.fields.txt may grow; a line that changes or goes breaks those who read version 1."""
     published = (FOLDER / "v1.fields.txt").read_text(encoding="utf-8").splitlines()
     assert sorted(published) == sorted(f"{field.name} {field.type}" for field in FIELDS if field.since == 1)
+
+
+def test_closed_lists_only_ever_grow():
+    """v1.words.txt may grow as well; a word that changes or goes breaks those who look for it."""
+    published = (FOLDER / "v1.words.txt").read_text(encoding="utf-8").splitlines()
+    assert sorted(published) == sorted(f"{field.name} {word}" for field in FIELDS for word in field.choices)
 
 
 def test_the_schema_lets_a_later_writer_add_fields():

@@ -242,7 +242,7 @@ async def test_a_rule_of_your_own(kafka_391, tmp_path):
         assert await sent(proxy, "clicks", *good, before=good) == (OK, None)
         told = await sent(proxy, "clicks", first_ms, first_ms - 600_001, before=good)
     assert told == (BAD, "600001 ms older than a record before it")
-    assert decided(proxy, topic="clicks", rule="clicks-in-order", reason="other", verdict="rejected")
+    assert decided(proxy, topic="clicks", rule="clicks-in-order", reason="own_rule", verdict="rejected")
 
 
 async def test_a_streams_own_time(kafka_391, tmp_path):
@@ -256,7 +256,7 @@ async def test_a_streams_own_time(kafka_391, tmp_path):
         assert await sent(proxy, "web-clicks", old_ms + 9 * 60_000) == (OK, None)
         late = 'tsproxy_topic_late_records_total{topic="web-clicks"} 10.0'
         assert late in (await page(proxy.admin_address, "/metrics"))[1]
-    assert len(decided(proxy, rule="stream", verdict="rejected", reason="other")) == 1
+    assert len(decided(proxy, rule="stream", verdict="rejected", reason="jump_ahead")) == 1
     counted = [line for line in proxy.decisions() if line["event"] == "counters" and "late_records" in line]
     assert sum(line["late_records"] for line in counted) == 10
     assert max(line["late_max_ms"] for line in counted) == 1_000

@@ -87,7 +87,7 @@ def test_a_jump_is_measured_from_the_newest_time_that_is_given_else_from_the_clo
     asked = ("--topic", "web-clicks", "--timestamp", str(NOW_MS))
     assert as_json(explained, *asked, policy=policy)["forwarded"]
     found = as_json(explained, *asked, "--newest", str(NOW_MS - 7_200_000), policy=policy)
-    assert (found["forwarded"], found["refusal"]["reason"]) == (False, "other")
+    assert (found["forwarded"], found["refusal"]["reason"]) == (False, "jump_ahead")
     assert "7200000 ms ahead of the partition's stream time" in found["refusal"]["text"]
 
 

@@ -72,7 +72,9 @@ def test_the_records_that_a_rule_names_are_refused_with_its_text(codec):
     said = produced({"t": {0: refused((1, "odd"), (2, "odd"))}})
     conversation = Conversation(view(RefusesOdd())) >> client(asked_of(GOOD, BAD, BAD, codec=codec))
     assert (
-        conversation << to_client(said) << booked("rejected", rule="own", reason=Reason.OTHER, bad_records=2)
+        conversation
+        << to_client(said)
+        << booked("rejected", rule="own", reason=Reason.OWN_RULE, bad_records=2)
     )
 
 
@@ -87,6 +89,19 @@ def test_what_a_broker_would_refuse_is_refused_in_its_words_and_the_rule_decides
     )
     said = produced({"t": {0: refused((0, text))}})
     assert conversation << to_client(said) << booked("rejected", reason=Reason.TOO_FAR_AHEAD)
+
+
+class RefusesUnknown:
+    reason = "missing"
+
+    def culprits(self, timestamps_ms, context):
+        return [(i, "no time") for i, time_ms in enumerate(timestamps_ms) if time_ms == -1]
+
+
+def test_a_rule_may_name_the_reason_that_its_refusals_are_booked_under():
+    conversation = Conversation(view(RefusesUnknown())) >> client(asked_of(GOOD, -1))
+    said = produced({"t": {0: refused((1, "no time"))}})
+    assert conversation << to_client(said) << booked("rejected", rule="own", reason=Reason.MISSING)
 
 
 def test_in_audit_it_is_only_counted():

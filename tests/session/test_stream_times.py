@@ -22,15 +22,17 @@ from tests.session.messages import accepted, produce, produced, refused
 from tests.wire.batches import CODECS, batch
 from tsproxy.model.own_rule import OwnRule, StreamTime
 from tsproxy.model.policy import Match, Mode, OnViolation, Policy, Rule, Terms
-from tsproxy.model.verdict import Reason, TopicLimits
+from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
 from tsproxy.policy.passing import span_that_passes
 from tsproxy.policy.stream_time import StreamTimeGuard
+from tsproxy.policy.units import unit_hint
 from tsproxy.session import produce as routes
 from tsproxy.session import stream_times
 from tsproxy.session.effects import Judge
 from tsproxy.session.policies import of_anybody
 from tsproxy.session.session import Session
 from tsproxy.session.stream_times import StreamTimes
+from tsproxy.testing.rules import rule_context
 
 MINUTE_MS = 60_000
 OLD_MS = NOW_MS - 5 * HOUR_MS
@@ -70,7 +72,21 @@ def lagging(known=None, **terms):
 def test_a_jump_is_refused_that_the_clock_would_allow():
     second = asked(JUMP_MS, correlation_id=2)
     conversation = lagging() >> client(second) << to_client(no(2))
-    assert conversation << booked("rejected", rule="guard", reason=Reason.OTHER, bad_records=1)
+    assert conversation << booked("rejected", rule="guard", reason=Reason.JUMP_AHEAD, bad_records=1)
+
+
+@pytest.mark.parametrize("names_unit", [False, True])
+def test_a_jump_that_is_another_unit_is_called_so(names_unit):
+    """Where no limit is set, the guard is the first to see it."""
+    around, time_ms = view(), NOW_MS * 1_000
+    around = replace(around, policy=replace(around.policy, names_unit=names_unit))
+    conversation = Conversation(around) >> client(asked(time_ms))
+    [(_, text)] = StreamTimeGuard(10 * MINUTE_MS).culprits([time_ms], rule_context(now_ms=NOW_MS))
+    hint = f" ({unit_hint(time_ms, NOW_MS)})" if names_unit else ""
+    conversation << to_client(said(answer=refused((0, text + hint))))
+    assert conversation << booked(
+        "rejected", reason=Reason.JUMP_AHEAD, unit_guess=UnitGuess.MICROSECONDS, bad_records=1
+    )
 
 
 def test_each_partition_has_a_time_of_its_own():
@@ -151,7 +167,7 @@ def test_what_a_time_is_put_right_to_must_not_jump_either():
     limits = TopicLimits(before_max_ms=24 * HOUR_MS, after_max_ms=HOUR_MS)
     conversation = lagging(limits=limits, on_violation=OnViolation.REPAIR)
     in_us = asked(JUMP_MS * 1_000, correlation_id=2)
-    assert conversation >> client(in_us) << to_client(no(2)) << booked("rejected", reason=Reason.OTHER)
+    assert conversation >> client(in_us) << to_client(no(2)) << booked("rejected", reason=Reason.JUMP_AHEAD)
 
 
 def test_a_jump_is_not_put_right():

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
-from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.verdict import Reason, TopicLimits
 
 ENTRY_POINTS: Final = "tsproxy.rules"
 
@@ -50,6 +50,9 @@ class TimestampRule(Protocol):
     clock, in ms, every time and -1 is taken, whoever sends it (None: however far). What lies within goes by
     natively and the rule is not asked. Without it each batch is read here.
 
+    An attribute `reason` names the reason under which its refusals are booked, one of the decision log's;
+    without it that is `own_rule`.
+
     One with an attribute `follows_stream_time` that is true is told the `stream_time` of each partition: what
     the process remembers, so that the rule need not.
     """
@@ -75,6 +78,11 @@ class OwnRule:
     @property
     def follows_stream_time(self) -> bool:
         return bool(getattr(self.rule, "follows_stream_time", False))
+
+    @property
+    def reason(self) -> Reason:
+        """Under which its refusals are booked."""
+        return Reason(getattr(self.rule, "reason", Reason.OWN_RULE))
 
 
 @dataclass(frozen=True, slots=True)

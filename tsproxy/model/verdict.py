@@ -31,9 +31,12 @@ class Reason(StrEnum):
     INVALID_OFFSET_OR_SEQUENCE = "invalid_offset_or_sequence"
     TYPE_MISMATCH = "type_mismatch"
     HEADER_MISMATCH = "header_mismatch"
+    JUMP_AHEAD = "jump_ahead"
+    """Too far ahead of the newest time of its partition (`policy.stream_time`)."""
+    OWN_RULE = "own_rule"
+    """An operator's own rule refused it, or could not say anything of it; one may name another reason."""
     OTHER = "other"
-    """The broker refused for a reason that is not about timestamps, as the error code says; or an
-    operator's own rule did."""
+    """The broker refused for a reason that is not about timestamps, as the error code says."""
 
 
 class UnitGuess(StrEnum):

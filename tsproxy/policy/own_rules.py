@@ -9,9 +9,10 @@ from typing import Final
 
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.own_rule import Consulted, OwnRule, RuleContext
-from tsproxy.model.verdict import Reason, Reject, Violation
+from tsproxy.model.verdict import Reject, Violation
 from tsproxy.policy import timestamps
 from tsproxy.policy.case import Case
+from tsproxy.policy.units import REASONS_OF_SIZE, guess_unit, unit_hint
 
 MOST_TEXT: Final = 1_000
 """Characters of a rule's text that a client gets."""
@@ -35,14 +36,28 @@ def own_rule_is_kept(case: Case) -> Reject | None:
     found = next((found for found in case.consulted() if found.refuses), None)
     if found is None:
         return None
+    reason = found.own.reason
     if found.failure is not None:
         text = f"The proxy's rule {case.policy.rule} failed, and refuses what it cannot judge"
-        return Reject(ErrorCode.INVALID_RECORD, text, Reason.OTHER, detail=text)
-    times = case.read_records().timestamps_ms
+        return Reject(ErrorCode.INVALID_RECORD, text, reason, detail=text)
+    times, now_ms = case.read_records().timestamps_ms, case.now_ms
+    is_of_size = reason in REASONS_OF_SIZE
+    names_unit = is_of_size and case.policy.names_unit
     culprits = tuple(
-        Violation(index, times[index], Reason.OTHER, text, ErrorCode.INVALID_TIMESTAMP)
+        Violation(index, times[index], reason, _with_unit(text, times[index], now_ms) if names_unit else text)
         for index, text in found.culprits[: case.culprits_listed]
     )
+    first_ms = times[found.culprits[0][0]]
     return Reject(
-        ErrorCode.INVALID_TIMESTAMP, timestamps.REJECTED, Reason.OTHER, culprits, len(found.culprits)
+        ErrorCode.INVALID_TIMESTAMP,
+        timestamps.REJECTED,
+        reason,
+        culprits,
+        len(found.culprits),
+        guess_unit(first_ms, now_ms) if is_of_size else None,
     )
+
+
+def _with_unit(text: str, timestamp_ms: int, now_ms: int) -> str:
+    hint = unit_hint(timestamp_ms, now_ms)
+    return f"{text} ({hint})" if hint else text

@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 
 from tsproxy.model.kafka import NO_TIMESTAMP
 from tsproxy.model.own_rule import RuleContext, StreamTime
+from tsproxy.model.verdict import Reason
 
 STREAM_TIME_GUARD: Final = "stream-time-guard"
 """The name of the rule among the entry points."""
@@ -27,6 +28,7 @@ class StreamTimeGuard:
 
     max_jump_ahead_ms: int
     follows_stream_time: ClassVar[bool] = True
+    reason: ClassVar[Reason] = Reason.JUMP_AHEAD
 
     def culprits(self, timestamps_ms: Sequence[int], context: RuleContext) -> Iterator[tuple[int, str]]:
         latest_ms = _expected_ms(context)

@@ -14,10 +14,13 @@ from datetime import UTC, datetime
 from typing import Final
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
-from tsproxy.model.verdict import UnitGuess
+from tsproxy.model.verdict import Reason, UnitGuess
 
 NEAR_MS: Final = 365 * 24 * 3600 * 1000
 """A guess counts where it lands within a year of the clock."""
+
+REASONS_OF_SIZE: Final = frozenset({Reason.TOO_FAR_AHEAD, Reason.TOO_OLD, Reason.JUMP_AHEAD})
+"""Reasons for which a wrong unit may be the cause: the value itself is too large, or too small."""
 
 _TICKS_PER_MS: Final = 10_000
 _EPOCH_1601_MS: Final = 11_644_473_600_000

@@ -12,17 +12,14 @@ from typing import Final
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import bounded
 from tsproxy.model.dead_letter import DeadBatch
-from tsproxy.model.verdict import OutOfRange, Reason, Violation
+from tsproxy.model.verdict import OutOfRange, Violation
 from tsproxy.model.view import SessionLimits
-from tsproxy.policy.units import guess_unit
+from tsproxy.policy.units import REASONS_OF_SIZE, guess_unit
 from tsproxy.wire.contents import Content, read_contents
 
 CHUNK_BYTES: Final = 64 * 1024
 """Letters that are sent together have about as much, or are one alone."""
 _MOST_TEXT: Final = 1_000
-
-_OF_VALUES: Final = frozenset({Reason.TOO_FAR_AHEAD, Reason.TOO_OLD})
-"""Reasons for which a unit can be guessed."""
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -68,8 +65,8 @@ def positions_of(dead: DeadBatch) -> Sequence[int]:
 
 
 def _letter(dead: DeadBatch, content: Content, violation: Violation, of_batch: Headers) -> Letter:
-    is_of_value = violation.reason in _OF_VALUES
-    unit = guess_unit(content.timestamp_ms, dead.now_ms) if is_of_value else None
+    is_of_size = violation.reason in REASONS_OF_SIZE
+    unit = guess_unit(content.timestamp_ms, dead.now_ms) if is_of_size else None
     told = {
         "tsproxy-original-timestamp": str(content.timestamp_ms),
         "tsproxy-reason": violation.reason.value,
