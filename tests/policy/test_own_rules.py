@@ -1,7 +1,6 @@
 """Operators' own rules: asked about what all else lets pass, contained, and never skipped."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -18,12 +17,12 @@ from tests.session.conversation import (
     noted,
     to_broker,
     to_client,
-    view_of,
+    view_by,
 )
 from tests.session.messages import accepted, produce, produced, refused
 from tests.wire.batches import CODECS, batch
 from tsproxy.model.own_rule import Fail, OwnRule
-from tsproxy.model.policy import Match, Mode, Policy, Rule, Terms
+from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason, TopicLimits
 from tsproxy.policy.own_rules import consult
 from tsproxy.session.session import Session
@@ -55,9 +54,7 @@ def answers(*culprits):
 
 
 def view(rule, fail=Fail.CLOSED, mode=None, limits=None):
-    terms = Terms(mode=mode, own=(OwnRule("it", rule, fail),))
-    policy = Policy(rules=(Rule("own", Match(), terms),))
-    return replace(view_of(limits=limits or TopicLimits()), policy=policy)
+    return view_by("own", limits=limits or TopicLimits(), mode=mode, own=(OwnRule("it", rule, fail),))
 
 
 GOOD, BAD = NOW_MS, NOW_MS + 5001

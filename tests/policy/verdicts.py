@@ -1,4 +1,4 @@
-"""The verdict on one batch, by a proxy that knows its topic's limits."""
+"""The verdict on one batch, or on some, by a proxy that knows its topic's limits."""
 
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.model.verdict import TopicLimits
@@ -15,12 +15,18 @@ LIMITS = TopicLimits(before_max_ms=DAY_MS, after_max_ms=HOUR_MS)
 
 def judged(records, limits=LIMITS, version=9, acks=-1, transactional_id=None, **session_limits):
     """What becomes of `records` (bytes or None) for partition t-3; `limits` None: not known yet."""
-    header = RequestHeader(0, version, 1, None, 0)
-    partition = PartitionProduceData(3, None if records is None else memoryview(records))
-    request = ProduceRequest(transactional_id, acks, 1000, (TopicProduceData("t", (partition,)),))
     view = View(topics={} if limits is None else {"t": limits}, limits=SessionLimits(**session_limits))
-    (only,) = judge_all(header, request, view, NOW_MS)
+    (only,) = judged_by(view, records, version=version, acks=acks, transactional_id=transactional_id)
     return only
+
+
+def judged_by(view, *records, version=9, acks=-1, transactional_id=None):
+    """What becomes of each of `records` (bytes or None): one request, which names t-3 as often."""
+    partitions = tuple(
+        PartitionProduceData(3, None if data is None else memoryview(data)) for data in records
+    )
+    request = ProduceRequest(transactional_id, acks, 1000, (TopicProduceData("t", partitions),))
+    return judge_all(RequestHeader(0, version, 1, None, 0), request, view, NOW_MS)
 
 
 def verdict(records, *args, **more):

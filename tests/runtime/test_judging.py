@@ -12,11 +12,10 @@ import pytest
 from tests.runtime.frames import answer, request
 from tests.runtime.loops import on_both_loops
 from tests.runtime.surroundings import PATIENCE_S, World, until
-from tests.runtime.test_relay import Wire, is_reading
+from tests.runtime.wire import is_reading, wire
 from tests.session.conversation import NOW_MS
 from tests.session.messages import produce
 from tests.wire.batches import LZ4, batch, record
-from tsproxy.model.view import View
 
 HALF_MIB = random.Random(7).randbytes(1 << 19)
 LARGE = batch([NOW_MS], LZ4, value=HALF_MIB)
@@ -51,18 +50,13 @@ class JudgingWorld(World):
 
 
 @contextlib.asynccontextmanager
-async def wire(world):
-    made = Wire(world, View())
-    await made.accept()
-    await made.connect()
-    try:
-        yield made
-    finally:
-        world.judges.may_go.set()
-        made.relay.cut()
-        for each in (made.client, made.broker):
-            each.close()
-        await until(made.ended.is_set)
+async def connection(world):
+    """Whose jobs may go in the end, so that nothing waits for them."""
+    async with wire(world) as the:
+        try:
+            yield the
+        finally:
+            world.judges.may_go.set()
 
 
 def large(acks=-1):
@@ -73,7 +67,7 @@ def large(acks=-1):
 async def test_another_client_is_answered_while_a_large_batch_is_judged():
     """Also the client's own earlier request; what it sends behind the large one keeps its place."""
     world = JudgingWorld()
-    async with wire(world) as one, wire(world) as another:
+    async with connection(world) as one, connection(world) as another:
         await one.client_sends(request(0))
         await one.broker_gets(len(request(0)))
         await one.client_sends(large())
@@ -98,7 +92,7 @@ async def test_fifty_megabytes_arrive_as_they_came():
     world.judges.may_go.set()
     records = [record(0, i, value=HALF_MIB) for i in range(100)]
     sent = produce({"t": {0: batch([NOW_MS], LZ4, records=records)}}, correlation_id=1)
-    async with wire(world) as the:
+    async with connection(world) as the:
         sending = asyncio.create_task(the.client_sends(sent))
         assert await the.broker_gets(len(sent)) == sent
         await sending
@@ -108,7 +102,7 @@ async def test_fifty_megabytes_arrive_as_they_came():
 async def test_a_batch_of_a_client_that_has_gone_is_still_sent_on():
     """acks=0: nobody waits for an answer, and a broker would have read it before it saw the end."""
     world = JudgingWorld()
-    async with wire(world) as the:
+    async with connection(world) as the:
         await the.client_sends(large(acks=0))
         await until(world.judges.begun.is_set)
         the.client.close()
@@ -121,7 +115,7 @@ async def test_a_batch_of_a_client_that_has_gone_is_still_sent_on():
 async def test_a_batch_of_a_client_whose_connection_broke_is_still_sent_on():
     """Under TLS a client's goodbye ends the connection at once."""
     world = JudgingWorld()
-    async with wire(world) as the:
+    async with connection(world) as the:
         await the.client_sends(large(acks=0))
         await until(world.judges.begun.is_set)
         the.relay.client.abort()
@@ -134,7 +128,7 @@ async def test_a_batch_of_a_client_whose_connection_broke_is_still_sent_on():
 @on_both_loops
 async def test_a_drain_waits_for_what_is_being_judged():
     world = JudgingWorld()
-    async with wire(world) as the:
+    async with connection(world) as the:
         await the.client_sends(large(acks=0))
         await until(world.judges.begun.is_set)
         the.relay.drain()
@@ -147,7 +141,7 @@ async def test_a_drain_waits_for_what_is_being_judged():
 @on_both_loops
 async def test_a_broker_that_goes_while_a_batch_is_judged_ends_the_connection():
     world = JudgingWorld()
-    async with wire(world) as the:
+    async with connection(world) as the:
         await the.client_sends(large())
         await until(world.judges.begun.is_set)
         the.broker.close()
@@ -161,7 +155,7 @@ async def test_a_mistake_of_ours_in_a_job_ends_its_connection_alone():
     world = JudgingWorld()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tsproxy.session.produce.judge_all", lambda *_: 1 / 0)
-        async with wire(world) as the:
+        async with connection(world) as the:
             await the.client_sends(large())
             await until(world.judges.begun.is_set)
             world.judges.may_go.set()

@@ -8,7 +8,7 @@ import pytest
 from tests.runtime.frames import answer, request
 from tests.runtime.loops import on_both_loops
 from tests.runtime.surroundings import until
-from tests.runtime.test_relay import MIB, wire
+from tests.runtime.wire import MIB, wire
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.limits import descriptors

@@ -9,12 +9,11 @@ import pytest
 from tests.runtime.frames import answer, request
 from tests.runtime.loops import on_both_loops
 from tests.runtime.surroundings import World, until
-from tests.runtime.test_relay import MIB, Wire, is_reading
+from tests.runtime.wire import MIB, is_reading, wire
 from tests.session.conversation import NOW_MS, view_of
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.model.view import View
 from tsproxy.runtime.flow import HIGH_WATER_BYTES
 from tsproxy.runtime.pipe.buffers import MOST_READY, MOST_SPARE_BYTES, READ_BYTES
 
@@ -24,19 +23,8 @@ FETCH = 1
 
 @contextlib.asynccontextmanager
 async def wires(world, view=None):
-    made = [Wire(world, view or View()) for _ in range(CONNECTIONS)]
-    for each in made:
-        await each.accept()
-        await each.connect()
-    try:
-        yield made
-    finally:
-        for each in made:
-            each.relay.cut()
-            each.client.close()
-            each.broker.close()
-        for each in made:
-            await until(each.ended.is_set)
+    async with contextlib.AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(wire(world, view)) for _ in range(CONNECTIONS)]
 
 
 @contextlib.contextmanager

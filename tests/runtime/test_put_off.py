@@ -1,20 +1,18 @@
 """A refusal is put off while its client should be silent, whichever connection it comes on (KIP-219)."""
 
-import contextlib
 from dataclasses import dataclass, field, replace
 
 from tests.runtime.loops import on_both_loops
 from tests.runtime.surroundings import World, until
-from tests.runtime.test_relay import Wire, is_reading
+from tests.runtime.wire import PEER, is_reading, wire
 from tests.session.conversation import HOUR_MS, view_of
 from tests.session.messages import produce
 from tests.wire.batches import batch
-from tsproxy.model.outcome import Peer
 from tsproxy.runtime.clock import Clock
 from tsproxy.session.throttle import FREE_MS, Throttle
 
-CLIENT = Peer("default", "192.0.2.7", 4444)
-"""At the address that `Wire` gives to all."""
+OTHER_CONNECTION = replace(PEER, client_port=4444)
+"""Of the same client."""
 MOST_MS = 60_000
 
 
@@ -26,26 +24,16 @@ class SilencedWorld(World):
     throttle: Throttle = field(default_factory=Throttle)
 
     def __post_init__(self):
-        self.throttle.refused(CLIENT, int(FREE_MS) + self.silence_ms, 0, Clock().now_ms(), MOST_MS)
+        self.throttle.refused(OTHER_CONNECTION, int(FREE_MS) + self.silence_ms, 0, Clock().now_ms(), MOST_MS)
 
     @property
     def surroundings(self):
         return replace(super().surroundings, throttle=self.throttle)
 
 
-@contextlib.asynccontextmanager
-async def wire(world):
-    """A new connection of that client."""
-    made = Wire(world, view_of(throttle_ms=MOST_MS))
-    await made.accept()
-    await made.connect()
-    try:
-        yield made
-    finally:
-        made.relay.cut()
-        for each in (made.client, made.broker):
-            each.close()
-        await until(made.ended.is_set)
+def connection(world):
+    """A new one of that client."""
+    return wire(world, view_of(throttle_ms=MOST_MS))
 
 
 def bad():
@@ -62,7 +50,7 @@ async def answered(the):
 async def test_a_new_connection_is_answered_when_the_silence_is_over():
     began_ms = Clock().now_ms()
     world = SilencedWorld(silence_ms=300)
-    async with wire(world) as the:
+    async with connection(world) as the:
         await the.client_sends(bad())
         assert await answered(the) == 1
         assert Clock().now_ms() - began_ms >= 299  # clocks of two kinds, each rounded
@@ -72,7 +60,7 @@ async def test_a_new_connection_is_answered_when_the_silence_is_over():
 
 @on_both_loops
 async def test_a_proxy_that_drains_still_gives_the_answer():
-    async with wire(SilencedWorld(silence_ms=300)) as the:
+    async with connection(SilencedWorld(silence_ms=300)) as the:
         await the.client_sends(bad())
         await until(lambda: not is_reading(the.relay.client))
         the.relay.drain()
@@ -83,7 +71,7 @@ async def test_a_proxy_that_drains_still_gives_the_answer():
 @on_both_loops
 async def test_a_connection_that_is_cut_off_meanwhile_is_over_at_once():
     world = SilencedWorld(silence_ms=MOST_MS)
-    async with wire(world) as the:
+    async with connection(world) as the:
         await the.client_sends(bad())
         await until(lambda: not is_reading(the.relay.client))
         the.relay.cut()
@@ -94,7 +82,7 @@ async def test_a_connection_that_is_cut_off_meanwhile_is_over_at_once():
 
 @on_both_loops
 async def test_what_is_kept_waiting_is_not_taken_for_slow():
-    async with wire(world := SilencedWorld(silence_ms=100)) as the:
+    async with connection(world := SilencedWorld(silence_ms=100)) as the:
         the.relay.time_next()
         await the.client_sends(bad())
         assert await answered(the) == 1

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.runtime.loops import on_both_loops
-from tests.runtime.test_relay import wire
+from tests.runtime.wire import wire
 from tests.session.conversation import DAY_MS, view_of
 from tests.session.messages import produce
 from tests.wire.batches import batch

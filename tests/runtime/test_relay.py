@@ -1,7 +1,6 @@
 """A relay between real sockets: order, memory and endings, on both event loops."""
 
 import asyncio
-import contextlib
 import hashlib
 import socket
 import struct
@@ -10,105 +9,15 @@ import pytest
 
 from tests.runtime.frames import API_VERSIONS, answer, request
 from tests.runtime.loops import on_both_loops
-from tests.runtime.surroundings import World, until
-from tsproxy.model.outcome import Peer
+from tests.runtime.surroundings import until
+from tests.runtime.wire import MIB, is_reading, unsent_bytes, wire
 from tsproxy.model.view import Endpoint, View
 from tsproxy.runtime import relay as relay_module
 from tsproxy.runtime.flow import HIGH_WATER_BYTES
-from tsproxy.runtime.relay import Relay
 from tsproxy.session.session import Session
 
-MIB = 1 << 20
 READ_BYTES = 256 * 1024
 """What one read of either loop may bring."""
-
-
-class Wire:
-    """A client socket, a broker socket, and a relay between them; nobody reads or writes by itself."""
-
-    def __init__(self, world: World, view: View) -> None:
-        self.world = world
-        self.ended = asyncio.Event()
-        self.relay = Relay(
-            Peer("default", "192.0.2.7", 5555), view, world.surroundings, lambda _: self.ended.set()
-        )
-        self.client, self._client_inside = socket.socketpair()
-        self.broker, self._broker_inside = socket.socketpair()
-        for each in (self.client, self._client_inside, self.broker, self._broker_inside):
-            each.setblocking(False)
-
-    async def accept(self):
-        """The proxy takes the client's connection."""
-        await _loop().connect_accepted_socket(lambda: self.relay.client, self._client_inside)
-
-    async def connect(self):
-        """The broker's connection is made."""
-        await _loop().connect_accepted_socket(lambda: self.relay.broker, self._broker_inside)
-        self.relay.upstream_connected()
-
-    async def client_sends(self, data):
-        await _loop().sock_sendall(self.client, data)
-
-    async def broker_sends(self, data):
-        await _loop().sock_sendall(self.broker, data)
-
-    async def client_gets(self, size):
-        return await _exactly(self.client, size)
-
-    async def broker_gets(self, size):
-        return await _exactly(self.broker, size)
-
-    async def client_sees_end(self):
-        return await _rest(self.client) == b""
-
-    async def broker_sees_end(self):
-        return await _rest(self.broker) == b""
-
-
-def _loop():
-    return asyncio.get_running_loop()
-
-
-async def _exactly(end, size):
-    received = bytearray()
-    async with asyncio.timeout(120):
-        while len(received) < size:
-            data = await _loop().sock_recv(end, min(MIB, size - len(received)))
-            assert data, f"the end after {len(received)} of {size} bytes"
-            received += data
-    return bytes(received)
-
-
-async def _rest(end):
-    received = bytearray()
-    async with asyncio.timeout(120):
-        while data := await _loop().sock_recv(end, MIB):
-            received += data
-    return bytes(received)
-
-
-@contextlib.asynccontextmanager
-async def wire(*, accepted=True, connected=True):
-    made = Wire(World(), View())
-    if accepted:
-        await made.accept()
-    if accepted and connected:
-        await made.connect()
-    try:
-        yield made
-    finally:
-        made.relay.cut()
-        for each in (made.client, made.broker):
-            each.close()
-        await until(made.ended.is_set)
-
-
-def is_reading(leg):
-    return leg.transport.is_reading()
-
-
-def unsent_bytes(leg):
-    return leg.transport.get_write_buffer_size()
 
 
 @on_both_loops
@@ -207,7 +116,7 @@ async def test_a_client_that_sends_no_more_still_gets_its_answers():
         assert await the.client_gets(len(answer(1))) == answer(1)
         await the.broker_sends(answer(2))
 
-        assert await _rest(the.client) == answer(2)
+        assert await the.client_gets_rest() == answer(2)
         assert await the.broker_sees_end()
 
 
@@ -276,7 +185,7 @@ async def test_what_a_broker_sent_before_it_went_reaches_the_client():
     async with wire() as the:
         await the.client_sends(request(1))
         await the.broker_gets(len(request(1)))
-        received = asyncio.create_task(_rest(the.client))
+        received = asyncio.create_task(the.client_gets_rest())
         await the.broker_sends(large)
         the.broker.close()
 
@@ -365,8 +274,8 @@ async def test_draining_waits_for_answers_that_are_owed_and_takes_no_more_reques
         await the.client_sends(request(2))
         await the.broker_sends(answer(1))
 
-        assert await _rest(the.client) == answer(1)
-        assert await _rest(the.broker) == b""
+        assert await the.client_gets_rest() == answer(1)
+        assert await the.broker_sees_end()
 
 
 @on_both_loops

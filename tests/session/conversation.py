@@ -16,6 +16,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from tsproxy.model.outcome import Peer
+from tsproxy.model.policy import NO_POLICY, Match, Policy, Rule, Terms
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import Endpoint, SessionLimits, View
 from tsproxy.session.effects import (
@@ -47,14 +48,28 @@ PEER = Peer(listener="public", client_address="192.0.2.1", client_port=50000)
 LIMITS = TopicLimits(before_max_ms=DAY_MS, after_max_ms=HOUR_MS)
 
 
-def view_of(topics=("t", "u"), nodes=(1, 2), broker_needs_sasl=False, limits=LIMITS, **session_limits):
+def view_of(
+    topics=("t", "u"),
+    nodes=(1, 2),
+    broker_needs_sasl=False,
+    limits=LIMITS,
+    policy=NO_POLICY,
+    **session_limits,
+):
     """A proxy that knows `topics`, each with `limits`, and listens for `nodes`: node n on port 9192 + n."""
     return View(
         endpoints={node: Endpoint("proxy.example", 9192 + node) for node in nodes},
         topics=dict.fromkeys(topics, limits),
         limits=SessionLimits(**session_limits),
         broker_needs_sasl=broker_needs_sasl,
+        policy=policy,
     )
+
+
+def view_by(rule, *, limits=LIMITS, waivers=(), **terms):
+    """The same proxy, where the rule of that name matches everything and sets `terms`."""
+    rules = (Rule(rule, Match(), Terms(**terms)),)
+    return view_of(limits=limits, policy=Policy(rules=rules, waivers=waivers))
 
 
 class Conversation:

@@ -1,7 +1,9 @@
 """Which batches are handed on for copies of their records, and that nothing else changes by it."""
 
 from dataclasses import replace
+from functools import partial
 
+from tests.policy.verdicts import judged_by
 from tests.session.conversation import (
     DAY_MS,
     NOW_MS,
@@ -10,10 +12,10 @@ from tests.session.conversation import (
     buried,
     client,
     to_broker,
+    view_by,
     view_of,
 )
 from tests.session.messages import accepted, produce, produced
-from tests.session.test_repair import judged_by
 from tests.wire.batches import batch
 from tsproxy.model.policy import Match, Mode, Policy, Rule, Terms
 from tsproxy.model.verdict import Reason
@@ -23,10 +25,7 @@ from tsproxy.session.policies import of_anybody
 
 BAD_MS = NOW_MS + DAY_MS
 
-
-def view(**terms):
-    policy = Policy(rules=(Rule("keep", Match(), Terms(dead_letters=True, **terms)),))
-    return replace(view_of(), policy=policy)
+view = partial(view_by, "keep", dead_letters=True)
 
 
 def dead_of(effects):
@@ -88,8 +87,8 @@ def test_a_batch_refused_as_a_whole_is_handed_on_without_its_bytes():
 def test_of_a_partition_named_twice_only_the_batch_at_fault_is_handed_on():
     good, bad = batch([NOW_MS]), batch([BAD_MS])
 
-    assert judged_by(view(), good, bad).dead is None
-    assert judged_by(view(), bad, good).dead.records == bad
+    assert judged_by(view(), good, bad)[0].dead is None
+    assert judged_by(view(), bad, good)[0].dead.records == bad
 
 
 def test_defaults_may_ask_for_everybody_and_a_rule_may_not_want_it():

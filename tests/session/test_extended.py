@@ -1,11 +1,13 @@
 """Batches with bit 6 set whose rule has them read as KIP-228 would have had it."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.policy.verdicts import judged_by
 from tests.session.conversation import (
     DAY_MS,
     HOUR_MS,
@@ -17,21 +19,19 @@ from tests.session.conversation import (
     client,
     to_broker,
     to_client,
+    view_by,
     view_of,
 )
 from tests.session.messages import accepted, produce, produced, refused
 from tests.wire.batches import CODECS, batch
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode, TimestampType
-from tsproxy.model.policy import Choice, Match, Mode, OnViolation, Policy, Rule, Terms, Waiver
-from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tsproxy.model.policy import Choice, Match, Mode, OnViolation, Waiver
 from tsproxy.model.records import RecordFacts, Records
 from tsproxy.model.verdict import Accept, Reason, Reject, TopicLimits
 from tsproxy.policy.extended import facts_of
 from tsproxy.policy.passing import span_that_passes
-from tsproxy.session.judging import judge_all
 from tsproxy.session.policies import of_anybody
 from tsproxy.wire import record_batch, record_set
-from tsproxy.wire.headers import RequestHeader
 
 BIT_6 = 0x40
 NONE_MS = LONG_MIN
@@ -41,16 +41,11 @@ NO_PLACE = (
     "Kafka takes -1 for no timestamp. Consider shifting it by one millisecond (KIP-228)"
 )
 
-
-def view(limits=UNLIMITED, waivers=(), **terms):
-    rule = Rule("extended", Match(), Terms(**{"extended_timestamps": True} | terms))
-    return replace(view_of(), topics={"t": limits}, policy=Policy(rules=(rule,), waivers=waivers))
+view = partial(view_by, "extended", limits=UNLIMITED, extended_timestamps=True)
 
 
 def judged(*data, version=9, seen=None, **terms):
-    partitions = tuple(PartitionProduceData(0, memoryview(each)) for each in data)
-    request = ProduceRequest(None, -1, 1000, (TopicProduceData("t", partitions),))
-    return judge_all(RequestHeader(0, version, 1, None, 0), request, seen or view(**terms), NOW_MS)[0]
+    return judged_by(seen or view(**terms), *data, version=version)[0]
 
 
 def marked(times, codec=0, attributes=0, **header):

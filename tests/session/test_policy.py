@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -19,6 +20,7 @@ from tests.session.conversation import (
     to_broker,
     to_client,
     view_becomes,
+    view_by,
     view_of,
 )
 from tests.session.messages import accepted, produce, produced, refused
@@ -42,14 +44,7 @@ AHEAD_MS = NOW_MS + 2 * HOUR_MS
 BAD = batch([NOW_MS, AHEAD_MS])
 GOOD = batch([NOW_MS])
 
-
-def view(policy, **more):
-    return replace(view_of(**more), policy=policy)
-
-
-def of_rule(**terms):
-    return Policy(rules=(Rule("own", Match(), Terms(**terms)),))
-
+by_rule = partial(view_by, "own")
 
 ASKED = produce({"t": {0: BAD}})
 SAID = produced({"t": {0: accepted()}})
@@ -57,7 +52,7 @@ SAID = produced({"t": {0: accepted()}})
 
 def test_audit_forwards_untouched_and_counts_what_it_would_have_refused():
     assert (
-        Conversation(view(of_rule(mode=Mode.AUDIT)))
+        Conversation(by_rule(mode=Mode.AUDIT))
         >> client(ASKED)
         << to_broker(ASKED)
         >> broker(SAID)
@@ -77,7 +72,7 @@ def test_audit_forwards_untouched_and_counts_what_it_would_have_refused():
 
 def test_what_audit_finds_nothing_in_is_booked_as_ever():
     asked = produce({"t": {0: GOOD}})
-    conversation = Conversation(view(of_rule(mode=Mode.AUDIT))) >> client(asked) << to_broker(asked)
+    conversation = Conversation(by_rule(mode=Mode.AUDIT)) >> client(asked) << to_broker(asked)
     assert (
         conversation
         >> broker(SAID)
@@ -91,7 +86,7 @@ def test_a_broker_that_refuses_what_audit_let_pass_is_told_of_by_its_own_reason(
         {"t": {0: refused((1, f"Timestamp {AHEAD_MS} of message with offset 1 is out of range."))}}
     )
     assert (
-        Conversation(view(of_rule(mode=Mode.AUDIT)))
+        Conversation(by_rule(mode=Mode.AUDIT))
         >> client(ASKED)
         << to_broker(ASKED)
         >> broker(said)
@@ -105,7 +100,7 @@ def test_one_topic_is_enforced_beside_another_in_audit():
     policy = Policy(rules=(Rule("lenient", only_t, Terms(mode=Mode.AUDIT)),))
     asked = produce({"t": {0: BAD}, "u": {0: BAD}})
     assert (
-        Conversation(view(policy))
+        Conversation(view_of(policy=policy))
         >> client(asked)
         << to_broker(produce({"t": {0: BAD}}))
         << booked("rejected", topic="u", rule="topic-limits", mode=Mode.ENFORCE)
@@ -116,7 +111,7 @@ def test_the_candidate_refuses_nothing_and_is_counted():
     loose = replace(LIMITS, after_max_ms=DAY_MS)
     policy = Policy(candidate=Terms(after=Span(HOUR_MS)))
     assert (
-        Conversation(view(policy, limits=loose))
+        Conversation(view_of(policy=policy, limits=loose))
         >> client(ASKED)
         << to_broker(ASKED)
         << noted("record_far_ahead")
@@ -130,7 +125,7 @@ def test_of_what_the_candidate_would_refuse_the_first_record_tells_the_reason():
     both_sides = produce({"t": {0: batch([NOW_MS - 2 * HOUR_MS, AHEAD_MS])}})
     policy = Policy(candidate=Terms(before=Span(HOUR_MS), after=Span(HOUR_MS)))
     assert (
-        Conversation(view(policy, limits=TopicLimits()))
+        Conversation(view_of(policy=policy, limits=TopicLimits()))
         >> client(both_sides)
         << to_broker(both_sides)
         << noted("record_far_ahead")
@@ -144,7 +139,7 @@ def test_the_candidate_says_nothing_of_a_batch_that_cannot_be_read():
     damaged = produce({"t": {0: batch([AHEAD_MS], records_count=2, last_offset_delta=1)}})
     policy = Policy(candidate=Terms(after=Span(HOUR_MS)))
     assert (
-        Conversation(view(policy, limits=TopicLimits()))
+        Conversation(view_of(policy=policy, limits=TopicLimits()))
         >> client(damaged)
         << to_broker(damaged)
         >> broker(SAID)
@@ -155,7 +150,7 @@ def test_the_candidate_says_nothing_of_a_batch_that_cannot_be_read():
 
 def test_what_is_refused_by_the_limits_in_force_is_no_news_of_the_candidate():
     policy = Policy(candidate=Terms(after=Span(0)))
-    conversation = Conversation(view(policy)) >> client(ASKED) << to_client(out_of_range())
+    conversation = Conversation(view_of(policy=policy)) >> client(ASKED) << to_client(out_of_range())
     assert conversation << booked("rejected", would_reject=False, rule="topic-limits")
 
 
@@ -163,7 +158,7 @@ def test_a_waiver_lets_pass_until_it_ends_and_then_no_more():
     waiver = Waiver("backfill", Match(), NOW_MS + 1, "data-platform", "OPS-123")
     first, second = ASKED, produce({"t": {0: BAD}}, correlation_id=2)
     conversation = (
-        Conversation(view(Policy(waivers=(waiver,))))
+        Conversation(view_of(policy=Policy(waivers=(waiver,))))
         >> client(first)
         << to_broker(first)
         >> broker(SAID)
@@ -186,7 +181,7 @@ def test_the_drafts_refusal_is_told_in_the_drafts_words():
     """KIP-937, first draft, "Public Interfaces"."""
     text = "Timestamp of the message with offset 1 is ahead of the broker's current time."
     assert (
-        Conversation(view(of_rule(preset=Preset.KIP_937_DRAFT)))
+        Conversation(by_rule(preset=Preset.KIP_937_DRAFT))
         >> client(ASKED)
         << to_client(out_of_range(text))
         << booked("rejected", rule="own")
@@ -202,7 +197,7 @@ def test_the_unit_is_told_to_the_client_where_that_is_asked_for():
     )
     said = produced({"t": {0: refused((0, text))}})
     assert (
-        Conversation(view(Policy(names_unit=True)))
+        Conversation(view_of(policy=Policy(names_unit=True)))
         >> client(asked)
         << to_client(said)
         << booked("rejected", unit_guess=UnitGuess.NANOSECONDS)
@@ -220,7 +215,7 @@ UNLIMITED = replace(LIMITS, before_max_ms=None, after_max_ms=None)
 @pytest.mark.parametrize(("value", "terms", "reason"), VALUES.values(), ids=VALUES)
 def test_a_value_that_brokers_take_is_refused_where_a_rule_says_so(value, terms, reason):
     asked = produce({"t": {0: batch([NOW_MS, value])}})
-    conversation = Conversation(view(of_rule(**terms), limits=UNLIMITED)) >> client(asked)
+    conversation = Conversation(by_rule(**terms, limits=UNLIMITED)) >> client(asked)
     what = "means that there is none, which is" if value == -1 else "is"
     text = f"Timestamp {value} of message with offset 1 {what} not accepted by the proxy's rule own"
     said = produced({"t": {0: refused((1, text))}})
@@ -230,7 +225,7 @@ def test_a_value_that_brokers_take_is_refused_where_a_rule_says_so(value, terms,
 @pytest.mark.parametrize(("value", "terms", "reason"), VALUES.values(), ids=VALUES)
 def test_the_other_values_are_taken_beside_it(value, terms, reason):
     asked = produce({"t": {0: batch([NOW_MS, *({-1, 0, -5} - {value})])}})
-    assert Conversation(view(of_rule(**terms), limits=UNLIMITED)) >> client(asked) << to_broker(asked)
+    assert Conversation(by_rule(**terms, limits=UNLIMITED)) >> client(asked) << to_broker(asked)
 
 
 @pytest.mark.parametrize(
@@ -240,13 +235,13 @@ def test_the_other_values_are_taken_beside_it(value, terms, reason):
 )
 def test_what_no_rule_names_is_taken(times, terms):
     asked = produce({"t": {0: batch(times)}})
-    assert Conversation(view(of_rule(**terms), limits=UNLIMITED)) >> client(asked) << to_broker(asked)
+    assert Conversation(by_rule(**terms, limits=UNLIMITED)) >> client(asked) << to_broker(asked)
 
 
 def test_while_the_clock_is_not_one_to_judge_by_nothing_is_refused_and_all_is_counted():
     """From the next bytes on, and back again: what the kernel has learnt is forgotten with the view."""
     bad = produce({"t": {0: BAD}})
-    suspended = replace(view_of(), policy=Policy(is_suspended=True))
+    suspended = view_of(policy=Policy(is_suspended=True))
     conversation = Conversation(uses_kernel=True)
 
     assert (

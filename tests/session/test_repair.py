@@ -1,9 +1,11 @@
 """A batch with bad times that its rule puts right: what goes on, what is answered, what is booked."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
+from tests.policy.verdicts import judged_by
 from tests.session.conversation import (
     DAY_MS,
     HOUR_MS,
@@ -15,39 +17,27 @@ from tests.session.conversation import (
     client,
     to_broker,
     to_client,
-    view_of,
+    view_by,
 )
 from tests.session.messages import accepted, produce, produced
 from tests.verdicts.rows import legacy
 from tests.wire.batches import batch, record
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Culprit
-from tsproxy.model.policy import Choice, Match, Mode, OnViolation, Policy, Rule, Terms
-from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tsproxy.model.policy import Choice, Mode, OnViolation
 from tsproxy.model.verdict import Accept, Reason, Reject, UnitGuess
 from tsproxy.policy.passing import span_that_passes
-from tsproxy.session.judging import judge_all
 from tsproxy.session.policies import of_anybody
-from tsproxy.wire.headers import RequestHeader
 
 US, NS = NOW_MS * 1_000, NOW_MS * 1_000_000
 SECONDS = NOW_MS // 1_000
 SAID = produced({"t": {0: accepted()}})
 
-
-def view(limits=LIMITS, **terms):
-    policy = Policy(rules=(Rule("mend", Match(), Terms(**terms)),))
-    return replace(view_of(), topics={"t": limits}, policy=policy)
+view = partial(view_by, "mend")
 
 
 def judged(data, version=9, **terms):
-    return judged_by(view(**terms), data, version=version)
-
-
-def judged_by(seen, *data, version=9, acks=-1):
-    partitions = tuple(PartitionProduceData(0, memoryview(each)) for each in data)
-    request = ProduceRequest(None, acks, 1000, (TopicProduceData("t", partitions),))
-    return judge_all(RequestHeader(0, version, 1, None, 0), request, seen, NOW_MS)[0]
+    return judged_by(view(**terms), data, version=version)[0]
 
 
 REPAIR, STAMP = OnViolation.REPAIR, OnViolation.STAMP
@@ -124,7 +114,7 @@ def test_nothing_is_written_anew_where_a_rule_only_looks(mode):
 
 
 def test_a_partition_named_twice_is_not_touched():
-    found = judged_by(view(on_violation=REPAIR), batch([US]), batch([US], value=b"w"))
+    found, _ = judged_by(view(on_violation=REPAIR), batch([US]), batch([US], value=b"w"))
 
     assert isinstance(found.verdict, Reject)
     assert found.rewritten is None
@@ -174,7 +164,7 @@ def test_a_batch_that_grows_beyond_what_the_topic_takes_is_refused_with_a_text()
     data = batch([US] * 20)
     limits = replace(LIMITS, max_message_bytes=len(data))
 
-    found = judged_by(view(limits, on_violation=REPAIR, keep_both_times=True), data)
+    [found] = judged_by(view(limits=limits, on_violation=REPAIR, keep_both_times=True), data)
 
     assert found.verdict.error_code == ErrorCode.MESSAGE_TOO_LARGE
     assert f"max.message.bytes of {len(data)}" in found.verdict.error_message

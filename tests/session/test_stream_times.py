@@ -1,6 +1,7 @@
 """A rule that follows a partition's newest time: whose batches count for it, and whose do not."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -16,12 +17,12 @@ from tests.session.conversation import (
     client,
     to_broker,
     to_client,
-    view_of,
+    view_by,
 )
 from tests.session.messages import accepted, produce, produced, refused
 from tests.wire.batches import CODECS, batch
 from tsproxy.model.own_rule import OwnRule, StreamTime
-from tsproxy.model.policy import Match, Mode, OnViolation, Policy, Rule, Terms
+from tsproxy.model.policy import Mode, OnViolation
 from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
 from tsproxy.policy.passing import span_that_passes
 from tsproxy.policy.stream_time import StreamTimeGuard
@@ -39,11 +40,8 @@ OLD_MS = NOW_MS - 5 * HOUR_MS
 """Where the stream is: it lags, and no limit around the clock says anything of it."""
 JUMP_MS = OLD_MS + 11 * MINUTE_MS
 
-
-def view(limits=None, **terms):
-    own = (OwnRule("stream-time-guard", StreamTimeGuard(10 * MINUTE_MS)),)
-    policy = Policy(rules=(Rule("guard", Match(), Terms(own=own, **terms)),))
-    return replace(view_of(limits=limits or TopicLimits()), policy=policy)
+GUARD = OwnRule("stream-time-guard", StreamTimeGuard(10 * MINUTE_MS))
+view = partial(view_by, "guard", limits=TopicLimits(), own=(GUARD,))
 
 
 def asked(*times, correlation_id=1, topic="t", codec=0, **more):
