@@ -142,6 +142,12 @@ WRONG = {
         "tsproxy.yaml:4: policy.waivers[0].until: '2026-12-01' is not allowed; must be an instant with its "
         "zone, such as 2026-12-01T00:00:00Z",
     ),
+    "an end before all calendars": (
+        "waivers: [{ name: a, match: { topics: [t] }, until: '0001-01-01T00:00:00+01:00', owner: o, "
+        "reason: r }]",
+        "tsproxy.yaml:4: policy.waivers[0].until: '0001-01-01T00:00:00+01:00' is not allowed; must be an "
+        "instant with its zone, such as 2026-12-01T00:00:00Z",
+    ),
     "a rule of one's own that is not installed": (
         "rules: [{ name: a, rule: mine }]",
         "tsproxy.yaml:4: policy.rules[0].rule: no entry point 'mine' in the group tsproxy.rules; there are: "

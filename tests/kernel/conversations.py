@@ -110,6 +110,10 @@ POLICIES = (
     Policy(rules=(Rule("own", Match(), Terms(own=(OwnRule("odd", BoundedOdd()),))),)),
     Policy(rules=(Rule("own", Match(), Terms(own=(OwnRule("guard", StreamTimeGuard(1000)),))),)),
     Policy(waivers=(Waiver("w", Match(), NOW_MS + 1, "owner", "reason"),)),
+    *[
+        Policy(defaults=terms, waivers=(Waiver("ends", Match(), NOW_MS + 50, "owner", "reason"),))
+        for terms in (Terms(), Terms(keep_both_times=True), Terms(zero=Choice.REJECT))
+    ],
 )
 """What the kernel's two bounds can say, and what they cannot."""
 

@@ -122,7 +122,20 @@ def test_and_lets_pass_where_it_fails_open():
     assert conversation << to_broker(asked) << noted("rule_failed")
 
 
+class NeverEnds:
+    def culprits(self, timestamps_ms, context):
+        while True:
+            yield 0, "odd"
+
+
+class Exits:
+    def culprits(self, timestamps_ms, context):
+        raise SystemExit("not from in here")
+
+
 WRONG = {
+    "without an end": NeverEnds(),
+    "to leave": Exits(),
     "a record that is not there": answers((1, "x")),
     "one before the first": answers((-1, "x")),
     "one twice": answers((0, "x"), (0, "y")),

@@ -55,7 +55,11 @@ ROWS = {
     "a value refused": (replace(KNOWN, zero=Choice.REJECT), None),
     "a repair": (replace(KNOWN, on_violation=OnViolation.REPAIR), None),
     "the other reading of bit 6": (replace(KNOWN, extended_timestamps=True), Passable(5, 7)),
-    "until then": (replace(KNOWN, until_ms=1), None),
+    "under a waiver no more than after it": (replace(KNOWN, mode=Mode.AUDIT, until_ms=1), Passable(5, 7)),
+    "nor what will then be written anew": (
+        replace(KNOWN, mode=Mode.AUDIT, until_ms=1, keep_both_times=True),
+        None,
+    ),
     "a rule of one's own": (own(Unbounded()), None),
     "with bounds": (own(Bounded(3, 8)), Passable(3, 7)),
     "with bounds on one side": (own(Bounded(None, 6)), Passable(5, 6)),

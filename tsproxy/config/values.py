@@ -276,8 +276,8 @@ def instant_ms(text: str) -> int:
     allowed = "an instant with its zone, such as 2026-12-01T00:00:00Z"
     try:
         instant = datetime.fromisoformat(text.strip())
-    except ValueError:
+        if instant.tzinfo is None:
+            raise ValueError(allowed)
+        return round(instant.astimezone(UTC).timestamp() * 1000)
+    except (ValueError, OverflowError):  # before the year 1 in UTC, or after 9999
         raise ValueError(allowed) from None
-    if instant.tzinfo is None:
-        raise ValueError(allowed)
-    return round(instant.timestamp() * 1000)

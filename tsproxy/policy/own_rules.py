@@ -5,6 +5,7 @@ refused in a broker's words, and the rule decides about the rest.
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from tsproxy.model.kafka import ErrorCode
@@ -21,9 +22,9 @@ MOST_TEXT: Final = 1_000
 def consult(own: OwnRule, timestamps_ms: Sequence[int], context: RuleContext) -> Consulted:
     """Raises nothing, whatever the rule does."""
     try:
-        named = own.rule.culprits(tuple(timestamps_ms), context)
+        named = islice(own.rule.culprits(tuple(timestamps_ms), context), len(timestamps_ms) + 1)
         culprits = tuple((int(index), str(text)[:MOST_TEXT]) for index, text in named)
-    except Exception as error:  # somebody else's code: whatever it raises is its failure, not the proxy's
+    except (Exception, SystemExit) as error:  # somebody else's code: what it raises is its failure, not ours
         return Consulted(own, failure=type(error).__name__)
     places = [index for index, _ in culprits]
     if places != sorted(set(places)) or any(not 0 <= index < len(timestamps_ms) for index in places):

@@ -4,11 +4,12 @@ Two bounds around the clock are all that it knows. What is asked of a topic's ti
 at all, zero, negative ones, what an operator's own rule says of them) it cannot see, and such a topic
 never passes, unless the rule itself says that it always takes what lies within two bounds; nor does one
 whose batches may be written anew. (With `extended_timestamps` that becomes only of batches with bit 6 set,
-which the kernel never passes.)
+which the kernel never passes.) Under a waiver no more passes than without: inside the limits it changes
+nothing, so its end takes nothing back, and what lies outside is looked at each time.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tsproxy.model.own_rule import OwnRule
@@ -35,7 +36,9 @@ def span_that_passes(policy: TopicPolicy) -> Passable | None:
         return ANY_TIME
     if not policy.is_known or policy.limits is None:
         return None
-    if policy.refuses_some_values or policy.rewrites_any or policy.until_ms is not None:
+    if policy.until_ms is not None:  # a waiver will end; what passes now must be fine then, too
+        policy = replace(policy, mode=Mode.ENFORCE)
+    if policy.refuses_some_values or policy.rewrites_any:
         return None
     all_of_them = [_span(limits) for limits in (policy.limits, policy.candidate) if limits is not None]
     for own in policy.own:

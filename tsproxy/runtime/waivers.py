@@ -17,7 +17,7 @@ from tsproxy.runtime.reload import Commit
 
 log = structlog.get_logger()
 
-LOOK_EVERY_S: Final = 10.0
+LOOK_EVERY_S: Final = 1.0
 WARNED_EARLY_MS: Final = 7 * 86_400_000
 WARN_AGAIN_MS: Final = 86_400_000
 

@@ -96,8 +96,7 @@ class Passing:
     def learn(self, ruling: Ruling, policies: Policies) -> None:
         """Let requests like this one pass: its topics, as far as their batches were forwarded.
 
-        A topic passes only where two bounds say all that is asked of its times, and for as long as they
-        do: one whose waiver will end is looked at each time.
+        A topic passes only where two bounds say all that is asked of its times.
         """
         table = self._table_for(ruling, policies)
         for topic in dict.fromkeys(judged.topic for judged in ruling.forwarded):
