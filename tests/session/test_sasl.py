@@ -95,6 +95,24 @@ EXCHANGES = {
         "User:a,b=c",
     ),
     "OAUTHBEARER": ("OAUTHBEARER", [(bearer({"sub": "alice"}), b"")], "User:alice"),
+    "OAUTHBEARER with somebody else's token before it": (
+        "OAUTHBEARER",
+        [(bearer({"sub": "root"}).rstrip(b"\x01") + bearer({"sub": "alice"})[3:], b"")],
+        "User:alice",
+    ),
+    "OAUTHBEARER with somebody else's token under another key": (
+        "OAUTHBEARER",
+        [(bearer({"sub": "alice"}).replace(b"n,,", bearer({"sub": "root"}).upper().rstrip(b"\x01")), b"")],
+        "User:alice",
+    ),
+    "a delegation token, by its id": (
+        "SCRAM-SHA-256",
+        [
+            (b"n,,n=c2VjcmV0,r=fyko,tokenauth=true", b"r=fyko3r,s=QSXC,i=4096"),
+            (b"c=biws,r=fyko3r,p=" + SECRET, b"v=rmF9"),
+        ],
+        None,
+    ),
     "OAUTHBEARER without a subject": ("OAUTHBEARER", [(bearer({"scope": "x"}), b"")], None),
     "OAUTHBEARER with claims that are none": ("OAUTHBEARER", [(bearer(["sub"]), b"")], None),
     "OAUTHBEARER that is no JWT": (

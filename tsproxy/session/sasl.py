@@ -21,7 +21,10 @@ def _plain_name(token: bytes) -> str | None:
 
 
 def _scram_name(token: bytes) -> str | None:
+    """None for a delegation token, whose id stands where a name does: its owner only the broker knows."""
     fields = token.split(b",")
+    if any(field.lower() == b"tokenauth=true" for field in fields):
+        return None
     named = next((f[2:] for f in fields if f.startswith(b"n=")), None)
     if named is None:
         return None
@@ -29,9 +32,11 @@ def _scram_name(token: bytes) -> str | None:
 
 
 def _bearer_name(token: bytes) -> str | None:
-    """The `sub` claim of the JWT; the broker has verified it by the time it is used."""
-    bearer = next((f[12:] for f in token.split(b"\x01") if f.lower().startswith(b"auth=bearer ")), b"")
-    claims = bearer.split(b".")[1:2]
+    """The `sub` claim of the JWT; the broker has verified it by the time it is used. Of several the broker
+    takes the last (`OAuthBearerClientInitialResponse`): any other may be somebody else's."""
+    pairs = [field.partition(b"=") for field in token.split(b"\x01")]
+    auth = next((value for key, _, value in reversed(pairs) if key == b"auth"), b"")
+    claims = auth.split(b".")[1:2] if auth.lower().startswith(b"bearer ") else []
     try:
         subject = json.loads(base64.urlsafe_b64decode(claims[0] + b"==="))["sub"] if claims else None
     except (binascii.Error, ValueError, KeyError, TypeError, RecursionError):  # the last: JSON nested deep
