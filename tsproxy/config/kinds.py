@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from tsproxy.config import values
+from tsproxy.config import patterns, values
 from tsproxy.config.settings import (
     AddressesInConfigs,
     ClientAuth,
@@ -101,6 +101,10 @@ def _or_none(kind: Kind) -> Kind:
     )
 
 
+def _pattern(parse: Parser) -> Kind:
+    return Kind("glob or `/regular expression/`", parse, write=lambda value: str(value.text))
+
+
 DURATION: Final = Kind("duration", values.duration_ms, _DURATION, write=values.duration_text)
 DURATION_OR_OFF: Final = Kind(
     "duration or `off`",
@@ -158,9 +162,9 @@ FAIL: Final = _choice(Fail)
 YES_OR_NO: Final = Kind(
     "`yes` or `no`", values.yes_or_no, choices=("yes", "no"), write=lambda value: "yes" if value else "no"
 )
-PATTERN: Final = Kind(
-    "glob or `/regular expression/`", values.name_pattern, write=lambda value: str(value.text)
-)
+PATTERN: Final = _pattern(patterns.name_pattern)
+TOPIC_PATTERN: Final = _pattern(patterns.topic_pattern)
+PRINCIPAL_PATTERN: Final = _pattern(patterns.principal_pattern)
 CIDR: Final = Kind("address or network", values.network)
 INSTANT: Final = Kind("instant", values.instant_ms, write=values.instant_text)
 MECHANISM: Final = _choice(SaslMechanism)

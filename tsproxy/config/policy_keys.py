@@ -16,8 +16,10 @@ from tsproxy.config.kinds import (
     ON_VIOLATION,
     PATTERN,
     PRESET,
+    PRINCIPAL_PATTERN,
     TEXT,
     TOLERANCE,
+    TOPIC_PATTERN,
     YES_OR_NO,
     Key,
     OptionalSection,
@@ -36,9 +38,14 @@ _DIFFERENCE: Final = "message.timestamp.difference.max.ms"
 def _match(section: str, whose: str) -> tuple[Key, ...]:
     """Whom a rule or waiver is for; all that are given must fit."""
     return (
-        _live(f"{section}.match.topics", PATTERN, f"Topics {whose}.", is_list=True),
+        _live(f"{section}.match.topics", TOPIC_PATTERN, f"Topics {whose}.", is_list=True),
         _live(f"{section}.match.client_ids", PATTERN, f"Client ids {whose}.", is_list=True),
-        _live(f"{section}.match.principals", PATTERN, f"Principals {whose} (`User:etl`).", is_list=True),
+        _live(
+            f"{section}.match.principals",
+            PRINCIPAL_PATTERN,
+            f"Principals {whose} (`User:etl`).",
+            is_list=True,
+        ),
         _live(f"{section}.match.addresses", CIDR, f"Clients' addresses {whose}.", is_list=True),
         _live(
             f"{section}.match.client_software",

@@ -7,14 +7,13 @@ import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
-from fnmatch import translate
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Final
 
 from tsproxy.config.settings import Address, BrokerHosts, Secret
 from tsproxy.model.kafka import is_topic_name
-from tsproxy.model.policy import NamePattern, Span
+from tsproxy.model.policy import Span
 
 Parser = Callable[[str], object]
 
@@ -248,18 +247,6 @@ def tolerance_ms(text: str) -> int:
     if text.strip() in {f"0{unit}" for unit in _MS_OF_UNIT}:
         return 0
     return _quantity(text, _MS_OF_UNIT, "a duration such as 0ms, 250ms or 2s")
-
-
-def name_pattern(text: str) -> NamePattern:
-    """A glob, or a regular expression between slashes that must fit the whole name."""
-    if len(text) > 1 and text.startswith("/") and text.endswith("/"):
-        try:
-            return NamePattern(text, re.compile(text[1:-1]))
-        except re.error as error:
-            raise ValueError(f"a regular expression that can be read: {error}") from None
-    if not text:
-        raise ValueError("a name, a glob such as orders-*, or a regular expression such as /orders-[0-9]+/")
-    return NamePattern(text, re.compile(translate(text)))
 
 
 def network(text: str) -> IPv4Network | IPv6Network:

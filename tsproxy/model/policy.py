@@ -80,13 +80,19 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class NamePattern:
-    """A glob (`orders-*`) or a regular expression between slashes, and what was written."""
+    """A glob (`orders-*`) or a regular expression between slashes, and what was written.
+
+    A name of more than `most_characters`, where they are given, does not fit.
+    """
 
     text: str
     regex: re.Pattern[str]
+    most_characters: int | None = None
 
     def fits(self, name: str | None) -> bool:
-        return name is not None and self.regex.fullmatch(name) is not None
+        if name is None or (self.most_characters is not None and len(name) > self.most_characters):
+            return False
+        return self.regex.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, slots=True)

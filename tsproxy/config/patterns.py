@@ -1,0 +1,133 @@
+"""Patterns that names must fit: globs, and regular expressions that cannot take for ever.
+
+A client chooses its own id, and a name made for it keeps some regular expressions busy for years: those
+that repeat, without an end, what itself varies. They are refused when the file is read. Of the others is
+counted in how many ways they may fit a name of MOST_CHARACTERS: names are looked at on the loop of all
+clients, where nothing may take long. Globs are no such danger: `fnmatch.translate` makes groups that are
+tried in one way alone.
+"""
+
+import re
+from fnmatch import translate
+from typing import Final
+
+from tsproxy.model.policy import NamePattern
+
+MOST_CHARACTERS: Final = 249
+"""A longer name fits no regular expression. Topics' names end there, and clients' in the decision log."""
+
+_MOST_WAYS: Final = 50_000_000
+"""Three open ends and an alternative or two; some 50 ms at the very worst."""
+
+_FEW_TIMES: Final = 10
+"""So often something that varies may be repeated: three numbers with dots between them."""
+
+_REPEAT: Final = re.compile(r"([*+?])|\{(\d*)(?:(,)(\d*))?\}")
+_CLASS: Final = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_OPENING: Final = re.compile(r"\((?:\?(?:P<\w+>|[aiLmsux-]*:|<?[=!]|>))?")
+_WILD: Final = re.compile(r"[*?\[]")
+_OF_TOPICS: Final = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
+_PRINCIPAL: Final = "User:"
+
+
+def name_pattern(text: str) -> NamePattern:
+    """A glob, or a regular expression between slashes that must fit the whole name."""
+    if len(text) > 1 and text.startswith("/") and text.endswith("/"):
+        regex = text[1:-1]
+        try:
+            compiled = re.compile(regex)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise ValueError(f"a regular expression that can be read: {error}") from None
+        if _Ways(regex).of_all() > _MOST_WAYS:
+            raise ValueError(
+                "a regular expression with fewer open ends, three at most, or it could take too long; a glob "
+                "may have any number of *"
+            )
+        return NamePattern(text, compiled, MOST_CHARACTERS)
+    if not text:
+        raise ValueError("a name, a glob such as orders-*, or a regular expression such as /orders-[0-9]+/")
+    return NamePattern(text, re.compile(translate(text)))
+
+
+def topic_pattern(text: str) -> NamePattern:
+    """The same for topics: a glob that no topic's name can fit is a mistake."""
+    pattern = name_pattern(text)
+    if pattern.most_characters is None and not _OF_TOPICS.fullmatch(text):
+        raise ValueError(
+            "of letters, digits, dots, dashes and underscores, as topics are called, and * ? [ ]"
+        )
+    return pattern
+
+
+def principal_pattern(text: str) -> NamePattern:
+    """The same for principals: they all begin with `User:`."""
+    pattern = name_pattern(text)
+    plain, *wild = _WILD.split(text, maxsplit=1)
+    can_fit = plain.startswith(_PRINCIPAL) or (bool(wild) and _PRINCIPAL.startswith(plain))
+    if pattern.most_characters is None and not can_fit:
+        raise ValueError("as principals are called, which begin with User: (User:etl, User:team-*)")
+    return pattern
+
+
+class _Ways:
+    """In how many ways a regular expression may fit a name, at most and roughly: a product of its choices."""
+
+    def __init__(self, regex: str) -> None:
+        self._regex = regex
+        self._at = 0
+
+    def of_all(self) -> int:
+        """Raises ValueError where they grow with every character of the name."""
+        ways, _ = self._alternatives()
+        return ways
+
+    def _alternatives(self) -> tuple[int, bool]:
+        """(ways, whether it may fit texts of several kinds), up to the closing bracket or the end."""
+        ways, varies = self._sequence()
+        while self._regex.startswith("|", self._at):
+            self._at += 1
+            ways, varies = ways + self._sequence()[0], True
+        return ways, varies
+
+    def _sequence(self) -> tuple[int, bool]:
+        ways, varies = 1, False
+        while self._at < len(self._regex) and self._regex[self._at] not in "|)":
+            inner, inner_varies = self._atom()
+            repeat = _REPEAT.match(self._regex, self._at)
+            if repeat is None:
+                ways, varies = ways * inner, varies or inner_varies
+                continue
+            lowest, highest = _times(repeat)
+            if inner_varies and highest > _FEW_TIMES:
+                raise ValueError(
+                    "a regular expression that repeats nothing which itself varies, as (a+)+ and (a|b)* "
+                    "do, or it could take for ever; [a-z-]+ fits what ([a-z]+-?)+ does"
+                )
+            ways *= (inner**highest if inner_varies else 1) * (highest - lowest + 1)
+            varies = varies or inner_varies or lowest != highest
+            self._at = repeat.end()
+            if self._regex.startswith(("?", "+"), self._at):  # lazy, possessive
+                self._at += 1
+        return ways, varies
+
+    def _atom(self) -> tuple[int, bool]:
+        opening = _OPENING.match(self._regex, self._at)
+        if opening is not None:
+            self._at = opening.end()
+            found = self._alternatives()
+            self._at += 1
+            return found
+        a_class = _CLASS.match(self._regex, self._at)
+        is_escaped = self._regex.startswith("\\", self._at)
+        self._at = a_class.end() if a_class else self._at + (2 if is_escaped else 1)
+        return 1, False
+
+
+def _times(repeat: re.Match[str]) -> tuple[int, int]:
+    sign, lowest, comma, highest = repeat.groups()
+    if sign:
+        return (1 if sign == "+" else 0), (1 if sign == "?" else MOST_CHARACTERS)
+    least = int(lowest or 0)
+    if not comma:
+        return least, least
+    return least, max(least, min(int(highest), MOST_CHARACTERS) if highest else MOST_CHARACTERS)
