@@ -18,6 +18,7 @@ from typing import Any, Final
 from tsproxy import __version__
 from tsproxy.config import Config, ConfigError, Document, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import Items, Scalar, Section
+from tsproxy.config.notices import notices
 from tsproxy.config.source import Source
 from tsproxy.offline.commands import add_explain, add_replay, add_scan
 
@@ -48,7 +49,7 @@ keys take effect then, and which with the next start.
     "check": """\
 examples:
   tsproxy check tsproxy.yaml
-      prints every problem with its line, and ends with status 2 if there is one
+      prints every problem with its line, and ends with status 2 if there is one; notices are no problems
   tsproxy check --json tsproxy.yaml | jq '.problems[]'
   tsproxy check --schema > tsproxy.schema.json
       for editors: # yaml-language-server: $schema=tsproxy.schema.json
@@ -153,12 +154,17 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         if not options.json:
             raise
         problems = [asdict(problem) for problem in error.problems]
-        print(json.dumps({"ok": False, "problems": problems}, indent=2))
+        print(json.dumps({"ok": False, "problems": problems, "notices": []}, indent=2))
         return MISTAKEN
+    from tsproxy.runtime.clock import Clock
+
+    found = notices(config, Clock().now_ms())
     if options.json:
-        print(json.dumps({"ok": True, "problems": []}, indent=2))
-    else:
-        print(f"{options.file}: ok, {_summary(config)}")
+        print(json.dumps({"ok": True, "problems": [], "notices": [asdict(each) for each in found]}, indent=2))
+        return OK
+    for each in found:
+        print(f"{each.place}: {each.key}: notice: {each.text}")
+    print(f"{options.file}: ok, {_summary(config)}")
     return OK
 
 
@@ -220,7 +226,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(_with_example(commands.add_parser, "run", help="run the proxy"))
     check = _with_example(commands.add_parser, "check", help="check a configuration file")
     check.add_argument("file", metavar="FILE", type=Path, nargs="?")
-    check.add_argument("--json", action="store_true", help="problems as JSON: place, key, text")
+    check.add_argument("--json", action="store_true", help="problems and notices as JSON: place, key, text")
     check.add_argument("--schema", action="store_true", help="print the JSON Schema of the file instead")
     check.set_defaults(command=partial(_check, check))
     add_replay(

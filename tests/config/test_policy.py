@@ -86,104 +86,15 @@ def test_the_candidate_can_be_switched_off():
 
 
 WRONG = {
-    "an unknown choice": (
-        "rules: [{ name: a, no_timestamp: drop }]",
-        "tsproxy.yaml:4: policy.rules[0].no_timestamp: 'drop' is not allowed; must be one of accept, reject, "
-        "stamp",
-    ),
-    "a stamp for what has a time": (
-        "rules: [{ name: a, zero: stamp }]",
-        "tsproxy.yaml:4: policy.rules[0].zero: 'stamp' is not allowed; must be one of accept, reject",
-    ),
-    "a repair that nobody knows": (
-        "defaults: { on_violation: mend }",
-        "tsproxy.yaml:4: policy.defaults.on_violation: 'mend' is not allowed; must be one of reject, repair, "
-        "stamp",
-    ),
-    "a rule without a name": (
-        "rules: [{ mode: off }]",
-        "tsproxy.yaml:4: policy.rules[0].name: is missing: name (Names the rule in the decision log.)",
-    ),
-    "two rules of one name": (
-        "rules: [{ name: a }, { name: a }]",
-        "tsproxy.yaml:4: policy.rules[1].name: the name 'a' is taken by tsproxy.yaml:4: policy.rules[0]; "
-        "each rule needs its own",
-    ),
     "a name that is ours": (
         "rules: [{ name: candidate }]",
         "tsproxy.yaml:4: policy.rules[0].name: 'candidate' is tsproxy's own; take another",
-    ),
-    "a regular expression that cannot be read": (
-        "rules: [{ name: a, match: { topics: ['/a(/'] } }]",
-        "tsproxy.yaml:4: policy.rules[0].match.topics: '/a(/' is not allowed; must be a regular expression "
-        "that can be read: missing ), unterminated subpattern at position 1",
-    ),
-    "a network with host bits": (
-        "rules: [{ name: a, match: { addresses: [10.0.0.1/8] } }]",
-        "tsproxy.yaml:4: policy.rules[0].match.addresses: '10.0.0.1/8' is not allowed; must be an address or "
-        "a network without host bits, such as 10.0.0.0/8 or 192.0.2.7",
-    ),
-    "a preset beside limits": (
-        "rules: [{ name: a, preset: kafka-4, message.timestamp.after.max.ms: 1h }]",
-        "tsproxy.yaml:4: policy.rules[0]: has the preset kafka-4 and limits of its own; give one of them",
-    ),
-    "a difference beside a side": (
-        "defaults: { message.timestamp.difference.max.ms: 1h, message.timestamp.after.max.ms: 1h }",
-        "tsproxy.yaml:4: policy.defaults.message.timestamp.difference.max.ms: sets both sides: give it "
-        "alone, or message.timestamp.before.max.ms and message.timestamp.after.max.ms",
-    ),
-    "a waiver for everybody": (
-        "waivers: [{ name: a, until: '2026-12-01T00:00:00Z', owner: o, reason: r }]",
-        "tsproxy.yaml:4: policy.waivers[0].match: would let everything pass: name topics, client_ids, "
-        "principals, addresses or client_software",
-    ),
-    "an end without its zone": (
-        "waivers: [{ name: a, match: { topics: [t] }, until: 2026-12-01, owner: o, reason: r }]",
-        "tsproxy.yaml:4: policy.waivers[0].until: '2026-12-01' is not allowed; must be an instant with its "
-        "zone, such as 2026-12-01T00:00:00Z",
     ),
     "an end before all calendars": (
         "waivers: [{ name: a, match: { topics: [t] }, until: '0001-01-01T00:00:00+01:00', owner: o, "
         "reason: r }]",
         "tsproxy.yaml:4: policy.waivers[0].until: '0001-01-01T00:00:00+01:00' is not allowed; must be an "
         "instant with its zone, such as 2026-12-01T00:00:00Z",
-    ),
-    "a rule of one's own that is not installed": (
-        "rules: [{ name: a, rule: mine }]",
-        "tsproxy.yaml:4: policy.rules[0].rule: no entry point 'mine' in the group tsproxy.rules; there are: "
-        "stream-time-guard",
-    ),
-    "the guard of a stream without its bound": (
-        "rules: [{ name: a, rule: stream-time-guard }]",
-        "tsproxy.yaml:4: policy.rules[0].rule: tsproxy.policy.stream_time:StreamTimeGuard cannot be loaded: "
-        "TypeError: StreamTimeGuard.__init__() missing 1 required positional argument: 'max_jump_ahead_ms'",
-    ),
-    "a jump without its unit": (
-        "rules: [{ name: a, max_jump_ahead: 10 }]",
-        "tsproxy.yaml:4: policy.rules[0].max_jump_ahead: '10' is not allowed; must be a duration such as "
-        "0ms, 250ms or 2s",
-    ),
-    "a way to fail of no rule": (
-        "rules: [{ name: a, fail: open }]",
-        "tsproxy.yaml:4: policy.rules[0].fail: goes with rule, which is not there",
-    ),
-    "a misspelt key of a rule": (
-        "rules: [{ name: a, match: { topic: [t] } }]",
-        "tsproxy.yaml:4: policy.rules[0].match.topic: unknown key; did you mean 'topics'? Allowed here: "
-        "topics, client_ids, principals, addresses, client_software",
-    ),
-    "a preset that nobody knows": (
-        "candidate: { preset: kafka-5 }",
-        "tsproxy.yaml:4: policy.candidate.preset: 'kafka-5' is not allowed; must be one of kafka-4, "
-        "kip-937-draft; or none",
-    ),
-    "a reading that is no switch": (
-        "rules: [{ name: a, extended_timestamps: kip-228 }]",
-        "tsproxy.yaml:4: policy.rules[0].extended_timestamps: 'kip-228' is not allowed; must be yes or no",
-    ),
-    "a dead letter without an address": (
-        "rules: [{ name: a, dead_letters: yes }]",
-        "tsproxy.yaml:4: policy.rules[0].dead_letters: needs dead_letters.topic, which says where copies go",
     ),
     "dead letters of everybody without an address": (
         "defaults: { dead_letters: yes }",
@@ -194,6 +105,7 @@ WRONG = {
         "tsproxy.yaml:4: policy.name_unit: 'maybe' is not allowed; must be yes or no",
     ),
 }
+"""Beside those of docs/mistakes.md (`test_mistakes`)."""
 
 
 @pytest.mark.parametrize(("section", "problem"), WRONG.values(), ids=WRONG)

@@ -384,6 +384,21 @@ def test_check_says_what_a_right_file_amounts_to(tmp_path, certificates):
     )
 
 
+def test_check_tells_what_has_no_effect_and_takes_the_file(tmp_path):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(
+        "upstream: { bootstrap_servers: [kafka:9092] }\nlisteners: [{ bind: 127.0.0.1:9192 }]\n"
+        "policy: { defaults: { message.timestamp.after.max.ms: 10m } }\n"
+    )
+    ended, as_json = command("check", file), command("check", "--json", file)
+
+    key = "policy.defaults.message.timestamp.after.max.ms"
+    assert (ended.returncode, as_json.returncode) == (0, 0)
+    assert ended.stdout.startswith(f"{file}:3: {key}: notice: is not used: limits_from is broker")
+    told = json.loads(as_json.stdout)
+    assert (told["ok"], [each["key"] for each in told["notices"]]) == (True, [key])
+
+
 def test_check_reads_certificates_too(tmp_path):
     file = tmp_path / "tsproxy.yaml"
     file.write_text(FILE.format(certificate="absent.pem", key="absent.key"))

@@ -77,10 +77,14 @@ def _guard(parsed: Parsed, problems: list[Problem]) -> Iterable[OwnRule]:
 
 def _own(parsed: Parsed, problems: list[Problem]) -> Iterable[OwnRule]:
     name, fail = parsed["rule"], parsed["fail"]
+    if name == STREAM_TIME_GUARD:
+        text = "is tsproxy's own; say max_jump_ahead: 10m instead"
+        problems.append(Problem(parsed.place, f"{parsed.path}.rule", f"{name!r} {text}"))
+        return ()
     if name is not None:
         return _loaded(parsed, "rule", name, fail or Fail.CLOSED, problems)
     if fail is not None:
-        text = "goes with rule, which is not there"
+        text = "goes with rule, which is not there: say rule: NAME, or take it out"
         problems.append(Problem(parsed.place, f"{parsed.path}.fail", text))
     return ()
 

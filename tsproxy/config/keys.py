@@ -264,7 +264,7 @@ KEYS: Final = (
         "What hashes are keyed with: the same for proxies whose logs are read together. Without it one is "
         "made once, and kept in the folder of the decision log (`.salt`).",
     ),
-    Key("decisions.topic.name", TEXT, "The topic.", is_required=True),
+    Key("decisions.topic.name", TOPIC, "The topic.", is_required=True),
     Key(
         "decisions.topic.bootstrap_servers",
         ADDRESS,

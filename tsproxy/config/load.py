@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 from tsproxy.config.build import build
 from tsproxy.config.document import Document, Items, Node, Scalar, Section
@@ -13,6 +13,9 @@ from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config
 from tsproxy.config.tree import TREE, Branch, ListOf, join, optional_section
+
+_MISSPELT: Final = 0.8
+"""How alike two words are of which one is the other, misspelt."""
 
 
 def load(document: Document, environ: Mapping[str, str]) -> Config:
@@ -136,7 +139,8 @@ class _Reader:
 def _unknown(name: str, branch: Branch) -> str:
     """Says that a key is unknown, and which is nearest: here, or the same word elsewhere."""
     elsewhere = [key.path for key in KEYS if key.steps[-1] == name]
-    near = get_close_matches(name, branch, n=1) or elsewhere
+    likely = get_close_matches(name, branch, n=1, cutoff=_MISSPELT)
+    near = likely or elsewhere or get_close_matches(name, branch, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"unknown key; {hint}Allowed here: {', '.join(branch)}"
 

@@ -6,6 +6,7 @@ from typing import cast
 
 from tsproxy.model.own_rule import ENTRY_POINTS, TimestampRule
 from tsproxy.model.verdict import Reason
+from tsproxy.policy.stream_time import STREAM_TIME_GUARD
 
 
 class RuleError(Exception):
@@ -16,8 +17,11 @@ def load_rule(name: str, **settings: object) -> TimestampRule:
     """The rule of that name, ours or an operator's, made with `settings`. Raises RuleError."""
     found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if name not in found:
-        known = ", ".join(sorted(found)) or "none is installed"
-        raise RuleError(f"no entry point {name!r} in the group {ENTRY_POINTS}; there are: {known}")
+        known = ", ".join(sorted(found.keys() - {STREAM_TIME_GUARD})) or "none"
+        raise RuleError(
+            f"{name!r} is no entry point in the group {ENTRY_POINTS} of what is installed here; "
+            f"there are: {known}. Install the package that brings it where tsproxy is"
+        )
     try:
         loaded = found[name].load()
         rule = loaded(**settings) if isinstance(loaded, type) else loaded

@@ -8,6 +8,7 @@ from tsproxy.config.kinds import (
     CHOICE,
     CHOICE_OR_STAMP,
     CIDR,
+    ENTRY_POINT,
     FAIL,
     INSTANT,
     LIMITS_FROM,
@@ -187,7 +188,7 @@ POLICY_KEYS: Final = (
     ),
     _live(
         "policy.rules[].rule",
-        NAME,
+        ENTRY_POINT,
         "A rule of your own, by its name in the entry point group `tsproxy.rules`; asked about what all else "
         "lets pass.",
     ),

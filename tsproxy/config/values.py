@@ -218,6 +218,19 @@ def name(text: str) -> str:
     return text
 
 
+def entry_point(text: str) -> str:
+    if not NAME.fullmatch(text):
+        raise ValueError("the name of an entry point in the group tsproxy.rules, such as in-order")
+    return text
+
+
+def words(text: str) -> str:
+    """As it is, but not of blanks alone."""
+    if not text.strip():
+        raise ValueError("a text that is not empty")
+    return text
+
+
 def not_empty(text: str) -> str:
     if not text:
         raise ValueError("a text that is not empty")

@@ -11,12 +11,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, TypeVar
 
 from tsproxy.config import Config, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import Items, Scalar, Section
-from tsproxy.config.values import bound, duration_ms, instant_ms, whole_number
+from tsproxy.config.values import bound, duration_ms, instant_ms, topic_name, whole_number
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.policy import HOUR_MS, Span
 from tsproxy.model.verdict import TopicLimits
 
@@ -90,12 +92,14 @@ def _scan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 
 def add_explain(explain: argparse.ArgumentParser) -> None:
     explain.add_argument("--config", metavar="FILE", type=Path, help="a proxy's configuration", required=True)
-    explain.add_argument("--topic", metavar="NAME", required=True)
-    explain.add_argument("--timestamp", metavar="MS", type=int, required=True, help="as the record has it")
+    explain.add_argument("--topic", metavar="NAME", type=_argument(topic_name), required=True)
+    explain.add_argument(
+        "--timestamp", metavar="MS", type=_argument(_any_time_ms), required=True, help="as the record has it"
+    )
     explain.add_argument(
         "--newest",
         metavar="MS",
-        type=int,
+        type=_argument(_any_time_ms),
         help="the newest time of its partition (max_jump_ahead); else the clock",
     )
     explain.add_argument(
@@ -105,7 +109,13 @@ def add_explain(explain: argparse.ArgumentParser) -> None:
     )
     explain.add_argument("--client-id", metavar="ID")
     explain.add_argument("--principal", metavar="NAME", help="such as User:etl")
-    explain.add_argument("--address", metavar="IP", default="127.0.0.1", help="the client's (127.0.0.1)")
+    explain.add_argument(
+        "--address",
+        metavar="IP",
+        type=_argument(_address),
+        default="127.0.0.1",
+        help="the client's (127.0.0.1)",
+    )
     explain.add_argument("--client-software", metavar="NAME/VERSION", help="such as librdkafka/2.8.0")
     explain.add_argument(
         "--now", metavar="INSTANT", type=_argument(instant_ms), help="such as 2026-12-01T00:00:00Z"
@@ -198,6 +208,10 @@ def _replay(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int
 
     needs_cluster = options.topic is not None
     config = _config(parser, options, needs_upstream=needs_cluster)
+    if options.capture and config.policy.asks_broker and _names_nobody(config):
+        parser.error(
+            "needs --upstream, which is asked for topics' limits, or --set policy.limits_from=config"
+        )
     clock = Clock()
     try:
         with Progress(clock) as progress:
@@ -220,6 +234,24 @@ def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--json", action="store_true", help=what)
     rows = _argument(whole_number(1, 10_000_000))
     parser.add_argument("--rows", metavar="N", type=rows, default=50, help="rows of each table (50)")
+
+
+def _any_time_ms(text: str) -> int:
+    allowed = f"a number of milliseconds from {LONG_MIN} to {LONG_MAX}, such as 1796083200000"
+    try:
+        time_ms = int(text)
+    except ValueError:
+        raise ValueError(allowed) from None
+    if not LONG_MIN <= time_ms <= LONG_MAX:
+        raise ValueError(allowed)
+    return time_ms
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise ValueError("an address, such as 192.0.2.7 or 2001:db8::7") from None
 
 
 def _ports(text: str) -> frozenset[int]:
@@ -262,6 +294,10 @@ def _config(
     for setting in options.set:
         put_setting(document, setting)
     return load(document, os.environ)
+
+
+def _names_nobody(config: Config) -> bool:
+    return [str(each) for each in config.upstream.bootstrap_servers] == [_NO_BROKER]
 
 
 def _wanted(patterns: Sequence[str]) -> Callable[[str], bool]:

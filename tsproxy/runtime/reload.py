@@ -25,10 +25,12 @@ import structlog
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from tsproxy.config.notices import notices
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.reloaded import Reloaded, reloaded
 from tsproxy.config.settings import Config
 from tsproxy.config.source import Look, Source
+from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.notes import frames_of
 from tsproxy.runtime.service_manager import ServiceManager
 
@@ -88,6 +90,7 @@ class Reloader(Collector):
     async def run(self) -> None:
         """Reload whenever there is a reason to, for ever."""
         seen = self._tried
+        _tell_notices(self._running)
         while True:
             try:
                 async with asyncio.timeout(LOOK_EVERY_S):
@@ -122,6 +125,7 @@ class Reloader(Collector):
             return _refused(["a mistake in tsproxy; please report the frames"])
         self._running = change.config
         log.info("config_reloaded", changed=list(change.changed))
+        _tell_notices(self._running)
         if change.needs_restart:
             keys = list(change.needs_restart)
             log.warning("config_needs_restart", keys=keys, advice="they stay as they are until then")
@@ -134,6 +138,12 @@ class Reloader(Collector):
         for result, count in self._ended.items():
             family.add_metric([result], count)
         yield family
+
+
+def _tell_notices(config: Config) -> None:
+    """What of a configuration in force has no effect, or no longer."""
+    for notice in notices(config, Clock().now_ms()):
+        log.warning("config_notice", place=notice.place, key=notice.key, text=notice.text)
 
 
 def _refused(problems: list[str]) -> Result:

@@ -50,10 +50,10 @@ class ReplayError(Exception):
 
 def capture(config: Config, file: Path, ports: frozenset[int], progress: Progress) -> Replayed:
     """The whole judge over a capture file. Raises ReplayError."""
-    view = _asked(view_of(config))
-    captured, tally = Captured(view, ports), Tally()
+    tally = Tally()
     try:
         with file.open("rb") as opened:
+            captured = Captured(_asked(view_of(config)), ports)
             for number, outcome in enumerate(captured.outcomes(read_packets(opened))):
                 tally.add(outcome)
                 if number % _TOLD_EVERY == 0:

@@ -1,0 +1,88 @@
+"""docs/mistakes.md: every mistake in its tables is made here, and what is said of it is what stands there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.config.test_load import SMALLEST
+from tsproxy.cli import main
+from tsproxy.config import ConfigError, load
+from tsproxy.config.document import parse_yaml
+from tsproxy.config.notices import notices
+
+PAGE = (Path(__file__).parents[2] / "docs" / "mistakes.md").read_text(encoding="utf-8")
+FILE = "tsproxy.yaml"
+NOW_MS = 1_796_083_200_000
+SUBJECTS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
+
+
+def rows(subject):
+    """(what is written, what is said of it) of a subject's table."""
+    cells = re.findall(r"^\| (`.*`) \| (`.*`) \|$", SUBJECTS[subject].replace("\\|", "\0"), re.M)
+    return [tuple(_plain(cell) for cell in row) for row in cells]
+
+
+def _plain(cell):
+    inner = cell[3:-3] if cell.startswith("`` ") else cell[1:-1]
+    return inner.replace("\0", "|")
+
+
+def said_of(line):
+    """What a file is told with this line under three right ones, each without its place."""
+    try:
+        config = load(parse_yaml(f"{SMALLEST}{line}\n", FILE), {})
+        said = [f"{each.place}: {each.key}: notice: {each.text}" for each in notices(config, NOW_MS)]
+    except ConfigError as error:
+        said = [str(problem) for problem in error.problems]
+    return [each.removeprefix(f"{FILE}:4: ") for each in said]
+
+
+FILES = [row for subject in SUBJECTS if subject != "Offline" for row in rows(subject)]
+
+
+@pytest.mark.parametrize(("line", "told"), FILES, ids=[line for line, _ in FILES])
+def test_a_file_with_a_mistake_is_told_what_the_page_says(line, told):
+    assert said_of(line) == [told]
+
+
+@pytest.mark.parametrize(("command", "told"), rows("Offline"))
+def test_a_command_with_a_mistake_is_told_what_the_page_says(command, told, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path(FILE).write_text(SMALLEST)
+    try:
+        status = main(command.split()[1:])
+    except SystemExit as ended:
+        status = ended.code
+    assert status in (1, 2)
+    assert capsys.readouterr().err.splitlines()[-1] == told
+
+
+TOGETHER = {
+    "Modes and the candidate": {"Modes", "The candidate"},
+    "Limits, and whom they are for": {"Limits", "Which rule decides"},
+    "No time, zero and negative times": {"No time, zero and negative times", "Times before 1970"},
+    "Internal topics": set(),
+    "Offline": {"Why: tsproxy explain"},
+}
+"""Where one table is about several sections of policy.md, or of another page."""
+
+
+def test_every_subject_of_the_policy_has_its_mistakes():
+    policy = Path(__file__).parents[2] / "docs" / "policy.md"
+    sections = set(re.findall(r"^## (.+)$", policy.read_text(encoding="utf-8"), re.M))
+    assert set().union(*(TOGETHER.get(subject, {subject}) for subject in SUBJECTS)) == sections
+    assert all(rows(subject) for subject in SUBJECTS)
+
+
+RIGHT = (
+    "policy: { limits_from: stricter, defaults: { message.timestamp.after.max.ms: 10m } }",
+    "policy: { rules: [{ name: all }, { name: own, match: { topics: ['*-changelog'] } }] }",
+    "policy: { rules: [{ name: a, on_violation: stamp, keep_original_time: yes }] }",
+    "policy: { mode: audit, rules: [{ name: a, on_violation: repair }] }",
+)
+
+
+@pytest.mark.parametrize("line", RIGHT)
+def test_a_right_file_is_told_nothing(line):
+    assert said_of(line) == []

@@ -1,0 +1,87 @@
+"""What a right configuration says to no effect, or no longer: `notices`.
+
+None of it is a mistake that must keep a proxy from starting: a rule that is in audit for a night keeps what
+it says of repair. But nobody should believe that it holds.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tsproxy.config.build_policy import AFTER, BEFORE, DIFFERENCE
+from tsproxy.config.parsed import Parsed
+from tsproxy.config.problems import Problem
+from tsproxy.config.settings import Config
+from tsproxy.config.values import instant_text
+from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, OnViolation, Policy, Rule, Terms
+from tsproxy.policy.resolve import is_internal
+
+_ONLY_ENFORCED: Final = (
+    "on_violation",
+    "no_timestamp",
+    "extended_timestamps",
+    "keep_original_time",
+    "keep_both_times",
+    "dead_letters",
+)
+"""Keys of a rule that may change or copy a batch, which only a rule that enforces does."""
+_CHANGE_NOTHING: Final = frozenset({None, False, OnViolation.REJECT, Choice.ACCEPT, Choice.REJECT})
+
+
+def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
+    """Each says what to do about it; `key` and `place` are those of a problem. `now_ms`: waivers end."""
+    section, policy = config.parsed["policy"], config.policy
+    found = [*_of_defaults(section["defaults"], policy), *_deprecated(section["candidate"])]
+    for index, (parsed, rule) in enumerate(zip(section["rules"], policy.rules, strict=True)):
+        found += _of_rule(parsed, rule, policy.defaults)
+        found += _never_reached(parsed, rule, policy.rules[:index])
+    for parsed, waiver in zip(section["waivers"], policy.waivers, strict=True):
+        if waiver.until_ms <= now_ms:
+            text = f"was {instant_text(waiver.until_ms)}: it is inert; take it out, or give it a later end"
+            found.append(Problem(parsed.place, f"{parsed.path}.until", text))
+    return tuple(found)
+
+
+def _of_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:
+    yield from _deprecated(parsed)
+    if policy.limits_from is LimitsFrom.BROKER:
+        for name in (BEFORE, AFTER, DIFFERENCE):
+            if parsed[name] is not None:
+                text = "is not used: limits_from is broker, each topic's own; say limits_from: stricter"
+                yield Problem(parsed.place, f"{parsed.path}.{name}", text)
+    yield from _nothing_to_keep(parsed, policy.defaults, policy.defaults)
+
+
+def _of_rule(parsed: Parsed, rule: Rule, defaults: Terms) -> Iterator[Problem]:
+    yield from _deprecated(parsed)
+    mode = rule.terms.mode
+    if mode not in (Mode.AUDIT, Mode.OFF):
+        yield from _nothing_to_keep(parsed, rule.terms, defaults)
+        return
+    for name in _ONLY_ENFORCED:
+        if parsed[name] not in _CHANGE_NOTHING:
+            text = f"has no effect: the rule's mode is {mode}, and only enforce changes or copies anything"
+            yield Problem(parsed.place, f"{parsed.path}.{name}", text)
+
+
+def _deprecated(parsed: Parsed) -> Iterator[Problem]:
+    if parsed[DIFFERENCE] is not None:
+        text = f"is deprecated (KIP-937): say {BEFORE} and {AFTER}"
+        yield Problem(parsed.place, f"{parsed.path}.{DIFFERENCE}", text)
+
+
+def _nothing_to_keep(parsed: Parsed, terms: Terms, defaults: Terms) -> Iterator[Problem]:
+    is_stamped = (terms.no_timestamp or defaults.no_timestamp) is Choice.STAMP
+    is_mended = (terms.on_violation or defaults.on_violation) not in (None, OnViolation.REJECT)
+    if parsed["keep_original_time"] and not (is_stamped or is_mended):
+        text = "has no effect: no time is changed; say on_violation: repair or stamp, or no_timestamp: stamp"
+        yield Problem(parsed.place, f"{parsed.path}.keep_original_time", text)
+
+
+def _never_reached(parsed: Parsed, rule: Rule, before: tuple[Rule, ...]) -> Iterator[Problem]:
+    """A rule for everybody leaves internal topics to rules that name them."""
+    names_internal = any(is_internal(pattern.text.strip("/")) for pattern in rule.match.topics)
+    for other in before:
+        if other.match == rule.match or (other.match == Match() and not names_internal):
+            text = f"is never reached: {other.name} ({other.place}) comes first, and fits all that it fits"
+            yield Problem(parsed.place, parsed.path, text)
+            return
