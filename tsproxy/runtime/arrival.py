@@ -15,7 +15,8 @@ from tsproxy.config.settings import Listener, ProxyProtocol
 from tsproxy.model.outcome import Peer
 from tsproxy.model.principals import principal_of
 from tsproxy.runtime.limits.limit import Limit
-from tsproxy.runtime.tls import CurrentTls, Handshake, handshake_text
+from tsproxy.runtime.tls import CurrentTls, handshake_text
+from tsproxy.runtime.tls_connection import TlsConnection
 from tsproxy.wire import proxy_v2
 from tsproxy.wire.primitives import DecodeError
 from tsproxy.wire.x509 import read_certificate
@@ -66,7 +67,7 @@ async def arrive(
     except DecodeError as error:
         transport.abort()
         raise ArrivalError(PRINCIPAL_NOT_MAPPED, peer, str(error)) from None
-    return Arrival(replace(peer, principal=principal), cast("Handshake", handshake).asked_host)
+    return Arrival(replace(peer, principal=principal), cast("TlsConnection", handshake).asked_host)
 
 
 async def _behind_load_balancer(connection: socket.socket, peer: Peer, patience_s: float) -> Peer:

@@ -12,6 +12,7 @@ from typing import Final
 
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import ClientAuth, Config, ListenerTls, Secret, TlsVersion, UpstreamTls
+from tsproxy.runtime.tls_connection import TlsConnection, TlsContext
 
 HANDSHAKE_S: Final = 10.0
 """How long a handshake may take before the connection is closed."""
@@ -44,33 +45,26 @@ _HINTS: Final = {
 }
 
 
-class Handshake(ssl.SSLObject):
-    """A client's handshake; `asked_host` is the host name that it asked for (SNI), in lower case."""
-
-    asked_host: str | None = None
-
-
 def _remember_host(handshake: ssl.SSLObject, host: str | None, _: ssl.SSLContext) -> None:
-    assert isinstance(handshake, Handshake), "listener_context says so"
+    assert isinstance(handshake, TlsConnection), "TlsContext says so"
     handshake.asked_host = host.lower() if host else None
 
 
 def listener_context(tls: ListenerTls) -> ssl.SSLContext:
     """For connections from clients. Raises ConfigError for a file that cannot be used."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = TlsContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _VERSIONS[tls.min_version]
     _load_chain(context, tls.certificate, tls.key, tls.key_password, tls.place)
     if tls.client_ca is not None:
         _load_authorities(context, tls.client_ca, f"{tls.place}.client_ca")
     context.verify_mode = _VERIFY[tls.client_auth]
-    context.sslobject_class = Handshake
     context.sni_callback = _remember_host
     return context
 
 
 def upstream_context(tls: UpstreamTls) -> ssl.SSLContext:
     """For connections to brokers, host names checked. Raises ConfigError for an unusable file."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = TlsContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = _VERSIONS[tls.min_version]
     if tls.ca is not None:
         _load_authorities(context, tls.ca, f"{tls.place}.ca")
