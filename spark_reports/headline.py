@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from spark_reports import words
-from spark_reports.shape import Producer, ReasonRow, Totals
+from spark_reports.shape import Producer, ReasonRow, Totals, Trend
 from tsproxy.model.verdict import UnitGuess
 
 _DOMINANT = 0.5
 """From half of all refusals on, one producer is news by itself."""
+_NAMED = 3
 
 
 def headline(totals: Totals, producers: Sequence[Producer]) -> str:
@@ -35,15 +36,31 @@ def headline(totals: Totals, producers: Sequence[Producer]) -> str:
     return f"{words.share(refused, judged)} of {words.many(judged, 'record')} were refused, from {affected}."
 
 
-def details(totals: Totals, producers: Sequence[Producer], reasons: Sequence[ReasonRow]) -> list[str]:
-    """Up to three sentences: the worst producer, the collateral, what was sent again."""
+def details(
+    totals: Totals,
+    producers: Sequence[Producer],
+    reasons: Sequence[ReasonRow],
+    trend: Trend | None = None,
+) -> list[str]:
+    """Up to three sentences: the worst producer, the collateral, what was sent again; and one more where
+    the days before are known, and somebody is new."""
     sentences = [
         _worst_producer(totals, producers),
         _collateral(totals),
         _sent_again(totals),
         _broker_only(reasons),
     ]
-    return [sentence for sentence in sentences if sentence][:3]
+    return [*[sentence for sentence in sentences if sentence][:3], *_new(trend)]
+
+
+def _new(trend: Trend | None) -> list[str]:
+    names = words.new_clients(trend)
+    if not names:
+        return []
+    more = f" and {words.count(len(names) - _NAMED)} more" if len(names) > _NAMED else ""
+    was = "was" if len(names) == 1 else "were"
+    said = ", ".join(words.short(name, 60) for name in names[:_NAMED])
+    return [f"New: {said}{more} {was} not once refused in the days before."]
 
 
 def refused_records(totals: Totals) -> int:

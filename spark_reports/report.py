@@ -48,6 +48,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     producers = with_refusals(tables, hours := _hours(first, last))
     reasons = sorted((_reason_row(r) for r in tables.reasons), key=lambda r: (-r["records"], r["cause"]))
     topics = _topics(tables.topics)
+    trend = _trend(tables)
     refused = totals["records_rejected"] + totals["records_broker_rejected"]
     return Report(
         report="daily",
@@ -57,7 +58,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         last_day=last.isoformat(),
         is_over=instant(now_ms)[:10] > last.isoformat(),
         headline=headline(totals, producers),
-        details=details(totals, producers, reasons),
+        details=details(totals, producers, reasons, trend),
         log=quality(tables.boots, tables.gaps, tables.files, first, last, now_ms),
         totals=totals,
         producers=producers,
@@ -76,7 +77,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         late=[LateTopic(**row) for row in tables.late],  # type: ignore[typeddict-item]  # its keys are the columns
         rules=[RuleAtWork(**row) for row in tables.rules],  # type: ignore[typeddict-item]  # its keys are the columns
         in_force=[_in_force(row) for row in tables.in_force],
-        trend=_trend(tables),
+        trend=trend,
         hours=hours,
         all_topics=_topic_hours("", tables.hours, hours),
         topic_hours=_heatmap(tables.hours, topics, hours),

@@ -9,10 +9,11 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from spark_reports.shape import Limits
+from spark_reports.shape import Limits, Trend
 from tsproxy.decisions.text import bounded
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
+from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason, UnitGuess
 
 _SECOND: Final = 1_000
@@ -158,6 +159,16 @@ VERDICT_WORDS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
+CHANGE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "new": "new: not once refused before",
+        "doubled": "refused share at least doubled",
+        "recovered": "recovered: nothing refused any more",
+    }
+)
+"""How a client changed against the seven days before (`shape.Change`)."""
+
+
 def advice(
     reason: str | None, unit_guess: str | None, error_code: int, latest_ms: int | None = None
 ) -> Advice:
@@ -279,6 +290,17 @@ def client(client_id: str | None) -> str:
     if client_id is None:
         return "(no client id)"
     return client_id or "(empty client id)"
+
+
+def rule(name: str | None) -> str:
+    """A rule's name as tables show it."""
+    return "candidate limits" if name == CANDIDATE else short(name or "–", 60)
+
+
+def new_clients(trend: Trend | None) -> list[str]:
+    """Who was refused today and not once in the seven days before, most refused first."""
+    changes = trend["changes"] if trend else []
+    return [client(change["client_id"]) for change in changes if change["kind"] == "new"]
 
 
 def short(text: str, limit: int = 160) -> str:

@@ -37,11 +37,6 @@ _CHANGE_HEADS: Final = (
     ("Refused that day", "num"),
     ("In the days before", "num"),
 )
-_KINDS: Final = {
-    "new": "new: not once refused before",
-    "doubled": "refused share at least doubled",
-    "recovered": "recovered: nothing refused any more",
-}
 
 
 def what_if(report: Report) -> Markup:
@@ -140,7 +135,7 @@ def _watched_cells(row: WouldReject) -> tuple[Content, ...]:
 
 def _who_let_pass(row: WouldReject) -> Content:
     """The rule that only looked, or whose refusal a waiver held back."""
-    rule = "candidate limits" if row["rule"] == "candidate" else words.short(row["rule"] or "–", 60)
+    rule = words.rule(row["rule"])
     waiver = row.get("waiver")  # a report of an earlier release has none
     if not waiver:
         return rule
@@ -198,7 +193,7 @@ def _change_cells(change: Change) -> tuple[Content, ...]:
     before = words.share(change["refused_before"], change["records_before"])
     return (
         element("span", words.short(words.client(change["client_id"])), class_="client"),
-        _KINDS.get(change["kind"], change["kind"]),
+        words.CHANGE_WORDS.get(change["kind"], change["kind"]),
         f"{words.count(change['refused_records'])} of {words.count(change['records'])}",
         f"{words.count(change['refused_before'])} ({before})" if change["refused_before"] else "none",
     )

@@ -6,10 +6,12 @@ from typing import Final
 
 from spark_reports import missing, words
 from spark_reports.render.balance import parts_of
-from spark_reports.shape import Producer, ReasonRow, Report, Topic
+from spark_reports.render.rules import started
+from spark_reports.shape import Producer, ReasonRow, Report, Topic, WouldReject
 from tsproxy.decisions.text import bounded
 
 _ROWS: Final = 25
+_STARTS: Final = 10
 _TEXT_CHARS: Final = 2_000
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 
@@ -43,8 +45,11 @@ def render(report: Report) -> str:
         "## Why records were refused",
         _reasons([row for row in report["reasons"] if row["is_final"]]) or "Nothing was refused.",
         _sent_again(report),
+        _changes(report),
+        _watched(report),
         "## Topics and their limits",
         _topics(report),
+        _rules(report),
         _missing(report),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -112,6 +117,67 @@ def _reasons(rows: Sequence[ReasonRow]) -> str:
 def _sent_again(report: Report) -> str:
     again = [row for row in report["reasons"] if not row["is_final"]]
     return f"### Sent again by the producer\n\n{_reasons(again)}" if again else ""
+
+
+def _changes(report: Report) -> str:
+    trend = report["trend"]
+    if trend is None or not trend["changes"]:
+        return ""
+    heads = ("producer", "change", "refused that day", "in the days before")
+    rows = [
+        (
+            escape(words.short(words.client(change["client_id"]), 80)),
+            escape(words.CHANGE_WORDS.get(change["kind"], change["kind"])),
+            words.count(change["refused_records"]),
+            words.count(change["refused_before"]),
+        )
+        for change in trend["changes"][:_ROWS]
+    ]
+    return f"## Who changed against the week before\n\n{_table(heads, rows)}"
+
+
+def _watched(report: Report) -> str:
+    """What was let pass and only counted."""
+    found = report["would_reject"]
+    if not found:
+        return ""
+    heads = ("producer", "topic", "rule", "why, and what to do", "records", "at fault")
+    rows = [
+        (
+            escape(words.short(words.client(row["client_id"]), 80)),
+            escape(words.short(row["topic"], 60)),
+            escape(_who_let_pass(row)),
+            escape(f"{row['cause']}: {row['fix']}"),
+            words.count(row["records"]),
+            words.count(row["bad_records"]),
+        )
+        for row in found[:_ROWS]
+    ]
+    more = f"\n\nAnd {words.count(len(found) - _ROWS)} more in report.json." if len(found) > _ROWS else ""
+    return f"## What rules in audit would refuse\n\n{_table(heads, rows)}{more}"
+
+
+def _who_let_pass(row: WouldReject) -> str:
+    waiver = row.get("waiver")  # a report of an earlier release has none
+    return words.rule(row["rule"]) + (f", waiver {words.short(waiver, 60)}" if waiver else "")
+
+
+def _rules(report: Report) -> str:
+    """Rules that had a word on something, and what processes said of their configuration."""
+    heads = ("rule", "mode", "waiver", "batches", "records", "at fault", "refused")
+    rows = [
+        (
+            escape(words.rule(row["rule"])),
+            escape(words.short(row["mode"] or "–", 20)),
+            escape(words.short(row["waiver"] or "–", 60)),
+            *(words.count(row[name]) for name in ("batches", "records", "bad_records", "refused_records")),
+        )
+        for row in report["rules"][:_ROWS]
+    ]
+    starts = "\n".join(f"* {escape(started(each))}" for each in report["in_force"][:_STARTS])
+    parts = [_table(heads, rows) if rows else "", starts]
+    said = "\n\n".join(part for part in parts if part)
+    return f"## Rules in force and waivers\n\n{said}" if said else ""
 
 
 def _topics(report: Report) -> str:

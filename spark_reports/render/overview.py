@@ -64,7 +64,11 @@ def six_numbers(report: Report) -> Markup:
             words.share(totals["batches_refused"], totals["batches_judged"]),
         ),
         (totals["collateral_records"], "collateral records", "good ones in refused batches"),
-        (totals["producers_affected"], "producers affected", f"of {words.count(totals['producers'])}"),
+        (
+            totals["producers_affected"],
+            "producers affected",
+            f"of {words.count(totals['producers'])}{_new(report)}",
+        ),
         (
             totals["unit_mistake_records"],
             "records in a wrong unit",
@@ -84,3 +88,9 @@ def six_numbers(report: Report) -> Markup:
         ],
         class_="six",
     )
+
+
+def _new(report: Report) -> str:
+    """How many of them are new, where the days before are known and some are."""
+    count = len(words.new_clients(report["trend"]))
+    return f", {words.count(count)} new" if count else ""

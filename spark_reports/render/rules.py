@@ -29,7 +29,7 @@ def rules(report: Report, rows: int) -> Markup:
         if shown
         else element("p", "No rule of tsproxy's own, and no waiver, had anything to say.", class_="none"),
         element("p", f"And {words.many(more, 'more rule')} in report.json.", class_="more") if more else None,
-        element("ul", *[element("li", _started(each)) for each in starts], class_="starts")
+        element("ul", *[element("li", started(each)) for each in starts], class_="starts")
         if starts
         else None,
         element(
@@ -41,9 +41,8 @@ def rules(report: Report, rows: int) -> Markup:
 
 
 def _cells(row: RuleAtWork) -> tuple[Content, ...]:
-    rule = "candidate limits" if row["rule"] == "candidate" else words.short(row["rule"] or "–", 60)
     return (
-        element("span", rule, class_="name"),
+        element("span", words.rule(row["rule"]), class_="name"),
         words.short(row["mode"] or "–", 20),
         element("span", words.short(row["waiver"] or "–", 60), class_="name"),
         words.count(row["batches"]),
@@ -53,7 +52,8 @@ def _cells(row: RuleAtWork) -> tuple[Content, ...]:
     )
 
 
-def _started(each: InForce) -> str:
+def started(each: InForce) -> str:
+    """What a process said of its configuration, in a sentence."""
     did = "started" if each["kind"] == "start" else "took a new configuration"
     said = [
         f"mode {each['mode'] or 'unknown'}",

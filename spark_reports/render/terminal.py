@@ -9,11 +9,13 @@ from typing import Final
 
 from spark_reports import missing, words
 from spark_reports.render.balance import parts_of
-from spark_reports.shape import Producer, Report
+from spark_reports.shape import Producer, Report, WouldReject
 from tsproxy.decisions.text import bounded
 
 _ROWS: Final = 10
 _MISSING: Final = 3
+_WATCHED: Final = 5
+_COUNTED: Final = "only counted"
 _BAR_CELLS: Final = 24
 _LEAST_COLUMNS: Final = 72
 _TEXT_CHARS: Final = 2_000
@@ -58,6 +60,7 @@ def render(report: Report, columns: int = 100, has_colour: bool = False) -> str:
         *_balance(report, paint, width),
         "",
         *_producers(report, paint, width),
+        *_watched(report, paint, width),
     ]
     return "\n".join(lines) + "\n"
 
@@ -114,6 +117,30 @@ def _producers(report: Report, paint: _Paint, width: int) -> list[str]:
         lines += [f"{'':<{name_width + 28}}{line}" for line in rest]
     more = report["producers_omitted"]["count"] + len(report["producers"]) - len(shown)
     return [*lines, f"and {words.many(more, 'more producer')}"] if more else lines
+
+
+def _watched(report: Report, paint: _Paint, width: int) -> list[str]:
+    """What rules in audit, waivers and the candidate let pass; nothing where there is none."""
+    found = report["would_reject"]
+    if not found:
+        return []
+    names = [bounded(words.client(row["client_id"])) for row in found[:_WATCHED]]
+    name_width = max(len(_COUNTED), min(width // 4, max(map(len, names))))
+    indent = name_width + 14
+    lines = ["", paint(f"{_COUNTED:<{name_width}}  {'at fault':>10}  by which rule, and why", "soft")]
+    for name, row in zip(names, found, strict=False):
+        first, *rest = wrap(_by_which_rule(row), max(24, width - indent)) or [""]
+        shown = paint(f"{words.short(name, name_width):<{name_width}}", "bold")
+        lines.append(f"{shown}  {words.count(row['bad_records']):>10}  {first}")
+        lines += [f"{'':<{indent}}{line}" for line in rest]
+    more = len(found) - len(names)
+    return [*lines, f"and {words.count(more)} more like this in report.json"] if more else lines
+
+
+def _by_which_rule(row: WouldReject) -> str:
+    waiver = row.get("waiver")  # a report of an earlier release has none
+    by = words.rule(row["rule"]) + (f", waiver {words.short(waiver, 40)}" if waiver else "")
+    return bounded(f"{by}: {words.short(row['topic'], 60)}, {row['cause']}", _TEXT_CHARS)
 
 
 def _name(producer: Producer) -> str:

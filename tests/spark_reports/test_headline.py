@@ -48,3 +48,15 @@ def test_details_are_few_and_none_where_nothing_happened():
     report = reports.fixed()
     assert len(details(report["totals"], report["producers"], report["reasons"])) == 3
     assert details(reports.empty()["totals"], [], []) == []
+
+
+def test_who_is_new_is_told_where_the_days_before_are_known():
+    report = reports.fixed()
+    new = report["trend"]["changes"][0]
+    asked = (report["totals"], report["producers"], report["reasons"])
+    assert details(*asked, report["trend"])[3:] == ["New: svc-2 was not once refused in the days before."]
+    four = report["trend"] | {"changes": [new | {"client_id": name} for name in ("a", "b", None, "d")]}
+    assert details(*asked, four)[3:] == [
+        "New: a, b, (no client id) and 1 more were not once refused in the days before."
+    ]
+    assert details(*asked, report["trend"] | {"changes": []}) == details(*asked, None) == details(*asked)

@@ -119,6 +119,12 @@ def test_rules_and_waivers_stand_on_the_page_with_what_they_let_pass():
     )
 
 
+def test_producers_that_are_new_are_counted_among_those_affected():
+    report = reports.fixed()
+    assert f"of {report['totals']['producers']}, 1 new" in Page(html.render(report)).words
+    assert ", 1 new" not in Page(html.render(report | {"trend": None})).words
+
+
 def test_a_complete_log_and_an_incomplete_one_look_different():
     report = reports.fixed()
     assert 'class="proof complete"' in html.render(report)

@@ -68,3 +68,23 @@ def test_a_day_without_anything_is_said_in_a_line(render):
 def test_a_day_that_is_not_over_says_so(render):
     assert "not over" in render(reports.fixed() | {"is_over": False})
     assert "not over" not in render(reports.fixed())
+
+
+@pytest.mark.parametrize("render", [markdown.render, terminal.render])
+def test_what_was_only_counted_is_told_with_the_rule_that_would_have_refused_it(render):
+    text = " ".join(render(reports.fixed()).split())
+    assert re.search(r"web-7 .{0,40}candidate limits.*its clock runs ahead", text)
+    assert "audit-clicks, waiver backfill" in text
+    assert "waiver" not in render(reports.empty())
+
+
+def test_markdown_says_who_changed_and_which_rules_were_in_force():
+    text = markdown.render(reports.fixed())
+    assert "| svc-2 | new: not once refused before | 300 | 0 |" in text
+    assert "| payments | enforce | backfill | 4 | 400 | 12 | 0 |" in text
+    assert "* px-2 took a new configuration, 2026-11-20 10:30:00 UTC: mode audit;" in text
+
+
+def test_a_long_list_of_what_was_only_counted_is_cut_and_says_so():
+    text = terminal.render(reports.fixed() | {"would_reject": reports.fixed()["would_reject"] * 4})
+    assert "and 3 more like this in report.json" in text
