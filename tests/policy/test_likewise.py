@@ -40,28 +40,28 @@ def test_the_usual_refusal_is_repeated_for_a_while():
 
 
 @pytest.mark.parametrize(
-    "policy",
+    "more",
     [
-        replace(POLICY, mode=Mode.AUDIT),
-        replace(POLICY, limits=None),
-        replace(POLICY, limits=replace(LIMITS, is_compacted=True)),
-        replace(POLICY, limits=replace(LIMITS, timestamp_type=TimestampType.LOG_APPEND_TIME)),
-        replace(POLICY, no_timestamp=Choice.REJECT),
-        replace(POLICY, zero=Choice.REJECT),
-        replace(POLICY, negative=Choice.REJECT),
-        replace(POLICY, no_timestamp=Choice.STAMP),
-        replace(POLICY, on_violation=OnViolation.REPAIR),
-        replace(POLICY, keep_both_times=True),
-        replace(POLICY, dead_letters=True),
-        replace(POLICY, speaks_as_draft=True),
-        replace(POLICY, names_unit=True),
-        replace(POLICY, own=(OwnRule("mine", object()),)),
-        replace(POLICY, until_ms=NOW_MS + 1),
+        {"mode": Mode.AUDIT},
+        {"limits": None},
+        {"limits": replace(LIMITS, is_compacted=True)},
+        {"limits": replace(LIMITS, timestamp_type=TimestampType.LOG_APPEND_TIME)},
+        {"no_timestamp": Choice.REJECT},
+        {"zero": Choice.REJECT},
+        {"negative": Choice.REJECT},
+        {"no_timestamp": Choice.STAMP},
+        {"on_violation": OnViolation.REPAIR},
+        {"keep_both_times": True},
+        {"dead_letters": True},
+        {"speaks_as_draft": True},
+        {"names_unit": True},
+        {"own": (OwnRule("mine", object()),)},
+        {"until_ms": NOW_MS + 1},
     ],
-    ids=str,
+    ids="-".join,
 )
-def test_where_more_is_asked_each_batch_is_looked_at(policy):
-    assert refused_likewise(policy, AHEAD, NOW_MS, FOR_MS) is None
+def test_where_more_is_asked_each_batch_is_looked_at(more):
+    assert refused_likewise(replace(POLICY, **more), AHEAD, NOW_MS, FOR_MS) is None
 
 
 def test_a_refusal_for_anything_else_is_not_repeated():
