@@ -9,7 +9,6 @@ import pytest
 from tests.e2e.test_policy import DOCUMENT, EXAMPLES, OWN_RULE, install
 from tsproxy.cli import main
 
-CLUSTER = "upstream: { bootstrap_servers: [kafka:9092] }\nlisteners: [{ bind: '127.0.0.1:9192' }]\n"
 NOW = "2026-12-01T00:00:00Z"
 NOW_MS = 1_796_083_200_000
 SHOWN = re.findall(r"^```\n\$ (tsproxy explain .*?)\n(.*?)^```$", DOCUMENT, re.M | re.S)
@@ -17,13 +16,13 @@ SHOWN = re.findall(r"^```\n\$ (tsproxy explain .*?)\n(.*?)^```$", DOCUMENT, re.M
 
 @pytest.fixture
 def explained(tmp_path, monkeypatch, capsys):
-    """What a command says of the example of the document."""
+    """What a command says of an example of the document: a policy, and no cluster."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     install(tmp_path, OWN_RULE)
 
     def explain(*arguments, policy=EXAMPLES["Modes"]):
-        (tmp_path / "tsproxy.yaml").write_text(CLUSTER + policy)
+        (tmp_path / "tsproxy.yaml").write_text(policy)
         assert main(["explain", "--config", "tsproxy.yaml", "--now", NOW, *arguments]) == 0
         return capsys.readouterr().out
 

@@ -145,7 +145,7 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
     from tsproxy.runtime.clock import Clock
 
     options.upstream = None
-    policy = _config(parser, options).policy
+    policy = _config(parser, options, needs_upstream=False).policy
     now_ms = Clock().now_ms() if options.now is None else options.now
     peer = Peer("", options.address, 0, options.client_id, options.principal, options.client_software)
     limits = _topic_limits(options.before, options.after)
