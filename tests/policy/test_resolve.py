@@ -6,7 +6,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from tsproxy.model.kafka import TimestampType
+from tsproxy.model.kafka import LONG_MAX, TimestampType
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import (
     CANDIDATE,
@@ -253,6 +253,13 @@ def test_a_log_append_time_topic_has_no_candidate_and_no_refused_values():
     policy = Policy(candidate=Terms(after=Span(5)), defaults=Terms(no_timestamp=Choice.REJECT))
     found = resolved(policy, known=stamped, on_kafka_4=stamped)
     assert (found.candidate, found.refuses_some_values) == (None, False)
+
+
+def test_a_limit_that_would_be_wider_than_a_long_is_none():
+    """So that no sum with a clock overflows: Kafka's own "unlimited" is Long.MAX."""
+    widest = TopicLimits(before_max_ms=LONG_MAX - 2, after_max_ms=LONG_MAX - 3)
+    policy = Policy(clock_tolerance_ms=2)
+    assert bounds(resolved(policy, known=widest, on_kafka_4=widest).limits) == (None, LONG_MAX - 1)
 
 
 # -- Modes and waivers ------------------------------------------------------------------------------

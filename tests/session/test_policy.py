@@ -260,3 +260,13 @@ def test_while_the_clock_is_not_one_to_judge_by_nothing_is_refused_and_all_is_co
         << to_client(out_of_range())
         << booked("rejected", mode=Mode.ENFORCE)
     )
+
+
+@pytest.mark.parametrize("bound_ms", [2**63 - 2, 3_660_000 * DAY_MS])
+def test_the_widest_limits_there_are_can_be_told_to_the_kernel(bound_ms):
+    widest = TopicLimits(before_max_ms=bound_ms, after_max_ms=bound_ms)
+    around = view_of(limits=widest, policy=Policy(clock_tolerance_ms=1))
+    conversation = Conversation(around, uses_kernel=True)
+    asked = produce({"t": {0: batch([0, NOW_MS, -5])}})
+    conversation >> client(asked) << to_broker(asked) >> broker(SAID) << to_client(SAID)
+    assert conversation << booked("accepted")

@@ -18,6 +18,8 @@ from tsproxy.model.policy import Span
 Parser = Callable[[str], object]
 
 _MS_OF_UNIT: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_MOST_MS: Final = 3_660_000 * 86_400_000
+"""Ten thousand years: sums of times and durations stay far within 64 bits."""
 _BYTES_OF_UNIT: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _QUANTITY: Final = re.compile(r"([0-9]+)([A-Za-z]*)")
 # What DNS and addresses are made of; an underscore is common in container networks.
@@ -95,7 +97,10 @@ def _quantity(text: str, units: dict[str, int], allowed: str) -> int:
     match = _QUANTITY.fullmatch(text.strip())
     if match is None or match[2] not in units or len(match[1]) > 15 or int(match[1]) == 0:
         raise ValueError(allowed)
-    return int(match[1]) * units[match[2]]
+    quantity = int(match[1]) * units[match[2]]
+    if units is _MS_OF_UNIT and quantity > _MOST_MS:
+        raise ValueError(f"{allowed}; at most 3660000d, ten thousand years")
+    return quantity
 
 
 def whole_number(lowest: int, highest: int) -> Callable[[str], int]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
-from tsproxy.model.kafka import TimestampType
+from tsproxy.model.kafka import LONG_MAX, TimestampType
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import (
     HOUR_MS,
@@ -230,9 +230,13 @@ def _is_less(one_ms: int | None, other_ms: int | None) -> bool:
 def _widened(limits: TopicLimits | None, tolerance_ms: int) -> TopicLimits | None:
     if limits is None or not tolerance_ms:
         return limits
-    before_ms, after_ms = limits.before_max_ms, limits.after_max_ms
     return replace(
         limits,
-        before_max_ms=None if before_ms is None else before_ms + tolerance_ms,
-        after_max_ms=None if after_ms is None else after_ms + tolerance_ms,
+        before_max_ms=_wider(limits.before_max_ms, tolerance_ms),
+        after_max_ms=_wider(limits.after_max_ms, tolerance_ms),
     )
+
+
+def _wider(bound_ms: int | None, tolerance_ms: int) -> int | None:
+    """Unlimited from Long.MAX on, as Kafka means it; a topic's own limit may lie just below."""
+    return None if bound_ms is None or bound_ms + tolerance_ms >= LONG_MAX else bound_ms + tolerance_ms
