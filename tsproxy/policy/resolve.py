@@ -106,11 +106,15 @@ def _first(own: bool | None, otherwise: bool | None) -> bool:
 def first_rule(policy: Policy, peer: Peer, topic: str) -> Rule | None:
     """The first rule that fits. An internal topic needs one that names it: a pattern whose own text is
     an internal name (`__*`, `*-changelog`), so that `*` does not reach what nobody meant."""
-    internal = is_internal(topic)
     for rule in policy.rules:
-        if fits(rule.match, peer, topic) and (not internal or _names(rule.match, topic)):
+        if fits(rule.match, peer, topic) and may_fit_topic(rule.match, topic):
             return rule
     return None
+
+
+def may_fit_topic(match: Match, topic: str) -> bool:
+    """True where it fits the topic, of one client or another."""
+    return _any_fits(match.topics, topic) and (not is_internal(topic) or _names(match, topic))
 
 
 def active_waiver(policy: Policy, peer: Peer, topic: str, now_ms: int) -> Waiver | None:

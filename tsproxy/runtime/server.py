@@ -41,6 +41,7 @@ from tsproxy.runtime.latency.sampler import Sampler
 from tsproxy.runtime.limits import descriptors
 from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.listeners import Front
+from tsproxy.runtime.looser_rules import LooserRules
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes, frames_of
 from tsproxy.runtime.ports import ListenError
@@ -115,6 +116,7 @@ class Proxy:
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._certificates = certificates = Certificates(config, self.metrics, clock)
         self._waivers = Waivers(config, self.metrics, clock)
+        self._looser_rules = LooserRules(config)
         tls = certificates.upstream.current if certificates.upstream else None
         self._journal = _journal(config, tls, self.metrics, clock, self._collect_totals)
         self._dead_letters = DeadLetters(config, tls, self._journal.privacy, clock)
@@ -208,6 +210,7 @@ class Proxy:
             self._cluster.prepare,
             self._limits.prepare,
             self._waivers.prepare,
+            self._looser_rules.prepare,
             self._dead_letters.prepare,
             self._sanity.prepare,
             *(front.prepare for front in self._fronts),
@@ -301,6 +304,7 @@ class Proxy:
         """Serve the brokers that there are now; let clients in once there are some."""
         for front in self._fronts:
             front.see(facts)
+        self._looser_rules.see(facts.topics)
         members = (facts.cluster_id, tuple(sorted(facts.brokers)))
         if members != self._members:
             self._members = members

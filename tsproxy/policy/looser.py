@@ -1,0 +1,42 @@
+"""Rules that would take what brokers refuse all the same: `looser_than_topic`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tsproxy.model.kafka import TimestampType
+from tsproxy.model.policy import Mode, Policy, Rule, Span
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.policy.resolve import may_fit_topic
+
+
+@dataclass(frozen=True, slots=True)
+class Looser:
+    """`side` is `before` or `after`; a rule's bound of None is unlimited."""
+
+    rule: Rule
+    side: str
+    rule_max_ms: int | None
+    topic_max_ms: int
+
+
+def looser_than_topic(policy: Policy, topic: str, known: TopicLimits) -> Iterator[Looser]:
+    """Of rules that may be for records of this topic, those whose own limit is wider than the topic's.
+
+    What lies between goes on to the broker, and is refused there: no harm, and not what such a rule says.
+    """
+    if not policy.asks_broker or known.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        return
+    for rule in policy.rules:
+        if (rule.terms.mode or policy.mode) is Mode.OFF or not may_fit_topic(rule.match, topic):
+            continue
+        sides = (
+            ("before", rule.terms.before, known.before_max_ms),
+            ("after", rule.terms.after, known.after_max_ms),
+        )
+        for side, own, topic_max_ms in sides:
+            if own is not None and topic_max_ms is not None and _is_wider(own, topic_max_ms):
+                yield Looser(rule, side, own.max_ms, topic_max_ms)
+
+
+def _is_wider(own: Span, topic_max_ms: int) -> bool:
+    return own.max_ms is None or own.max_ms > topic_max_ms
