@@ -62,4 +62,22 @@ def damaged(draw: st.DrawFn) -> bytes:
     return data[:start] + draw(_ends_of_varints | st.just(b"") | st.binary(max_size=4)) + data[end:]
 
 
-plain_records = st.lists(good_records, max_size=6).map(b"".join) | damaged() | st.binary(max_size=60)
+@st.composite
+def alike(draw: st.DrawFn) -> bytes:
+    """Many records as long as each other, of which a single bit may then be turned."""
+    step, value = draw(st.sampled_from([0, 1, 7, 100, 5_000])), bytes(draw(st.integers(0, 70)))
+    key = draw(st.none() | st.integers(0, 70).map(bytes))
+    first, records = draw(st.sampled_from([0, 60, 120, 8_190])), draw(st.integers(5, 40))
+    starts, data = [], bytearray()
+    for number in range(records):
+        starts.append(len(data))
+        data += record(number * step, first + number, key, value)
+    if draw(st.booleans()):
+        place = draw(st.sampled_from(starts)) + draw(st.integers(-1, 12) | st.just(8 + len(key or b"")))
+        data[place % len(data)] ^= 1 << draw(st.integers(0, 7))
+    return bytes(data)
+
+
+plain_records = (
+    st.lists(good_records, max_size=6).map(b"".join) | alike() | damaged() | st.binary(max_size=60)
+)

@@ -14,8 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+
+from tests.kernel.byte_strings import record
 
 ROOT = Path(__file__).parents[2]
 SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1"
@@ -64,8 +67,15 @@ def exact(data: bytes) -> memoryview:
     return memoryview(block).cast("B")[len(front) :]
 
 
+def some_records(random: Random) -> Iterator[bytes]:
+    """None like the one before, or all alike."""
+    is_alike, key, size = random.getrandbits(1), random.choice([None, b"key"]), random.choice([0, 1, 100])
+    for number in range(random.randint(1, 90)):
+        value = bytes(size if is_alike else number % 70)
+        yield record(number if is_alike else random.getrandbits(40), number, key, value)
+
+
 def read_corpus(seeds: int) -> None:
-    from tests.kernel.byte_strings import record
     from tests.kernel.traces import trace
     from tests.runtime.test_pipe import whole_requests_go_on
     from tsproxy.runtime.pipe import _native as pipe
@@ -76,11 +86,7 @@ def read_corpus(seeds: int) -> None:
         whole_requests_go_on(pipe, seed)
         assert trace(_native, seed, exact) == trace(_twin, seed), f"seed {seed}: the variants differ"
         random = Random(seed)
-        data = bytearray(
-            b"".join(
-                record(random.getrandbits(40), n, value=bytes(n % 70)) for n in range(random.randint(1, 90))
-            )
-        )
+        data = bytearray(b"".join(some_records(random)))
         for _ in range(50):
             data[random.randrange(len(data))] = random.getrandbits(8)
             cut, count = data[: random.randint(0, len(data))], random.randint(-1, 100)

@@ -1,5 +1,7 @@
 """The walk: the same facts natively, in Python, and from the records read as columns."""
 
+import itertools
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -27,7 +29,7 @@ def from_columns(data: bytes, base_timestamp: int, count: int, lengths_must_fit:
 @given(
     data=plain_records,
     base_timestamp=longs,
-    count=st.integers(-1, 8) | st.sampled_from([-(2**31), 2**31 - 1]),
+    count=st.integers(-1, 40) | st.sampled_from([-(2**31), 2**31 - 1]),
     lengths_must_fit=st.booleans(),
 )
 @example(data=b"", base_timestamp=0, count=0, lengths_must_fit=True)
@@ -47,6 +49,21 @@ def test_a_batch_cut_anywhere_is_a_fault(kernel):
         facts = kernel.walk(whole[:end], NOW_MS, 30, True)
         assert facts == from_columns(whole[:end], NOW_MS, 30, True)
         assert facts.fault in (Fault.PREMATURE_END, Fault.MALFORMED_RECORD)
+
+
+@pytest.mark.parametrize("key", [None, b"", b"key"], ids=["null", "empty", "short"])
+@pytest.mark.parametrize("value", [None, b"value", bytes(60)], ids=["null", "short", "long"])
+@pytest.mark.parametrize("step", [3, 100, 1_000], ids=["narrow times", "wide times", "wider times"])
+def test_a_bit_turned_among_records_that_are_alike_is_noticed(kernel, key, value, step):
+    """A reader may take the tenth record for one like the ninth only if it is."""
+    alike = [record(step * (9 + number), number, key, value) for number in range(10)]
+    data, last = bytearray(b"".join(alike)), sum(map(len, alike[:-1]))
+    for place, bit in itertools.product(range(last, len(data)), range(8)):
+        data[place] ^= 1 << bit
+        for lengths_must_fit in (True, False):
+            facts = kernel.walk(data, NOW_MS, 10, lengths_must_fit)
+            assert facts == from_columns(bytes(data), NOW_MS, 10, lengths_must_fit)
+        data[place] ^= 1 << bit
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5])

@@ -16,7 +16,7 @@ from tsproxy.model.records import Outside
 from tsproxy.wire.kernel._native.put cimport (
     put_decimal, put_int16, put_int32, put_no_tags, put_raw, put_uvarint,
 )
-from tsproxy.wire.kernel._native.walk cimport any_varint, headers, sized, zigzag
+from tsproxy.wire.kernel._native.record cimport any_varint, headers, sized, zigzag
 
 cdef array.array INTS = array.array("i")
 cdef array.array LONGS = array.array("q")

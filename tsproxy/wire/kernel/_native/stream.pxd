@@ -3,11 +3,12 @@
 # A record that lies whole in a piece is read by `walk.pxd`. One that a piece's end cuts is read field
 # by field, and what need not be looked at is counted down: nothing of a piece is kept.
 
-from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from tsproxy.wire.kernel._native.record cimport zigzag
 from tsproxy.wire.kernel._native.walk cimport (
     FINE, MALFORMED_RECORD, PREMATURE_END, RECORDS_REMAINING, VARINT_TOO_LONG,
-    Walked, any_record, any_varint, short_varint, usual_record, zigzag,
+    Walked, begin_walk, book, whole_records,
 )
 
 cdef enum Field:
@@ -42,53 +43,11 @@ cdef inline void begin_stream(
     stream.base_timestamp = base_timestamp
     stream.count = count
     stream.lengths_must_fit = lengths_must_fit
-    stream.facts.records = 0
-    stream.facts.missing = 0
-    stream.facts.lowest = INT64_MAX
-    stream.facts.highest = INT64_MIN
-    stream.facts.fault = FINE
+    begin_walk(&stream.facts)
     stream.field = LENGTH
     stream.skip = 0
     stream.raw = 0
     stream.shift = 0
-
-
-cdef inline void book(Stream* stream, uint64_t delta) noexcept nogil:
-    cdef int64_t timestamp = <int64_t>(<uint64_t>stream.base_timestamp + <uint64_t>zigzag(delta))
-    stream.facts.records += 1
-    if timestamp == -1:
-        stream.facts.missing += 1
-        return
-    if timestamp < stream.facts.lowest:
-        stream.facts.lowest = timestamp
-    if timestamp > stream.facts.highest:
-        stream.facts.highest = timestamp
-
-
-cdef inline const uint8_t* whole_records(
-    const uint8_t* at, const uint8_t* end, Stream* stream
-) noexcept nogil:
-    """Where the first record begins that this piece does not hold whole, or that has a fault."""
-    cdef const uint8_t* start
-    cdef const uint8_t* record_end
-    cdef uint64_t raw, delta
-    cdef bint runs_on
-    while stream.facts.records < stream.count and at < end:
-        start = short_varint(at, &raw) if end - at >= 3 else NULL
-        if start == NULL:
-            start = any_varint(at, end, 5, &raw, &runs_on)
-            if start == NULL:
-                break
-        record_end = usual_record(start, end, &delta)
-        if record_end == NULL:
-            record_end = any_record(start, end, &delta)
-            if record_end == NULL:
-                break
-        if stream.lengths_must_fit and record_end - start != zigzag(raw):
-            break
-        at = record_end
-        book(stream, delta)
-    return at
 
 
 cdef inline void take_varint(Stream* stream, uint64_t raw) noexcept nogil:
@@ -147,10 +106,12 @@ cdef inline void walk_on(Stream* stream, const uint8_t* at, const uint8_t* end) 
             if stream.lengths_must_fit and stream.read != stream.length:
                 stream.facts.fault = MALFORMED_RECORD
                 return
-            book(stream, stream.delta)
+            book(&stream.facts, stream.base_timestamp, stream.delta)
             stream.field = LENGTH
         if stream.field == LENGTH and stream.shift == 0:
-            at = whole_records(at, end, stream)
+            at = whole_records(
+                at, end, stream.base_timestamp, stream.count, stream.lengths_must_fit, &stream.facts
+            )
             if stream.facts.records >= stream.count:
                 if at < end:
                     stream.facts.fault = RECORDS_REMAINING
