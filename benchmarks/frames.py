@@ -16,11 +16,18 @@ from typing import Final
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from tsproxy.model.kafka import ApiKey, Codec
-from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tsproxy.model.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
 from tsproxy.wire import primitives as put
 from tsproxy.wire.apis import APIS
-from tsproxy.wire.headers import frame
-from tsproxy.wire.k00_produce import write_request
+from tsproxy.wire.headers import frame, response_header
+from tsproxy.wire.k00_produce import write_request, write_response
 
 PRODUCE_VERSION: Final = 11
 API_VERSIONS_VERSION: Final = 3
@@ -78,7 +85,7 @@ class Shape:
 
     @property
     def _room(self) -> int:
-        one = _produce_frame((self.topic_names[0],), (b"",))
+        one = produce_frame((self.topic_names[0],), (b"",))
         return self.request_bytes - len(one) - _BATCH_HEADER_BYTES
 
 
@@ -86,7 +93,7 @@ def write_frames(shape: Shape, path: Path) -> None:
     """Writes the opening requests and one Produce request of `shape`. Timestamps count from now."""
     first_ms = time.time_ns() // 1_000_000 - 1_000 + shape.ahead_ms
     batches = tuple(build_batch(shape, first_ms, seed) for seed in range(shape.partitions))
-    produce = _produce_frame(shape.topic_names, batches)
+    produce = produce_frame(shape.topic_names, batches)
     path.write_bytes(b"".join((*_opening_frames(shape.topic_names), produce)))
 
 
@@ -132,10 +139,11 @@ def opening_and_produce(shape: Shape, client_id: str) -> tuple[tuple[bytes, byte
     """How a client of that name begins, and its Produce request. Timestamps count from now."""
     first_ms = time.time_ns() // 1_000_000 + shape.ahead_ms
     batches = (build_batch(shape, first_ms),)
-    return _opening_frames(shape.topic_names), _produce_frame(shape.topic_names, batches, client_id)
+    return _opening_frames(shape.topic_names), produce_frame(shape.topic_names, batches, client_id)
 
 
-def _produce_frame(topics: tuple[str, ...], batches: tuple[bytes, ...], client_id: str = CLIENT_ID) -> bytes:
+def produce_frame(topics: tuple[str, ...], batches: tuple[bytes, ...], client_id: str = CLIENT_ID) -> bytes:
+    """A Produce request with these batches, a partition each, for every topic."""
     partitions = tuple(PartitionProduceData(index, memoryview(batch)) for index, batch in enumerate(batches))
     request = ProduceRequest(
         transactional_id=None,
@@ -145,6 +153,13 @@ def _produce_frame(topics: tuple[str, ...], batches: tuple[bytes, ...], client_i
     )
     body = write_request(PRODUCE_VERSION, request)
     return _request(ApiKey.PRODUCE, PRODUCE_VERSION, body, client_id)
+
+
+def accepting_answer(topic: str) -> bytes:
+    """A broker's answer to a Produce request for one partition of `topic`."""
+    accepted = TopicProduceResponse(topic, (PartitionProduceResponse(index=0, base_offset=0),))
+    body = write_response(PRODUCE_VERSION, ProduceResponse((accepted,)))
+    return frame(response_header(ApiKey.PRODUCE, PRODUCE_VERSION, 0) + body)
 
 
 def _opening_frames(topics: tuple[str, ...]) -> tuple[bytes, bytes]:
