@@ -102,7 +102,7 @@ def _nginx_stream_module() -> Path:
 
 
 def tsproxy(*flags: str, environment: tuple[str, ...] = ()) -> Callable[[Place], Command]:
-    """With everything on that is on by default: enforcing, decision log, metrics."""
+    """With everything on that is on by default: enforcing, throttling, decision log, metrics."""
 
     def command(place: Place) -> Command:
         tls = ""
@@ -118,7 +118,6 @@ listeners:
     brokers: {{ ports_from: {place.port + 1}, count: 3 }}{tls}
 decisions: {{ directory: {place.folder / "decisions"} }}
 admin: {{ bind: "127.0.0.1:0" }}
-limits: {{ throttle: off }}  # rejecting would be measured by the clock
 """
         )
         program = Path(sys.executable).with_name("tsproxy")
@@ -174,6 +173,8 @@ AGAIN: Final = Proxy("haproxy, again", HAPROXY.command)
 
 TSPROXY: Final = Proxy("tsproxy", tsproxy("--loop", "uvloop"))
 TSPROXY_ASYNCIO: Final = Proxy("tsproxy, asyncio", tsproxy("--loop", "asyncio"))
+UNTHROTTLED: Final = ("--loop", "uvloop", "--set", "limits.throttle=off")
+"""Where everything is refused: throttled, clients would wait, and the clock would be measured."""
 TSPROXY_TWIN: Final = Proxy(
     "tsproxy, twin", tsproxy("--loop", "uvloop", environment=("TSPROXY_KERNEL=twin",))
 )

@@ -12,7 +12,7 @@ from benchmarks.bench import Bench, Running, direct
 from benchmarks.frames import TWO_HOURS_MS, Shape
 from benchmarks.loads import KB1, KB100, LOADS, Load
 from benchmarks.processes import ProgramError
-from benchmarks.proxies import AGAIN, TSPROXY, TSPROXY_ASYNCIO, TSPROXY_TWIN, Proxy
+from benchmarks.proxies import AGAIN, TSPROXY, TSPROXY_ASYNCIO, TSPROXY_TWIN, UNTHROTTLED, Proxy, tsproxy
 from benchmarks.rounds import Spread, in_rounds, ratio, spread
 from benchmarks.sections import Plot, Section, verdict
 from benchmarks.tools import MissingError
@@ -116,11 +116,12 @@ def _compared(bench: Bench, load: Load) -> _Comparison:
 
 def reject(bench: Bench) -> Section:
     """The attack case: every batch is two hours ahead."""
+    unthrottled = Proxy("tsproxy, unthrottled", tsproxy(*UNTHROTTLED))
     rows, verdicts = [], []
     for shape in (KB1, KB100):
         good = Load(shape)
         bad = Load(replace(shape, ahead_ms=TWO_HOURS_MS), expected_code=ErrorCode.INVALID_TIMESTAMP)
-        with bench.sink() as sink, bench.proxy(TSPROXY, sink) as proxy:
+        with bench.sink() as sink, bench.proxy(unthrottled, sink) as proxy:
             settle(bench, bad, proxy)
             before = _log_bytes(proxy.folder)
             runs = in_rounds(
@@ -135,7 +136,7 @@ def reject(bench: Bench) -> Section:
         rows.append((good.name, str(cost), f"≤ {REJECTING_AT_MOST:g}", f"{100 * grown / sent:.2f} %"))
         verdicts.append(verdict(f"rejecting against relaying, {good.name}", cost, REJECTING_AT_MOST))
     return Section(
-        text="CPU of tsproxy per request when every batch is rejected (code 32), as a ratio to relaying the "
+        text="CPU of tsproxy per request when every batch is rejected (code 32, clients not throttled), as a ratio to relaying the "
         "same requests; and how much the decision log grew, in per cent of the bytes that were rejected.",
         head=("load", "rejecting / relaying", "target", "decision log"),
         rows=rows,

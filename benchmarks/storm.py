@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.bench import Bench, Running
-from benchmarks.proxies import Proxy, tsproxy
+from benchmarks.proxies import UNTHROTTLED, Proxy, tsproxy
 from benchmarks.sections import Section, verdict
 
 CLIENTS: Final = 10_000
@@ -83,7 +83,7 @@ def storm(bench: Bench) -> Section:
 
 
 def _storm(bench: Bench, clients: int, interval_s: int) -> _Storm:
-    proxy = Proxy("tsproxy, storm", tsproxy("--loop", "uvloop", "--set", f"decisions.interval={interval_s}s"))
+    proxy = Proxy("tsproxy, storm", tsproxy(*UNTHROTTLED, "--set", f"decisions.interval={interval_s}s"))
     with bench.sink() as sink, bench.proxy(proxy, sink) as running:
         assert running.program is not None
         seconds = bench.effort.seconds * _SECONDS_FACTOR
