@@ -136,8 +136,9 @@ def reject(bench: Bench) -> Section:
         rows.append((good.name, str(cost), f"≤ {REJECTING_AT_MOST:g}", f"{100 * grown / sent:.2f} %"))
         verdicts.append(verdict(f"rejecting against relaying, {good.name}", cost, REJECTING_AT_MOST))
     return Section(
-        text="CPU of tsproxy per request when every batch is rejected (code 32, clients not throttled), as a ratio to relaying the "
-        "same requests; and how much the decision log grew, in per cent of the bytes that were rejected.",
+        text="CPU of tsproxy per request when every batch is rejected (code 32, clients not throttled), as a "
+        "ratio to relaying the same requests; and how much the decision log grew, in per cent of the bytes "
+        "that were rejected.",
         head=("load", "rejecting / relaying", "target", "decision log"),
         rows=rows,
         verdicts=verdicts,
