@@ -88,7 +88,7 @@ def interpreted(session: "SparkSession") -> Iterator[None]:
 def require_pyspark() -> None:
     """Raises SparkUnavailableError, in one sentence, where pyspark or Java is not installed."""
     if find_spec("pyspark") is None:
-        raise SparkUnavailableError("pyspark is not installed: pip install 'tsproxy[reports]'")
+        raise SparkUnavailableError("pyspark is not installed: pip install 'pyspark>=4.0,<5'")
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if os.environ.get("JAVA_HOME") else which("java")
     if java is None or not Path(java).exists():
         raise SparkUnavailableError(

@@ -133,9 +133,7 @@ def _run(options: argparse.Namespace) -> int:
         print(f"tsproxy: {error}", file=sys.stderr)
         return FAILED
     except ImportError:
-        print(
-            "tsproxy: --loop uvloop: uvloop is not installed; pip install 'tsproxy[uvloop]'", file=sys.stderr
-        )
+        print("tsproxy: --loop uvloop: uvloop is not installed; pip install uvloop", file=sys.stderr)
         return MISTAKEN
     return OK
 
