@@ -9,8 +9,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 
 from tests.e2e.test_repair import dumped
+from tests.runtime.running import page
 from tests.runtime.surroundings import PATIENCE_S
-from tests.runtime.test_process import page
 from tests.session.messages import API_VERSIONS, produce, request
 from tests.wire.batches import batch
 from tsproxy.model.kafka import ErrorCode

@@ -10,8 +10,8 @@ from tests.config.test_load import config_of
 from tests.e2e.test_policy import BAD, DAY_MS, HOUR_MS, OK, VERSION
 from tests.runtime.clock_sanity.test_offsets import Skewed
 from tests.runtime.decision_log.logs import lines
+from tests.runtime.running import page
 from tests.runtime.surroundings import PATIENCE_S, until
-from tests.runtime.test_process import page
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.config.values import instant_text

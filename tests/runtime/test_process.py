@@ -5,74 +5,20 @@ import json
 import os
 import signal
 import socket
-import struct
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
 from tests.runtime.loops import LOOPS
-from tests.runtime.surroundings import until
+from tests.runtime.running import HOST, command, events, page, refuses, waiting_consumer
+from tests.runtime.surroundings import PATIENCE_S, until
 from tsproxy.runtime.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
-
-HOST = "127.0.0.1"
-
-
-async def page(address, path):
-    """Status and text of a page of the admin port."""
-
-    def get():
-        try:
-            with urllib.request.urlopen(f"http://{address}{path}", timeout=20) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-    return await asyncio.to_thread(get)
-
-
-def fetch(topic, max_wait_ms):
-    """A Fetch v4 request for a record that has not come yet."""
-    name = topic.encode()
-    header = struct.pack(">hhih4s", 1, 4, 77, 4, b"test")
-    body = struct.pack(">iiiib", -1, max_wait_ms, 1, 1 << 20, 0)
-    body += struct.pack(f">ih{len(name)}siiqi", 1, len(name), name, 1, 0, 0, 1 << 20)
-    return struct.pack(">i", len(header + body)) + header + body
-
-
-async def waiting_consumer(proxy, topic, max_wait_ms):
-    """A connection with a Fetch that the broker is holding; returns when the proxy has passed it on."""
-    port = proxy.facts["brokers"]["default"]["1"]
-    reader, writer = await asyncio.open_connection(HOST, port)
-    writer.write(fetch(topic, max_wait_ms))
-
-    async def has_passed():
-        _, metrics = await page(proxy.admin_address, "/metrics")
-        return f'tsproxy_bytes_total{{direction="from_client"}} {len(fetch(topic, max_wait_ms))}.0' in metrics
-
-    async with asyncio.timeout(120):
-        while not await has_passed():  # noqa: ASYNC110  # a fact of another process
-            await asyncio.sleep(0.01)
-    return reader, writer
-
-
-def events(proxy):
-    return [line["event"] for line in proxy.log]
-
-
-def refuses(host, port):
-    try:
-        socket.create_connection((host, port)).close()
-    except ConnectionRefusedError:
-        return True
-    return False
 
 
 @pytest.mark.parametrize("loop_name", LOOPS)
@@ -122,7 +68,9 @@ listeners: [{{ bind: "{HOST}:0" }}]
 """
         )
         arguments = ("run", "--config", file, "--admin", "off", "--decisions", tmp_path / "decisions")
-        ended = await asyncio.to_thread(lambda: command(*arguments, PASSWORD="nobody-secret"))
+        ended = await asyncio.to_thread(
+            lambda: command(*arguments, environment=os.environ | {"PASSWORD": "nobody-secret"})
+        )
 
     assert ended.returncode == 1
     sentence = ended.stderr.splitlines()[-1]
@@ -232,17 +180,6 @@ async def test_an_absent_cluster_is_waited_for_and_a_lost_one_looks_like_a_down_
         assert events(proxy).count("proxy_started") == 1
 
 
-def command(*arguments, **environment):
-    """Run the command to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "tsproxy", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, **environment},
-    )
-
-
 async def test_sigterm_ends_a_proxy_that_still_waits_for_its_cluster(tmp_path):
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tsproxy", "run", "--admin", "off", "--decisions", str(tmp_path)),
@@ -251,10 +188,10 @@ async def test_sigterm_ends_a_proxy_that_still_waits_for_its_cluster(tmp_path):
     )
     lines = []
     while "upstream_unreachable" not in [line["event"] for line in lines]:
-        lines.append(json.loads(await asyncio.wait_for(process.stderr.readline(), 20)))
+        lines.append(json.loads(await asyncio.wait_for(process.stderr.readline(), PATIENCE_S)))
     process.terminate()
 
-    assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0
     assert lines[0]["admin"] == "off"
 
 
@@ -270,7 +207,7 @@ async def test_a_proxy_without_its_native_half_says_so_once_at_start(tmp_path, f
     )
     lines = []
     while "upstream_unreachable" not in [line["event"] for line in lines]:
-        lines.append(json.loads(await asyncio.wait_for(process.stderr.readline(), 20)))
+        lines.append(json.loads(await asyncio.wait_for(process.stderr.readline(), PATIENCE_S)))
     process.terminate()
     lines += [json.loads(line) for line in (await process.stderr.read()).splitlines()]
     await process.wait()

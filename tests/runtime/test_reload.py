@@ -10,9 +10,8 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
+from tests.runtime.running import TWO, events, page, pids
 from tests.runtime.surroundings import until
-from tests.runtime.test_process import events, page
-from tests.runtime.test_workers import TWO, pids
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.runtime.clock import Clock

@@ -4,42 +4,25 @@ import asyncio
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import InvalidTimestampError
 from confluent_kafka import Producer
 
+from tests.processes import is_alive
 from tests.runtime.loops import LOOPS
+from tests.runtime.running import HOST, TWO, command, events, page, pids, refuses, series, waiting_consumer
 from tests.runtime.surroundings import until
-from tests.runtime.test_process import events, page, refuses, waiting_consumer
 from tsproxy.runtime.admin.report import NOTHING
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.workers.channel import Channel
 from tsproxy.runtime.workers.member import Member
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
-
-HOST = "127.0.0.1"
-TWO = ("--workers", "2")
-
-
-def pids(proxy):
-    """Worker -> the process id of its newest life that lets clients in."""
-    return {line["worker"]: line["pid"] for line in proxy.log if line["event"] == "worker_started"}
-
-
-def runs(pid):
-    """Whether there is such a process; one that only waits for its parent to look has ended."""
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def boots_of(proxy, topic):
@@ -49,14 +32,6 @@ def boots_of(proxy, topic):
         if line["event"] == "counters" and line["topic"] == topic:
             records[line["boot"]] += line["records"]
     return records
-
-
-async def series(proxy):
-    """Every series of the metrics page with its value."""
-    _, text = await page(proxy.admin_address, "/metrics")
-    lines = [line.rpartition(" ") for line in text.splitlines() if line[0] != "#"]
-    assert len({name for name, _, _ in lines}) == len(lines)
-    return {name: float(value) for name, _, value in lines}
 
 
 async def values_of(kafka, topic):
@@ -207,7 +182,7 @@ async def test_a_killed_supervisor_leaves_no_worker(kafka_431):
     ends = [await asyncio.open_connection(host, int(port)) for _ in range(8)]
     await proxy.kill()
 
-    await until(lambda: not any(runs(pid) for pid in workers.values()))
+    await until(lambda: not any(is_alive(pid) for pid in workers.values()))
     await until(lambda: events(proxy).count("worker_stopped") == 2)
     assert events(proxy).count("supervisor_lost") == 2
     for _, writer in ends:
@@ -275,14 +250,7 @@ async def test_a_worker_that_was_told_to_end_by_itself_is_followed_by_another(ka
     assert not any(line.get("event") == "not_json" for line in proxy.log)
 
 
-def command(*arguments):
-    """Run the command with two workers to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "tsproxy", "run", "--log-format", "json", *TWO, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+run_two = partial(command, "run", "--log-format", "json", *TWO)
 
 
 @pytest.fixture
@@ -296,7 +264,7 @@ def taken():
 
 
 def test_a_bootstrap_port_in_use_is_told_in_a_sentence(taken, tmp_path):
-    ended = command(
+    ended = run_two(
         *("--upstream", f"{HOST}:9", "--listen", f"{HOST}:{taken}", "--admin", "off", "--decisions", tmp_path)
     )
 
@@ -308,7 +276,7 @@ def test_a_bootstrap_port_in_use_is_told_in_a_sentence(taken, tmp_path):
 
 
 def test_a_brokers_port_in_use_is_told_before_anybody_is_served(taken, tmp_path):
-    ended = command(
+    ended = run_two(
         *("--upstream", f"{HOST}:9", "--listen", f"{HOST}:{taken - 5}"),
         *("--admin", "off", "--decisions", tmp_path),
     )
@@ -321,7 +289,7 @@ def test_a_brokers_port_in_use_is_told_before_anybody_is_served(taken, tmp_path)
 
 def test_what_keeps_a_worker_from_running_ends_the_start_with_its_sentence(tmp_path):
     (tmp_path / "file").write_text("")
-    ended = command(
+    ended = run_two(
         *("--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--admin", "off"),
         *("--decisions", tmp_path / "file"),
     )
@@ -360,7 +328,7 @@ async def _hear_all(member):
 
 
 def test_a_number_of_workers_that_is_none_is_a_mistake():
-    ended = command("--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--workers", "0")
+    ended = run_two("--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--workers", "0")
 
     assert ended.returncode == 2
     assert "--workers: workers: '0' is not allowed; must be" in ended.stderr

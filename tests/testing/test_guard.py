@@ -2,17 +2,17 @@
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
 import pytest
 
+from tests.processes import is_alive
+from tests.runtime.surroundings import until
 from tsproxy.testing.guard import start_guard
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
@@ -28,22 +28,6 @@ async def own():
 
 asyncio.run(own())
 """
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # A zombie still has a number; it waits for init, and holds nothing.
-    state = Path(f"/proc/{pid}/stat")
-    return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
-
-
-async def until(fact: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not fact():  # noqa: ASYNC110 - no event of this loop tells what other processes do
-            await asyncio.sleep(0.02)
 
 
 def test_the_end_of_a_guard_is_the_end_of_its_group_and_its_folder(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import InvalidTimestampError
 
-from tests.runtime.decision_log.test_in_proxy import until_page
+from tests.runtime.running import until_page
 from tests.runtime.surroundings import until
 from tsproxy.runtime.clock import Clock
 from tsproxy.testing.proxy import RunningProxy

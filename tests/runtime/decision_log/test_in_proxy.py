@@ -5,18 +5,9 @@ import contextlib
 import pytest
 from aiokafka import AIOKafkaProducer
 
+from tests.runtime.running import EVERY_SECOND, until_page
 from tests.runtime.surroundings import until
-from tests.runtime.test_process import page
 from tsproxy.testing.proxy import ProxyError, RunningProxy
-
-EVERY_SECOND = {"decisions.interval": "1s"}
-
-
-async def until_page(proxy, path, status, text):
-    """Waits until a page has that status and holds that text."""
-    found = None
-    while found is None or found[0] != status or text not in found[1]:
-        found = await page(proxy.admin_address, path)
 
 
 def fill(path):

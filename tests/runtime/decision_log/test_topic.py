@@ -6,7 +6,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from tests.runtime.decision_log.logs import names
-from tests.runtime.decision_log.test_in_proxy import EVERY_SECOND, until_page
+from tests.runtime.running import EVERY_SECOND, until_page
 from tests.runtime.surroundings import until
 from tsproxy.runtime.decision_log.topic import key_and_headers
 from tsproxy.testing.kafka_cluster import KafkaCluster
