@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.config.files import SMALLEST, config_of, problems_of
 from tsproxy.config import ConfigError, empty_document, load, put_setting, read_yaml
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.document import parse_yaml
@@ -14,22 +15,6 @@ from tsproxy.model.policy import Mode, Span
 from tsproxy.model.view import SessionLimits
 
 DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
-
-SMALLEST = """\
-upstream: { bootstrap_servers: [kafka-1:9092] }
-listeners:
-  - bind: 127.0.0.1:9192
-"""
-
-
-def config_of(text, environ=None):
-    return load(parse_yaml(text, "tsproxy.yaml"), environ or {})
-
-
-def problems_of(text, environ=None):
-    with pytest.raises(ConfigError) as caught:
-        config_of(text, environ)
-    return [str(problem) for problem in caught.value.problems]
 
 
 def test_the_smallest_file_gets_every_default():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.config.test_load import SMALLEST
+from tests.config.files import SMALLEST
 from tsproxy.cli import main
 from tsproxy.config import ConfigError, load
 from tsproxy.config.document import parse_yaml

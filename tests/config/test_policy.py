@@ -5,7 +5,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from tests.config.test_load import SMALLEST, config_of, problems_of
+from tests.config.files import SMALLEST, config_of, problems_of
 from tsproxy.config.settings import ClockProbe, ClockSettings, DeadLetterSettings, WhenBeyond
 from tsproxy.model.own_rule import OwnRule
 from tsproxy.model.policy import Choice, LimitsFrom, Mode, Preset, Span

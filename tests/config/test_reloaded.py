@@ -1,6 +1,6 @@
 """A reload takes what may change while the proxy runs, and names what must wait for a restart."""
 
-from tests.config.test_load import SMALLEST, config_of
+from tests.config.files import SMALLEST, config_of
 from tsproxy.config.keys import KEYS, OPTIONAL
 from tsproxy.config.reloaded import reloaded
 from tsproxy.config.settings import Address

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.config.test_load import SMALLEST, WRONG
+from tests.config.files import SMALLEST
+from tests.config.test_load import WRONG
 from tsproxy.config.keys import KEYS
 from tsproxy.config.schema import as_text, json_schema
 

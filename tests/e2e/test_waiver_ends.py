@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import structlog
 
-from tests.config.test_load import config_of
+from tests.config.files import config_of
 from tests.e2e.test_policy import BAD, DAY_MS, HOUR_MS, OK, VERSION
 from tests.runtime.clock_sanity.test_offsets import Skewed
 from tests.runtime.decision_log.logs import lines

@@ -8,7 +8,7 @@ from http import HTTPStatus
 import pytest
 import yaml
 
-from tests.runtime.test_metrics import REJECTED
+from tests.runtime.measured import REJECTED
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.load import load
 from tsproxy.decisions.privacy import Privacy, Shown

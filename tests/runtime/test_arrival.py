@@ -7,9 +7,9 @@ import ssl
 import pytest
 
 from tests.runtime.frames import answer, request
+from tests.runtime.fronts import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.runtime.loops import on_both_loops
 from tests.runtime.surroundings import World, until
-from tests.runtime.test_listeners import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.wire.test_proxy_v2 import header, tcp4, tcp6
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.model.view import Endpoint

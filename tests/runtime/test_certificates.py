@@ -9,9 +9,9 @@ import pytest
 import structlog
 
 from tests.runtime.frames import answer, request
+from tests.runtime.fronts import HOST, ask, config_of, echoing_broker, front_of
 from tests.runtime.loops import on_both_loops
 from tests.runtime.surroundings import World, until
-from tests.runtime.test_listeners import HOST, ask, config_of, echoing_broker, front_of
 from tsproxy.runtime.certificates import Certificates
 from tsproxy.runtime.clock import Clock
 from tsproxy.testing.certificates import CertificateAuthority

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from tests.runtime.decision_log.logs import HandClock, files_in
-from tests.runtime.test_metrics import ACCEPTED, TOTALS, rendered
+from tests.runtime.measured import ACCEPTED, TOTALS, rendered
 from tsproxy.decisions import DecisionLog
 from tsproxy.runtime.journal import Journal
 from tsproxy.runtime.metrics import Metrics

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from aiokafka import AIOKafkaProducer
 
+from tests.runtime.measured import rendered
 from tests.runtime.running import series
-from tests.runtime.test_metrics import rendered
 from tsproxy.runtime.latency.sampler import AT_ONCE, Sampler
 from tsproxy.runtime.latency.stopwatch import Stopwatch
 from tsproxy.runtime.latency.timings import Timings

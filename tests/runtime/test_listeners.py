@@ -4,97 +4,27 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from types import MappingProxyType
 
 import pytest
 import structlog
 
 from tests.runtime.frames import answer, request
+from tests.runtime.fronts import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.runtime.loops import on_both_loops
+from tests.runtime.running import refuses
 from tests.runtime.surroundings import World, until
-from tsproxy.config import load
-from tsproxy.config.document import parse_yaml
 from tsproxy.config.settings import Address, ListenerTls, UpstreamTls
 from tsproxy.model.view import Endpoint
-from tsproxy.runtime.cluster import ClusterFacts
-from tsproxy.runtime.listeners import Front
 from tsproxy.runtime.ports import ListenError, Port
 from tsproxy.runtime.tls import listener_context, upstream_context
-from tsproxy.runtime.upstream import Upstream
 from tsproxy.testing.ports import free_ports
-
-HOST = "127.0.0.1"
-
-
-def config_of(upstreams, listener="{ bind: '127.0.0.1:0' }"):
-    servers = ", ".join(f"'{each}'" for each in upstreams)
-    return load(
-        parse_yaml(f"upstream: {{ bootstrap_servers: [{servers}] }}\nlisteners: [{listener}]\n", "test"), {}
-    )
-
-
-def facts_of(brokers):
-    return ClusterFacts("cluster", MappingProxyType(brokers))
-
-
-@contextlib.asynccontextmanager
-async def echoing_broker(tls=None, answer_bytes=100):
-    """A server that answers each request frame of `tests.runtime.frames`; yields its address."""
-
-    async def serve(reader, writer):
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                size = int.from_bytes(await reader.readexactly(4), "big")
-                payload = await reader.readexactly(size)
-                writer.write(answer(int.from_bytes(payload[4:8], "big"), answer_bytes))
-                await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(serve, HOST, 0, ssl=tls)
-    try:
-        yield Address(HOST, server.sockets[0].getsockname()[1])
-    finally:
-        server.close()
-
-
-@contextlib.asynccontextmanager
-async def front_of(config, world, *, tls=None, upstream_tls=None):
-    front = Front(config.listeners[0], config, tls, Upstream(upstream_tls), world.surroundings)
-    try:
-        yield front
-    finally:
-        front.stop_accepting()
-        await front.stop_connecting()
-        for relay in list(front.relays):
-            relay.cut()
-        await until(lambda: not front.relays)
-
-
-async def ask(address, tls=None, host="localhost"):
-    """One request and its answer over a connection of its own; b"" where the other end just closes."""
-    reader, writer = await asyncio.open_connection(
-        address.host, address.port, ssl=tls, server_hostname=host if tls else None
-    )
-    try:
-        writer.write(request(5))
-        return await reader.read(len(answer(5)))
-    finally:
-        writer.close()
-
-
-def refuses(address):
-    try:
-        socket.create_connection((address.host, address.port)).close()
-    except ConnectionRefusedError:
-        return True
-    return False
 
 
 @on_both_loops
 async def test_a_port_is_reserved_at_once_and_refuses_until_it_is_opened():
     async with echoing_broker() as broker, front_of(config_of([broker]), World()) as front:
         assert front.address.port > 0
-        assert refuses(front.address)
+        assert refuses(front.address.host, front.address.port)
 
         front.see(facts_of({1: broker}))
         front.open()

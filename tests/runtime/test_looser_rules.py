@@ -4,7 +4,7 @@ import asyncio
 
 import structlog
 
-from tests.config.test_load import SMALLEST, config_of
+from tests.config.files import SMALLEST, config_of
 from tests.e2e.test_policy import BAD, DAY_MS, HOUR_MS, now_ms, sent
 from tests.runtime.surroundings import PATIENCE_S, until
 from tsproxy.model.verdict import TopicLimits

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import structlog
 
-from tests.config.test_load import SMALLEST, config_of
-from tests.runtime.test_metrics import rendered
+from tests.config.files import SMALLEST, config_of
+from tests.runtime.measured import rendered
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.waivers import Waivers
 

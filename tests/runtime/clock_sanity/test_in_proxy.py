@@ -3,7 +3,7 @@
 import asyncio
 from types import SimpleNamespace
 
-from tests.config.test_load import config_of
+from tests.config.files import config_of
 from tests.e2e.test_policy import BAD, HOUR_MS, OK, sent
 from tests.runtime.clock_sanity.test_offsets import APPEND_TIME, Skewed
 from tests.runtime.decision_log.logs import lines

@@ -7,9 +7,9 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.config.test_load import config_of
+from tests.config.files import config_of
+from tests.runtime.measured import rendered
 from tests.runtime.surroundings import until
-from tests.runtime.test_metrics import rendered
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.clock_sanity.probe import Offset, middle
 from tsproxy.runtime.clock_sanity.room import ClockSanity

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.config.test_load import SMALLEST, config_of
+from tests.config.files import SMALLEST, config_of
 from tests.runtime.surroundings import PATIENCE_S
 from tsproxy.config.settings import Address
 from tsproxy.decisions import Privacy
