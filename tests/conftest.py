@@ -7,6 +7,7 @@ after itself (`topic`) and changes nothing that others see. A test that stops br
 
 import os
 import re
+import signal
 from collections.abc import AsyncIterator
 
 import pytest
@@ -22,6 +23,9 @@ KAFKA_FIXTURES = ("kafka_431", "kafka_391")
 settings.register_profile("fast", max_examples=100, deadline=None, print_blob=True)
 settings.register_profile("full", max_examples=2_000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("TSPROXY_TEST") or "fast")
+
+# What a shell starts in the background ignores SIGINT, and so would all processes that tests send one to.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
