@@ -163,13 +163,14 @@ def workshop() -> Iterator[Workshop]:
 
 
 _FOLDERS: Final = re.compile(r"(?:file://)?/(?:[^\s/:,=]+/)+")
+_CHECKOUT: Final = str(Path(__file__).parents[1])
 _PORT: Final = re.compile(r"(?<=127\.0\.0\.1:)\d+|(?<=--port )\d+|(?<=--pid )\d+")
 
 
 def shown(command: Command) -> str:
-    """A command line without this machine's folders, ports and process ids."""
+    """A command line without this machine's folders, ports and process ids; the checkout is where one is."""
     words = ("FOLDER" if isinstance(word, Path) and word.is_dir() else str(word) for word in command)
-    return _PORT.sub("N", _FOLDERS.sub("", " ".join(words)))
+    return _PORT.sub("N", _FOLDERS.sub("", " ".join(words).replace(f"={_CHECKOUT} ", "=. ")))
 
 
 def _file_name(name: str) -> str:

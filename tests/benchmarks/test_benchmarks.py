@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import benchmarks
 from benchmarks.bench import QUICK, Bench, direct
 from benchmarks.frames import TWO_HOURS_MS, Shape, build_batch
 from benchmarks.loads import B200, KB1, Load
@@ -142,8 +143,10 @@ def test_command_lines_are_shown_without_folders_and_ports(tmp_path: Path) -> No
         "20001",
         "--to=127.0.0.1:20002",
         f"file://{tmp_path}/x",
+        f"PYTHONPATH={Path(benchmarks.__file__).parents[1]}",
+        "python",
     )
-    assert shown(command) == "run FOLDER a.yaml --port N --to=127.0.0.1:N x"
+    assert shown(command) == "run FOLDER a.yaml --port N --to=127.0.0.1:N x PYTHONPATH=. python"
 
 
 class _always_answering:  # noqa: N801 - reads as a statement where it is used
