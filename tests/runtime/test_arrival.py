@@ -112,7 +112,7 @@ async def principal_at(front, tls):
     _, writer = await asyncio.open_connection(HOST, front.address.port, ssl=tls, server_hostname="localhost")
     try:
         [relay] = await until(lambda: [each for each in front.relays if each.broker.is_open])
-        return relay._peer.principal
+        return relay.peer.principal
     finally:
         writer.close()
         await until(lambda: not front.relays)
@@ -163,7 +163,7 @@ async def addressed(front, first):
             await writer.drain()
         assert await reader.readexactly(len(answer(5))) == answer(5)
         [relay] = front.relays
-        return relay._peer.client_address, relay._peer.client_port
+        return relay.peer.client_address, relay.peer.client_port
     finally:
         writer.close()
         await until(lambda: not front.relays)
@@ -193,7 +193,7 @@ async def test_the_header_stands_before_the_tls_handshake(certificates, proxy_id
         writer.write(request(5))
 
         assert await reader.readexactly(len(answer(5))) == answer(5)
-        assert [relay._peer.client_address for relay in front.relays] == ["192.0.2.7"]
+        assert [relay.peer.client_address for relay in front.relays] == ["192.0.2.7"]
         writer.close()
 
 

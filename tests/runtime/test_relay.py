@@ -12,6 +12,7 @@ from tests.runtime.loops import on_both_loops
 from tests.runtime.surroundings import until
 from tests.runtime.wire import MIB, is_reading, unsent_bytes, wire
 from tsproxy.model.view import Endpoint, View
+from tsproxy.runtime import conversation as conversation_module
 from tsproxy.runtime import relay as relay_module
 from tsproxy.runtime.flow import HIGH_WATER_BYTES
 from tsproxy.session.session import Session
@@ -341,7 +342,7 @@ async def test_an_answer_waits_until_the_node_that_it_names_is_served():
 
 @on_both_loops
 async def test_an_answer_whose_node_nobody_serves_fails_closed_and_counts(monkeypatch):
-    monkeypatch.setattr(relay_module, "NODE_WAIT_S", 0.05)
+    monkeypatch.setattr(conversation_module, "NODE_WAIT_S", 0.05)
     async with wire() as w:
         await w.client_sends(request(1, api_key=METADATA, api_version=0))
         await w.broker_sends(metadata_of(7))

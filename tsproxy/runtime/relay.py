@@ -1,49 +1,27 @@
-"""One client connection, its broker connection, and the session between them.
+"""One client connection and its broker connection: how they begin, live and end.
 
-A relay reads a chunk, reads the clock once, gives both to the session and performs the effects:
-what one call wants sent leaves in one write an end. It is closed when the session says so, when
-either end is lost, or when the proxy drains; what was sent before is flushed first, on both ends.
+Bytes that do not go by natively go to the session (`conversation.py`). A relay is closed when the session
+says so, when either end is lost, or when the proxy drains; what was sent before is flushed first, on both
+ends.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
-from typing import Final, assert_never
+from typing import Final
 
-from tsproxy.config.settings import Address
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
+from tsproxy.runtime.conversation import Conversation
 from tsproxy.runtime.flow import Hold
-from tsproxy.runtime.judging import Judged, Judging, finds_nobody
-from tsproxy.runtime.latency.stopwatch import Stopwatch
+from tsproxy.runtime.judging import Judged, finds_nobody
 from tsproxy.runtime.leg import Leg
 from tsproxy.runtime.limits.limit import Limit
 from tsproxy.runtime.limits.patrol import Sight
-from tsproxy.runtime.notes import frames_of
 from tsproxy.runtime.surroundings import Surroundings
-from tsproxy.session.effects import (
-    CloseReason,
-    CloseSession,
-    Effect,
-    Emit,
-    EmitDead,
-    EmitTotals,
-    HoldBroker,
-    Judge,
-    MuteClient,
-    NodeWanted,
-    Note,
-    PauseClient,
-    PutOff,
-    ReleaseBroker,
-    ResumeClient,
-    SendToBroker,
-    SendToClient,
-    TopicWanted,
-)
+from tsproxy.session.effects import CloseReason
 from tsproxy.session.session import Session
-from tsproxy.session.warnings import RULE_FAILED, WARNINGS
 from tsproxy.wire.frames import Unfinished
 
 UPSTREAM_UNAVAILABLE: Final = "upstream_unavailable"
@@ -51,9 +29,6 @@ UPSTREAM_UNAVAILABLE: Final = "upstream_unavailable"
 
 HALF_CLOSED_S: Final = 30.0
 """How long a client that sends no more may wait for the answers it is still owed."""
-
-NODE_WAIT_S: Final = 5.0
-"""How long an answer waits for a broker that it names to be served, before it fails closed."""
 
 
 class Stage(Enum):
@@ -69,16 +44,11 @@ class Relay:
 
     __slots__ = (
         "_around",
+        "_conversation",
         "_early",
         "_is_connecting",
-        "_judging",
-        "_mute_timer",
-        "_node_timer",
         "_on_end",
-        "_peer",
-        "_session",
         "_stage",
-        "_stopwatch",
         "_timer",
         "broker",
         "client",
@@ -91,36 +61,32 @@ class Relay:
         self.client = Leg(self, around.buffers, around.metrics.from_clients, around.clock, Hold.CONNECTING)
         self.broker = Leg(self, around.buffers, around.metrics.from_brokers, around.clock)
         self._around = around
+        self._conversation = Conversation(peer, view, self.client, self.broker, around, self)
         self._early: list[bytes] = []
         self._is_connecting = True
-        self._judging = Judging(around.judges, self._judged)
         self._on_end: Callable[[Relay], None] | None = on_end
-        self._peer = peer
-        self._session = self._session_of(peer, view)
         self._stage = Stage.CONNECTING
-        self._stopwatch: Stopwatch | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._node_timer: asyncio.TimerHandle | None = None
-        self._mute_timer: asyncio.TimerHandle | None = None
         self.sight = Sight()
         around.metrics.connection_moved(peer.listener, None, Stage.CONNECTING.name)
 
+    @property
+    def peer(self) -> Peer:
+        return self._conversation.peer
+
+    @property
+    def _session(self) -> Session:
+        return self._conversation.session
+
     def introduce(self, peer: Peer) -> None:
         """Who the client is, as found out before its first byte was read."""
-        if peer != self._peer:
-            self._peer = peer
-            self._session = self._session_of(peer, self._session.view)
-
-    def _session_of(self, peer: Peer, view: View) -> Session:
-        around = self._around
-        return Session(
-            peer, view, uses_kernel=True, throttle=around.throttle, stream_times=around.stream_times
-        )
+        if peer != self.peer:
+            self._conversation.introduce(peer)
 
     def see(self, view: View) -> None:
         """From the next bytes on, the session judges by this."""
         if self._stage is not Stage.CLOSING:
-            self._step(self._session.see, view, self._around.clock.now_ms())
+            self._conversation.step(self._session.see, view, self._around.clock.now_ms())
             self._part_if_owed_nothing()
 
     @property
@@ -164,17 +130,12 @@ class Relay:
     def tell_totals(self) -> None:
         """Book what was accepted and is only counted so far."""
         if self._stage is not Stage.CLOSING:
-            self._step(self._session.totals)
+            self._conversation.step(self._session.totals)
 
     def time_next(self) -> None:
         """Tell the metrics how long the next request takes."""
         if self._stage is Stage.RELAYING:
-            if self._stopwatch is None:
-                around = self._around
-                self._stopwatch = Stopwatch(
-                    self.client, self.broker, self._session, around.metrics.timings, around.clock
-                )
-            self._stopwatch.arm()
+            self._conversation.time_next()
 
     # The broker's end is made.
 
@@ -208,7 +169,7 @@ class Relay:
     def upstream_unavailable(self, text: str) -> None:
         """The client sees what a down broker looks like: accepted, then closed."""
         self._is_connecting = False
-        self._close(UPSTREAM_UNAVAILABLE, text)
+        self.close(UPSTREAM_UNAVAILABLE, text)
         self._end_if_over()
 
     # What the legs tell.
@@ -225,6 +186,12 @@ class Relay:
         """A leg keeps more of a request that is not whole."""
         self._around.limits.memory.count(self)
 
+    def silenced(self, throttle_ms: int) -> None:
+        self._conversation.mute(throttle_ms)
+
+    def crashed(self, error: Exception) -> None:
+        self._conversation.crashed(error)
+
     def end_came(self, leg: Leg) -> bool:
         """True keeps the leg open. A client that sends no more still gets the answers it is owed, as
         it does from a broker, which reads all that was pipelined before it sees the end."""
@@ -240,8 +207,8 @@ class Relay:
         if leg is self.client and self._stage is Stage.CONNECTING and self._early:
             return  # see `upstream_connected`
         if leg is self.client and self._session.is_judging:
-            self._judging.begin_postponed()
-            return  # a broker would have read this request before it saw the end: see `_judged`
+            self._conversation.begin_postponed()
+            return  # a broker would have read this request before it saw the end: see `decided`
         self._part(leg)
         self._end_if_over()
 
@@ -254,7 +221,19 @@ class Relay:
             else:
                 gate.release(reason)
         if leg is self.client and not full:
-            self._judging.begin_postponed()
+            self._conversation.begin_postponed()
+
+    def decided(self, judged: Judged) -> None:
+        """A client that left while its request was judged is let go now."""
+        if self.client.was_lost and finds_nobody(judged):
+            self._part(self.client)
+            self._end_if_over()
+        if self._session.is_judging:
+            return
+        if self.client.was_lost:
+            self.lost(self.client)
+        else:
+            self._part_if_owed_nothing()
 
     # Endings.
 
@@ -276,22 +255,22 @@ class Relay:
         if self._stage is Stage.CLOSING:
             return
         self._around.metrics.limit_reached(limit)
-        self._settle()
-        self._close(limit, text)
+        self._conversation.settle()
+        self.close(limit, text)
         if limit is not Limit.IDLE:
             self.client.abort()
         if limit is Limit.BUFFERED:
             self.broker.abort()
 
     def _bytes_came_from_client(self, data: bytes) -> None:
-        self._step(self._session.client_bytes, data, self._around.clock.now_ms())
+        self._conversation.step(self._session.client_bytes, data, self._around.clock.now_ms())
         if self.client.lexer is not None:
             self.client.keep(self._session.give_back())
         self._around.limits.memory.count(self)
 
     def _bytes_came_from_broker(self, data: bytes) -> None:
         if self._stage is Stage.RELAYING or self._stage is Stage.FINISHING:
-            self._step(self._session.broker_bytes, data, self._around.clock.now_ms())
+            self._conversation.step(self._session.broker_bytes, data, self._around.clock.now_ms())
             self._around.limits.memory.count(self)
             self._part_if_owed_nothing()
 
@@ -321,24 +300,24 @@ class Relay:
         if self._stage is not Stage.CLOSING:
             session = self._session
             if kept := self.client.take_kept():
-                self._step(session.client_bytes, kept, self._around.clock.now_ms())
-            self._step(session.broker_closed if leg is self.broker else session.client_closed)
-            self._close(CloseReason.PEER_CLOSED, "")  # should the session not have closed by itself
+                self._conversation.step(session.client_bytes, kept, self._around.clock.now_ms())
+            self._conversation.step(session.broker_closed if leg is self.broker else session.client_closed)
+            self.close(CloseReason.PEER_CLOSED, "")  # should the session not have closed by itself
 
-    def _close(self, reason: str, text: str, *, is_told: bool = False) -> None:
+    def close(self, reason: str, text: str, *, is_told: bool = False) -> None:
+        """Flush and part; once. `is_told` where the log says why already."""
         if self._stage is Stage.CLOSING:
             return
         self._enter(Stage.CLOSING)
         self._close_short_way()
         self.client.let_go()
         self._early.clear()
-        for timer in (self._timer, self._node_timer, self._mute_timer):
-            if timer is not None:
-                timer.cancel()
-        self._judging.cancel()
-        self._around.metrics.session_closed(self._peer.listener, reason)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._conversation.end()
+        self._around.metrics.session_closed(self.peer.listener, reason)
         if reason != CloseReason.PEER_CLOSED and not is_told:
-            self._note("session_closed", {"reason": reason, "text": text})
+            self._conversation.note("session_closed", {"reason": reason, "text": text})
         self.client.finish()
         self.broker.finish()
 
@@ -347,140 +326,9 @@ class Relay:
             return
         if (on_end := self._on_end) is not None:
             self._on_end = None
-            self._around.metrics.connection_moved(self._peer.listener, self._stage.name, None)
+            self._around.metrics.connection_moved(self.peer.listener, self._stage.name, None)
             on_end(self)
 
     def _enter(self, stage: Stage) -> None:
-        self._around.metrics.connection_moved(self._peer.listener, self._stage.name, stage.name)
+        self._around.metrics.connection_moved(self.peer.listener, self._stage.name, stage.name)
         self._stage = stage
-
-    # The session's wishes.
-
-    def _step(self, call: Callable[..., list[Effect]], *arguments: bytes | int | View) -> None:
-        try:
-            self._perform(call(*arguments))
-        except Exception as error:  # see `crashed`
-            self.crashed(error)
-
-    def crashed(self, error: Exception) -> None:
-        """Whatever it is, it is a mistake of ours: it ends this session, not the process. The error's
-        own text stays out of the log, since it may quote what a client sent."""
-        self._note("session_crashed", {"error": type(error).__name__, "frames": frames_of(error)}, ours=True)
-        self._settle()
-        self._close(CloseReason.INTERNAL_ERROR, "a mistake in tsproxy; please report the frames")
-
-    def _settle(self) -> None:
-        """Book what a crashed session has counted and still has in flight; nothing of it is sent."""
-        try:
-            for effect in self._session.broker_closed():
-                if isinstance(effect, Emit):
-                    self._around.book(effect.outcome)
-                elif isinstance(effect, EmitTotals):
-                    self._around.book_totals(effect.totals)
-        except Exception:
-            return  # the same mistake once more, most likely: it is told already
-
-    def _perform(self, effects: list[Effect]) -> None:
-        to_broker: list[bytes] = []
-        to_client: list[bytes] = []
-        close: CloseSession | None = None
-        was_noted = False
-        for effect in effects:
-            match effect:
-                case SendToBroker():
-                    to_broker.append(effect.data)
-                case SendToClient():
-                    to_client.append(effect.data)
-                case Emit():
-                    self._around.book(effect.outcome)
-                case EmitTotals():
-                    self._around.book_totals(effect.totals)
-                case EmitDead():
-                    self._around.bury(effect.batch)
-                case PauseClient():
-                    self.client.gate.hold(Hold.SESSION_ASKED)
-                case ResumeClient():
-                    self.client.gate.release(Hold.SESSION_ASKED)
-                case MuteClient():
-                    self.silenced(effect.throttle_ms)
-                case Judge():
-                    self._judge(effect)
-                case PutOff():
-                    self._put_off(effect)
-                case TopicWanted():
-                    self._around.want_topic(effect.topic)
-                case NodeWanted():
-                    self._around.want_node(effect.node_id, Address(effect.host, effect.port))
-                case HoldBroker():
-                    self._wait_for_node()
-                case ReleaseBroker():
-                    self._wait_no_more()
-                case Note():
-                    was_noted = was_noted or effect.event not in WARNINGS
-                    if effect.event == RULE_FAILED:
-                        self._around.metrics.rule_failures.inc()
-                    self._note(effect.event, effect.facts)
-                case CloseSession():
-                    close = effect
-                case _:
-                    assert_never(effect)
-        self.broker.write(to_broker)
-        self.client.write(to_client)
-        if close is not None:  # one line is enough
-            self._close(close.reason, close.text, is_told=was_noted)
-
-    def silenced(self, throttle_ms: int) -> None:
-        """Not read the client for so long, as brokers do with one that is over its quota."""
-        self._around.metrics.throttled_ms += throttle_ms
-        self.client.gate.hold(Hold.MUTED)
-        if self._mute_timer is not None:
-            self._mute_timer.cancel()
-        loop = asyncio.get_running_loop()
-        self._mute_timer = loop.call_later(throttle_ms / 1000, self.client.gate.release, Hold.MUTED)
-
-    def _wait_for_node(self) -> None:
-        self.broker.gate.hold(Hold.SESSION_ASKED)
-        loop = asyncio.get_running_loop()
-        self._node_timer = loop.call_later(NODE_WAIT_S, self._step, self._session.node_given_up)
-
-    def _wait_no_more(self) -> None:
-        self.broker.gate.release(Hold.SESSION_ASKED)
-        if self._node_timer is not None:
-            self._node_timer.cancel()
-
-    def _judge(self, wanted: Judge) -> None:
-        """Not while the client takes no more: a small request may have a large answer, and behind it
-        the session may hold a thousand like it."""
-        if self.client.gate.is_held_for(Hold.CLIENT_FULL):
-            self._judging.postpone(wanted)
-        else:
-            self._judging.begin(wanted)
-
-    def _put_off(self, wanted: PutOff) -> None:
-        self._around.metrics.throttled_ms += wanted.silence_ms
-        if self._stopwatch is not None:
-            self._stopwatch.put_off()
-        self._judging.put_off(wanted)
-
-    def _judged(self, judged: Judged) -> None:
-        """The session goes on, unless it has ended meanwhile; a client that left then is let go."""
-        if judged.cancelled():
-            return
-        self._step(lambda: self._session.judged(judged.result(), self._around.clock.now_ms()))
-        if self._stopwatch is not None:
-            self._stopwatch.judged()
-        if self.client.was_lost and finds_nobody(judged):
-            self._part(self.client)
-            self._end_if_over()
-        if self._session.is_judging:
-            return
-        if self.client.was_lost:
-            self.lost(self.client)
-        else:
-            self._part_if_owed_nothing()
-
-    def _note(self, event: str, facts: Mapping[str, object], *, ours: bool = False) -> None:
-        peer = self._peer
-        who = {"listener": peer.listener, "client": peer.client_address, "client_port": peer.client_port}
-        tell = self._around.notes.error if ours else self._around.notes.warn
-        tell(peer.client_address, event, {**who, **facts})
