@@ -13,7 +13,8 @@ _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     (
         ("TLS",),
         "with TLS, the event loop hands what it read to OpenSSL and what OpenSSL gave to us, a copy each, "
-        "and calls Python for each record of 16 KiB; haproxy decrypts into the buffer that it sends from",
+        "and calls Python for each record of 16 KiB; haproxy decrypts into the buffer that it sends from. "
+        "What could be left out of a read without OpenSSL in our own hands is left out already",
     ),
     (
         ("asyncio",),
@@ -23,7 +24,7 @@ _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     (
         ("64×",),
         "many connections with little on each: hardly two requests share a read, and what a read costs "
-        "beside the system call (a turn of the loop, four calls into Python) is shared by none",
+        "beside the system call (a turn of the loop, two calls into Python) is shared by none",
     ),
     (
         ("tsproxy, 100 KB",),
@@ -33,7 +34,8 @@ _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     (
         ("tsproxy, 1 MB",),
         "a request goes on when its end has come, not as it comes: it passes through main memory, where a "
-        "relay's stream stays in the cache; and ten thousand timestamps are read",
+        "relay's stream stays in the cache. Tried: with no timestamp read at all the ratio was still above "
+        "1.2, and reading in smaller pieces changed nothing",
     ),
     (("tsproxy,",), "calls into Python once a read, and the event loop's own turn"),
     (
