@@ -57,7 +57,7 @@ mutation: java .venv/stamp ## change the rules one thing at a time, and look for
 bench: .venv/stamp ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks
 
-bench-reports: java .venv/stamp ## what the Spark reports cost (20 GB of scratch space)
+bench-reports: java .venv/stamp ## what the Spark reports cost (14 GB of scratch space)
 	$(BIN)/python -m benchmarks.reports
 
 pyfiles: .venv/stamp ## dist/spark_reports-pyfiles.zip, for spark-submit --py-files

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks.bench import Bench
 from benchmarks.measurements import Measurement
+from benchmarks.page import PAGE, with_proxy
 from benchmarks.plots import svg
 from benchmarks.reasons import reasons
 from benchmarks.sections import Section, Verdict
@@ -45,7 +46,9 @@ def write(
     for measurement, section in measured.items():
         if section.plot is not None:
             (folder / _plot_name(measurement)).write_text(svg(section.plot))
-    (folder / "benchmarks.md").write_text(markdown(bench, circumstances, measured))
+    path = folder / PAGE.name
+    there = path.read_text(encoding="utf-8") if path.exists() else ""
+    path.write_text(with_proxy(there, markdown(bench, circumstances, measured)), encoding="utf-8")
 
 
 def markdown(bench: Bench, circumstances: Circumstances, measured: Mapping[Measurement, Section]) -> str:

@@ -25,8 +25,9 @@ from spark_reports.schema import TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.store import Table
 
 _DAY: Final = r"^\d{4}-\d{2}-\d{2}$"
-_SORTED_BY: Final = ("event", "topic", "client_id")
-"""Within a file: reports ask for one event, and equal names side by side compress."""
+_SORTED_BY: Final = ("event_date", "event", "topic", "client_id")
+"""Within a file: reports ask for one event, and equal names side by side compress. The partition comes first,
+or Spark would sort once more to write one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,9 @@ def _opened_on() -> Column:
 
 
 def _overwrite(marked: DataFrame, table: Table) -> None:
-    rows = marked.withColumnRenamed("day", "event_date").select(*TABLE_COLUMNS)
-    table.replace(rows.sortWithinPartitions(*_SORTED_BY), ["event_date"])
+    # Never null, as a partition that might be is sorted by once more: so long a row is dear to sort.
+    dated = marked.withColumn("event_date", F.coalesce("day", F.lit("")))
+    table.replace(dated.select(*TABLE_COLUMNS).sortWithinPartitions(*_SORTED_BY), ["event_date"])
 
 
 def _days_of(spark: SparkSession, table: Table, first: date, last: date) -> DataFrame:

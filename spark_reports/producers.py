@@ -43,8 +43,8 @@ def with_refusals(tables: Tables, hours: Sequence[str]) -> list[Producer]:
             refused_batches=row["refused_batches"],
             bad_records=row["bad_records"],
             collateral_records=row["collateral_records"],
-            first_ts=row["first_ts"],
-            last_ts=row["last_ts"],
+            first_ts=instant(row["first_ms"]),
+            last_ts=instant(row["last_ms"]),
             topics=_topic_shares(topics.get(_client(row), [])),
             topics_count=row["topics"],
             addresses=addresses.get(_client(row), []),
@@ -74,8 +74,8 @@ def _client_reasons(rows: Rows) -> list[ClientReason]:
 
 def latest_ms(row: dict[str, Any]) -> int | None:
     """The latest time at fault, to within the period: enough to tell 1969 from today."""
-    drift_ms: int | None = row["drift_max_ms"]
-    return None if drift_ms is None else words.epoch_ms(row["last_ts"]) + drift_ms
+    last_ms, drift_ms = row["last_ms"], row["drift_max_ms"]
+    return None if drift_ms is None else int(last_ms + drift_ms)
 
 
 def _software(rows: Rows) -> list[str]:

@@ -216,10 +216,14 @@ def files(all_lines: DataFrame) -> DataFrame:
 
     `raw` is the beginning of one such line. A line that two files hold counts for one of them.
     """
-    return all_lines.groupBy("file", "problem").agg(
-        F.sum("copies").alias("lines"),
-        F.sum(F.col("copies") - 1).alias("duplicates"),
-        F.min("raw").alias("raw"),
+    # Apart, as the least of texts cannot be found by hashing: it would have all lines sorted for a few.
+    examples = (
+        all_lines.where(F.col("raw").isNotNull()).groupBy("file", "problem").agg(F.min("raw").alias("raw"))
+    )
+    return (
+        all_lines.groupBy("file", "problem")
+        .agg(F.sum("copies").alias("lines"), F.sum(F.col("copies") - 1).alias("duplicates"))
+        .join(examples, on=["file", "problem"], how="left")
     )
 
 

@@ -7,7 +7,9 @@
 read megabytes where the log has gigabytes. A day written again replaces its own partitions only.
 """
 
+from collections.abc import Sequence
 from datetime import date, timedelta
+from types import MappingProxyType
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -35,6 +37,10 @@ _DRIFT_DDL: Final = (
     "is_other_side BOOLEAN, bucket BIGINT, batches BIGINT, records BIGINT, event_date STRING"
 )
 
+_DRIFT_KEY: Final = ("event_date", "topic", *CLIENT, "side", "is_refused", "is_other_side")
+_SIDES: Final = MappingProxyType({"ahead": "behind", "behind": "ahead"})
+"""Each with the other."""
+
 
 def producers(rolled: DataFrame) -> DataFrame:
     """Of `transforms.rollup`, one row a day and client: what was judged of it, and what refused."""
@@ -48,38 +54,67 @@ def producers(rolled: DataFrame) -> DataFrame:
     )
 
 
-def drift(counters: DataFrame) -> DataFrame:
+def drift_keys(rolled: DataFrame) -> DataFrame:
+    """Of `transforms.rollup`, the keys that `drift` may have: _DRIFT_KEY, and the `number` of each."""
+    judged = rolled.where(transforms.is_judged())
+    sides = [_of_side(judged, side).select(*_DRIFT_KEY, _number()) for side in _SIDES]
+    return sides[0].unionByName(sides[1]).distinct()
+
+
+def ambiguous(keys: DataFrame) -> DataFrame:
+    """The numbers that two of `drift_keys` share."""
+    return keys.groupBy("number").count().where(F.col("count") > 1)
+
+
+def drift(counters: DataFrame, keys: DataFrame | None) -> DataFrame:
     """Of counters, one row a day, topic, client, side, bucket and fate: all that was judged.
 
     `is_refused` tells the fate, `is_other_side` that a batch was refused for its other side. Only histograms
-    of this version's edges, and buckets that it has. Unfolding histograms is the dearest part of a report:
-    `drawn` and `totals` both come from this.
+    of this version's edges, and buckets that it has.
+
+    Unfolding histograms is the dearest part of a report: `drawn` and `totals` both come from this, and a
+    bucket is added up by the number of its key (`keys`: `drift_keys`), not by seven names. Who chooses names
+    may choose two of one number (`ambiguous`): without `keys` it is done by name.
     """
-    known = transforms.named(counters).where((F.col("hist") == HISTOGRAM_NAME) & transforms.is_judged())
-    refused = transforms.is_refusal()
-    keys = ("event_date", "topic", *CLIENT, "side", "is_refused", "is_other_side")
-    sides = [
-        known.select(
-            F.col("day").alias("event_date"),
-            *("topic", *CLIENT),
-            F.lit(side).alias("side"),
-            refused.alias("is_refused"),
-            (refused & _is_refused_for(other)).alias("is_other_side"),
-            F.explode(side),
-        )
-        for side, other in (("ahead", "behind"), ("behind", "ahead"))
-    ]
+    judged = transforms.named(counters).where((F.col("hist") == HISTOGRAM_NAME) & transforms.is_judged())
+    by = _DRIFT_KEY if keys is None else ("number",)
+    # Each side is added up before they come together: so no single bucket is written to memory as a row.
+    sides = [_sums(_of_side(judged, side).withColumn("number", _number()), by, side) for side in _SIDES]
+    sums = sides[0].unionByName(sides[1])
+    named = sums if keys is None else sums.join(keys, on="number")
+    return named.select(*_DRIFT_KEY[1:], "bucket", "batches", "records", "event_date")
+
+
+def _sums(lines: DataFrame, by: Sequence[str], side: str) -> DataFrame:
+    bucket, batches, records = (F.get("col", F.lit(place)) for place in range(3))
     return (
-        sides[0]
-        .unionByName(sides[1])
-        .where(F.element_at("col", 1).between(-len(EDGES), len(EDGES)))
-        .groupBy(*keys, F.element_at("col", 1).alias("bucket"))
+        lines.select(*by, F.explode(side))
+        .groupBy(*by, bucket.alias("bucket"))
         .agg(
-            F.sum(F.element_at("col", 2)).alias("batches"),
-            F.sum(F.element_at("col", 3)).alias("records"),
+            F.coalesce(F.sum(batches), F.lit(0)).alias("batches"),
+            F.coalesce(F.sum(records), F.lit(0)).alias("records"),
         )
-        .select(*keys[1:], "bucket", "batches", "records", "event_date")
+        .where(F.col("bucket").between(-len(EDGES), len(EDGES)))
     )
+
+
+def _of_side(lines: DataFrame, side: str) -> DataFrame:
+    """Counters, or rows of their rollup, with the _DRIFT_KEY of one side."""
+    refused = transforms.is_refusal()
+    return lines.withColumns(
+        {
+            "event_date": F.substring("hour", 1, 10),
+            "side": F.lit(side),
+            "is_refused": refused,
+            "is_other_side": refused & _is_refused_for(_SIDES[side]),
+        }
+    )
+
+
+def _number() -> Column:
+    """Of a key, 64 bits made from its names. The hash passes over what is null, so it is told of it."""
+    nulls = [F.col(name).isNull() for name in CLIENT]
+    return F.xxhash64(*_DRIFT_KEY, *nulls).alias("number")
 
 
 def _is_refused_for(side: str) -> Column:

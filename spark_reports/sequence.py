@@ -43,7 +43,7 @@ def words(identified: DataFrame, side: Column) -> DataFrame:
         F.min(F.when(inside, says)).alias("says_first"),
         F.max(F.when(before & beats, seq)).alias("beat_before"),
         F.min(F.when(after, says)).alias("says_after"),
-        F.max(F.when(inside, F.col("ts"))).alias("last_ts"),
+        F.max(F.when(inside, F.unix_millis(F.try_to_timestamp("ts")))).alias("last_ms"),
         F.bool_or(inside & _is_kind(LifecycleKind.START)).alias("started"),
         F.bool_or(inside & _is_kind(LifecycleKind.STOP)).alias("stopped"),
         F.bool_or(before).alias("seen_before"),
@@ -74,7 +74,7 @@ def spans(worded: DataFrame) -> DataFrame:
             F.least(F.min("first_inside"), F.min("says_first"), F.max("beat_before") + 1).alias("seq_from"),
             F.greatest(F.max("last_inside"), F.min("says_after") - 1).alias("seq_to"),
             F.min("first_inside").alias("first_inside"),
-            F.max(F.unix_millis(F.try_to_timestamp("last_ts"))).alias("last_ms"),
+            F.max("last_ms").alias("last_ms"),
             *[_any(name) for name in ("started", "stopped", "seen_before", "seen_after")],
         )
         .where(F.col("first_inside").isNotNull())

@@ -27,6 +27,9 @@ _LOCAL_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        "spark.sql.ui.explainMode": "simple",
+        # Else each function of a column asks the JVM half a dozen things, to name a line of ours in an error.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.shuffle.partitions": "4",  # AQE does the rest; 200 empty tasks cost seconds
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -38,6 +41,17 @@ _BRIEF: Final = "-XX:TieredStopAtLevel=1"
 """For a job of many small queries that ends in half a minute, the second compiler spends more than it saves:
 half of all CPU time of a day of 40,000 lines. Reading millions of lines without it costs several times as
 much."""
+_LONG: Final = " ".join(
+    f"-XX:Tier4{name}Threshold={count}"
+    for name, count in {
+        "Invocation": 500_000,
+        "MinInvocation": 60_000,
+        "Compile": 1_500_000,
+        "BackEdge": 4_000_000,
+    }.items()
+)
+"""Where lines are read by the million, the second compiler takes what runs a hundred times as often as Java
+has it by itself: the loops over lines, and not all that plans a query. It took a third of all CPU time."""
 
 _STDERR: Final = 2
 _TAIL_BYTES: Final = 2_000
@@ -62,7 +76,7 @@ def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterat
         builder = SparkSession.builder.appName("spark_reports")
         session = (builder.master(master) if master else builder).getOrCreate()
     else:
-        session = _start(master or "local[*]", f"{_JVM_OPTIONS} {_BRIEF}" if is_brief else _JVM_OPTIONS)
+        session = _start(master or "local[*]", f"{_JVM_OPTIONS} {_BRIEF if is_brief else _LONG}")
     session.conf.set("spark.sql.session.timeZone", "UTC")
     try:
         yield session
@@ -71,12 +85,21 @@ def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterat
             session.stop()
 
 
+_SMALL_QUERIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+    }
+)
+
+
 @contextmanager
-def interpreted(session: "SparkSession") -> Iterator[None]:
-    """While many small queries are asked, none of them is compiled: that costs more than it saves."""
-    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    before = {name: str(session.conf.get(name)) for name in settings}
-    for name, value in settings.items():
+def small_queries(session: "SparkSession") -> Iterator[None]:
+    """While they are asked, none is compiled, spread out or planned again: that costs more than it saves."""
+    before = {name: str(session.conf.get(name)) for name in _SMALL_QUERIES}
+    for name, value in _SMALL_QUERIES.items():
         session.conf.set(name, value)
     try:
         yield

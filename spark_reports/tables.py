@@ -4,6 +4,7 @@ The only room that makes Spark work: everything before it is lazy, everything af
 is collected is bounded by `top`, or by the number of hours, reasons, boots and files.
 """
 
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -12,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from spark_reports import checks, read, rollup, sequence, transforms
 from spark_reports.read import Log, Source
-from spark_reports.session import interpreted
+from spark_reports.session import small_queries
 from spark_reports.shape import LineGap
 from tsproxy.decisions.fields import EventName
 
@@ -20,6 +21,9 @@ Rows = list[dict[str, Any]]
 
 TOPICS_PER_CLIENT = 5
 EXAMPLES_PER_REASON = 2
+
+_SMALL = 50_000
+"""Rows of a rollup up to which a query of it costs less when it is neither compiled nor spread out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,23 +91,31 @@ def _tables(
 ) -> Tables:
     usable = read.of_period(read.usable(everything), source.first, source.last)
     counters = read.of_event(usable, EventName.COUNTERS)
-    rolled = read.kept(transforms.rollup(counters))
-    drifts = read.kept(rollup.drift(counters))
-    if rollup_in is not None:
-        rollup.store(rollup.producers(rolled), rollup_in, "producers")
-        rollup.store(drifts, rollup_in, "drift")
-    days, changes = _trend(spark, source, top, rollup_in)
-    worst = read.kept(transforms.worst(transforms.producers(rolled), top))
-    by_topic = read.kept(transforms.only_topics(rolled, transforms.worst_topics(rolled, top)))
-    theirs = transforms.of_clients(rolled, worst)
-    lifecycle = read.of_event(usable, EventName.LIFECYCLE)
-    examples = transforms.examples(read.of_event(usable, EventName.DECISION), EXAMPLES_PER_REASON)
-    # The passes over all lines are compiled, and made now; of their small results many things are asked.
-    files = rows(read.files(everything))
-    rolled.count()
-    drifts.count()
-    with interpreted(spark):
-        try:
+    with ExitStack() as stack:
+
+        def kept(frame: DataFrame) -> DataFrame:
+            stack.callback(read.kept(frame).unpersist)
+            return frame
+
+        # The passes over all lines. What they leave is small as a rule, and many things are asked of it.
+        files = rows(read.files(everything))
+        rolled = kept(transforms.rollup(counters))
+        addresses = kept(transforms.client_addresses(counters))
+        addresses.count()
+        is_small = rolled.count() <= _SMALL
+        rolled = rolled.coalesce(1) if is_small else rolled
+        drifts = kept(_drifts(spark, counters, rolled, is_small))
+        if rollup_in is not None:
+            rollup.store(rollup.producers(rolled), rollup_in, "producers")
+            rollup.store(drifts, rollup_in, "drift")
+        drifts = drifts.coalesce(1) if is_small else drifts
+        with _asked(spark, is_small):
+            days, changes = _trend(spark, source, top, rollup_in)
+            worst = kept(transforms.worst(transforms.producers(rolled), top))
+            theirs = kept(transforms.of_clients(rolled, worst))
+            by_topic = kept(transforms.only_topics(rolled, transforms.worst_topics(rolled, top)))
+            lifecycle = read.of_event(usable, EventName.LIFECYCLE)
+            examples = transforms.examples(read.of_event(usable, EventName.DECISION), EXAMPLES_PER_REASON)
             return Tables(
                 summary=rows(transforms.summary(rolled))[0],
                 topics=rows(transforms.topics(by_topic)),
@@ -113,7 +125,7 @@ def _tables(
                 client_reasons=rows(transforms.client_reasons(theirs)),
                 client_topics=rows(transforms.client_topics(theirs, TOPICS_PER_CLIENT)),
                 client_hours=rows(transforms.client_hours(theirs)),
-                client_addresses=rows(transforms.of_clients(transforms.client_addresses(counters), worst)),
+                client_addresses=rows(transforms.of_clients(addresses, worst)),
                 examples=rows(transforms.of_clients(examples, worst)),
                 drift=rows(rollup.drawn(drifts)),
                 what_if=rows(rollup.totals(drifts)),
@@ -128,9 +140,18 @@ def _tables(
                 gaps=gaps,
                 files=files,
             )
-        finally:
-            for frame in (by_topic, worst, drifts, rolled):
-                frame.unpersist()
+
+
+def _drifts(spark: SparkSession, counters: DataFrame, rolled: DataFrame, is_small: bool) -> DataFrame:
+    """`rollup.drift`: by numbers where each key has its own, which nearly always is so."""
+    keys = rollup.drift_keys(rolled)
+    with _asked(spark, is_small):
+        is_sound = rollup.ambiguous(keys).isEmpty()
+    return rollup.drift(counters, keys if is_sound else None)
+
+
+def _asked(spark: SparkSession, is_small: bool) -> AbstractContextManager[None]:
+    return small_queries(spark) if is_small else nullcontext()
 
 
 def _trend(spark: SparkSession, source: Source, top: int, rollup_in: str | None) -> tuple[Rows, Rows]:

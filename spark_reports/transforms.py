@@ -46,22 +46,25 @@ def named(counters: DataFrame) -> DataFrame:
 
 
 def rollup(counters: DataFrame) -> DataFrame:
-    """One row an hour and key: `hour`, KEY without `folded`, SUMS, `first_ts`, `last_ts`, drift range."""
+    """One row an hour and key: `hour`, KEY without `folded`, SUMS and extremes.
+
+    Extremes: `first_ms`, `last_ms`, `drift_min_ms`, `drift_max_ms`, `late_records`, `late_max_ms`. Instants
+    are numbers here, as the least of texts cannot be found by hashing: it would have all lines sorted.
+    """
     keys = ["hour", *(name for name in KEY if name != "folded")]
-    return (
-        named(counters)
-        .groupBy(*keys)
-        .agg(*[F.sum(name).alias(name) for name in SUMS], *_extremes())
-        .select(
-            *keys, *SUMS, "first_ts", "last_ts", "drift_min_ms", "drift_max_ms", "late_records", "late_max_ms"
-        )
-    )
+    timed = named(counters).withColumns({f"{end}_ms": _instant_ms(f"{end}_ts") for end in ("first", "last")})
+    return timed.groupBy(*keys).agg(*[F.sum(name).alias(name) for name in SUMS], *_extremes())
+
+
+def _instant_ms(name: str) -> Column:
+    """In ms since 1970; the interval's start where the line names no instant."""
+    return F.coalesce(*[F.unix_millis(F.try_to_timestamp(instant)) for instant in (name, "interval_start")])
 
 
 def _extremes() -> list[Column]:
     return [
-        F.min("first_ts").alias("first_ts"),
-        F.max("last_ts").alias("last_ts"),
+        F.min("first_ms").alias("first_ms"),
+        F.max("last_ms").alias("last_ms"),
         F.min("drift_min_ms").alias("drift_min_ms"),
         F.max("drift_max_ms").alias("drift_max_ms"),
         F.coalesce(F.sum("late_records"), F.lit(0)).alias("late_records"),
@@ -203,8 +206,8 @@ def producers(rolled: DataFrame) -> DataFrame:
             _sum_where(is_refusal(), "records").alias("refused_records"),
             _sum_where(is_refusal(), "bad_records").alias("bad_records"),
             _sum_where(is_refusal(), "collateral_records").alias("collateral_records"),
-            F.min(F.when(is_refusal(), F.col("first_ts"))).alias("first_ts"),
-            F.max(F.when(is_refusal(), F.col("last_ts"))).alias("last_ts"),
+            F.min(F.when(is_refusal(), F.col("first_ms"))).alias("first_ms"),
+            F.max(F.when(is_refusal(), F.col("last_ms"))).alias("last_ms"),
             F.count_distinct(F.when(is_refusal(), F.col("topic"))).alias("topics"),
         )
         .where(F.col("refused_batches") > 0)

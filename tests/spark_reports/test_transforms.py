@@ -6,6 +6,7 @@ from pyspark.testing import assertDataFrameEqual
 
 from spark_reports import rollup, transforms
 from spark_reports.schema import KEY, SUMS
+from tests.spark_reports.day import MIDNIGHT_MS
 from tests.spark_reports.logs import counters, write
 from tsproxy.decisions.drift import bucket
 
@@ -37,6 +38,10 @@ def rolled_of(counters_of):
     return lambda *lines: transforms.rollup(counters_of(*lines))
 
 
+def drift_of(made):
+    return rollup.drift(made, rollup.drift_keys(transforms.rollup(made)))
+
+
 def test_rollup_adds_up_what_has_one_key_and_keeps_the_extremes(spark, rolled_of):
     rolled = rolled_of(
         {**REJECTED, "first_ts": "2026-11-20T00:00:05.000Z"},
@@ -45,10 +50,10 @@ def test_rollup_adds_up_what_has_one_key_and_keeps_the_extremes(spark, rolled_of
     )
     expected = spark.sql(
         "SELECT 'rejected' verdict, 2L batches, 20L records, 8L bad_records, 12L collateral_records, "
-        "'2026-11-20T00:00:00.000Z' first_ts, '2026-11-20T00:00:50.000Z' last_ts, "
+        f"{MIDNIGHT_MS}L first_ms, {MIDNIGHT_MS + 50_000}L last_ms, "
         "-7L drift_min_ms, 9L drift_max_ms "
         "UNION ALL SELECT 'accepted', 1L, 10L, 0L, 0L, "
-        "'2026-11-20T00:00:00.000Z', '2026-11-20T00:00:00.001Z', null, null"
+        f"{MIDNIGHT_MS}L, {MIDNIGHT_MS + 1}L, null, null"
     )
     assertDataFrameEqual(rolled.select(*expected.columns), expected)
 
@@ -57,7 +62,7 @@ def test_rollup_keeps_hours_apart_and_has_the_columns_it_promises(rolled_of):
     rolled = rolled_of({}, {"interval_start": "2026-11-20T05:00:00.000Z"})
     assert sorted(row["hour"] for row in rolled.collect()) == ["2026-11-20T00", "2026-11-20T05"]
     assert set(rolled.columns) == {
-        "hour", *KEY, *SUMS, "first_ts", "last_ts", "drift_min_ms", "drift_max_ms",
+        "hour", *KEY, *SUMS, "first_ms", "last_ms", "drift_min_ms", "drift_max_ms",
         "late_records", "late_max_ms",
     } - {"folded"}  # fmt: skip
 
@@ -167,9 +172,8 @@ def test_drift_adds_buckets_and_puts_a_refusal_on_the_side_it_was_refused_for(co
     far, near = bucket(2 * HOUR_MS), bucket(-50)
     histogram = {"ahead": [[far, 1, 10]], "behind": [[near, 1, 10]]}
     old = {**REJECTED, "reason": "too_old"}
-    drift = rollup.drawn(
-        rollup.drift(counters_of({**REJECTED, **histogram}, {**old, **histogram}, histogram, histogram))
-    )
+    made = counters_of({**REJECTED, **histogram}, {**old, **histogram}, histogram, histogram)
+    drift = rollup.drawn(drift_of(made))
     found = {(row["side"], row["bucket"], row["refused"]): row["records"] for row in drift.collect()}
     assert found == {
         ("ahead", far, True): 10,
@@ -181,4 +185,28 @@ def test_drift_adds_buckets_and_puts_a_refusal_on_the_side_it_was_refused_for(co
 
 def test_histograms_of_other_edges_and_unknown_buckets_are_not_added(counters_of):
     made = counters_of({"hist": "drift-v2"}, {"ahead": [[9999, 1, 10]], "behind": []})
-    assert rollup.drift(made).count() == 0
+    assert drift_of(made).count() == 0
+
+
+def test_drift_is_the_same_by_number_and_by_name_also_of_clients_without_an_id_or_a_principal(counters_of):
+    made = counters_of(
+        {"client_id": "a", "principal": None}, {"client_id": None, "principal": "a"},
+        {"client_id": None, "principal": None}, {"client_id": "a", "principal": "a"}, {**REJECTED},
+        {"client_id": "a", "principal": "a", "interval_start": "2026-11-20T05:00:00.000Z"},
+    )  # fmt: skip
+    keys = rollup.drift_keys(transforms.rollup(made))
+    assert rollup.ambiguous(keys).isEmpty()
+    assertDataFrameEqual(rollup.drift(made, keys), rollup.drift(made, None))
+
+
+def test_a_broken_histogram_spoils_no_sum(counters_of):
+    made = counters_of({"ahead": [[1], [], [2, 1, 10]]}, {"ahead": [[2, 1, 10]], "behind": None})
+    found = {(row["side"], row["bucket"]): row["records"] for row in drift_of(made).collect()}
+    assert found == {("ahead", 1): 0, ("ahead", 2): 20, ("behind", -4): 10}
+
+
+def test_two_keys_of_one_number_are_noticed(monkeypatch, counters_of):
+    made = counters_of({"client_id": "a"}, {"client_id": "b"})
+    monkeypatch.setattr(rollup, "_number", lambda: F.lit(7).cast("bigint").alias("number"))
+    keys = rollup.drift_keys(transforms.rollup(made))
+    assert not rollup.ambiguous(keys).isEmpty()

@@ -1,0 +1,86 @@
+"""A day's decision log as the Spark jobs are measured by: counters alone, which is what their cost is of.
+
+A file is the log of one boot. The 20,000 lines of a boot differ from each other in all that matters (minute,
+client, topic, histograms, instants); the boots are alike, so that ten million lines are written in a minute.
+"""
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+LINE_BYTES: Final = 1_050
+"""Of one line, at most on average."""
+
+_LINES_A_FILE: Final = 20_000
+_CLIENTS: Final = 500
+_TOPICS: Final = 40
+_BATCHES: Final = 60
+_BUCKETS: Final = range(-30, -11)
+_MINUTES: Final = 1_440
+
+
+def write_log(folder: Path, lines: int, records: int) -> None:
+    """`lines` counters of 2026-11-20, `records` in each batch."""
+    folder.mkdir(parents=True)
+    template = b"".join(_line(seq, records) for seq in range(min(lines, _LINES_A_FILE)))
+    for number in range(-(-lines // _LINES_A_FILE)):
+        content = template.replace(b"@boot@", b"boot-%06d" % number)
+        (folder / f"decisions-20261120T{number % 24:02}0000Z-px-{number:06}.jsonl").write_bytes(content)
+
+
+def _line(seq: int, records: int) -> bytes:
+    minute = seq * _MINUTES // _LINES_A_FILE
+    client, is_bad = seq * 7919 % _CLIENTS, seq % 50 == 0
+    at = f"2026-11-20T{minute // 60:02}:{minute % 60:02}"
+    how = {"verdict": "accepted", "error_code": 0}
+    if is_bad:
+        how = {
+            "verdict": "rejected",
+            "reason": "too_far_ahead",
+            "unit_guess": "nanoseconds",
+            "error_code": 32,
+        }
+    chance = random.Random(seq)
+    ahead, behind = (
+        [[bucket, batches, batches * records] for bucket, batches in sorted(drawn.items())]
+        for drawn in (_drawn(chance), _drawn(chance))
+    )
+    line = {
+        "ts": f"{at}:59.000Z",
+        "event": "counters",
+        "v": 1,
+        "proxy": "px-1",
+        "boot": "@boot@",
+        "seq": seq,
+        "cluster_id": "lkc-1",
+        "interval_start": f"{at}:00.000Z",
+        "interval_ms": 60_000,
+        "listener": "public",
+        "topic": f"topic-{seq % _TOPICS}",
+        "client_id": f"service-{client}",
+        "principal": f"User:svc-{client}",
+        **how,
+        "is_final": True,
+        "batches": _BATCHES,
+        "records": _BATCHES * records,
+        "bad_records": _BATCHES * records if is_bad else 0,
+        "collateral_records": 0,
+        "bytes": _BATCHES * records * 100,
+        "requests": _BATCHES,
+        "first_ts": f"{at}:01.{chance.randrange(1000):03}Z",
+        "last_ts": f"{at}:58.{chance.randrange(1000):03}Z",
+        "drift_min_ms": -900 - chance.randrange(100),
+        "drift_max_ms": -3 - chance.randrange(100),
+        "addresses": ["10.0.0.1"],
+        "hist": "drift-v1",
+        "ahead": ahead,
+        "behind": behind,
+    }
+    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+
+
+def _drawn(chance: random.Random) -> Counter[int]:
+    """Batches by bucket: each of the 19 buckets has one, the others fall where they fall."""
+    return Counter([*_BUCKETS, *chance.choices(_BUCKETS, k=_BATCHES - len(_BUCKETS))])
