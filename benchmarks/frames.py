@@ -5,6 +5,7 @@ that a proxy sees a client begin as clients do; then Produce requests, which the
 Batches are built by aiokafka, which the code under test has no part in.
 """
 
+import math
 import random
 import time
 from collections.abc import Iterable, Iterator
@@ -103,10 +104,10 @@ def build_batch(shape: Shape, first_ms: int, seed: int = 0) -> bytes:
     return _batch(islice(values, shape.records_per_batch), shape.codec, first_ms)
 
 
-def varied_batch(records: int, first_ms: int) -> bytes:
-    """One v2 batch whose values are from 8 B to 16 KiB, so that lengths take one, two or three bytes."""
-    chance = random.Random(0)
-    return _batch((bytes(int(2 ** chance.uniform(3, 14))) for _ in range(records)), Codec.NONE, first_ms)
+def varied_batch(records: int, first_ms: int, smallest: int, largest: int) -> bytes:
+    """One v2 batch with values of so many bytes, the small ones more often, none like the one before."""
+    chance, sizes = random.Random(0), (math.log2(smallest), math.log2(largest))
+    return _batch((bytes(int(2 ** chance.uniform(*sizes))) for _ in range(records)), Codec.NONE, first_ms)
 
 
 def _batch(values: Iterable[bytes], codec: Codec, first_ms: int) -> bytes:
