@@ -4,14 +4,13 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from tsproxy.wire.kernel._native.record cimport Fields
-
 cdef extern from "Python.h":
     Py_ssize_t SSIZE_MAX "PY_SSIZE_T_MAX"
 
 cdef enum:
     HEAD_BYTES = 8       # in which all before a key must lie
     VALUE_SIZE_BYTES = 4
+    MOST_DELTA_BYTES = 2 # of a timestamp's
     RUN = 4              # so many alike make a shape worth having
     PAUSE = 16           # for so many records no shape is asked for where none was
 
@@ -27,6 +26,8 @@ cdef struct Shape:
     uint64_t delta_mask
     int run
     int pause
+
+cdef void learn(Shape* shape, const uint8_t* at, const uint8_t* end) noexcept nogil
 
 
 cdef inline uint32_t le32(const uint8_t* at) noexcept nogil:
@@ -72,24 +73,3 @@ cdef inline uint64_t delta_of(Shape* shape, const uint8_t* at) noexcept nogil:
     """The timestamp delta, of one byte or two, of a record that is alike."""
     cdef uint64_t raw = le64(at) >> shape.delta_shift & shape.delta_mask
     return (raw & 0x7F) | (raw >> 1 & 0x3F80)
-
-
-cdef inline void learn(Shape* shape, const uint8_t* at, Fields* its) noexcept nogil:
-    """The shape of a record, where it has one."""
-    cdef Py_ssize_t delta_at = its.attributes + 1 - at
-    cdef Py_ssize_t key_size_at = its.key_size - at
-    cdef Py_ssize_t delta_bytes = its.offset_delta - at - delta_at
-    if its.has_headers or its.key - at > HEAD_BYTES or delta_bytes > 2:
-        shape.reach = SSIZE_MAX
-        return
-    shape.head_mask = low_bytes(delta_at - 1)
-    shape.head_mask |= 0x8080808080808080ULL & low_bytes(key_size_at) & ~low_bytes(delta_at)
-    shape.head_mask |= low_bytes(its.key - at) & ~low_bytes(key_size_at)
-    shape.head = le64(at) & shape.head_mask
-    shape.value_size_at = its.value_size - at
-    shape.value_size_mask = <uint32_t>low_bytes(its.value - its.value_size)
-    shape.value_size = le32(its.value_size) & shape.value_size_mask
-    shape.delta_shift = 8 * delta_at
-    shape.delta_mask = low_bytes(delta_bytes)
-    shape.size = its.end - at
-    shape.reach = max(HEAD_BYTES, shape.size, shape.value_size_at + VALUE_SIZE_BYTES)

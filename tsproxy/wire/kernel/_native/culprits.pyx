@@ -83,7 +83,7 @@ cdef Py_ssize_t search(
         if at != NULL:
             at = sized(at, end, True)
         if at != NULL:
-            at = headers(at, end)
+            at = at + 1 if at < end and at[0] == 0 else headers(at, end)
         if at == NULL:
             break
         timestamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>zigzag(delta))

@@ -1,7 +1,7 @@
 # One plain record: its varints, where it ends, whether it is as it should be.
 #
 # How a record is laid out and which fault is which stands in `wire/records.py`; this is the same
-# reading, kept to what innocence needs. `read_usual` reads nearly every record there is, `any_record`
+# reading, kept to what innocence needs. `usual_record` reads nearly every record there is, `any_record`
 # whatever comes, byte by byte.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -21,15 +21,10 @@ cdef enum:
     FIELDS_BYTES = 32    # more than five short varints, the attributes and a header count take
     AHEAD_BYTES = 512    # of what is read: by when it is, memory has answered
 
-cdef struct Fields:      # where each begins, as `read_usual` has found them
-    const uint8_t* attributes
-    const uint8_t* offset_delta
-    const uint8_t* key_size
-    const uint8_t* key
-    const uint8_t* value_size
-    const uint8_t* value
-    const uint8_t* end
-    bint has_headers
+cdef const uint8_t* headers(const uint8_t* at, const uint8_t* end) noexcept nogil
+cdef const uint8_t* any_record(
+    const uint8_t* at, const uint8_t* end, bint lengths_must_fit, uint64_t* delta
+) noexcept nogil
 
 
 cdef inline int64_t zigzag(uint64_t raw) noexcept nogil:
@@ -83,83 +78,42 @@ cdef inline const uint8_t* sized(
     return at + (raw >> 1) if <int64_t>(raw >> 1) <= end - at else NULL
 
 
-cdef inline const uint8_t* headers(const uint8_t* at, const uint8_t* end) noexcept nogil:
-    """Where the headers end whose count is at `at`; NULL where they do not fit."""
-    cdef uint64_t raw
-    cdef int64_t count
-    cdef bint runs_on
-    at = any_varint(at, end, 5, &raw, &runs_on)
-    if at == NULL:
-        return NULL
-    count = zigzag(raw)
-    if count < 0 or count > end - at:
-        return NULL
-    while count > 0 and at != NULL:
-        at = sized(at, end, False)
-        if at != NULL:
-            at = sized(at, end, True)
-        count -= 1
-    return at
-
-
-cdef inline const uint8_t* any_record(
-    const uint8_t* at, const uint8_t* end, bint lengths_must_fit, uint64_t* delta
+cdef inline const uint8_t* usual_record(
+    const uint8_t* at, const uint8_t* end, uint64_t* delta
 ) noexcept nogil:
-    """Where the record at `at` ends, NULL where it is not whole or not right."""
-    cdef const uint8_t* attributes
-    cdef uint64_t length, offset_delta
-    cdef bint runs_on
-    attributes = at = any_varint(at, end, 5, &length, &runs_on)
-    if at == NULL or at == end:
-        return NULL
-    at = any_varint(at + 1, end, 10, delta, &runs_on)
-    if at != NULL:
-        at = any_varint(at, end, 5, &offset_delta, &runs_on)
-    if at != NULL:
-        at = sized(at, end, True)
-    if at != NULL:
-        at = sized(at, end, True)
-    if at != NULL:
-        at = headers(at, end)
-    if at != NULL and lengths_must_fit and at - attributes != zigzag(length):
-        return NULL
-    return at
-
-
-cdef inline bint read_usual(
-    const uint8_t* at, const uint8_t* end, Fields* its, uint64_t* delta
-) noexcept nogil:
-    """True for a record that fills its length, with short varints, well before the end.
+    """Where a record ends that fills its length, with short varints, well before the end; else NULL.
 
     Where the next one begins is taken from its length and only then found to be true: the processor goes
     on from there meanwhile.
     """
+    cdef const uint8_t* record_end
     cdef uint64_t length, offset_delta, key_size, value_size
     if end - at < FIELDS_BYTES:
-        return False
-    its.attributes = short_varint(at, &length)
-    if its.attributes == NULL or length & 1 or <int64_t>(length >> 1) > end - its.attributes:
-        return False
+        return NULL
     prefetch(at + AHEAD_BYTES)
-    its.end = its.attributes + (length >> 1)
-    its.offset_delta = short_varint(its.attributes + 1, delta)
-    if its.offset_delta == NULL:
-        return False
-    its.key_size = short_varint(its.offset_delta, &offset_delta)
-    if its.key_size == NULL:
-        return False
-    its.key = its.value_size = short_varint(its.key_size, &key_size)
-    if its.key == NULL:
-        return False
+    at = short_varint(at, &length)
+    if at == NULL or length & 1 or <int64_t>(length >> 1) > end - at:
+        return NULL
+    record_end = at + (length >> 1)
+    at = short_varint(at + 1, delta)
+    if at == NULL:
+        return NULL
+    at = short_varint(at, &offset_delta)
+    if at == NULL:
+        return NULL
+    at = short_varint(at, &key_size)
+    if at == NULL:
+        return NULL
     if not key_size & 1:
-        if <int64_t>(key_size >> 1) > end - its.key - SHORT_VARINT:
-            return False
-        its.value_size += key_size >> 1
-    its.value = short_varint(its.value_size, &value_size)
-    if its.value == NULL:
-        return False
+        if <int64_t>(key_size >> 1) > end - at - SHORT_VARINT:
+            return NULL
+        at += key_size >> 1
+    at = short_varint(at, &value_size)
+    if at == NULL:
+        return NULL
     value_size = 0 if value_size & 1 else value_size >> 1
-    its.has_headers = <int64_t>value_size != its.end - its.value - 1
-    if not its.has_headers:
-        return its.end[-1] == 0
-    return <int64_t>value_size < its.end - its.value and headers(its.value + value_size, its.end) == its.end
+    if <int64_t>value_size == record_end - at - 1:
+        return record_end if record_end[-1] == 0 else NULL
+    if <int64_t>value_size >= record_end - at or headers(at + value_size, record_end) != record_end:
+        return NULL
+    return record_end

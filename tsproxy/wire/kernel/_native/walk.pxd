@@ -6,7 +6,7 @@
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 
 from tsproxy.wire.kernel._native.alike cimport Shape, begin_shape, delta_of, is_alike, learn
-from tsproxy.wire.kernel._native.record cimport Fields, any_record, any_varint, read_usual, zigzag
+from tsproxy.wire.kernel._native.record cimport any_record, any_varint, usual_record, zigzag
 
 cdef enum WalkFault:
     FINE
@@ -50,15 +50,16 @@ cdef inline const uint8_t* next_record(
     Shape* shape, const uint8_t* at, const uint8_t* end, bint lengths_must_fit, uint64_t* delta
 ) noexcept nogil:
     """Where the record at `at` ends, NULL where it is not whole or not right."""
-    cdef Fields its
+    cdef const uint8_t* record_end
     if is_alike(shape, at, end - at):
         delta[0] = delta_of(shape, at)
         return at + shape.size
-    if not read_usual(at, end, &its, delta):
+    record_end = usual_record(at, end, delta)
+    if record_end == NULL:
         return any_record(at, end, lengths_must_fit, delta)
     if shape.pause == 0:
-        learn(shape, at, &its)
-    return its.end
+        learn(shape, at, record_end)
+    return record_end
 
 
 cdef inline const uint8_t* whole_records(
