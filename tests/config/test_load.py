@@ -239,6 +239,7 @@ WRONG = {
         SMALLEST + "policy: &again { mode: *again }\n",
         r"nested too deeply",
     ),
+    "brackets without end are refused": ("[" * 10_000, r"^tsproxy.yaml: nested too deeply"),
     "a control character is refused": ("a: \x07\n", r"tsproxy.yaml: not YAML"),
 }
 

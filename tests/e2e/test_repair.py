@@ -44,7 +44,8 @@ async def dumped(kafka, topic):
     jars = await asyncio.to_thread(fetch_kafka_jars, kafka.version)
     segment = kafka.node(1).data / f"{topic}-0" / "00000000000000000000.log"
     arguments = ["--deep-iteration", "--print-data-log", "--files", str(segment)]
-    command = java_command([jars / "*"], "128m", "org.apache.kafka.tools.DumpLogSegments", *arguments)
+    tool = f"{'kafka' if kafka.version.startswith('3.') else 'org.apache.kafka'}.tools.DumpLogSegments"
+    command = java_command([jars / "*"], "128m", tool, *arguments)
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )

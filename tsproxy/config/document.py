@@ -110,6 +110,8 @@ def parse_yaml(text: str, source: str) -> Document:
         raise ConfigError(Problem(place, "", f"not YAML: {error.problem or error.context}")) from None
     except yaml.YAMLError as error:
         raise ConfigError(Problem(source, "", f"not YAML: {error}".replace("\n", " "))) from None
+    except RecursionError:  # (libyaml's own loader, ten times as fast, crashes the process here)
+        raise ConfigError(Problem(source, "", "nested too deeply")) from None
     if root is None:
         return Document(Section(source))
     problems: list[Problem] = []

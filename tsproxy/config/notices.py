@@ -31,9 +31,11 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
     """Each says what to do about it; `key` and `place` are those of a problem. `now_ms`: waivers end."""
     section, policy = config.parsed["policy"], config.policy
     found = [*_of_defaults(section["defaults"], policy), *_deprecated(section["candidate"])]
-    for index, (parsed, rule) in enumerate(zip(section["rules"], policy.rules, strict=True)):
+    first: dict[Match, Rule] = {}
+    for parsed, rule in zip(section["rules"], policy.rules, strict=True):
         found += _of_rule(parsed, rule, policy.defaults)
-        found += _never_reached(parsed, rule, policy.rules[:index])
+        found += _never_reached(parsed, rule, first)
+        first.setdefault(rule.match, rule)
     for parsed, waiver in zip(section["waivers"], policy.waivers, strict=True):
         if waiver.until_ms <= now_ms:
             text = f"was {instant_text(waiver.until_ms)}: it is inert; take it out, or give it a later end"
@@ -77,11 +79,11 @@ def _nothing_to_keep(parsed: Parsed, terms: Terms, defaults: Terms) -> Iterator[
         yield Problem(parsed.place, f"{parsed.path}.keep_original_time", text)
 
 
-def _never_reached(parsed: Parsed, rule: Rule, before: tuple[Rule, ...]) -> Iterator[Problem]:
-    """A rule for everybody leaves internal topics to rules that name them."""
+def _never_reached(parsed: Parsed, rule: Rule, first: dict[Match, Rule]) -> Iterator[Problem]:
+    """`first` has the first rule of each match so far. One for everybody leaves internal topics to rules that
+    name them."""
     names_internal = any(is_internal(pattern.text.strip("/")) for pattern in rule.match.topics)
-    for other in before:
-        if other.match == rule.match or (other.match == Match() and not names_internal):
-            text = f"is never reached: {other.name} ({other.place}) comes first, and fits all that it fits"
-            yield Problem(parsed.place, parsed.path, text)
-            return
+    other = first.get(rule.match) or (None if names_internal else first.get(Match()))
+    if other is not None:
+        text = f"is never reached: {other.name} ({other.place}) comes first, and fits all that it fits"
+        yield Problem(parsed.place, parsed.path, text)
