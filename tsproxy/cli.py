@@ -106,9 +106,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     # Imported here: `--help`, `check` and `decisions` need neither a loop nor a Kafka client.
+    from tsproxy.runtime.boot import StartError
     from tsproxy.runtime.logging import LogFormat, configure_logging
     from tsproxy.runtime.loop import LoopName, run
-    from tsproxy.runtime.server import StartError, serve
+    from tsproxy.runtime.server import serve
     from tsproxy.runtime.service_manager import ServiceManager
     from tsproxy.runtime.workers.channel import inherited_orders
     from tsproxy.runtime.workers.supervisor import supervise

@@ -8,10 +8,8 @@ timeout (a second signal does not wait); then the last lines of the decision log
 
 import asyncio
 import platform
-import secrets
 import signal
-import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
@@ -19,24 +17,20 @@ import structlog
 
 from tsproxy import __version__
 from tsproxy.config.reloaded import Reloaded
-from tsproxy.config.settings import Address, Config, Decisions
+from tsproxy.config.settings import Address, Config
 from tsproxy.config.source import Source
-from tsproxy.decisions import DecisionLog, Privacy
 from tsproxy.runtime import variant
 from tsproxy.runtime.admin.http import AdminHttp
 from tsproxy.runtime.admin.pages import pages
 from tsproxy.runtime.admin.report import Report, most
 from tsproxy.runtime.admin.totals import families_now
+from tsproxy.runtime.boot import StartError, in_force, journal_of, not_writable
 from tsproxy.runtime.certificates import Certificates
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.clock_sanity.room import ClockSanity
 from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError
 from tsproxy.runtime.dead_letters.room import DeadLetters
-from tsproxy.runtime.decision_log.files import DecisionFiles
-from tsproxy.runtime.decision_log.salt import salt_of
-from tsproxy.runtime.decision_log.topic import DecisionTopic
 from tsproxy.runtime.draining import drain
-from tsproxy.runtime.journal import Journal
 from tsproxy.runtime.latency.sampler import Sampler
 from tsproxy.runtime.limits import descriptors
 from tsproxy.runtime.limits.process import ProcessLimits
@@ -49,15 +43,10 @@ from tsproxy.runtime.relay import Relay
 from tsproxy.runtime.reload import Commit, Reloader, prepare_all
 from tsproxy.runtime.service_manager import ServiceManager
 from tsproxy.runtime.surroundings import Surroundings
-from tsproxy.runtime.tls import CurrentTls
 from tsproxy.runtime.upstream import Upstream
 from tsproxy.runtime.waivers import Waivers
 
 log = structlog.get_logger()
-
-
-class StartError(Exception):
-    """The proxy cannot run as it is configured; the text says why and what to do."""
 
 
 async def serve(config: Config, source: Source, manager: ServiceManager) -> None:
@@ -82,8 +71,7 @@ async def serve(config: Config, source: Source, manager: ServiceManager) -> None
         try:
             await proxy.run()
         finally:
-            await _cancelled(reloading)
-            await _cancelled(beating)
+            await _cancelled(reloading, beating)
     except (ListenError, PermissionDeniedError) as error:
         raise StartError(str(error)) from error
 
@@ -118,7 +106,7 @@ class Proxy:
         self._waivers = Waivers(config, self.metrics, clock)
         self._looser_rules = LooserRules(config)
         tls = certificates.upstream.current if certificates.upstream else None
-        self._journal = _journal(config, tls, self.metrics, clock, self._collect_totals)
+        self._journal = journal_of(config, tls, self.metrics, clock, self._collect_totals)
         self._dead_letters = DeadLetters(config, tls, self._journal.privacy, clock)
         self.metrics.add(self._dead_letters)
         self._cluster = Cluster(
@@ -156,12 +144,8 @@ class Proxy:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(complain)
         await self._begin()
-        learning, ticking = loop.create_task(self._cluster.run()), loop.create_task(self._journal.tick())
-        watching = loop.create_task(self._certificates.watch())
-        patrolling = loop.create_task(self._limits.run())
-        counting_down = loop.create_task(self._waivers.watch())
-        sampling = loop.create_task(Sampler(self._relays).run())
-        checking = loop.create_task(self._sanity.run())
+        learning = loop.create_task(self._cluster.run())
+        rooms = [loop.create_task(run()) for run in self._rooms()]
         try:
             await asyncio.wait([self._stopping, learning], return_when=asyncio.FIRST_COMPLETED)
             for ended in (self._stopping, learning):
@@ -170,13 +154,19 @@ class Proxy:
         finally:
             await _cancelled(learning)  # first: a broker discovered now would open a port
             cut = await self._drain()
-            await _cancelled(ticking)
-            await _cancelled(watching)
-            await _cancelled(patrolling)
-            await _cancelled(counting_down)
-            await _cancelled(sampling)
-            await _cancelled(checking)
+            await _cancelled(*rooms)
             await self._end(cut)
+
+    def _rooms(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+        """What goes on beside the connections, until all of them are gone."""
+        return [
+            self._journal.tick,
+            self._certificates.watch,
+            self._limits.run,
+            self._waivers.watch,
+            Sampler(self._relays).run,
+            self._sanity.run,
+        ]
 
     @property
     def config(self) -> Config:
@@ -216,7 +206,7 @@ class Proxy:
             *(front.prepare for front in self._fronts),
         ]
         commit_rooms = prepare_all(partial(prepare, config) for prepare in prepares)
-        journal = self._journal.prepare(config, _in_force(config))
+        journal = self._journal.prepare(config, in_force(config))
 
         def commit() -> None:
             self._config = config
@@ -274,11 +264,11 @@ class Proxy:
                 {
                     "version": __version__,
                     "python": platform.python_version(),
-                    **_in_force(config),
+                    **in_force(config),
                 }
             )
         except OSError as error:
-            raise _not_writable(config.decisions, error) from None
+            raise not_writable(config.decisions, error) from None
         upstream = [str(each) for each in config.upstream.bootstrap_servers]
         self._announce("starting", {"upstream": upstream, **self._where()})
         descriptors.check(config)
@@ -350,53 +340,14 @@ class Proxy:
         }
 
 
-async def _cancelled(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+async def _cancelled(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _ports(front: Front) -> dict[str, int]:
     return {str(node_id): endpoint.port for node_id, endpoint in front.endpoints.items()}
-
-
-def _in_force(config: Config) -> dict[str, object]:
-    """What the decision log says of a configuration."""
-    return {
-        "mode": config.policy.mode.value,
-        "limits_from": config.policy.limits_from.value,
-        "rules": [rule.name for rule in config.policy.rules],
-        "waivers": [waiver.name for waiver in config.policy.waivers],
-        "listeners": [listener.name for listener in config.listeners],
-        "privacy": {
-            "addresses": config.decisions.addresses.value,
-            "principals": config.decisions.principals.value,
-        },
-    }
-
-
-def _journal(
-    config: Config, tls: CurrentTls | None, metrics: Metrics, clock: Clock, collect: Callable[[], None]
-) -> Journal:
-    """The decision log of this boot. The proxy is named after its machine; a boot's name is new."""
-    proxy, boot, now_ms = socket.gethostname(), f"{clock.now_ms():x}{secrets.token_hex(4)}", clock.now_ms()
-    files = DecisionFiles(config.decisions, proxy, boot, clock)
-    decisions = config.decisions
-    try:
-        privacy = Privacy(decisions.addresses, decisions.principals, salt_of(decisions))
-    except OSError as error:
-        raise _not_writable(decisions, error) from None
-    decision_log = DecisionLog(proxy, boot, now_ms, interval_ms=decisions.interval_ms, privacy=privacy)
-    topic = None
-    if decisions.topic is not None:
-        topic = DecisionTopic(decisions.topic, config.upstream, tls, decisions.directory, files.name)
-    return Journal(decision_log, files, metrics, clock, collect, topic)
-
-
-def _not_writable(decisions: Decisions, error: OSError) -> StartError:
-    return StartError(
-        f"decisions.directory: {decisions.directory} cannot be written: {error.strerror}; "
-        "name a folder that this user may write to (--decisions)"
-    )
 
 
 def complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

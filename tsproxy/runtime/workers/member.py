@@ -20,8 +20,8 @@ import structlog
 
 from tsproxy.config.settings import Config
 from tsproxy.runtime.admin.report import NOTHING, Report, together
+from tsproxy.runtime.boot import StartError
 from tsproxy.runtime.clock import Clock
-from tsproxy.runtime.server import StartError
 from tsproxy.runtime.workers.channel import VARIABLE, Channel, Orders, as_text
 
 log = structlog.get_logger()

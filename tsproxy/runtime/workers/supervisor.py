@@ -23,10 +23,11 @@ from tsproxy.runtime.admin.http import AdminHttp
 from tsproxy.runtime.admin.pages import pages
 from tsproxy.runtime.admin.report import Report, together
 from tsproxy.runtime.admin.totals import families_now
+from tsproxy.runtime.boot import StartError
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.reload import Reloader
-from tsproxy.runtime.server import StartError, complain
+from tsproxy.runtime.server import complain
 from tsproxy.runtime.service_manager import GRACE_MS, ServiceManager
 from tsproxy.runtime.tls import check_files
 from tsproxy.runtime.workers.addresses import reserved

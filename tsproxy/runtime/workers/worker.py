@@ -13,12 +13,13 @@ from typing import Any
 import structlog
 
 from tsproxy.config import ConfigError
+from tsproxy.runtime.boot import StartError
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.cluster import PermissionDeniedError
 from tsproxy.runtime.notes import frames_of
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.reload import Commit
-from tsproxy.runtime.server import Proxy, StartError
+from tsproxy.runtime.server import Proxy
 from tsproxy.runtime.workers.channel import Channel, Inherited, config_of
 
 log = structlog.get_logger()
