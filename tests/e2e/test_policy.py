@@ -32,12 +32,16 @@ def now_ms():
     return Clock().now_ms()
 
 
+def proxy_of(example, kafka, folder, **environment):
+    return proxy_by(EXAMPLES[example], kafka, folder, **environment)
+
+
 @asynccontextmanager
-async def proxy_of(example, kafka, folder, **environment):
+async def proxy_by(policy, kafka, folder, **environment):
     file = folder / "tsproxy.yaml"
     file.write_text(
         f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
-        f"listeners: [{{ bind: 127.0.0.1:0 }}]\n{EXAMPLES[example]}"
+        f"listeners: [{{ bind: 127.0.0.1:0 }}]\n{policy}"
     )
     async with RunningProxy(config=file, environment=environment) as proxy:
         yield proxy
@@ -243,6 +247,37 @@ async def test_a_rule_of_your_own(kafka_391, tmp_path):
         told = await sent(proxy, "clicks", first_ms, first_ms - 600_001, before=good)
     assert told == (BAD, "600001 ms older than a record before it")
     assert decided(proxy, topic="clicks", rule="clicks-in-order", reason="own_rule", verdict="rejected")
+
+
+RAISES = """\
+class InOrder:
+    def culprits(self, timestamps_ms, context):
+        raise LookupError(context.topic)
+"""
+BOTH_WAYS = """\
+policy:
+  rules:
+    - { name: shut, match: { topics: [failing-shut] }, rule: in-order }
+    - { name: open, match: { topics: [failing-open] }, rule: in-order, fail: open }
+"""
+
+
+async def test_a_rule_of_your_own_that_raises_is_contained_counted_and_handled_as_configured(
+    kafka_391, tmp_path
+):
+    install(tmp_path, RAISES)
+    await kafka_391.create_topic("failing-shut")
+    await kafka_391.create_topic("failing-open")
+    async with proxy_by(BOTH_WAYS, kafka_391, tmp_path, PYTHONPATH=str(tmp_path)) as proxy:
+        assert await sent(proxy, "failing-shut", now_ms()) == (ErrorCode.INVALID_RECORD, None)
+        assert await sent(proxy, "failing-open", now_ms(), before=(now_ms(),)) == (OK, None)
+        _, metrics = await page(proxy.admin_address, "/metrics")
+    assert "tsproxy_rule_failures_total 12.0" in metrics
+    [told, *_] = [line for line in proxy.log if line["event"] == "rule_failed"]
+    assert (told["rule"], told["error"], told["fail"]) == ("shut", "LookupError", "closed")
+    assert [line["reason"] for line in decided(proxy, verdict="rejected")] == ["own_rule"]
+    assert (await kafka_391.end_offsets("failing-open"))[0] == 11
+    assert (await kafka_391.end_offsets("failing-shut"))[0] == 0
 
 
 async def test_a_streams_own_time(kafka_391, tmp_path):

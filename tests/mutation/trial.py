@@ -40,6 +40,7 @@ MODULES = {
     "policy/extended.py": ("tests/session/test_extended.py",),
     "policy/stream_time.py": ("tests/policy/test_stream_time.py",),
     "policy/own_rules.py": ("tests/policy/test_own_rules.py",),
+    "policy/looser.py": ("tests/policy/test_looser.py",),
     "policy/repair.py": _REPAIR,
     "policy/explain.py": ("tests/offline/test_explain.py",),
     "policy/broker_reasons.py": ("tests/verdicts/test_broker_reasons.py",),

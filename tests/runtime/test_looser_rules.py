@@ -36,11 +36,11 @@ def test_of_ten_thousand_topics_not_all_are_told():
     assert len(told_of(lambda: rules.see({f"t-{n}": KNOWN for n in range(10_000)}))) == MOST_TOLD
 
 
-async def test_what_the_rule_lets_pass_the_broker_refuses_and_the_log_says_why(kafka, topic, tmp_path):
-    await kafka.create_topic(topic, config={"message.timestamp.before.max.ms": str(HOUR_MS)})
+async def test_what_the_rule_lets_pass_the_broker_refuses_and_the_log_says_why(kafka_391, topic, tmp_path):
+    await kafka_391.create_topic(topic, config={"message.timestamp.before.max.ms": str(HOUR_MS)})
     file = tmp_path / "tsproxy.yaml"
     file.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
+        f"upstream: {{ bootstrap_servers: ['{kafka_391.bootstrap_servers}'] }}\n"
         f"listeners: [{{ bind: 127.0.0.1:0 }}]\n{RULE}"
     )
     async with RunningProxy(config=file) as proxy:
