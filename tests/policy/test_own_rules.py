@@ -113,7 +113,7 @@ def test_a_rule_that_raises_refuses_where_it_fails_closed():
     text = "The proxy's rule own failed, and refuses what it cannot judge"
     said = produced({"t": {0: {"error_code": 87, "error_message": text}}})
     conversation = Conversation(view(Raises())) >> client(asked_of(GOOD)) << to_client(said)
-    assert conversation << booked("rejected", rule="own", bad_records=1) << noted("rule_failed")
+    assert conversation << booked("rejected", reason=Reason.OWN_RULE, bad_records=1) << noted("rule_failed")
 
 
 def test_and_lets_pass_where_it_fails_open():

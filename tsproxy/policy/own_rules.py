@@ -10,7 +10,7 @@ from typing import Final
 
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.own_rule import Consulted, OwnRule, RuleContext
-from tsproxy.model.verdict import Reject, Violation
+from tsproxy.model.verdict import Reason, Reject, Violation
 from tsproxy.policy import timestamps
 from tsproxy.policy.case import Case
 from tsproxy.policy.units import REASONS_OF_SIZE, guess_unit, unit_hint
@@ -37,11 +37,11 @@ def own_rule_is_kept(case: Case) -> Reject | None:
     found = next((found for found in case.consulted() if found.refuses), None)
     if found is None:
         return None
-    reason = found.own.reason
     if found.failure is not None:
         text = f"The proxy's rule {case.policy.rule} failed, and refuses what it cannot judge"
-        return Reject(ErrorCode.INVALID_RECORD, text, reason, detail=text)
+        return Reject(ErrorCode.INVALID_RECORD, text, Reason.OWN_RULE, detail=text)
     times, now_ms = case.read_records().timestamps_ms, case.now_ms
+    reason = found.own.reason
     is_of_size = reason in REASONS_OF_SIZE
     names_unit = is_of_size and case.policy.names_unit
     culprits = tuple(
