@@ -1,6 +1,7 @@
 """The walk: the same facts natively, in Python, and from the records read as columns."""
 
 import itertools
+from random import Random
 
 import pytest
 from hypothesis import example, given
@@ -64,6 +65,25 @@ def test_a_bit_turned_among_records_that_are_alike_is_noticed(kernel, key, value
             facts = kernel.walk(data, NOW_MS, 10, lengths_must_fit)
             assert facts == from_columns(bytes(data), NOW_MS, 10, lengths_must_fit)
         data[place] ^= 1 << bit
+
+
+@pytest.mark.parametrize("longest_run", [1, 3, 8, 100])
+def test_runs_of_records_that_are_alike_may_be_of_any_length(kernel, longest_run):
+    chance, alike = Random(longest_run), []
+    for _ in range(600 // longest_run):
+        value, headers = (
+            bytes(chance.choice([0, 5, 90, 9_000])),
+            ((b"name", None),) * chance.choice([0, 0, 1]),
+        )
+        alike += [(value, headers)] * chance.randint(1, longest_run)
+    times = [chance.randint(-20_000, 20_000) // chance.choice([1, 300]) for _ in alike]
+    data = b"".join(
+        record(time, number, None, value, headers)
+        for number, (time, (value, headers)) in enumerate(zip(times, alike, strict=True))
+    )
+    expected = RecordFacts(len(times), NOW_MS + min(times), NOW_MS + max(times), 0)
+    for lengths_must_fit in (True, False):
+        assert kernel.walk(data, NOW_MS, len(times), lengths_must_fit) == expected
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5])

@@ -11,8 +11,8 @@ cdef enum:
     HEAD_BYTES = 8       # in which all before a key must lie
     VALUE_SIZE_BYTES = 4
     MOST_DELTA_BYTES = 2 # of a timestamp's
-    RUN = 4              # so many alike make a shape worth having
-    PAUSE = 16           # for so many records no shape is asked for where none was
+    RUN = 4              # so many alike make a shape worth asking for again at once;
+    PAUSE = 64           # else so many records are read without asking
 
 cdef struct Shape:
     Py_ssize_t reach     # how many bytes must be there for it to be asked for
@@ -24,8 +24,6 @@ cdef struct Shape:
     uint32_t value_size_mask
     int delta_shift
     uint64_t delta_mask
-    int run
-    int pause
 
 cdef void learn(Shape* shape, const uint8_t* at, const uint8_t* end) noexcept nogil
 
@@ -47,26 +45,16 @@ cdef inline uint64_t low_bytes(Py_ssize_t count) noexcept nogil:
 cdef inline void begin_shape(Shape* shape) noexcept nogil:
     """That of no record."""
     shape.reach = SSIZE_MAX
-    shape.run = RUN
-    shape.pause = 0
 
 
 cdef inline bint is_alike(Shape* shape, const uint8_t* at, Py_ssize_t left) noexcept nogil:
-    """True for a record of that shape; where it is False and there is no `pause`, another is to be learnt."""
-    if shape.pause:
-        shape.pause -= 1
-        return False
-    if (
+    """True for a record of that shape."""
+    return (
         left >= shape.reach
         and (le64(at) ^ shape.head) & shape.head_mask == 0
         and (le32(at + shape.value_size_at) ^ shape.value_size) & shape.value_size_mask == 0
         and at[shape.size - 1] == 0
-    ):
-        shape.run += 1
-        return True
-    shape.pause = 0 if shape.run >= RUN else PAUSE
-    shape.run = 0
-    return False
+    )
 
 
 cdef inline uint64_t delta_of(Shape* shape, const uint8_t* at) noexcept nogil:

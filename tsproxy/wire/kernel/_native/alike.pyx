@@ -19,7 +19,7 @@ cdef void learn(Shape* shape, const uint8_t* at, const uint8_t* end) noexcept no
     cdef const uint8_t* value = short_varint(value_size_at, &value_size)
     cdef const uint8_t* value_end = value if value_size & 1 else value + (value_size >> 1)
     if value_end + 1 != end or key - at > HEAD_BYTES or offset_delta_at - delta_at > MOST_DELTA_BYTES:
-        shape.reach = SSIZE_MAX
+        begin_shape(shape)
         return
     shape.head_mask = low_bytes(delta_at - 1 - at)
     shape.head_mask |= RUNS_ON & low_bytes(key_size_at - at) & ~low_bytes(delta_at - at)

@@ -5,7 +5,7 @@
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 
-from tsproxy.wire.kernel._native.alike cimport Shape, begin_shape, delta_of, is_alike, learn
+from tsproxy.wire.kernel._native.alike cimport PAUSE, RUN, Shape, begin_shape, delta_of, is_alike, learn
 from tsproxy.wire.kernel._native.record cimport any_record, any_varint, usual_record, zigzag
 
 cdef enum WalkFault:
@@ -46,20 +46,14 @@ cdef inline void book(Walked* facts, int64_t base_timestamp, uint64_t delta) noe
         facts.highest = timestamp
 
 
-cdef inline const uint8_t* next_record(
-    Shape* shape, const uint8_t* at, const uint8_t* end, bint lengths_must_fit, uint64_t* delta
+cdef inline const uint8_t* alike_records(
+    Shape* shape, const uint8_t* at, const uint8_t* end, int64_t base_timestamp, int32_t count, Walked* facts
 ) noexcept nogil:
-    """Where the record at `at` ends, NULL where it is not whole or not right."""
-    cdef const uint8_t* record_end
-    if is_alike(shape, at, end - at):
-        delta[0] = delta_of(shape, at)
-        return at + shape.size
-    record_end = usual_record(at, end, delta)
-    if record_end == NULL:
-        return any_record(at, end, lengths_must_fit, delta)
-    if shape.pause == 0:
-        learn(shape, at, record_end)
-    return record_end
+    """Where the first record begins that is not of that shape."""
+    while facts.records < count and is_alike(shape, at, end - at):
+        book(facts, base_timestamp, delta_of(shape, at))
+        at += shape.size
+    return at
 
 
 cdef inline const uint8_t* whole_records(
@@ -75,13 +69,24 @@ cdef inline const uint8_t* whole_records(
     cdef Shape shape
     cdef const uint8_t* record_end
     cdef uint64_t delta
+    cdef Py_ssize_t before
+    cdef int to_read = 1     # field by field: the last of them lends its shape to those behind it
     begin_shape(&shape)
     while found.records < count:
-        record_end = next_record(&shape, at, end, lengths_must_fit, &delta)
+        record_end = usual_record(at, end, &delta)
         if record_end == NULL:
-            break
-        at = record_end
+            record_end = any_record(at, end, lengths_must_fit, &delta)
+            if record_end == NULL:
+                break
+        elif to_read == 1:
+            learn(&shape, at, record_end)
         book(&found, base_timestamp, delta)
+        at = record_end
+        to_read -= 1
+        if to_read == 0:
+            before = found.records
+            at = alike_records(&shape, at, end, base_timestamp, count, &found)
+            to_read = 1 if found.records - before >= RUN else PAUSE
     facts[0] = found
     return at
 
