@@ -4,6 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CODE := tsproxy spark_reports tests deploy benchmarks
+IN_TWO := -n 2 -p tests.sharing
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java demo test test-full test-clients differential mutation bench bench-reports pyfiles lint format clean
@@ -28,10 +29,10 @@ demo: java .venv/stamp ## real producers -> tsproxy -> Apache Kafka -> decision 
 	$(BIN)/python -m deploy.demo
 
 test: java .venv/stamp lint ## lint, types, layers and all tests (sampled where the space is large)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(IN_TWO)
 
 test-full: java .venv/stamp lint ## everything, unsampled
-	TSPROXY_TEST=full $(BIN)/python -m pytest
+	TSPROXY_TEST=full $(BIN)/python -m pytest $(IN_TWO)
 
 test-clients: java .venv/stamp ## the clients that need Go and Node, before a real cluster (the others are in test)
 	TSPROXY_CLIENTS=foreign $(BIN)/python -m pytest tests/clients
