@@ -14,6 +14,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from deploy.demo.data import read_events
+from tests.runtime.running import limits_are_known
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
@@ -83,11 +84,6 @@ async def log_of(kafka: KafkaCluster, topic: str) -> dict[int, list[tuple[bytes,
     finally:
         await consumer.stop()
     return found
-
-
-def limits_are_known(proxy: RunningProxy, topic: str) -> bool:
-    """Until the proxy knows the topic's limits, the broker judges alone."""
-    return any(line.get("kind") == "limits" and line.get("topic") == topic for line in proxy.decisions())
 
 
 async def test_the_demos_records_meet_the_same_fate_as_without_the_proxy(

@@ -47,6 +47,11 @@ def events(proxy):
     return [line["event"] for line in proxy.log]
 
 
+def limits_are_known(proxy, topic):
+    """Until the proxy knows the topic's limits, the broker judges alone."""
+    return any(line.get("kind") == "limits" and line.get("topic") == topic for line in proxy.decisions())
+
+
 def pids(proxy):
     """Worker -> the process id of its newest life that lets clients in."""
     return {line["worker"]: line["pid"] for line in proxy.log if line["event"] == "worker_started"}

@@ -108,7 +108,7 @@ async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_
         host, _, port = proxy.bootstrap_servers.rpartition(":")
         await until(lambda: refuses(host, int(port)))
 
-        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 20), "big")
+        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), PATIENCE_S), "big")
         answered = await reader.readexactly(size)
         assert int.from_bytes(answered[:4], "big") == 77
         assert await reader.read() == b""
@@ -125,7 +125,7 @@ async def test_the_drain_timeout_ends_what_brokers_still_hold(kafka_431, topic):
         reader, writer = await waiting_consumer(proxy, topic, 30_000)
         os.kill(proxy.pid, signal.SIGTERM)
 
-        assert await asyncio.wait_for(reader.read(), 20) == b""
+        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
         writer.close()
 
     assert proxy.log[-1]["clients_cut"] == 1
@@ -139,7 +139,7 @@ async def test_a_second_sigterm_does_not_wait(kafka_431, topic):
         await until(lambda: "drain_started" in events(proxy))
         os.kill(proxy.pid, signal.SIGTERM)
 
-        assert await asyncio.wait_for(reader.read(), 20) == b""
+        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
         writer.close()
 
 
@@ -168,7 +168,7 @@ async def test_an_absent_cluster_is_waited_for_and_a_lost_one_looks_like_a_down_
 
             await kafka.stop_node(1)
             reader, writer = await asyncio.open_connection(host, int(port))
-            assert await asyncio.wait_for(reader.read(), 20) == b""
+            assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
             writer.close()
 
             await kafka.start_node(1)
@@ -197,11 +197,9 @@ async def test_sigterm_ends_a_proxy_that_still_waits_for_its_cluster(tmp_path):
 
 @pytest.mark.parametrize("flags", [(), ("--workers", "2")], ids=["one process", "workers"])
 async def test_a_proxy_without_its_native_half_says_so_once_at_start(tmp_path, flags):
-    nobody, listening = free_ports(2)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tsproxy", "run", "--admin", "off", "--decisions", str(tmp_path), *flags),
-        *("--upstream", f"{HOST}:{nobody}", "--listen", f"{HOST}:{listening}"),
-        *("--log-format", "json"),
+        *("--upstream", f"{HOST}:{free_ports(1)[0]}", "--listen", f"{HOST}:0", "--log-format", "json"),
         stderr=asyncio.subprocess.PIPE,
         env=os.environ | {"TSPROXY_KERNEL": "twin"},
     )
