@@ -169,6 +169,18 @@ def test_a_waiver_lets_pass_until_it_ends_and_then_no_more():
     assert conversation >> at(NOW_MS + 1) >> client(second) << to_client(said) << booked("rejected")
 
 
+def test_under_a_waiver_the_kernel_passes_what_needs_none_and_nothing_else_before_or_after_its_end():
+    waiver = Waiver("backfill", Match(), NOW_MS + 1, "data-platform", "OPS-123")
+    good = produce({"t": {0: GOOD}})
+    conversation = Conversation(view_of(policy=Policy(waivers=(waiver,))), uses_kernel=True)
+    conversation >> client(good) << to_broker(good) >> broker(SAID) << to_client(SAID) << booked("accepted")
+    requests, answers = conversation.session.short_way
+    for now_ms in (NOW_MS, NOW_MS + 1):
+        assert requests.pass_on(good, now_ms) == len(good)
+        assert requests.pass_on(ASKED, now_ms) == 0
+        assert answers.pass_on(SAID) == len(SAID)
+
+
 def out_of_range(text=None, correlation_id=1, now_ms=NOW_MS):
     text = text or (
         f"Timestamp {AHEAD_MS} of message with offset 1 is out of range. "
