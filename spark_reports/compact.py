@@ -63,10 +63,12 @@ def compact(spark: SparkSession, inputs: Sequence[str], first: date, last: date,
 
 def _write(spark: SparkSession, inputs: Sequence[str], first: date, last: date, table: Table) -> int:
     """How many lines of the day before were met on the way."""
-    everything, met = _dated(spark, inputs, first, last), Observation()
-    is_before = F.col("day") == (first - timedelta(days=1)).isoformat()
-    seen = everything.observe(met, F.count(F.when(is_before, 1)).alias("lines_before"))
-    _overwrite(read.of_period(seen, first, last), table)
+    read_lines, met = read.json_lines(spark, inputs, WHOLE_DDL, first, last), Observation()
+    is_before = _is_of(first - timedelta(days=1), first, last)
+    # Counted of the lines as they were read: between the steps that follow it would part what is compiled
+    # as one, and each line would be copied twice more.
+    seen = read_lines.observe(met, F.count(F.when(is_before, 1)).alias("lines_before"))
+    _overwrite(read.of_period(_dated(seen, first, last), first, last), table)
     written = read.identified(_days_of(spark, table, first, last))
     twice = sequence.repeated(sequence.words(written, sequence.side(first, last))).collect()
     if twice:
@@ -74,21 +76,38 @@ def _write(spark: SparkSession, inputs: Sequence[str], first: date, last: date, 
         found = json.dumps([row.asDict() for row in twice])
         boots = F.from_json(F.lit(found), "array<struct<proxy:string,boot:string>>")
         dirty = spark.range(1).select(F.inline(boots))
-        _overwrite(read.deduplicated(read.of_period(everything, first, last), dirty), table)
+        everything = read.of_period(_dated(read_lines, first, last), first, last)
+        _overwrite(read.deduplicated(everything, dirty), table)
     return int(met.get["lines_before"])
 
 
-def _dated(spark: SparkSession, inputs: Sequence[str], first: date, last: date) -> DataFrame:
-    """Every line that was read, with all its fields.
+def _dated(read_lines: DataFrame, first: date, last: date) -> DataFrame:
+    """Every line that was read, with all its fields, its marks, and the day of `_day`."""
+    marked = read.with_marks(read_lines)
+    return marked.withColumn("day", _day(F.col("day"), F.col("problem"), first, last))
+
+
+def _day(says: Column, problem: Column, first: date, last: date) -> Column:
+    """The day that a line `says`.
 
     An unusable one that names no day near these has the day its file was opened: a quarantine loses nothing.
     """
-    marked = read.marked_json(spark, inputs, WHOLE_DDL, first, last)
     opened_on = F.coalesce(F.nullif(_opened_on(), F.lit("")), F.lit(first.isoformat()))
     near = [(first - timedelta(days=1)).isoformat(), (last + timedelta(days=1)).isoformat()]
-    is_day = F.col("day").rlike(_DAY) & F.col("day").try_cast("date").isNotNull()
-    is_placed = F.col("problem").isNull() | F.coalesce(is_day & F.col("day").between(*near), F.lit(False))
-    return marked.withColumn("day", F.when(is_placed, F.col("day")).otherwise(opened_on))
+    is_day = says.rlike(_DAY) & says.try_cast("date").isNotNull()
+    is_placed = problem.isNull() | F.coalesce(is_day & says.between(*near), F.lit(False))
+    return F.when(is_placed, says).otherwise(opened_on)
+
+
+def _is_of(day: date, first: date, last: date) -> Column:
+    """Of a line as it was read: True where its `_day` is `day`, which is near.
+
+    This is not compiled, so the least is asked of most lines: what a line says, and its file's name.
+    """
+    says = F.substring(read.when(), 1, 10)
+    is_opened_then = F.col("file").contains(f"decisions-{day:%Y%m%d}")
+    found = _day(says, read.problem(), first, last) == day.isoformat()
+    return F.coalesce(says == day.isoformat(), F.lit(False)) | (is_opened_then & found)
 
 
 def _opened_on() -> Column:

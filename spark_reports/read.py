@@ -107,12 +107,21 @@ def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
 
 def marked_json(spark: SparkSession, inputs: Sequence[str], ddl: str, first: date, last: date) -> DataFrame:
     """Lines of JSON that may concern the days: the columns of `ddl`, which ends in CORRUPT, and the marks."""
-    parts = [_json_lines(spark, path, ddl, first, last) for path in inputs]
-    marked = with_problem(reduce(DataFrame.unionByName, parts))
-    return marked.withColumn("copies", F.lit(1).cast("bigint"))
+    return with_marks(json_lines(spark, inputs, ddl, first, last))
 
 
-def _json_lines(spark: SparkSession, path: str, ddl: str, first: date, last: date) -> DataFrame:
+def json_lines(spark: SparkSession, inputs: Sequence[str], ddl: str, first: date, last: date) -> DataFrame:
+    """The same as they were read, and `file`: nothing is asked of them yet."""
+    parts = [_of_input(spark, path, ddl, first, last) for path in inputs]
+    return reduce(DataFrame.unionByName, parts)
+
+
+def with_marks(raw: DataFrame) -> DataFrame:
+    """Of `json_lines`, also with `problem`, `raw`, `day`, `hour` and `copies`."""
+    return with_problem(raw).withColumn("copies", F.lit(1).cast("bigint"))
+
+
+def _of_input(spark: SparkSession, path: str, ddl: str, first: date, last: date) -> DataFrame:
     """The lines of one input with the columns of `ddl`, which ends in CORRUPT, and `file`, a name."""
     reader = spark.read.schema(ddl).option("columnNameOfCorruptRecord", CORRUPT)
     if not path.endswith(_FILE_NAMES):
@@ -130,28 +139,38 @@ def _days(first: date, last: date) -> list[date]:
 
 def with_problem(raw: DataFrame) -> DataFrame:
     """Lines with `problem`, `raw` (the beginning of an unreadable line), `day` and `hour`."""
-    is_counters = F.col("event") == EventName.COUNTERS.value
-    has_interval = is_counters | (F.col("event") == EventName.HEARTBEAT.value)
-    problem = (
-        F.when(F.col(CORRUPT).isNotNull(), "not_json")
-        .when(_any_null("proxy", "boot", "seq", "event", "v"), "no_identity")
-        .when(~F.col("seq").between(0, _ABSURD_COUNT), "no_identity")
-        .when(F.col("v") != SCHEMA_VERSION, "unknown_version")
-        .when(~_is_instant(F.col("ts")), "bad_instant")
-        .when(has_interval & ~(_is_instant(F.col("interval_start")) & _is_length()), "bad_instant")
-        .when(is_counters & _bad_counts(), "bad_count")
-    )
-    # A counters line is written when its interval is over, maybe a day later than what it counts.
-    when = F.when(has_interval, F.col("interval_start")).otherwise(F.col("ts"))
     others = [name for name in raw.columns if name not in (CORRUPT, "file")]
     return raw.select(
         *others,
         F.substring(CORRUPT, 1, _RAW_CHARS).alias("raw"),
         "file",
-        problem.alias("problem"),
-        F.substring(when, 1, 10).alias("day"),
-        F.substring(when, 1, 13).alias("hour"),
+        problem().alias("problem"),
+        F.substring(when(), 1, 10).alias("day"),
+        F.substring(when(), 1, 13).alias("hour"),
     )
+
+
+def problem() -> Column:
+    """Of a line as it was read: what is wrong with it, null where nothing is."""
+    is_counters = F.col("event") == EventName.COUNTERS.value
+    return (
+        F.when(F.col(CORRUPT).isNotNull(), "not_json")
+        .when(_any_null("proxy", "boot", "seq", "event", "v"), "no_identity")
+        .when(~F.col("seq").between(0, _ABSURD_COUNT), "no_identity")
+        .when(F.col("v") != SCHEMA_VERSION, "unknown_version")
+        .when(~_is_instant(F.col("ts")), "bad_instant")
+        .when(_has_interval() & ~(_is_instant(F.col("interval_start")) & _is_length()), "bad_instant")
+        .when(is_counters & _bad_counts(), "bad_count")
+    )
+
+
+def when() -> Column:
+    """When a line belongs to: counters are written when their interval is over, maybe a day later."""
+    return F.when(_has_interval(), F.col("interval_start")).otherwise(F.col("ts"))
+
+
+def _has_interval() -> Column:
+    return F.col("event").isin(EventName.COUNTERS.value, EventName.HEARTBEAT.value)
 
 
 def _any_null(*names: str) -> Column:

@@ -54,7 +54,7 @@ def write(lines: DataFrame, table: Table, checkpoint: str, *, is_once: bool) -> 
 
 def _write_batch(batch: DataFrame, batch_id: int, table: Table) -> None:
     """All columns of the table; only this batch's partitions are replaced."""
-    marked = read.with_problem(batch).withColumn("copies", F.lit(1).cast("bigint"))
+    marked = read.with_marks(batch)
     is_day = F.coalesce(F.col("day").rlike(r"^\d{4}-\d{2}-\d{2}$"), F.lit(False))
     dated = marked.withColumn("event_date", F.when(is_day, F.col("day")).otherwise(_TIMELESS))
     rows = dated.select(*TABLE_COLUMNS, F.lit(batch_id).alias("batch_id"))
