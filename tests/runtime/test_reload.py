@@ -7,14 +7,17 @@ import struct
 from contextlib import asynccontextmanager
 
 import pytest
+import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
+from tests.config.files import SMALLEST, config_of
 from tests.runtime.running import TWO, events, page, pids
 from tests.runtime.surroundings import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.reload import NOTICES_TOLD, tell_notices
 from tsproxy.testing.proxy import RunningProxy
 
 FULL = os.environ.get("TSPROXY_TEST") == "full"
@@ -95,6 +98,14 @@ async def test_what_has_no_effect_is_told_at_the_start_and_after_a_reload(kafka_
         await until(lambda: events(proxy).count("config_notice") == 2)
     told = [line for line in proxy.log if line["event"] == "config_notice"]
     assert {line["key"] for line in told} == {"policy.defaults.keep_original_time"}
+
+
+def test_of_many_notices_the_first_are_told_and_the_rest_are_counted():
+    rules = ", ".join(f"{{ name: r{number} }}" for number in range(NOTICES_TOLD + 6))
+    with structlog.testing.capture_logs() as lines:
+        tell_notices(config_of(f"{SMALLEST}policy: {{ rules: [{rules}] }}\n"))
+    assert [line["event"] for line in lines].count("config_notice") == NOTICES_TOLD
+    assert lines[-1]["count"] == 5
 
 
 async def test_a_wrong_file_changes_nothing_and_every_problem_is_told(kafka_391, topic, tmp_path):

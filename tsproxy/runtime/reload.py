@@ -37,6 +37,7 @@ from tsproxy.runtime.service_manager import ServiceManager
 log = structlog.get_logger()
 
 LOOK_EVERY_S: Final = 1.0
+NOTICES_TOLD: Final = 20
 
 Commit = Callable[[], None]
 """Puts into use what was prepared. Cannot fail."""
@@ -90,7 +91,7 @@ class Reloader(Collector):
     async def run(self) -> None:
         """Reload whenever there is a reason to, for ever."""
         seen = self._tried
-        _tell_notices(self._running)
+        tell_notices(self._running)
         while True:
             try:
                 async with asyncio.timeout(LOOK_EVERY_S):
@@ -125,7 +126,7 @@ class Reloader(Collector):
             return _refused(["a mistake in tsproxy; please report the frames"])
         self._running = change.config
         log.info("config_reloaded", changed=list(change.changed))
-        _tell_notices(self._running)
+        tell_notices(self._running)
         if change.needs_restart:
             keys = list(change.needs_restart)
             log.warning("config_needs_restart", keys=keys, advice="they stay as they are until then")
@@ -140,10 +141,15 @@ class Reloader(Collector):
         yield family
 
 
-def _tell_notices(config: Config) -> None:
+def tell_notices(config: Config) -> None:
     """What of a configuration in force has no effect, or no longer."""
-    for notice in notices(config, Clock().now_ms()):
+    found = notices(config, Clock().now_ms())
+    for notice in found[:NOTICES_TOLD]:
         log.warning("config_notice", place=notice.place, key=notice.key, text=notice.text)
+    if len(found) > NOTICES_TOLD:
+        log.warning(
+            "config_notices_left_out", count=len(found) - NOTICES_TOLD, advice="tsproxy check has all"
+        )
 
 
 def _refused(problems: list[str]) -> Result:
