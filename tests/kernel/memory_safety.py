@@ -9,6 +9,7 @@ written outside ends the run with a report. The twin reads along, and must come 
 
 import argparse
 import ctypes
+import itertools
 import os
 import subprocess
 import sys
@@ -82,6 +83,9 @@ def read_corpus(seeds: int) -> None:
     from tsproxy.wire.kernel import _native, _twin
 
     started, inputs = time.monotonic(), 0
+    for key_size, value_size in itertools.product(range(60), range(4)):
+        last = record(7, 0, bytes(key_size), bytes(value_size))
+        assert _native.walk(exact(last), 0, 1, True) == _twin.walk(last, 0, 1, True), (key_size, value_size)
     for seed in range(seeds):
         whole_requests_go_on(pipe, seed)
         assert trace(_native, seed, exact) == trace(_twin, seed), f"seed {seed}: the variants differ"

@@ -1,6 +1,6 @@
 """The kernel in Cython. What each name does is said in the package; `_twin` is the same in Python.
 
-Every module here stands beside the twin's of the same name. ImportError where none was built.
+What Python sees of a module here, the twin's of the same name has as well. ImportError where none was built.
 """
 
 from typing import Final

@@ -9,7 +9,6 @@ cdef extern from "Python.h":
 
 cdef enum:
     HEAD_BYTES = 8       # in which all before a key must lie
-    VALUE_SIZE_BYTES = 4
     MOST_DELTA_BYTES = 2 # of a timestamp's
     RUN = 4              # so many alike make a shape worth asking for again at once;
     PAUSE = 64           # else so many records are read without asking

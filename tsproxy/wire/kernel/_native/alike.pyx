@@ -3,7 +3,7 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from tsproxy.wire.kernel._native.record cimport short_varint
+from tsproxy.wire.kernel._native.record cimport VARINT_BYTES, short_varint
 
 cdef uint64_t RUNS_ON = 0x8080808080808080ULL
 
@@ -31,4 +31,4 @@ cdef void learn(Shape* shape, const uint8_t* at, const uint8_t* end) noexcept no
     shape.delta_shift = 8 * <int>(delta_at - at)
     shape.delta_mask = low_bytes(offset_delta_at - delta_at)
     shape.size = end - at
-    shape.reach = max(HEAD_BYTES, shape.size, shape.value_size_at + VALUE_SIZE_BYTES)
+    shape.reach = max(HEAD_BYTES, shape.size, shape.value_size_at + VARINT_BYTES)

@@ -17,7 +17,7 @@ cdef extern from *:
     void prefetch "tsproxy_prefetch"(const uint8_t* at) noexcept nogil
 
 cdef enum:
-    SHORT_VARINT = 3
+    VARINT_BYTES = 4     # must be there where a short varint is read: `learn` reads as many at once
     FIELDS_BYTES = 32    # more than five short varints, the attributes and a header count take
     AHEAD_BYTES = 512    # of what is read: by when it is, memory has answered
 
@@ -32,7 +32,7 @@ cdef inline int64_t zigzag(uint64_t raw) noexcept nogil:
 
 
 cdef inline const uint8_t* short_varint(const uint8_t* at, uint64_t* raw) noexcept nogil:
-    """Where a varint of one to three bytes ends, NULL for a longer one; all three must be there."""
+    """Where a varint of one to three bytes ends, NULL for a longer one; VARINT_BYTES must be there."""
     if at[0] < 0x80:
         raw[0] = at[0]
         return at + 1
@@ -105,7 +105,7 @@ cdef inline const uint8_t* usual_record(
     if at == NULL:
         return NULL
     if not key_size & 1:
-        if <int64_t>(key_size >> 1) > end - at - SHORT_VARINT:
+        if <int64_t>(key_size >> 1) > end - at - VARINT_BYTES:
             return NULL
         at += key_size >> 1
     at = short_varint(at, &value_size)
