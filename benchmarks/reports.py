@@ -242,7 +242,8 @@ def measure(place: Path, sizes: Sizes) -> dict[str, Figures]:
     write_log(place / "day-x10", sizes.rows, 250)
     measured("prepare", place)
     for name in ("daily", "daily-x10") * _ROUNDS:
-        found[name] = min(measured(name, place), *([found[name]] if name in found else []))
+        figures = measured(name, place)
+        found[name] = min(figures, found.get(name, figures))
     return found | {name: measured(name, place) for name in _BRIEF}
 
 
