@@ -21,6 +21,7 @@ from tsproxy.config.document import Items, Scalar, Section
 from tsproxy.config.notices import notices
 from tsproxy.config.source import Source
 from tsproxy.offline.commands import add_explain, add_replay, add_scan
+from tsproxy.offline.tail import add_tail
 
 OK: Final = 0
 FAILED: Final = 1
@@ -80,8 +81,16 @@ examples:
 Asks no broker. Where limits come from the brokers, --before and --after say what the topic has.
 """,
     "decisions": """\
-example:
+examples:
+  tsproxy decisions tail --follow /var/lib/tsproxy/decisions
   tsproxy decisions schema > decisions.schema.json
+""",
+    "tail": """\
+examples:
+  tsproxy decisions tail --follow /var/lib/tsproxy/decisions
+  tsproxy decisions tail --lines 1000 --json | jq 'select(.topic == "orders")'
+
+Reads the files of decisions.directory, the one that is being written among them; changes nothing.
 """,
     "schema": """\
 example:
@@ -235,6 +244,7 @@ def _parser() -> argparse.ArgumentParser:
     add_explain(_with_example(commands.add_parser, "explain", help="say why a timestamp is taken or refused"))
     decisions = _with_example(commands.add_parser, "decisions", help="the decision log")
     topics = decisions.add_subparsers(required=True, metavar="WHAT")
+    add_tail(_with_example(topics.add_parser, "tail", help="show the newest lines, and those that come"))
     schema = _with_example(topics.add_parser, "schema", help="print the JSON Schema of the log's lines")
     schema.set_defaults(command=_decisions_schema)
     return parser

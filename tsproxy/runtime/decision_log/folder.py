@@ -46,7 +46,7 @@ def files_of(directory: Path, name: str) -> list[tuple[int, Path]]:
     return sorted((int(match["number"]), path) for match, path in found if match and match["boot"] == name)
 
 
-def _files(directory: Path) -> list[Path]:
+def all_files(directory: Path) -> list[Path]:
     """All that are decision files by their names, open or closed."""
     return sorted(path for path in directory.glob("decisions-*") if _NAME.fullmatch(path.name))
 
@@ -81,7 +81,7 @@ def close_abandoned(directory: Path) -> Iterator[Abandoned]:
 
     A file system without locks does not tell, so there they stay open.
     """
-    for path in filter(is_open, _files(directory)):
+    for path in filter(is_open, all_files(directory)):
         with suppress(OSError):  # somebody else closed or removed it
             descriptor = os.open(path, os.O_RDWR)
             try:
@@ -125,7 +125,7 @@ class ClosedFile:
 def closed_files(directory: Path) -> list[ClosedFile]:
     """All of them, whoever wrote them, the oldest first."""
     files = []
-    for path in _files(directory):
+    for path in all_files(directory):
         if is_open(path):
             continue
         with suppress(OSError):  # it went while we looked

@@ -1,0 +1,80 @@
+"""The lines of a folder of decision files: the newest ones, and those that are written from now on.
+
+Nothing is locked or changed. A file that is still written is read up to its last whole line, and goes on to
+be the same file when it loses its `.open`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import orjson
+
+from tsproxy.offline.decision_lines import Line
+from tsproxy.runtime.decision_log.folder import all_files, closed_path
+
+
+class Reader:
+    """Of one folder. `unreadable` counts lines that are no JSON object."""
+
+    def __init__(self, directory: Path) -> None:
+        self.unreadable = 0
+        self._directory = directory
+        self._read_bytes: dict[Path, int] = {}
+        """How much of each file, by the name it has when it is closed."""
+
+    def newest(self, count: int, is_wanted: Callable[[Line], bool]) -> list[Line]:
+        """The last `count` that are wanted, oldest first; older files are not opened once there are enough.
+        Raises OSError where the folder cannot be read."""
+        found: list[Line] = []
+        for path in reversed(self._files()):
+            lines = list(self._new_lines(path)) if len(found) < count else []
+            if len(found) >= count:
+                self._skip(path)
+            found = [line for line in lines if is_wanted(line)] + found
+        found.sort(key=_time)  # proxies that share a folder write at the same time
+        return found[-count:] if count else []
+
+    def more(self, is_wanted: Callable[[Line], bool]) -> list[Line]:
+        """What has been written since the last call. Raises OSError."""
+        lines = [line for path in self._files() for line in self._new_lines(path)]
+        return sorted(filter(is_wanted, lines), key=_time)
+
+    def _files(self) -> list[Path]:
+        if not self._directory.is_dir():
+            raise NotADirectoryError(f"{self._directory} is not a folder")
+        return all_files(self._directory)
+
+    def _skip(self, path: Path) -> None:
+        with suppress(FileNotFoundError):
+            self._read_bytes[closed_path(path)] = path.stat().st_size
+
+    def _new_lines(self, path: Path) -> Iterator[Line]:
+        name = closed_path(path)
+        try:
+            with (path if path.exists() else name).open(
+                "rb"
+            ) as file:  # it may have been closed since we looked
+                file.seek(self._read_bytes.get(name, 0))
+                for raw in file:
+                    if not raw.endswith(b"\n"):
+                        break  # its end is still to come
+                    self._read_bytes[name] = self._read_bytes.get(name, 0) + len(raw)
+                    if (line := _parsed(raw)) is not None:
+                        yield line
+                    else:
+                        self.unreadable += 1
+        except FileNotFoundError:
+            return  # deleted
+
+
+def _parsed(raw: bytes) -> Line | None:
+    try:
+        line = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    return line if isinstance(line, dict) else None
+
+
+def _time(line: Line) -> str:
+    return str(line.get("ts"))

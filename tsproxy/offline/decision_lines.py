@@ -1,0 +1,82 @@
+"""A line of the decision log in words, for whoever looks on. Pure.
+
+Readers ignore what they do not know (docs/decision-log.md): of an event that is new, its name is shown.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from tsproxy.decisions.fields import EventName
+from tsproxy.decisions.text import bounded
+from tsproxy.offline.words import span
+
+Line = Mapping[str, Any]
+
+
+def is_for_people(line: Line) -> bool:
+    """False for counters and heartbeats: they are for reports."""
+    return line.get("event") not in (EventName.COUNTERS, EventName.HEARTBEAT)
+
+
+def in_words(line: Line) -> str:
+    """One line, printable whatever a client called itself."""
+    tell = _TELLERS.get(str(line.get("event")), _other)
+    return bounded(f"{line.get('ts', 'no time')}  {tell(line)}", 1_000)
+
+
+def _decision(line: Line) -> str:
+    verdict = "would be rejected" if line.get("would_reject") else line.get("verdict", "?")
+    who = ", ".join(str(line[name]) for name in ("client_id", "principal", "client_address") if name in line)
+    said = f"{verdict}  {line.get('topic')}-{line.get('partition')}  {who or 'nobody named'}  {_why(line)}"
+    if suppressed := line.get("suppressed"):
+        said += f"; {suppressed:,} like it were not written"
+    return said
+
+
+def _why(line: Line) -> str:
+    """`3 of 20 records too_far_ahead (56 years ahead, looks like microseconds), rule payments`."""
+    why = f"{line.get('bad_records', 0):,} of {line.get('records', 0):,} records {line.get('reason', '')}"
+    seen = [_drift(line)]
+    if unit := line.get("unit_guess"):
+        seen.append(f"unit {unit}")
+    if seen := [each for each in seen if each]:
+        why += f" ({', '.join(seen)})"
+    return why + "".join(f", {name} {line[name]}" for name in ("rule", "waiver") if name in line)
+
+
+def _drift(line: Line) -> str:
+    """The side on which the records are out, as far as the farthest of them is."""
+    lowest, highest = line.get("drift_min_ms"), line.get("drift_max_ms")
+    if lowest is None or highest is None:
+        return ""
+    return f"{span(highest)} ahead" if highest > -lowest else f"{span(-lowest)} behind"
+
+
+def _counters(line: Line) -> str:
+    who = line.get("client_id", "nobody named")
+    counts = f"{line.get('records', 0):,} records in {line.get('batches', 0):,} batches"
+    verdict = f"{line.get('verdict')} {line.get('reason', '')}".rstrip()
+    return f"counted  {line.get('topic')}  {who}  {counts} {verdict}"
+
+
+def _heartbeat(line: Line) -> str:
+    return f"heartbeat  {line.get('keys')} keys, lines {line.get('seq_first')} to {line.get('seq_last')}"
+
+
+def _lifecycle(line: Line) -> str:
+    known = {"ts", "event", "v", "proxy", "boot", "seq", "cluster_id", "kind", "facts"}
+    facts = {name: value for name, value in line.items() if name not in known} | line.get("facts", {})
+    told = "  ".join(f"{name}={value}" for name, value in facts.items())
+    return f"{line.get('kind', '?')}  of {line.get('proxy')}  {told}".rstrip()
+
+
+def _other(line: Line) -> str:
+    return str(line.get("event"))
+
+
+_TELLERS: Final[Mapping[str, Callable[[Line], str]]] = {
+    EventName.DECISION: _decision,
+    EventName.COUNTERS: _counters,
+    EventName.HEARTBEAT: _heartbeat,
+    EventName.LIFECYCLE: _lifecycle,
+}
