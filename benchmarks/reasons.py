@@ -44,7 +44,8 @@ _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     ),
     (
         ("walk",),
-        "a record's length must be known before the next is found: the walk waits for memory",
+        "where records differ, a record's length must be known before the next is found. And nanoseconds are "
+        "this machine's, shared with others: how fast it was just then, aiokafka's column shows",
     ),
     (
         ("rejecting",),
