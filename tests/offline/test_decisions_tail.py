@@ -108,6 +108,12 @@ def test_a_folder_that_is_not_there_is_a_mistake(tmp_path, capsys):
     )
 
 
+def test_a_folder_without_a_decision_is_told_of(tmp_path, capsys):
+    written(tmp_path, "b1-0001.jsonl", {**at(5), "event": "heartbeat"})
+
+    assert tail(capsys, tmp_path) == (0, [], f"tsproxy: {tmp_path} holds no such lines\n")
+
+
 def test_a_number_of_lines_that_is_none_is_a_mistake(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["decisions", "tail", "--lines", "-1"])

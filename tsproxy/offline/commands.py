@@ -46,7 +46,7 @@ def add_scan(scan: argparse.ArgumentParser) -> None:
     scan.add_argument(
         "--ahead",
         metavar="DURATION",
-        type=_argument(duration_ms),
+        type=argument(duration_ms),
         default="1m",
         help="how far ahead of this machine's clock counts as the future (1m)",
     )
@@ -92,14 +92,14 @@ def _scan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 
 def add_explain(explain: argparse.ArgumentParser) -> None:
     explain.add_argument("--config", metavar="FILE", type=Path, help="a proxy's configuration", required=True)
-    explain.add_argument("--topic", metavar="NAME", type=_argument(topic_name), required=True)
+    explain.add_argument("--topic", metavar="NAME", type=argument(topic_name), required=True)
     explain.add_argument(
-        "--timestamp", metavar="MS", type=_argument(_any_time_ms), required=True, help="as the record has it"
+        "--timestamp", metavar="MS", type=argument(_any_time_ms), required=True, help="as the record has it"
     )
     explain.add_argument(
         "--newest",
         metavar="MS",
-        type=_argument(_any_time_ms),
+        type=argument(_any_time_ms),
         help="the newest time of its partition (max_jump_ahead); else the clock",
     )
     explain.add_argument(
@@ -112,24 +112,24 @@ def add_explain(explain: argparse.ArgumentParser) -> None:
     explain.add_argument(
         "--address",
         metavar="IP",
-        type=_argument(_address),
+        type=argument(_address),
         default="127.0.0.1",
         help="the client's (127.0.0.1)",
     )
     explain.add_argument("--client-software", metavar="NAME/VERSION", help="such as librdkafka/2.8.0")
     explain.add_argument(
-        "--now", metavar="INSTANT", type=_argument(instant_ms), help="such as 2026-12-01T00:00:00Z"
+        "--now", metavar="INSTANT", type=argument(instant_ms), help="such as 2026-12-01T00:00:00Z"
     )
     explain.add_argument(
         "--before",
         metavar="DURATION",
-        type=_argument(bound),
+        type=argument(bound),
         help="the topic's own message.timestamp.before.max.ms, where limits come from the broker",
     )
     explain.add_argument(
         "--after",
         metavar="DURATION",
-        type=_argument(bound),
+        type=argument(bound),
         help="the topic's own message.timestamp.after.max.ms",
     )
     explain.add_argument("--json", action="store_true")
@@ -186,12 +186,12 @@ def add_replay(replay: argparse.ArgumentParser) -> None:
         "--for",
         dest="duration",
         metavar="DURATION",
-        type=_argument(duration_ms),
+        type=argument(duration_ms),
         default="1m",
         help="how long to read the topic (1m)",
     )
     replay.add_argument(
-        "--records", metavar="N", type=_argument(whole_number(1, 10**12)), help="… or until so many have come"
+        "--records", metavar="N", type=argument(whole_number(1, 10**12)), help="… or until so many have come"
     )
     replay.add_argument(
         "--fail-on", choices=("refused",), help="end with status 3 where something is refused"
@@ -232,7 +232,7 @@ def _replay(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int
 
 def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--json", action="store_true", help=what)
-    rows = _argument(whole_number(1, 10_000_000))
+    rows = argument(whole_number(1, 10_000_000))
     parser.add_argument("--rows", metavar="N", type=rows, default=50, help="rows of each table (50)")
 
 
@@ -255,7 +255,7 @@ def _address(text: str) -> str:
 
 
 def _ports(text: str) -> frozenset[int]:
-    return frozenset(_argument(whole_number(1, 65535))(port) for port in text.split(","))
+    return frozenset(argument(whole_number(1, 65535))(port) for port in text.split(","))
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:
@@ -315,13 +315,13 @@ def _wanted(patterns: Sequence[str]) -> Callable[[str], bool]:
     return is_wanted
 
 
-def _argument(parse: Callable[[str], T]) -> Callable[[str], T]:
+def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
     """A parser of configuration values as argparse wants it: its words, too, reach the user."""
 
-    def argument(text: str) -> T:
+    def parsed(text: str) -> T:
         try:
             return parse(text)
         except ValueError as error:
             raise argparse.ArgumentTypeError(f"{text!r} is not allowed; must be {error}") from None
 
-    return argument
+    return parsed

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tsproxy.config.values import whole_number
+from tsproxy.offline.commands import argument
 from tsproxy.offline.decision_lines import Line, in_words, is_for_people
 
 OK: Final = 0
@@ -30,7 +31,11 @@ def add_tail(tail: argparse.ArgumentParser) -> None:
         help="decisions.directory of the proxy (tsproxy-decisions)",
     )
     tail.add_argument(
-        "--lines", metavar="N", type=_count, default=20, help="how many of those there are (20)"
+        "--lines",
+        metavar="N",
+        type=argument(whole_number(0, MOST_LINES)),
+        default=20,
+        help="how many of those there are (20)",
     )
     tail.add_argument("--follow", action="store_true", help="go on with what is written from now on")
     tail.add_argument("--all", action="store_true", help="counters and heartbeats, too")
@@ -45,7 +50,10 @@ def _tail(options: argparse.Namespace) -> int:
     is_wanted: Callable[[Line], bool] = bool if options.all else is_for_people
     tell: Callable[[Line], str] = json.dumps if options.json else in_words
     try:
-        _show(map(tell, reader.newest(options.lines, is_wanted)))
+        newest = reader.newest(options.lines, is_wanted)
+        if not newest and options.lines:
+            print(f"tsproxy: {options.directory} holds no such lines", file=sys.stderr)
+        _show(map(tell, newest))
         while options.follow:
             time.sleep(POLL_S)
             _show(map(tell, reader.more(is_wanted)))
@@ -68,10 +76,3 @@ def _show(lines: Iterable[str]) -> None:
     for line in lines:
         print(line)
     sys.stdout.flush()
-
-
-def _count(text: str) -> int:
-    try:
-        return whole_number(0, MOST_LINES)(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; must be {error}") from None
