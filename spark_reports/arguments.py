@@ -1,23 +1,32 @@
 """Arguments that several commands have, and what their texts mean."""
 
 import argparse
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 MAX_DAYS: Final = 7
 """Beyond a week the hours of a daily report are too many to look at."""
 
+MANY_DAYS: Final = 366
+"""Where nothing is shown by the hour."""
+
+_YEARS: Final = (1970, 9998)
+"""The log knows no others, and a day beside each of them can still be named."""
+
+NO_ROLLUP: Final = "`daily --rollup` writes it, a day each time"
+
 _TABLES: Final = ("parquet", "delta", "iceberg")
 """As `store.TABLES`, which cannot be imported where pyspark is not."""
 
 
-def add_period(parser: argparse.ArgumentParser) -> None:
+def add_period(parser: argparse.ArgumentParser, most_days: int = MAX_DAYS) -> None:
     """`--date`; None where it is not given: see `period_of`."""
     parser.add_argument(
         "--date",
-        type=_period,
+        type=_period_within(most_days),
         metavar="DAY[..DAY]",
-        help=f"UTC day such as 2026-11-20, or up to {MAX_DAYS} days; default: yesterday",
+        help=f"UTC day such as 2026-11-20, or up to {most_days} days; default: yesterday",
     )
 
 
@@ -28,6 +37,15 @@ def period_of(options: argparse.Namespace) -> tuple[date, date]:
     return period
 
 
+def nothing_of(first: date, last: date, inputs: Sequence[str]) -> str:
+    """What to say where inputs are there and hold no line of the days."""
+    days = f"{first}" if first == last else f"{first}..{last}"
+    return (
+        f"no decision log lines of {days} under {' '.join(inputs)}: days are UTC, and of a directory the "
+        "files decisions-<day>… of the days asked for, the one before and the one after are read"
+    )
+
+
 def add_input(parser: argparse.ArgumentParser) -> None:
     """`--input PATH …`: where decision logs are."""
     parser.add_argument(
@@ -36,6 +54,15 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="PATH",
         help="directories, files or globs of decision logs, on any file system that Spark knows",
+    )
+
+
+def add_skipping(parser: argparse.ArgumentParser) -> None:
+    """`--skip-damaged-files`."""
+    parser.add_argument(
+        "--skip-damaged-files",
+        action="store_true",
+        help="pass over what cannot be read of a file (a .gz that was cut); its lines are then named as lost",
     )
 
 
@@ -87,22 +114,27 @@ def percentage(text: str) -> float:
     return value / 100
 
 
-def _period(text: str) -> tuple[date, date]:
-    first, _, last = text.partition("..")
-    try:
-        days = date.fromisoformat(first), date.fromisoformat(last or first)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a day such as 2026-11-20, or two with .."
-        ) from None
-    if not 0 <= (days[1] - days[0]).days < MAX_DAYS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a period of 1 to {MAX_DAYS} days")
-    return days
+def _period_within(most_days: int) -> Callable[[str], tuple[date, date]]:
+    def period(text: str) -> tuple[date, date]:
+        first, _, last = text.partition("..")
+        try:
+            days = date.fromisoformat(first), date.fromisoformat(last or first)
+        except ValueError:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a day such as 2026-11-20, or two with .."
+            ) from None
+        if not 0 <= (days[1] - days[0]).days < most_days:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a period of 1 to {most_days} days")
+        if not _YEARS[0] <= days[0].year <= days[1].year <= _YEARS[1]:
+            raise argparse.ArgumentTypeError(f"{text!r} lies outside of the years {_YEARS[0]} to {_YEARS[1]}")
+        return days
+
+    return period
 
 
 def add_question(parser: argparse.ArgumentParser) -> None:
     """What is asked of a rollup: which days, how much of the answer, and in what form."""
-    add_period(parser)
+    add_period(parser, MANY_DAYS)
     parser.add_argument("--rollup", required=True, metavar="DIR", help="as given to `daily --rollup`")
     parser.add_argument("--top", type=positive, default=20, metavar="N", help="producers listed (default 20)")
     add_master(parser)

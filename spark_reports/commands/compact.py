@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from spark_reports import arguments
 from spark_reports.commands.running import spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK
+from spark_reports.problems import NothingToReportError
 
 if TYPE_CHECKING:
     from spark_reports.compact import Compacted
@@ -29,8 +30,9 @@ def add(commands: "Commands") -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    arguments.add_period(parser)
+    arguments.add_period(parser, arguments.MANY_DAYS)
     arguments.add_input(parser)
+    arguments.add_skipping(parser)
     arguments.add_table(parser)
     parser.add_argument(
         "--max-corrupt",
@@ -54,6 +56,8 @@ def run(options: argparse.Namespace) -> int:
         table = store.Table(options.output, store.Form(options.format))
         store.require(spark, table.form)
         done = compact(spark, options.input, first, last, table)
+    if not done.lines and not done.quarantined_lines:
+        raise NothingToReportError(arguments.nothing_of(first, last, options.input))
     if not options.quiet:
         sys.stdout.write(json.dumps(asdict(done)) + "\n" if options.json else _said(done))
     if options.max_corrupt is not None and done.corrupt_rate > options.max_corrupt:

@@ -35,6 +35,7 @@ def add(commands: "Commands") -> None:
     )
     arguments.add_period(parser)
     arguments.add_input(parser)
+    arguments.add_skipping(parser)
     arguments.add_input_format(parser)
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where report.* go")
     parser.add_argument(
@@ -98,10 +99,7 @@ def _make(options: argparse.Namespace, first: date, last: date) -> Report:
         store.require(spark, source.form)
         collected = tables.collect(spark, source, options.top, options.rollup)
     if collected is None:
-        days = f"{first}" if first == last else f"{first}..{last}"
-        raise NothingToReportError(
-            f"no decision log lines of {days} under {' '.join(options.input)} (days are UTC)"
-        )
+        raise NothingToReportError(arguments.nothing_of(first, last, options.input))
     return report.assemble(collected, first, last, now_ms)
 
 

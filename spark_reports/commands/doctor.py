@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_reports import arguments, missing
+from spark_reports import arguments, missing, words
 from spark_reports.commands.running import spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK
 from spark_reports.problems import NothingToReportError
@@ -37,6 +37,7 @@ def add(commands: "Commands") -> None:
     )
     arguments.add_period(parser)
     arguments.add_input(parser)
+    arguments.add_skipping(parser)
     arguments.add_input_format(parser)
     arguments.add_master(parser)
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
             boots, gaps = tables.proof(log, sequence.side(first, last))
             files = tables.rows(read.files(log.lines))
     if not files:
-        raise NothingToReportError(f"no decision log of {first} under {' '.join(options.input)}")
+        raise NothingToReportError(arguments.nothing_of(first, last, options.input))
     quality = report.quality(boots, gaps, files, first, last, now_ms)
     sys.stdout.write(json.dumps(quality, indent=1) + "\n" if options.json else _said(quality, boots))
     return OK if quality["is_complete"] and not quality["quarantined_lines"] else GATE_TRIPPED
@@ -67,17 +68,19 @@ def _said(quality: LogQuality, boots: list[dict[str, Any]]) -> str:
         quality["sentence"] if boots else "No line of these days can be used.",
         *missing.said(quality),
         *(
-            f"{count:,} lines set apart, {_MEANINGS.get(problem, problem)} ({problem})."
+            f"{words.many(count, 'line')} set apart, {_MEANINGS.get(problem, problem)} ({problem})."
             for problem, count in sorted(quality["quarantined_lines"].items())
         ),
-        *(f"  {example}" for example in quality["quarantined_examples"]),
+        *(f"  {words.short(example, 240)}" for example in quality["quarantined_examples"]),
     ]
     if quality["duplicate_lines"]:
-        lines.append(f"{quality['duplicate_lines']:,} lines came more than once, and count once.")
+        lines.append(f"{words.many(quality['duplicate_lines'], 'repeated line')} left out: each counts once.")
     if quality["lines_dropped"]:
-        lines.append(f"{quality['lines_dropped']:,} lines were dropped by the proxies themselves.")
+        lines.append(f"The proxies themselves dropped {words.many(quality['lines_dropped'], 'line')}.")
+    processes = words.many(quality["boots"], "process", "processes")
+    proxies = words.many(quality["proxies"], "proxy", "proxies")
     lines.append(
-        f"{quality['files']:,} files, {quality['open_files']:,} of them still being written; "
-        f"{quality['boots']:,} processes of {quality['proxies']:,} proxies; {quality['lines']:,} lines."
+        f"{words.many(quality['files'], 'file')}, {quality['open_files']:,} still being written; "
+        f"{processes} of {proxies}; {words.many(quality['lines'], 'line')}."
     )
     return "\n".join(lines) + "\n"

@@ -6,7 +6,7 @@ import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_reports import arguments, words
+from spark_reports import arguments, days, words
 from spark_reports.commands.running import spark_at_work
 from spark_reports.exits import OK
 from spark_reports.problems import NothingToReportError
@@ -37,27 +37,33 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the days up to the last one asked for, and who changed on it."""
     _, last = arguments.period_of(options)
-    with spark_at_work(options, "reading the rollup") as spark:
+    with spark_at_work(options, "reading the rollup", not_there=arguments.NO_ROLLUP) as spark:
         from spark_reports import rollup, tables
 
         first = last - timedelta(days=max(options.days - 1, rollup.DAYS_BEFORE))
         stored = rollup.stored(spark, options.rollup, "producers", first, last)
-        days = tables.rows(rollup.days(stored))[-options.days :]
-        changes = tables.rows(rollup.changes(stored, last, options.top)) if len(days) > 1 else []
-    if not days:
-        raise NothingToReportError(f"the rollup {options.rollup} holds none of the days up to {last}")
-    answer = {"days": days, "changes": changes}
-    sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _said(days, changes))
+        known = tables.rows(rollup.days(stored))
+        changes = tables.rows(rollup.changes(stored, last, options.top)) if len(known) > 1 else []
+    first = last - timedelta(days=options.days - 1)
+    shown = [day for day in known if day["day"] >= first.isoformat()]
+    if not shown:
+        raise NothingToReportError(
+            f"the rollup {options.rollup} holds no day of {first}..{last} (UTC): {arguments.NO_ROLLUP}"
+        )
+    missing = days.missing(first, last, {day["day"] for day in shown})
+    answer = {"days": shown, "changes": changes, "missing_days": missing}
+    sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _said(shown, changes, missing))
     return OK
 
 
-def _said(days: list[dict[str, Any]], changes: list[dict[str, Any]]) -> str:
+def _said(shown: list[dict[str, Any]], changes: list[dict[str, Any]], missing: list[str]) -> str:
     lines = [f"{'day':10} {'judged':>16} {'refused':>16} {'share':>8} {'producers':>10}"]
     lines += [
         f"{day['day']} {day['records']:>16,} {day['refused_records']:>16,} "
         f"{words.share(day['refused_records'], day['records']):>8} {day['producers_affected']:>10,}"
-        for day in days
+        for day in shown
     ]
+    lines += [f"The rollup holds nothing of {days.said(missing)}."] if missing else []
     lines += [
         f"{change['kind']:>10}: {words.short(words.client(change['client_id']), 60)}, "
         f"{change['refused_records']:,} of {change['records']:,} refused, "

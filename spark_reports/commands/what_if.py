@@ -4,10 +4,11 @@ import argparse
 import json
 import re
 import sys
+from datetime import date
 from fnmatch import translate
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_reports import arguments, what_if, words
+from spark_reports import arguments, days, what_if, words
 from spark_reports.commands.running import spark_at_work
 from spark_reports.exits import OK
 from spark_reports.problems import NothingToReportError
@@ -44,22 +45,40 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the answer; without limits, what each limit that people use would refuse."""
     first, last = arguments.period_of(options)
-    with spark_at_work(options, "reading the rollup") as spark:
+    with spark_at_work(options, "reading the rollup", not_there=arguments.NO_ROLLUP) as spark:
         from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
         from spark_reports import rollup, tables
 
         stored = rollup.stored(spark, options.rollup, "drift", first, last)
+        judged = rollup.stored(spark, options.rollup, "producers", first, last)
+        there = {row["day"] for row in tables.rows(judged.select("day").distinct())}
         for column, glob in (("topic", options.topic), ("client_id", options.client)):
             if glob is not None:
                 stored = stored.where(F.col(column).rlike(_java(glob)))
         totals = tables.rows(rollup.totals(stored))
         by_client = tables.rows(rollup.beyond_by_client(stored, options.after, options.before, options.top))
     if not totals:
-        raise NothingToReportError(f"the rollup {options.rollup} holds nothing of that")
+        raise NothingToReportError(_nothing(options, first, last, there))
     answer = _answer(totals, by_client, options.after, options.before)
+    answer["missing_days"] = days.missing(first, last, there)
     sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _said(answer))
     return OK
+
+
+def _nothing(options: argparse.Namespace, first: date, last: date, there: set[str]) -> str:
+    asked = f"{first}" if first == last else f"{first}..{last}"
+    if not there:
+        return f"the rollup {options.rollup} holds nothing of {asked} (UTC): {arguments.NO_ROLLUP}"
+    globs = (
+        (name, glob) for name, glob in (("--topic", options.topic), ("--client", options.client)) if glob
+    )
+    only = " and ".join(f"{name} {glob!r}" for name, glob in globs)
+    return (
+        f"the rollup {options.rollup} holds {asked}, but no records of {only}"
+        if only
+        else (f"the rollup {options.rollup} holds no records of {asked}")
+    )
 
 
 def _answer(
@@ -84,7 +103,10 @@ def _answer(
 
 def _said(answer: dict[str, Any]) -> str:
     whole = answer["records"]
-    lines = [f"{whole:,} records with timestamps, in {answer['batches']:,} batches."]
+    batches = words.many(answer["batches"], "batch", "batches")
+    lines = [f"{words.many(whole, 'record')} with timestamps, in {batches}."]
+    if answer["missing_days"]:
+        lines.append(f"The rollup holds nothing of {days.said(answer['missing_days'])}.")
     if answer["after_ms"] is None and answer["before_ms"] is None:
         lines += [f"{'limit':>8} {'farther ahead':>24} {'farther behind':>24}"]
         for ahead, behind in zip(answer["curve"]["ahead"], answer["curve"]["behind"], strict=True):

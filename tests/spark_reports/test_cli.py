@@ -80,6 +80,8 @@ def test_a_day_of_which_the_log_says_nothing_is_exit_code_1(spark, tmp_path, cap
     assert main(["daily", "--date", "2026-11-20", *options]) == 1
     assert "no decision log lines of 2026-11-20" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+    assert main(["compact", "--date", "2026-11-20", *options]) == 1
+    assert "the files decisions-<day>" in capsys.readouterr().err
 
 
 def test_an_input_that_is_not_there_is_exit_code_2(spark, tmp_path, capsys):
@@ -94,6 +96,10 @@ def test_an_input_that_is_not_there_is_exit_code_2(spark, tmp_path, capsys):
         (["daily", "--date", "2026-02-30"], "not a day"),
         (["daily", "--date", "2026-11-20..2026-11-01"], "not a period"),
         (["daily", "--date", "2026-11-01..2026-11-20"], "not a period of 1 to 7 days"),
+        (["daily", "--date", "0001-01-01"], "outside of the years 1970 to 9998"),
+        (["compact", "--date", "9999-12-31"], "outside of the years 1970 to 9998"),
+        (["trend", "--date", "1969-12-31..1970-01-01"], "outside of the years 1970 to 9998"),
+        (["what-if", "--date", "2020-01-01..2026-11-20"], "not a period of 1 to 366 days"),
         (["daily", "--format", "pdf"], "'pdf' is none of html, md, json"),
         (["daily", "--top", "0"], "not a number from 1"),
         (["daily", "--fail-on", "much"], "is not MEASURE>NUMBER"),

@@ -40,7 +40,8 @@ def test_a_sound_log_is_exit_code_0(examine):
     [
         (a_life(0, 2, 3), "", "lost line 1, between"),
         (a_life(0, 1, 2), "", "fell silent after"),
-        (a_life(), '{"ts":"2026-11-2', "1 lines set apart, not one JSON object"),
+        (a_life(), '{"ts":"2026-11-2', "1 line set apart, not one JSON object"),
+        (a_life(), "\x1b]0;owned\x07", r"a.jsonl: not_json: \x1b]0;owned\x07"),
         ([*a_life(), counters(4, v=2)], "", "of a later version of the log"),
         ([], "garbage\n", "No line of these days can be used."),
     ],
@@ -49,6 +50,24 @@ def test_what_is_wrong_is_named_with_exit_code_3(examine, lines, raw, says):
     code, said = examine(*lines, raw=raw)
     assert code == 3
     assert says in said
+
+
+def test_a_file_that_was_cut_is_named_and_can_be_read_as_far_as_it_goes(spark, tmp_path, capsys):
+    """A shipper that died in the middle of a .gz: what came is used, and what did not come is named."""
+    path = tmp_path / "a.jsonl.gz"
+    lines = [*a_life(0, 1), *(counters(seq) for seq in range(2, 2_000))]
+    write(path, *lines)
+    path.write_bytes(path.read_bytes()[:-1_000])
+    stop = write(tmp_path / "b.jsonl", line(2_000, kind="stop", at_ms=MIDNIGHT_MS + MINUTE_MS))
+    asked = ["doctor", "--date", "2026-11-20", "--input", str(path), str(stop)]
+    assert main(asked) == 1
+    said = capsys.readouterr().err
+    assert "a.jsonl.gz" in said
+    assert "--skip-damaged-files" in said
+    assert said.count("\n") == 1
+    assert main([*asked, "--skip-damaged-files", "--json"]) == 3
+    [gap] = json.loads(capsys.readouterr().out)["gaps"]
+    assert 2 < gap["seq_first"] <= gap["seq_last"] == 1_999
 
 
 def test_what_is_wrong_can_be_read_by_a_program(examine):

@@ -38,6 +38,14 @@ def test_each_file_is_written_once_by_runs_that_follow_each_other(spark, tmp_pat
     assert lines_of(spark, tmp_path) == [*first, ("2026-11-21", 3, "")]
 
 
+def test_a_stream_of_a_topic_needs_sparks_connector_and_says_where_it_is(spark, tmp_path, capsys):
+    options = ["--kafka", "127.0.0.1:1", "--output", str(tmp_path / "t"), "--checkpoint", str(tmp_path / "s")]
+    assert main(["stream", *options, "--once"]) == 1
+    said = capsys.readouterr().err
+    assert "--packages org.apache.spark:spark-sql-kafka-0-10_2.13:" in said
+    assert said.count("\n") == 1
+
+
 def test_a_batch_that_is_run_again_after_a_crash_is_there_once(spark, tmp_path):
     """Written, and killed before it was noted that it was: Spark runs the same batch again."""
     write(tmp_path / "in" / "a.jsonl", counters(0), heartbeat(1))

@@ -112,6 +112,40 @@ def test_the_command_speaks_in_words_too(rollup, capsys):
     assert main(asked) == 0
     assert capsys.readouterr().out.count("\n") == 2 + len(THRESHOLDS_MS)
     assert main([*asked, "--topic", "none"]) == 1
+    assert "holds 2026-11-21, but no records of --topic 'none'" in capsys.readouterr().err
+
+
+def test_days_that_the_rollup_does_not_hold_are_named(rollup, capsys):
+    """An answer over three days of which one is there is not the answer over three days."""
+    asked = ("--rollup", str(rollup / "rollup"), "--date", "2026-11-21..2026-11-23")
+    assert answer(capsys, "what-if", *asked)["missing_days"] == ["2026-11-22", "2026-11-23"]
+    assert main(["what-if", *asked]) == 0
+    assert "The rollup holds nothing of 2026-11-22 to 2026-11-23." in capsys.readouterr().out
+    assert answer(capsys, "trend", *asked, "--days", "3")["missing_days"] == ["2026-11-22", "2026-11-23"]
+    assert main(["trend", *asked, "--days", "4"]) == 0
+    assert "The rollup holds nothing of 2026-11-22 to 2026-11-23." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["what-if", "trend"])
+def test_a_rollup_that_is_not_there_or_holds_no_such_day_is_a_sentence(rollup, command, tmp_path, capsys):
+    assert main([command, "--rollup", str(tmp_path)]) == 2
+    assert "Path does not exist: " in (said := capsys.readouterr().err)
+    assert said.endswith(". `daily --rollup` writes it, a day each time\n")
+    assert main([command, "--rollup", str(rollup / "rollup"), "--date", "2020-01-01"]) == 1
+    assert "(UTC): `daily --rollup` writes it" in capsys.readouterr().err
+
+
+def test_a_month_can_be_asked_for(rollup, capsys):
+    asked = (
+        "what-if",
+        "--rollup",
+        str(rollup / "rollup"),
+        "--date",
+        "2026-11-01..2026-11-30",
+        "--after",
+        "1h",
+    )
+    assert answer(capsys, *asked)["ahead"]["records"] == {"at_least": 80, "at_most": 80}
 
 
 def test_who_is_new_and_who_recovered_stands_in_the_second_days_report(rollup, capsys):
