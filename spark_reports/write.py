@@ -3,10 +3,42 @@
 import json
 import os
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from spark_reports.problems import NotAReportError
 from spark_reports.shape import SHAPE_VERSION, Report
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOCAL: Final = "file:/"
+
+
+def local(folder: str) -> Path | None:
+    """`folder` as a directory of this machine; None where it is on another file system (`s3a://…`)."""
+    if folder.startswith(_LOCAL):
+        return Path("/", folder.removeprefix(_LOCAL).lstrip("/"))
+    return None if "://" in folder else Path(folder)
+
+
+def write_far(spark: "SparkSession", folder: str, name: str, text: str) -> None:
+    """`text` as UTF-8 in a folder on any file system of Spark's. Raises what Java raises.
+
+    Written beside and then renamed, as `write_text` does; for a moment there may be neither the old file
+    nor the new one, as not every such file system replaces a file.
+    """
+    context: Any = spark.sparkContext  # its way to Java's classes has no public name
+    path = context._jvm.org.apache.hadoop.fs.Path
+    place, beside = path(folder, name), path(folder, f".{name}.{os.getpid()}")
+    files = place.getFileSystem(context._jsc.hadoopConfiguration())
+    stream = files.create(beside, True)
+    try:
+        stream.write(text.encode())
+    finally:
+        stream.close()
+    files.delete(place, False)
+    if not files.rename(beside, place):
+        raise OSError(f"{beside.toString()} could not be renamed to {name}")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -2,8 +2,8 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spark_reports import arguments, gates
@@ -13,7 +13,7 @@ from spark_reports.exits import GATE_TRIPPED, OK
 from spark_reports.notices import notices
 from spark_reports.problems import NothingToReportError
 from spark_reports.shape import Report
-from spark_reports.write import to_json, write_text
+from spark_reports.write import local, to_json, write_far, write_text
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -37,7 +37,12 @@ def add(commands: "Commands") -> None:
     arguments.add_input(parser)
     arguments.add_skipping(parser)
     arguments.add_input_format(parser)
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where report.* go")
+    parser.add_argument(
+        "--output",
+        required=True,
+        metavar="DIR",
+        help="where report.* go, on any file system that Spark knows",
+    )
     parser.add_argument(
         "--format", type=_formats, default=("html", "md", "json"), metavar="LIST", help="of html,md,json"
     )
@@ -70,13 +75,15 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Make the report, write its files, print the summary, ask the gates."""
     report = _make(options, *arguments.period_of(options))
-    for name in options.format:
-        write_text(options.output / f"report.{name}", FORMATS[name](report))
+    if (folder := local(options.output)) is not None:
+        for name, text in _files(options, report):
+            write_text(folder / name, text)
     if not options.quiet:
         sys.stdout.write(to_json(report) if options.json else for_terminal(report))
         sys.stdout.flush()
         if not options.json:
-            written = ", ".join(str(options.output / f"report.{name}") for name in options.format)
+            folder_name = options.output.rstrip("/")
+            written = ", ".join(f"{folder_name}/report.{name}" for name in options.format)
             sys.stdout.write(f"\nWritten: {written}\n")
     if options.notify:
         sys.stdout.write("".join(f"\n{text}" for text in notices(report)))
@@ -98,9 +105,18 @@ def _make(options: argparse.Namespace, first: date, last: date) -> Report:
         source = Source(options.input, first, last, store.Form(options.input_format))
         store.require(spark, source.form)
         collected = tables.collect(spark, source, options.top, options.rollup)
-    if collected is None:
-        raise NothingToReportError(arguments.nothing_of(first, last, options.input))
-    return report.assemble(collected, first, last, now_ms)
+        if collected is None:
+            raise NothingToReportError(arguments.nothing_of(first, last, options.input))
+        made = report.assemble(collected, first, last, now_ms)
+        if local(options.output) is None:
+            for name, text in _files(options, made):
+                write_far(spark, options.output, name, text)
+    return made
+
+
+def _files(options: argparse.Namespace, report: Report) -> Iterator[tuple[str, str]]:
+    """The name and the text of each file that was asked for."""
+    return ((f"report.{name}", FORMATS[name](report)) for name in options.format)
 
 
 def _formats(text: str) -> tuple[str, ...]:

@@ -84,6 +84,38 @@ def test_a_day_of_which_the_log_says_nothing_is_exit_code_1(spark, tmp_path, cap
     assert "the files decisions-<day>" in capsys.readouterr().err
 
 
+def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, capsys):
+    """Of Hadoop's own ones that need no server: one that shows other folders under names of its own."""
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    hadoop.set("fs.viewfs.mounttable.far.link./in", decisions.as_uri())
+    (tmp_path / "kept").mkdir()
+    hadoop.set("fs.viewfs.mounttable.far.link./kept", (tmp_path / "kept").as_uri())
+    out = "viewfs://far/kept/reports/"
+    options = ["--rollup", "viewfs://far/kept/rollup", "--output", out, "--date", "2026-11-20"]
+    for _ in range(2):  # a rerun replaces what is there
+        assert main(["daily", "--input", "viewfs://far/in", *options]) == 0
+    assert f"Written: {out}report.html, {out}report.md, {out}report.json\n" in capsys.readouterr().out
+    written = {path.name for path in (tmp_path / "kept" / "reports").iterdir() if path.suffix != ".crc"}
+    assert written == {"report.html", "report.md", "report.json"}
+    assert json.loads((tmp_path / "kept" / "reports" / "report.json").read_text())["log"]["is_complete"]
+    assert not any("viewfs" in path.name for path in Path.cwd().iterdir())
+    assert main(["what-if", "--rollup", "viewfs://far/kept/rollup", "--date", "2026-11-20"]) == 0
+
+
+def test_a_file_system_that_spark_does_not_have_is_a_sentence(spark, decisions, capsys):
+    asked = ["daily", "--input", str(decisions), "--date", "2026-11-20", "--output", "s3a://lake/reports"]
+    assert main(asked) == 1
+    said = capsys.readouterr().err
+    assert "org.apache.hadoop:hadoop-aws for s3a" in said
+    assert said.count("\n") == 1
+
+
+def test_a_folder_named_as_a_file_address_is_that_folder(spark, decisions, tmp_path):
+    options = ["--date", "2026-11-20", "--output", (tmp_path / "out").as_uri(), "--format", "json", "--quiet"]
+    assert main(["daily", "--input", str(decisions), *options]) == 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["report.json"]
+
+
 def test_an_input_that_is_not_there_is_exit_code_2(spark, tmp_path, capsys):
     options = ["--input", str(tmp_path / "nowhere"), "--output", str(tmp_path / "out")]
     assert main(["daily", "--date", "2026-11-20", *options]) == 2
