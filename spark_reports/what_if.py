@@ -12,13 +12,19 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypedDict
 
-from spark_reports.shape import AtLimit
+from spark_reports.shape import AtLimit, WhatIf
 from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket_bounds_ms
 
 KAFKA_4_AFTER_MS: Final = 3_600_000
 """Kafka 4's own default of message.timestamp.after.max.ms (KIP-1030)."""
 
 SIDES: Final = ("ahead", "behind")
+
+SHOWN_MS: Final = (
+    *(n * 1_000 for n in (1, 10, 60, 600, 3_600, 21_600)),
+    *(n * 86_400_000 for n in (1, 7, 30, 365, 3_650)),
+)
+"""The limits that a table has room for."""
 
 
 class Between(TypedDict):
@@ -64,6 +70,25 @@ def _union(one: Between, other: Between, whole: int) -> Between:
         at_least=max(one["at_least"], other["at_least"]),
         at_most=min(one["at_most"] + other["at_most"], whole),
     )
+
+
+def in_short(found: WhatIf) -> list[tuple[int, int, int, Between]]:
+    """For those of SHOWN_MS: the limit, records farther ahead, farther behind, and on either side."""
+    ahead, behind = ({row["limit_ms"]: row for row in found[side]} for side in ("ahead", "behind"))
+    return [
+        (
+            limit_ms,
+            ahead[limit_ms]["records"],
+            behind[limit_ms]["records"],
+            _union(_exactly(ahead[limit_ms]), _exactly(behind[limit_ms]), found["records"]),
+        )
+        for limit_ms in SHOWN_MS
+        if limit_ms in ahead and limit_ms in behind
+    ]
+
+
+def _exactly(past: AtLimit) -> Between:
+    return Between(at_least=past["records"], at_most=past["records"])
 
 
 def curve(totals: Sequence[dict[str, Any]], side: str) -> list[AtLimit]:

@@ -159,6 +159,9 @@ VERDICT_WORDS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
+FOLDED: Final = "(other)"
+"""The topic and the client of all that the proxy counted together, being too many to count one by one."""
+
 CHANGE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "new": "new: not once refused before",
@@ -231,6 +234,16 @@ def share(part: int, whole: int) -> str:
     if percent > 99.9:
         return ">99.9 %"
     return f"{percent:.1f} %" if percent < 10 or percent > 99 else f"{percent:.0f} %"
+
+
+def between(low: int, high: int, whole: int) -> str:
+    """`80 to 120 (3.8 % to 5.7 %)`; `80 (3.8 %)` where both are the same."""
+    said = f"{count(low)} ({share(low, whole)})"
+    return (
+        said
+        if low == high
+        else f"{count(low)} to {count(high)} ({share(low, whole)} to {share(high, whole)})"
+    )
 
 
 def duration(magnitude_ms: int) -> str:

@@ -7,13 +7,15 @@ from spark_reports.render import curve
 from spark_reports.render.markup import Content, Markup, element, join
 from spark_reports.render.tables import table
 from spark_reports.shape import Change, DayOfTrend, LateTopic, Report, WhatIf, WouldReject
-from spark_reports.what_if import KAFKA_4_AFTER_MS
+from spark_reports.what_if import KAFKA_4_AFTER_MS, Between
+from spark_reports.what_if import in_short as what_if_in_short
 
-_SHOWN_MS: Final = (
-    *(n * 1_000 for n in (1, 10, 60, 600, 3_600, 21_600)),
-    *(n * 86_400_000 for n in (1, 7, 30, 365, 3_650)),
+_WHAT_IF_HEADS: Final = (
+    ("Limit", None),
+    ("Farther ahead", None),
+    ("Farther behind", None),
+    ("Either side", None),
 )
-_WHAT_IF_HEADS: Final = (("Limit", None), ("Farther ahead", None), ("Farther behind", None))
 _WATCHED_HEADS: Final = (
     ("Producer", None),
     ("Topic", None),
@@ -45,11 +47,9 @@ def what_if(report: Report) -> Markup:
     whole = found["records"]
     if not whole or not found["ahead"] or not found["behind"]:
         return element("p", "No record carried a timestamp.", class_="none")
-    sides = [{row["limit_ms"]: row["records"] for row in rows} for rows in (found["ahead"], found["behind"])]
     rows = [
-        (_limit(limit_ms), *[_part(side[limit_ms], whole) for side in sides])
-        for limit_ms in _SHOWN_MS
-        if all(limit_ms in side for side in sides)
+        (_limit(limit_ms), _part(ahead, whole), _part(behind, whole), _between(either, whole))
+        for limit_ms, ahead, behind, either in what_if_in_short(found)
     ]
     return join(
         element(
@@ -61,8 +61,9 @@ def what_if(report: Report) -> Markup:
         element(
             "p",
             "Had a limit been in force for every topic, these records would have been refused: "
-            "exactly these, whole batches, as Kafka refuses them. For one topic "
-            "or any limit: spark_reports what-if.",
+            "exactly these, whole batches, as Kafka refuses them. For a limit on both sides two bounds are "
+            "known, as a batch may lie beyond it on one side or on both. For one topic or any limit: "
+            "spark_reports what-if.",
             _beyond_all(found),
             class_="soft note",
         ),
@@ -93,6 +94,11 @@ def _part(records: int, whole: int) -> Content:
     if not records:
         return element("span", "none", class_="soft")
     return f"{words.count(records)} ({words.share(records, whole)})"
+
+
+def _between(records: Between, whole: int) -> Content:
+    low, high = records["at_least"], records["at_most"]
+    return _part(low, whole) if low == high else words.between(low, high, whole)
 
 
 def _metered(records: int, whole: int) -> Content:

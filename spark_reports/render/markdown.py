@@ -8,6 +8,7 @@ from spark_reports import missing, words
 from spark_reports.render.balance import parts_of
 from spark_reports.render.rules import started
 from spark_reports.shape import Producer, ReasonRow, Report, Topic, WouldReject
+from spark_reports.what_if import KAFKA_4_AFTER_MS, in_short
 from tsproxy.decisions.text import bounded
 
 _ROWS: Final = 25
@@ -46,6 +47,7 @@ def render(report: Report) -> str:
         _reasons([row for row in report["reasons"] if row["is_final"]]) or "Nothing was refused.",
         _sent_again(report),
         _changes(report),
+        _what_if(report),
         _watched(report),
         "## Topics and their limits",
         _topics(report),
@@ -134,6 +136,23 @@ def _changes(report: Report) -> str:
         for change in trend["changes"][:_ROWS]
     ]
     return f"## Who changed against the week before\n\n{_table(heads, rows)}"
+
+
+def _what_if(report: Report) -> str:
+    """What limits that people use would refuse, of everything, whatever its fate was."""
+    whole = report["what_if"]["records"]
+    rows = [
+        (
+            words.duration(limit_ms) + (", Kafka 4's default ahead" if limit_ms == KAFKA_4_AFTER_MS else ""),
+            *(escape(words.between(records, records, whole)) for records in (ahead, behind)),
+            escape(words.between(either["at_least"], either["at_most"], whole)),
+        )
+        for limit_ms, ahead, behind, either in in_short(report["what_if"])
+    ]
+    if not rows:
+        return ""
+    table = _table(("limit", "farther ahead", "farther behind", "either side"), rows)
+    return f"## What other limits would refuse\n\n{table}"
 
 
 def _watched(report: Report) -> str:

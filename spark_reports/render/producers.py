@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from spark_reports import words
-from spark_reports.notices import notice
+from spark_reports.notices import has_owner, notice
 from spark_reports.render.charts import sparkline
 from spark_reports.render.markup import Markup, element, join
 from spark_reports.render.tables import table, tag
@@ -105,8 +105,10 @@ def _evidence(producer: Producer) -> Markup | None:
     )
 
 
-def _for_owner(report: Report, producer: Producer) -> Markup:
+def _for_owner(report: Report, producer: Producer) -> Markup | None:
     """What to send to whoever owns the producer, ready to be marked and copied."""
+    if not has_owner(producer):
+        return None
     text = notice(report, producer)
     return element("details", element("summary", "Text for its owner"), element("pre", text))
 

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from spark_reports.render import html
+from spark_reports.render import html, markdown
 from spark_reports.render.charts import NARROW, WIDE, drift_chart, sparkline
 from spark_reports.render.markup import element, join, raw
 from spark_reports.render.plots import marks
@@ -107,6 +107,21 @@ def test_the_fix_stands_on_the_page_in_words():
     said = Page(html.render(reports.fixed())).words
     assert "Timestamps are in nanoseconds: divide by 1,000,000." in said
     assert "which reads as 2026-11-20" in said
+
+
+def of_two_bounds():
+    """1,000 records: 400 farther ahead than an hour, 300 farther behind, so 400 to 700 on either side."""
+    report = reports.fixed()
+    found = report["what_if"] | {"records": 1_000}
+    for side, records in (("ahead", 400), ("behind", 300)):
+        found[side] = [row | {"records": records} for row in found[side]]
+    return report | {"what_if": found}
+
+
+@pytest.mark.parametrize("render", [html.render, markdown.render])
+def test_of_a_limit_for_both_sides_the_page_prints_the_bounds(render):
+    """Two histograms do not tell which batches lie beyond it on both sides."""
+    assert "400 to 700 (40 % to 70 %)" in render(of_two_bounds())
 
 
 def test_rules_and_waivers_stand_on_the_page_with_what_they_let_pass():

@@ -2,8 +2,10 @@
 
 import pytest
 
+from spark_reports import words
 from spark_reports.cli import main
 from spark_reports.notices import notices
+from spark_reports.render import html
 from tests.spark_reports import reports
 
 
@@ -21,6 +23,51 @@ def test_the_example_says_what_the_timestamp_reads_as():
     assert any(
         "carried" in text and "which reads as 2026-11-20T" in text for text in notices(reports.fixed())
     )
+
+
+def text_for(client_id, report=None):
+    [text] = [each for each in notices(report or reports.fixed()) if f"of {client_id}" in each.split("\n")[0]]
+    return text
+
+
+def test_what_was_refused_for_its_size_is_not_put_down_to_its_time():
+    text = text_for("attachments")
+    assert "4,346 records of yours were refused, 100 % of what you sent.\n" in text
+    assert "batches are larger than the topic allows" in text
+
+
+def test_good_records_that_fell_are_told_where_there_are_some():
+    assert "117,547 of them were good, and fell with others of the same batch" in text_for("mobile-sdk")
+    assert "good" not in text_for("kiosk-clock")
+
+
+def test_the_limits_that_were_broken_stand_beside_the_topics():
+    said = "Topics (how old / how far ahead a record may be): orders (7 d / 1 h)."
+    assert said in text_for("orders-replay").split("\n")
+    report = reports.fixed() | {"limits": []}
+    assert "Topics: orders." in text_for("orders-replay", report).split("\n")
+
+
+def test_an_example_in_milliseconds_says_which_time_it_is():
+    assert "carried 1794398367053, that is 2026-11-11T11:59:27.053Z." in text_for("orders-replay")
+
+
+@pytest.mark.parametrize("time_ms", [-1, -(2**63), 2**63 - 1])
+def test_a_timestamp_that_is_no_time_is_not_read_as_one(time_ms):
+    report = reports.fixed()
+    for producer in report["producers"]:
+        for example in producer["examples"]:
+            example |= {"bad_ts": [time_ms], "read_as_ts": None}
+    assert f"a record carried {time_ms}.\n" in text_for("orders-replay", report)
+
+
+def test_clients_that_were_counted_together_have_no_owner():
+    report = reports.fixed()
+    folded = report["producers"][0]
+    folded |= {"client_id": words.FOLDED, "principal": None}
+    folded["topics"] = [{"topic": words.FOLDED, "refused_records": 1}]
+    assert len(notices(report)) == len(report["producers"]) - 1
+    assert html.render(report).count("Text for its owner") == len(report["producers"]) - 1
 
 
 @pytest.mark.parametrize("text", reports.HOSTILE)

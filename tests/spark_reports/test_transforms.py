@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 from pyspark.testing import assertDataFrameEqual
 
-from spark_reports import rollup, transforms
+from spark_reports import rollup, transforms, words
 from spark_reports.schema import KEY, SUMS
 from tests.spark_reports.day import MIDNIGHT_MS
 from tests.spark_reports.logs import counters, write
@@ -72,7 +72,7 @@ def test_folded_keys_are_one_and_apart_from_a_client_really_called_other(rolled_
         {"topic": "other", "client_id": "other", "folded": True}, {"topic": "other", "client_id": "other"}
     )
     found = {(row["topic"], row["client_id"]) for row in rolled.collect()}
-    assert found == {("(other)", "(other)"), ("other", "other")}
+    assert found == {(words.FOLDED, words.FOLDED), ("other", "other")}
 
 
 def test_topics_keep_what_is_sent_again_apart(spark, rolled_of):

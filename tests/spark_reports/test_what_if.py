@@ -51,6 +51,18 @@ def test_between_edges_and_for_both_sides_the_truth_lies_in_the_interval(some, a
     assert found["at_least"] <= truth <= found["at_most"] <= records
 
 
+@given(batches, st.sampled_from(what_if.SHOWN_MS))
+def test_a_report_says_of_one_limit_for_both_sides_between_what_the_truth_lies(some, limit_ms):
+    rows = totals_of(some)
+    count, records = what_if.whole(rows)
+    found = {"batches": count, "records": records}
+    found |= {side: what_if.curve(rows, side) for side in what_if.SIDES}
+    [(_, ahead, behind, either)] = [row for row in what_if.in_short(found) if row[0] == limit_ms]
+    truth = sum(n for low, high, n in some if high > limit_ms or low < -limit_ms)
+    assert max(ahead, behind) == either["at_least"] <= truth <= either["at_most"]
+    assert either["at_most"] == min(ahead + behind, records)
+
+
 @given(st.integers(0, 2**63 - 1))
 def test_the_first_bucket_beyond_a_limit_begins_at_it_or_later(limit_ms):
     first = what_if.first_bucket_beyond(limit_ms)

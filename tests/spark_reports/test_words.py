@@ -88,6 +88,11 @@ def test_a_share_never_rounds_something_to_nothing_or_nearly_all_to_all(part, wh
     assert words.share(part, whole) == said
 
 
+def test_a_number_between_two_bounds_is_one_number_where_they_are_the_same():
+    assert words.between(80, 120, 2_120) == "80 to 120 (3.8 % to 5.7 %)"
+    assert words.between(80, 80, 2_120) == "80 (3.8 %)"
+
+
 @pytest.mark.parametrize(
     ("number", "said"), [(980, "980"), (12_400, "12.4k"), (3_100_000, "3.1M"), (999_999, "1000k")]
 )
