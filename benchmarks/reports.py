@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import resource
 import shutil
 import subprocess
@@ -30,10 +31,35 @@ if TYPE_CHECKING:
 
 _DAY: Final = date(2026, 11, 20)
 _MASTER: Final = "local[2]"
+_QUESTION: Final = "duckdb"
 _BRIEF: Final = ("what-if", "trend")
 """In a JVM as their commands start it; the others have one for much data."""
 _ROUNDS: Final = 2
 _GIB: Final = 2**30
+
+
+# --- for small users -------------------------------------------------------------------------------------
+
+
+def question(table: Path) -> str:
+    """The question that docs/reports.md has for DuckDB, of the lines that `compact` wrote to `table`."""
+    page = (PAGE.parent / "reports.md").read_text(encoding="utf-8")
+    [asked] = re.findall(r"(?:^    .*read_parquet.*\n)(?:^    .*\n)+", page, re.MULTILINE)
+    return " ".join(asked.split()).replace("'lines/", f"'{table}/")
+
+
+def answer(table: Path, threads: int = 2) -> list[tuple[Any, ...]]:
+    """What DuckDB answers, which needs neither Spark nor Java."""
+    import duckdb  # here, as the jobs of Spark must not pay for it
+
+    with duckdb.connect(config={"threads": threads}) as connection:
+        return connection.sql(question(table)).fetchall()
+
+
+def _answered(place: Path) -> "Figures":
+    answer(place / "day-table")
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    return Figures(own.ru_utime + own.ru_stime, own.ru_maxrss / 1024)
 
 
 # --- the jobs --------------------------------------------------------------------------------------------
@@ -110,6 +136,8 @@ class Figures:
 
 def run_job(name: str, place: Path) -> Figures:
     """In a process of its own."""
+    if name == _QUESTION:
+        return _answered(place)
     from spark_reports.session import spark_session
 
     with spark_session(_MASTER, is_brief=name in _BRIEF) as spark:
@@ -176,12 +204,13 @@ def part(found: Mapping[str, Figures], sizes: Sizes, loads: tuple[float, float])
         "daily-x10": f"the same keys and intervals, ten times the records: {tenfold:.2f} times",
         "what-if": "`what-if` from that day's rollup",
         "trend": "`trend` from that day's rollup",
+        _QUESTION: "`docs/reports.md`'s question for DuckDB, of that day's table",
     }
     table = [
         f"| {what} | {found[name].cpu_s:.1f} | {_target(name, found)} | {found[name].peak_mib:.0f} |"
         for name, what in said.items()
     ]
-    largest = max(found[name].peak_mib for name in said)
+    largest = max(found[name].peak_mib for name in said if name != _QUESTION)
     return "\n".join(
         [
             "## What the Spark reports cost",
@@ -259,7 +288,7 @@ def measure(place: Path, sizes: Sizes) -> dict[str, Figures]:
     for name in ("daily", "daily-x10") * _ROUNDS:
         figures = measured(name, place)
         found[name] = min(figures, found.get(name, figures))
-    return found | {name: measured(name, place) for name in _BRIEF}
+    return found | {name: measured(name, place) for name in (*_BRIEF, _QUESTION)}
 
 
 def main() -> int:
@@ -268,7 +297,7 @@ def main() -> int:
     parser.add_argument("--lines", type=int, default=10_000_000, help="for compact (default 10 million)")
     parser.add_argument("--rows", type=int, default=2_000_000, help="counters of the day (default 2 million)")
     parser.add_argument("--print", action="store_true", help="print the page's part instead of writing it")
-    parser.add_argument("--job", choices=JOBS, help=argparse.SUPPRESS)
+    parser.add_argument("--job", choices=(*JOBS, _QUESTION), help=argparse.SUPPRESS)
     parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()), help="a folder with room")
     options = parser.parse_args()
     if options.job:

@@ -55,7 +55,8 @@ def write(lines: DataFrame, table: Table, checkpoint: str, *, is_once: bool) -> 
 def _write_batch(batch: DataFrame, batch_id: int, table: Table) -> None:
     """All columns of the table; only this batch's partitions are replaced."""
     marked = read.with_marks(batch)
-    is_day = F.coalesce(F.col("day").rlike(r"^\d{4}-\d{2}-\d{2}$"), F.lit(False))
+    is_formed = F.coalesce(F.col("day").rlike(r"^\d{4}-\d{2}-\d{2}$"), F.lit(False))
+    is_day = is_formed & F.col("day").try_cast("date").isNotNull()  # a 30th of February has the form
     dated = marked.withColumn("event_date", F.when(is_day, F.col("day")).otherwise(_TIMELESS))
     rows = dated.select(*TABLE_COLUMNS, F.lit(batch_id).alias("batch_id"))
     table.replace(rows, ["event_date", "batch_id"])

@@ -2,11 +2,13 @@
 
 import json
 import os
+from collections import Counter
 from datetime import date, timedelta
 
 import pytest
 import zstandard
 
+from benchmarks.reports import answer
 from spark_reports import read, report, tables
 from spark_reports.cli import main
 from spark_reports.compact import compact
@@ -14,7 +16,7 @@ from spark_reports.read import Source
 from spark_reports.schema import COLUMNS
 from spark_reports.store import Form, Table
 from tests.spark_reports.damage import a_random_day
-from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
+from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import counters, heartbeat, text_of, write
 
 FRIDAY, SATURDAY = date(2026, 11, 20), date(2026, 11, 21)
@@ -107,6 +109,20 @@ def test_lines_that_came_late_make_the_day_before_be_written_again(spark, decisi
     friday = spark.read.parquet(str(table)).where("event_date = '2026-11-20' and problem is null")
     assert sorted(row["seq"] for row in friday.collect()) == [0, 1, 2, 9]
     assert compact(spark, [str(decisions)], SATURDAY, SATURDAY, Table(str(table))).restated_days == []
+
+
+def test_duckdb_answers_the_documents_question_with_the_truth(spark, tmp_path):
+    """The text of the page is what is run: of each line once, and of nothing that was sent again."""
+    day = a_day(("px-1",), hours=range(13, 15), minutes=(0, 30))
+    name = "decisions-20261120T130000Z-px-1-b-0001.jsonl"
+    write(tmp_path / "in" / name, *day.lines, *day.lines[:50], raw="garbage\n")
+    compact(spark, [str(tmp_path / "in")], FRIDAY, FRIDAY, Table(str(tmp_path / "table")))
+    told = Counter()
+    for topic, _, verdict, records in answer(tmp_path / "table"):
+        told[topic, verdict] += records
+    truth = {(topic, verdict): n for (topic, verdict, is_final), n in day.records.items() if is_final}
+    assert told == truth
+    assert sum(truth.values()) < sum(day.records.values())
 
 
 def test_lines_compressed_with_zstandard_are_read(spark, tmp_path):

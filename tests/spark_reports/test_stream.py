@@ -46,6 +46,15 @@ def test_a_stream_of_a_topic_needs_sparks_connector_and_says_where_it_is(spark, 
     assert said.count("\n") == 1
 
 
+def test_a_line_of_a_day_that_never_was_is_kept_with_those_of_no_day(spark, tmp_path):
+    """Else its partition would make a text of the column of days, for every reader of the table."""
+    days = ("2026-02-30", "9999-99-99", "0000-00-00")
+    lines = [heartbeat(seq, interval_start=f"{day}T00:00:00.000Z") for seq, day in enumerate(days)]
+    write(tmp_path / "in" / "a.jsonl", *lines)
+    streamed(tmp_path)
+    assert lines_of(spark, tmp_path) == [("1970-01-01", seq, "bad_instant") for seq in range(3)]
+
+
 def test_a_batch_that_is_run_again_after_a_crash_is_there_once(spark, tmp_path):
     """Written, and killed before it was noted that it was: Spark runs the same batch again."""
     write(tmp_path / "in" / "a.jsonl", counters(0), heartbeat(1))
