@@ -6,6 +6,7 @@ Exit codes: 0 done · 1 failed · 2 usage (also an input that is not there) · 3
 import argparse
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import Final
 
 from spark_reports.commands import compact, daily, doctor, render, stream, trend, what_if
@@ -32,6 +33,8 @@ _EXAMPLES: Final = """examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code."""
     options = parser().parse_args(arguments)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a locale that lacks a sign must not cost the report
     try:
         return int(options.run(options))
     except UsageError as error:

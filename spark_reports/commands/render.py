@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_reports.exits import OK
 from spark_reports.notices import notices
+from spark_reports.problems import NotAReportError
 from spark_reports.render import html, markdown, terminal
 from spark_reports.shape import Report
 from spark_reports.write import read_report, to_json, write_text
@@ -44,7 +45,13 @@ def add(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Write or print the form."""
     report = read_report(options.report)
-    text = _FORMS[options.format](report)
+    try:
+        text = _FORMS[options.format](report)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise NotAReportError(
+            f"{options.report} is called a report, but is not of its form ({type(error).__name__}: {error}); "
+            "docs/report.schema.json has it"
+        ) from error
     if options.output is None:
         sys.stdout.write(text)
     else:

@@ -179,6 +179,8 @@ def test_render_makes_each_form_from_a_report(name, starts, tmp_path, capsys):
         ("{", "is not JSON"),
         ("[]", "not a report made by spark_reports"),
         ('{"report": "daily", "version": 99}', "version 99"),
+        ('{"report": "daily", "version": 1}', "is not of its form (KeyError: 'first_day')"),
+        ('{"report": "daily", "version": 1, "first_day": []}', "docs/report.schema.json has it"),
     ],
 )
 def test_render_of_what_is_no_report_is_exit_code_1_in_one_sentence(content, says, tmp_path, capsys):
@@ -189,6 +191,14 @@ def test_render_of_what_is_no_report_is_exit_code_1_in_one_sentence(content, say
     said = capsys.readouterr().err
     assert says in said
     assert said.count("\n") == 1
+
+
+def test_a_locale_without_the_signs_of_a_summary_still_shows_it():
+    command = [sys.executable, "-m", "spark_reports", "render", str(reports.FIXED)]
+    done = subprocess.run(command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.isascii()
+    assert b"divide by 1,000,000" in done.stdout
 
 
 def test_render_needs_neither_pyspark_nor_java(tmp_path):
