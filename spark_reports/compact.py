@@ -12,9 +12,10 @@ and `read` removes them.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from types import MappingProxyType
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -22,9 +23,13 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 
 from spark_reports import read, sequence
 from spark_reports.schema import TABLE_COLUMNS, WHOLE_DDL
+from spark_reports.session import settings
 from spark_reports.store import Table
 
-_DAY: Final = r"^\d{4}-\d{2}-\d{2}$"
+_LINES_UNTOUCHED: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.codegen.wholeStage": "false"})
+"""Steps that Spark compiles into one hand a line on column by column, and whatever cannot be compiled so has
+them put it together again: counting late lines, choosing days and sorting were two copies of 82 columns. By
+themselves they hand it on as it is."""
 _SORTED_BY: Final = ("event_date", "event", "topic", "client_id")
 """Within a file: reports ask for one event, and equal names side by side compress. The partition comes first,
 or Spark would sort once more to write one after the other."""
@@ -63,12 +68,10 @@ def compact(spark: SparkSession, inputs: Sequence[str], first: date, last: date,
 
 def _write(spark: SparkSession, inputs: Sequence[str], first: date, last: date, table: Table) -> int:
     """How many lines of the day before were met on the way."""
-    read_lines, met = read.json_lines(spark, inputs, WHOLE_DDL, first, last), Observation()
-    is_before = _is_of(first - timedelta(days=1), first, last)
-    # Counted of the lines as they were read: between the steps that follow it would part what is compiled
-    # as one, and each line would be copied twice more.
-    seen = read_lines.observe(met, F.count(F.when(is_before, 1)).alias("lines_before"))
-    _overwrite(read.of_period(_dated(seen, first, last), first, last), table)
+    dated, met = _dated(spark, inputs, first, last), Observation()
+    before = (first - timedelta(days=1)).isoformat()
+    seen = dated.observe(met, F.count(F.when(F.col("event_date") == before, 1)).alias("lines_before"))
+    _overwrite(_within(seen, first, last), table)
     written = read.identified(_days_of(spark, table, first, last))
     twice = sequence.repeated(sequence.words(written, sequence.side(first, last))).collect()
     if twice:
@@ -76,49 +79,42 @@ def _write(spark: SparkSession, inputs: Sequence[str], first: date, last: date, 
         found = json.dumps([row.asDict() for row in twice])
         boots = F.from_json(F.lit(found), "array<struct<proxy:string,boot:string>>")
         dirty = spark.range(1).select(F.inline(boots))
-        everything = read.of_period(_dated(read_lines, first, last), first, last)
-        _overwrite(read.deduplicated(everything, dirty), table)
+        _overwrite(read.deduplicated(_within(dated, first, last), dirty), table)
     return int(met.get["lines_before"])
 
 
-def _dated(read_lines: DataFrame, first: date, last: date) -> DataFrame:
-    """Every line that was read, with all its fields, its marks, and the day of `_day`."""
-    marked = read.with_marks(read_lines)
-    return marked.withColumn("day", _day(F.col("day"), F.col("problem"), first, last))
+def _dated(spark: SparkSession, inputs: Sequence[str], first: date, last: date) -> DataFrame:
+    """Every line that was read, with the columns of the table. In one step: each copies every line."""
+    raw, file = read.json_lines(spark, inputs, WHOLE_DDL, first, last), read.file_name()
+    marks = read.marks()
+    made = marks | {"file": file, "event_date": _day(marks["day"], marks["problem"], file, first, last)}
+    return raw.select(*[made[name].alias(name) if name in made else name for name in TABLE_COLUMNS])
 
 
-def _day(says: Column, problem: Column, first: date, last: date) -> Column:
-    """The day that a line `says`.
+def _day(says: Column, problem: Column, file: Column, first: date, last: date) -> Column:
+    """The day that a line `says`; never null, as Spark sorts once more by a partition that might be.
 
     An unusable one that names no day near these has the day its file was opened: a quarantine loses nothing.
     """
-    opened_on = F.coalesce(F.nullif(_opened_on(), F.lit("")), F.lit(first.isoformat()))
-    near = [(first - timedelta(days=1)).isoformat(), (last + timedelta(days=1)).isoformat()]
-    is_day = says.rlike(_DAY) & says.try_cast("date").isNotNull()
-    is_placed = problem.isNull() | F.coalesce(is_day & says.between(*near), F.lit(False))
-    return F.when(is_placed, says).otherwise(opened_on)
+    opened_on = F.coalesce(F.nullif(_opened_on(file), F.lit("")), F.lit(first.isoformat()))
+    near = [(first + timedelta(days=n)).isoformat() for n in range(-1, (last - first).days + 2)]
+    # What is wrong with a line is asked once more only of those that say another day.
+    is_placed = F.coalesce(says.isin(near), F.lit(False)) | problem.isNull()
+    return F.coalesce(F.when(is_placed, says).otherwise(opened_on), F.lit(""))
 
 
-def _is_of(day: date, first: date, last: date) -> Column:
-    """Of a line as it was read: True where its `_day` is `day`, which is near.
-
-    This is not compiled, so the least is asked of most lines: what a line says, and its file's name.
-    """
-    says = F.substring(read.when(), 1, 10)
-    is_opened_then = F.col("file").contains(f"decisions-{day:%Y%m%d}")
-    found = _day(says, read.problem(), first, last) == day.isoformat()
-    return F.coalesce(says == day.isoformat(), F.lit(False)) | (is_opened_then & found)
-
-
-def _opened_on() -> Column:
+def _opened_on(file: Column) -> Column:
     """The day in the name of a line's file, `2026-11-20`; empty where there is none."""
-    return F.regexp_replace(F.regexp_extract("file", r"decisions-(\d{8})", 1), r"(....)(..)(..)", "$1-$2-$3")
+    return F.regexp_replace(F.regexp_extract(file, r"decisions-(\d{8})", 1), r"(....)(..)(..)", "$1-$2-$3")
 
 
-def _overwrite(marked: DataFrame, table: Table) -> None:
-    # Never null, as a partition that might be is sorted by once more: so long a row is dear to sort.
-    dated = marked.withColumn("event_date", F.coalesce("day", F.lit("")))
-    table.replace(dated.select(*TABLE_COLUMNS).sortWithinPartitions(*_SORTED_BY), ["event_date"])
+def _within(dated: DataFrame, first: date, last: date) -> DataFrame:
+    return dated.where(F.col("event_date").between(first.isoformat(), last.isoformat()))
+
+
+def _overwrite(dated: DataFrame, table: Table) -> None:
+    with settings(dated.sparkSession, _LINES_UNTOUCHED):
+        table.replace(dated.select(*TABLE_COLUMNS).sortWithinPartitions(*_SORTED_BY), ["event_date"])
 
 
 def _days_of(spark: SparkSession, table: Table, first: date, last: date) -> DataFrame:
@@ -128,7 +124,7 @@ def _days_of(spark: SparkSession, table: Table, first: date, last: date) -> Data
 
 def _holds_fewer(spark: SparkSession, table: Table, day: date, met: int) -> bool:
     """True where the table has the day, but fewer of its lines than were met in the files of it and later."""
-    opened_on = _opened_on()
+    opened_on = _opened_on(F.col("file"))
     stored = _days_of(spark, table, day, day)
     counts = stored.agg(
         F.count("*").alias("all"),

@@ -107,27 +107,51 @@ def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
 
 def marked_json(spark: SparkSession, inputs: Sequence[str], ddl: str, first: date, last: date) -> DataFrame:
     """Lines of JSON that may concern the days: the columns of `ddl`, which ends in CORRUPT, and the marks."""
-    return with_marks(json_lines(spark, inputs, ddl, first, last))
+    name = F.col("_metadata.file_name").alias("file")
+    parts = [_of_input(spark, path, ddl, first, last).select("*", name) for path in inputs]
+    return with_marks(reduce(DataFrame.unionByName, parts))
 
 
 def json_lines(spark: SparkSession, inputs: Sequence[str], ddl: str, first: date, last: date) -> DataFrame:
-    """The same as they were read, and `file`: nothing is asked of them yet."""
+    """The same as they were read, with the columns of `ddl` alone."""
     parts = [_of_input(spark, path, ddl, first, last) for path in inputs]
     return reduce(DataFrame.unionByName, parts)
 
 
 def with_marks(raw: DataFrame) -> DataFrame:
-    """Of `json_lines`, also with `problem`, `raw`, `day`, `hour` and `copies`."""
-    return with_problem(raw).withColumn("copies", F.lit(1).cast("bigint"))
+    """Lines as they were read, and their `file`: with their marks."""
+    others = [name for name in raw.columns if name != CORRUPT]
+    return raw.select(*others, *[mark.alias(name) for name, mark in marks().items()])
+
+
+def marks() -> dict[str, Column]:
+    """What is said of a line as it was read, by name; `raw` is the beginning of an unreadable one."""
+    return {
+        "raw": F.substring(CORRUPT, 1, _RAW_CHARS),
+        "copies": F.lit(1).cast("bigint"),
+        "problem": problem(),
+        "day": F.substring(when(), 1, 10),
+        "hour": F.substring(when(), 1, 13),
+    }
+
+
+def file_name() -> Column:
+    """The name of the file that a line is read from, asked in the very step that follows the reading.
+
+    `_metadata.file_name` says the same, later too, but for it Spark copies every line twice.
+    """
+    name = F.substring_index(F.input_file_name(), "/", -1)
+    decoded = F.url_decode(F.replace(name, F.lit("+"), F.lit("%2B")))
+    return F.when(name.contains("%"), decoded).otherwise(name)
 
 
 def _of_input(spark: SparkSession, path: str, ddl: str, first: date, last: date) -> DataFrame:
-    """The lines of one input with the columns of `ddl`, which ends in CORRUPT, and `file`, a name."""
+    """The lines of one input with the columns of `ddl`, which ends in CORRUPT."""
     reader = spark.read.schema(ddl).option("columnNameOfCorruptRecord", CORRUPT)
     if not path.endswith(_FILE_NAMES):
         names = f"decisions-{{{','.join(day.strftime('%Y%m%d') for day in _days(first, last))}}}*"
         reader = reader.option("pathGlobFilter", names).option("recursiveFileLookup", "true")
-    return reader.json(path).select("*", F.col("_metadata.file_name").alias("file"))
+    return reader.json(path)
 
 
 def _days(first: date, last: date) -> list[date]:
@@ -135,19 +159,6 @@ def _days(first: date, last: date) -> list[date]:
     start = first - timedelta(days=LATENESS_DAYS)
     count = (last - first).days + 2 * LATENESS_DAYS + 1
     return [start + timedelta(days=n) for n in range(count)]
-
-
-def with_problem(raw: DataFrame) -> DataFrame:
-    """Lines with `problem`, `raw` (the beginning of an unreadable line), `day` and `hour`."""
-    others = [name for name in raw.columns if name not in (CORRUPT, "file")]
-    return raw.select(
-        *others,
-        F.substring(CORRUPT, 1, _RAW_CHARS).alias("raw"),
-        "file",
-        problem().alias("problem"),
-        F.substring(when(), 1, 10).alias("day"),
-        F.substring(when(), 1, 13).alias("hour"),
-    )
 
 
 def problem() -> Column:

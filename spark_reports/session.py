@@ -9,7 +9,7 @@ fails.
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -97,11 +97,16 @@ _SMALL_QUERIES: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-@contextmanager
-def small_queries(session: "SparkSession") -> Iterator[None]:
+def small_queries(session: "SparkSession") -> AbstractContextManager[None]:
     """While they are asked, none is compiled, spread out or planned again: that costs more than it saves."""
-    before = {name: str(session.conf.get(name)) for name in _SMALL_QUERIES}
-    for name, value in _SMALL_QUERIES.items():
+    return settings(session, _SMALL_QUERIES)
+
+
+@contextmanager
+def settings(session: "SparkSession", wanted: Mapping[str, str]) -> Iterator[None]:
+    """While it lasts, the session has these settings, and afterwards those that it had."""
+    before = {name: str(session.conf.get(name)) for name in wanted}
+    for name, value in wanted.items():
         session.conf.set(name, value)
     try:
         yield

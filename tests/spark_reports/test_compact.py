@@ -88,6 +88,15 @@ def test_an_unusable_line_of_no_such_day_is_kept_with_its_files_day(spark, tmp_p
     assert done.quarantined_lines == {"unknown_version": 1}
 
 
+def test_a_line_names_its_file_whatever_that_is_called_and_whichever_input_it_is_of(spark, tmp_path):
+    names = [f"decisions-20261120T000000Z-{name}.jsonl" for name in ("a b+c", "100%2B", "é%")]
+    inputs = [write(tmp_path / str(seq) / name, counters(seq)) for seq, name in enumerate(names)]
+    table = tmp_path / "table"
+    compact(spark, [str(path.parent) for path in inputs], FRIDAY, FRIDAY, Table(str(table)))
+    stored = spark.read.parquet(str(table)).collect()
+    assert {row["seq"]: row["file"] for row in stored} == dict(enumerate(names))
+
+
 def test_writing_a_day_again_changes_nothing_and_touches_no_other_day(spark, decisions, tmp_path):
     table = tmp_path / "table"
     compact(spark, [str(decisions)], SATURDAY, SATURDAY, Table(str(table)))
