@@ -24,15 +24,18 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from spark_reports import read, sequence
 from spark_reports.schema import TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.session import settings
-from spark_reports.store import Table
+from spark_reports.store import Form, Table
 
 _LINES_UNTOUCHED: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.codegen.wholeStage": "false"})
 """Steps that Spark compiles into one hand a line on column by column, and whatever cannot be compiled so has
 them put it together again: counting late lines, choosing days and sorting were two copies of 82 columns. By
 themselves they hand it on as it is."""
-_SORTED_BY: Final = ("event_date", "event", "topic", "client_id")
-"""Within a file: reports ask for one event, and equal names side by side compress. The partition comes first,
-or Spark would sort once more to write one after the other."""
+_ONE_DAY: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.maxConcurrentOutputFileWriters": "2"})
+"""Where a task may keep two partitions' files open, Spark does not sort by partition. A day has one: at the
+second, what is left would be sorted after all."""
+
+_NAME_BITS: Final = 28
+"""Of 64 for event, topic and client; two names that share theirs are mixed, and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ def _write(spark: SparkSession, inputs: Sequence[str], first: date, last: date, 
     dated, met = _dated(spark, inputs, first, last), Observation()
     before = (first - timedelta(days=1)).isoformat()
     seen = dated.observe(met, F.count(F.when(F.col("event_date") == before, 1)).alias("lines_before"))
-    _overwrite(_within(seen, first, last), table)
+    _overwrite(_within(seen, first, last), first == last, table)
     written = read.identified(_days_of(spark, table, first, last))
     twice = sequence.repeated(sequence.words(written, sequence.side(first, last))).collect()
     if twice:
@@ -79,7 +82,7 @@ def _write(spark: SparkSession, inputs: Sequence[str], first: date, last: date, 
         found = json.dumps([row.asDict() for row in twice])
         boots = F.from_json(F.lit(found), "array<struct<proxy:string,boot:string>>")
         dirty = spark.range(1).select(F.inline(boots))
-        _overwrite(read.deduplicated(_within(dated, first, last), dirty), table)
+        _overwrite(read.deduplicated(_within(dated, first, last), dirty), first == last, table)
     return int(met.get["lines_before"])
 
 
@@ -112,9 +115,26 @@ def _within(dated: DataFrame, first: date, last: date) -> DataFrame:
     return dated.where(F.col("event_date").between(first.isoformat(), last.isoformat()))
 
 
-def _overwrite(dated: DataFrame, table: Table) -> None:
-    with settings(dated.sparkSession, _LINES_UNTOUCHED):
-        table.replace(dated.select(*TABLE_COLUMNS).sortWithinPartitions(*_SORTED_BY), ["event_date"])
+def _overwrite(dated: DataFrame, is_one_day: bool, table: Table) -> None:
+    rows = dated.select(*TABLE_COLUMNS)
+    if is_one_day and table.form is Form.PARQUET:
+        wanted, by = {**_LINES_UNTOUCHED, **_ONE_DAY}, [_order()]
+    else:
+        wanted, by = {**_LINES_UNTOUCHED}, [F.col("event_date"), _order()]
+    with settings(rows.sparkSession, wanted):
+        table.replace(rows.sortWithinPartitions(*by), ["event_date"])
+
+
+def _order() -> Column:
+    """A number by which the lines of an event come together, of these those of a topic, and then of a client.
+
+    Equal names side by side compress, and reports ask for one event. Spark sorts by one number without a
+    look at the lines; by names it compares them, twenty times each, wherever in memory they lie.
+    """
+    event, topic, client_id = [F.xxhash64(name) for name in ("event", "topic", "client_id")]
+    low = F.lit((1 << _NAME_BITS) - 1)
+    named = F.shiftleft(topic.bitwiseAND(low), _NAME_BITS).bitwiseOR(client_id.bitwiseAND(low))
+    return F.shiftleft(event, 2 * _NAME_BITS).bitwiseOR(named)
 
 
 def _days_of(spark: SparkSession, table: Table, first: date, last: date) -> DataFrame:
