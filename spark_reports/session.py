@@ -18,6 +18,7 @@ from tempfile import TemporaryFile
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Final
 
+from spark_reports import class_archive
 from spark_reports.problems import SparkUnavailableError
 
 if TYPE_CHECKING:
@@ -41,17 +42,29 @@ _BRIEF: Final = "-XX:TieredStopAtLevel=1"
 """For a job of many small queries that ends in half a minute, the second compiler spends more than it saves:
 half of all CPU time of a day of 40,000 lines. Reading millions of lines without it costs several times as
 much."""
-_LONG: Final = "-XX:-DontCompileHugeMethods " + " ".join(
-    f"-XX:Tier4{name}Threshold={count}"
-    for name, count in {
-        "Invocation": 500_000,
-        "MinInvocation": 60_000,
-        "Compile": 1_500_000,
-        "BackEdge": 4_000_000,
-    }.items()
+_THRESHOLDS: Final[Mapping[str, int]] = MappingProxyType(
+    {"Invocation": 500_000, "MinInvocation": 60_000, "Compile": 1_500_000, "BackEdge": 4_000_000}
 )
-"""Where lines are read by the million, the second compiler takes what runs a hundred times as often as Java
-has it by itself: the loops over lines, and not all that plans a query. It took a third of all CPU time.
+"""Of the second compiler: a hundred times what Java has by itself."""
+_LOOPS_OVER_LINES: Final = (
+    "org.apache.parquet.*",
+    "org.apache.spark.sql.catalyst.expressions.GeneratedClass*",
+    "org.apache.spark.sql.execution.datasources.parquet.*",
+    "org.apache.spark.sql.execution.vectorized.*",
+    "org.apache.spark.sql.vectorized.*",
+    "org.apache.spark.unsafe.*",
+)
+_LONG: Final = " ".join(
+    [
+        "-XX:-DontCompileHugeMethods",
+        *(f"-XX:Tier4{name}Threshold={count}" for name, count in _THRESHOLDS.items()),
+        "-XX:CompileCommand=quiet",
+        *(f"-XX:CompileCommand=CompileThresholdScaling,{names}::*,0.1" for names in _LOOPS_OVER_LINES),
+    ]
+)
+"""Where lines are read by the million, the second compiler takes the loops over lines when they have run ten
+times as often as Java has it by itself, and anything else, which is all that plans a query, a hundred times:
+planning took a third of all CPU time, and loops that waited as long ran at half their speed.
 What Spark writes for a line of eighty columns is one method of 10 KB, which Java would leave interpreted for
 ever: 20 microseconds a line."""
 
@@ -136,16 +149,21 @@ def _start(master: str, jvm_options: str) -> "SparkSession":
         builder = SparkSession.builder.appName("spark_reports").master(master)
         for name, value in _LOCAL_SETTINGS.items() if master.startswith("local") else ():
             builder = builder.config(name, value)
+        classes, made = class_archive.options()
         builder = builder.config(
-            "spark.driver.extraJavaOptions", f"{jvm_options} -Dlog4j2.configurationFile={log4j2.as_uri()}"
+            "spark.driver.extraJavaOptions",
+            f"{jvm_options} {classes} -Dlog4j2.configurationFile={log4j2.as_uri()}",
         )
         with _jvm_stderr_kept() as said:
             try:
-                return builder.getOrCreate()
+                session = builder.getOrCreate()
             except PySparkRuntimeError as error:
                 raise SparkUnavailableError(
                     f"Spark did not start: {_first_line(error)}{_tail(said)}"
                 ) from error
+    if made is not None:
+        class_archive.keep_at_exit(session.sparkContext._gateway, made)
+    return session
 
 
 @contextmanager

@@ -1,0 +1,64 @@
+"""Spark's classes, kept from one run to the next: what the JVM maps, and what must not matter."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from spark_reports import class_archive
+
+_COUNT = """
+from pathlib import Path
+from spark_reports.session import spark_session
+with spark_session("local[1]") as spark:
+    print(spark.range(7).count())
+    pid = spark.sparkContext._gateway.proc.pid
+    print(".jsa" in Path(f"/proc/{pid}/maps").read_text().replace("classes.jsa", ""))
+"""
+
+
+def counted(folder):
+    environment = {**os.environ, class_archive.PLACE: str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", _COUNT], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_the_first_run_leaves_an_archive_the_second_maps_it_and_a_damaged_one_is_left_alone(tmp_path):
+    folder = tmp_path / "cache"
+    assert counted(folder) == ["7", "False"]
+    (archive,) = folder.iterdir()
+    assert counted(folder) == ["7", "True"]
+    assert list(folder.iterdir()) == [archive]
+
+    archive.chmod(0o600)
+    os.truncate(archive, archive.stat().st_size // 2)
+    assert counted(folder) == ["7", "False"]
+
+
+def test_no_archive_is_made_where_the_folder_cannot_be(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    for place in ("", str(tmp_path / "file" / "cache"), str(tmp_path / "a folder")):
+        monkeypatch.setenv(class_archive.PLACE, place)
+        assert class_archive.options() == ("", None)
+
+
+def test_another_java_and_another_spark_have_another_archive(tmp_path, monkeypatch):
+    monkeypatch.setenv(class_archive.PLACE, str(tmp_path))
+    _, archive = class_archive.options()
+    java = tmp_path / "jdk" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.touch()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    _, other = class_archive.options()
+    assert archive != other
+
+
+def test_a_spark_that_a_site_has_put_together_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv(class_archive.PLACE, str(tmp_path))
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert class_archive.options() == ("", None)
