@@ -1,11 +1,13 @@
 """The journal: outcomes reach the decision log and the metrics, and no line is lost on the way."""
 
 import json
+import os
 from dataclasses import replace
 
 from tests.runtime.decision_log.logs import HandClock, files_in
 from tests.runtime.measured import ACCEPTED, TOTALS, rendered
-from tsproxy.decisions import DecisionLog
+from tsproxy.config.settings import Retention
+from tsproxy.decisions import DecisionLog, LifecycleKind
 from tsproxy.runtime.journal import Journal
 from tsproxy.runtime.metrics import Metrics
 
@@ -56,3 +58,28 @@ async def test_totals_are_asked_for_before_an_outcome_ends_the_interval_that_the
     assert [line["batches"] for line in counters] == [21, 1]
     accepted = 'listener="public",reason="",verdict="accepted"'
     assert rendered(metrics)[f"tsproxy_batches_total{{{accepted}}}"] == 22
+
+
+async def test_what_was_dropped_and_what_was_deleted_is_told_by_metrics_and_the_next_heartbeat(
+    tmp_path, monkeypatch
+):
+    clock, metrics = HandClock(), Metrics()
+    old = tmp_path / "decisions-20261120T000000Z-proxy_1-boot.1-0001.jsonl"
+    old.write_text("{}\n")
+    os.utime(old, (1, 1))
+    files = files_in(tmp_path, clock=clock, retention=Retention(age_ms=MINUTE_MS, size_bytes=None))
+    journal = Journal(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None)
+    journal.start({})
+    with monkeypatch.context() as full:
+        full.setattr("tsproxy.runtime.decision_log.files.QUEUE_LINES", 0)
+        journal.tell(LifecycleKind.RELOAD, {})
+    assert await journal.stop()
+    journal.measure()
+
+    [file] = tmp_path.iterdir()
+    lines = [json.loads(line) for line in file.open()]
+    assert [line["seq"] for line in lines] == [0, 2, 3]
+    assert [line["lines_dropped"] for line in lines if line["event"] == "heartbeat"] == [1]
+    shown = rendered(metrics)
+    assert (shown["tsproxy_decisions_total"], shown["tsproxy_decisions_dropped_total"]) == (3, 1)
+    assert shown["tsproxy_decision_files_deleted_total"] == 1

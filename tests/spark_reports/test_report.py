@@ -6,10 +6,12 @@ from datetime import date
 import pytest
 
 from spark_reports import report, tables
+from spark_reports.notices import notices
 from spark_reports.read import Source
+from spark_reports.render import html
 from spark_reports.write import read_report, to_json
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS, a_day
-from tests.spark_reports.logs import write
+from tests.spark_reports.logs import counters, heartbeat, line, write
 
 FRIDAY = date(2026, 11, 20)
 NEXT_MORNING_MS = MIDNIGHT_MS + DAY_MS + 5 * HOUR_MS
@@ -150,6 +152,35 @@ def test_short_tables_say_what_they_left_out(found, made):
             topic["records_rejected"] + topic["records_broker_rejected"] for topic in made["topics"][1:]
         ),
     }
+
+
+@pytest.mark.parametrize(
+    ("principal", "addresses"), [("~0123456789abcdef", ["~fedcba9876543210"]), (None, [])]
+)
+def test_a_log_that_hashes_persons_or_leaves_them_out_gives_the_same_report(
+    spark, tmp_path, principal, addresses
+):
+    """As `decisions.privacy` writes it."""
+    person = {"principal": principal} if principal else {}
+    refused = {"verdict": "rejected", "reason": "too_far_ahead", "unit_guess": "microseconds",
+               "error_code": 32, "bad_records": 10}  # fmt: skip
+    example = {"listener": "public", "topic": "orders", "partition": 0, "client_id": "app", "records": 10,
+               "is_final": True, "bad_index": [0], "bad_ts": [MIDNIGHT_MS * 1000]}  # fmt: skip
+    address = {"client_address": addresses[0]} if addresses else {}
+    path = write(
+        tmp_path / "a.jsonl",
+        line(0, kind="start"),
+        counters(1, addresses=addresses, **refused, **person),
+        line(2, "decision", **refused, **example, **person, **address),
+        heartbeat(3),
+    )
+    made = report_of(tables_of(spark, path))
+    [producer] = made["producers"]
+    assert (producer["client_id"], producer["principal"]) == ("app", principal)
+    assert (producer["refused_records"], producer["addresses"]) == (10, addresses)
+    assert [each["client_address"] for each in producer["examples"]] == [addresses[0] if addresses else None]
+    assert notices(made)[0].startswith(f"To the owner of app{f' ({principal})' if principal else ''}:\n")
+    assert "divide by 1,000" in html.render(made)
 
 
 def test_report_json_is_read_back_as_it_was_written(made, tmp_path):
