@@ -1,18 +1,29 @@
 """Texts to send to the owners of producers: what is refused, why, how to mend it, with one example each."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from spark_reports import words
-from spark_reports.shape import Example, Producer, Report
+from spark_reports.shape import Example, Producer, Report, WouldReject
 from tsproxy.decisions.text import instant
+from tsproxy.model.policy import CANDIDATE
+
+_WARNED: Final = 10
+"""Topics and rules of one client; report.json holds more."""
 
 _LAST_INSTANT_MS: Final = 253_402_300_799_999
 """The end of the year 9999: what is later is no time that anybody meant."""
 
 
 def notices(report: Report) -> list[str]:
-    """One text for each producer that the report lists and that is one, the worst first."""
-    return [notice(report, producer) for producer in report["producers"] if has_owner(producer)]
+    """One text for each producer that the report lists and that is one, the worst first; then one for each
+    of which a rule in audit, or the candidate limits, would have refused something."""
+    refused = [notice(report, producer) for producer in report["producers"] if has_owner(producer)]
+    watched: dict[tuple[str | None, str | None], list[WouldReject]] = {}
+    for row in report["would_reject"]:
+        if row["topic"] != words.FOLDED:
+            watched.setdefault((row["client_id"], row["principal"]), []).append(row)
+    return [*refused, *(_warning(report, rows) for rows in watched.values())]
 
 
 def has_owner(producer: Producer) -> bool:
@@ -23,16 +34,11 @@ def has_owner(producer: Producer) -> bool:
 
 def notice(report: Report, producer: Producer) -> str:
     """The text for one owner; plain, printable, fit for mail, chat or a ticket."""
-    days = report["first_day"] + (
-        "" if report["first_day"] == report["last_day"] else f" to {report['last_day']}"
-    )
-    whose = words.short(words.client(producer["client_id"]))
-    principal = f" ({words.short(producer['principal'])})" if producer["principal"] else ""
     refused, own = producer["refused_records"], producer["records"]
     were = "was" if refused == 1 else "were"
     lines = [
-        f"To the owner of {whose}{principal}:",
-        f"On {days} (UTC) {words.many(refused, 'record')} of yours {were} refused, "
+        _to(producer["client_id"], producer["principal"]),
+        f"On {_days(report)} (UTC) {words.many(refused, 'record')} of yours {were} refused, "
         f"{words.share(refused, own)} of what you sent.{_good_ones(producer['collateral_records'])}",
         *[f"* {reason['cause']}: {reason['fix']}." for reason in producer["reasons"]],
         _topics(report, producer),
@@ -40,6 +46,39 @@ def notice(report: Report, producer: Producer) -> str:
     if producer["addresses"]:
         lines.append(f"Sent from {', '.join(words.short(text, 60) for text in producer['addresses'])}.")
     return "\n".join([*lines, *_example(producer)]) + "\n"
+
+
+def _warning(report: Report, rows: Sequence[WouldReject]) -> str:
+    """The text for the owner of what was let pass, and would not be if the rules were enforced."""
+    lines = [
+        _to(rows[0]["client_id"], rows[0]["principal"]),
+        f"On {_days(report)} (UTC) these records of yours were let pass and only counted. They would be "
+        "refused if what counted them were enforced:",
+        *map(_watched, rows[:_WARNED]),
+    ]
+    if (more := len(rows) - _WARNED) > 0:
+        lines.append(f"And {words.count(more)} more like this.")
+    return "\n".join(lines) + "\n"
+
+
+def _watched(row: WouldReject) -> str:
+    records, topic = words.many(row["records"], "record"), words.short(row["topic"], 60)
+    by = f"the rule {words.rule(row['rule'])}"
+    if row["rule"] == CANDIDATE:
+        by = "the candidate limits (Kafka 4's own, unless others are configured)"
+    waiver = row.get("waiver")  # a report of an earlier release has none
+    held = f", held back by the waiver {words.short(waiver, 60)}" if waiver else ""
+    return f"* {records} to {topic}, by {by}{held}: {row['cause']}: {row['fix']}."
+
+
+def _to(client_id: str | None, principal: str | None) -> str:
+    who = words.short(words.client(client_id)) + (f" ({words.short(principal)})" if principal else "")
+    return f"To the owner of {who}:"
+
+
+def _days(report: Report) -> str:
+    first, last = report["first_day"], report["last_day"]
+    return first if first == last else f"{first} to {last}"
 
 
 def _good_ones(collateral: int) -> str:

@@ -40,6 +40,7 @@ def add(commands: "Commands") -> None:
         metavar="NAME=VALUE",
         help="an option of Spark's Kafka source, e.g. kafka.security.protocol=SASL_SSL",
     )
+    arguments.add_skipping(parser)
     arguments.add_table(parser)
     parser.add_argument("--checkpoint", required=True, metavar="DIR", help="how far it came; one a table")
     parser.add_argument("--once", action="store_true", help="end when all that is there by now was written")
