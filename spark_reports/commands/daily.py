@@ -44,7 +44,11 @@ def add(commands: "Commands") -> None:
         help="where report.* go, on any file system that Spark knows",
     )
     parser.add_argument(
-        "--format", type=_formats, default=("html", "md", "json"), metavar="LIST", help="of html,md,json"
+        "--format",
+        type=_formats,
+        default=("html", "md", "json"),
+        metavar="LIST",
+        help="of html,md,json,csv; default: html,md,json",
     )
     parser.add_argument(
         "--top", type=arguments.positive, default=50, metavar="N", help="rows a table (default 50)"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from spark_reports.exits import OK
 from spark_reports.notices import notices
 from spark_reports.problems import NotAReportError
-from spark_reports.render import html, markdown, terminal
+from spark_reports.render import html, markdown, sheet, terminal
 from spark_reports.shape import Report
 from spark_reports.write import read_report, to_json, write_text
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 FORMATS: Final[Mapping[str, Callable[[Report], str]]] = MappingProxyType(
-    {"html": html.render, "md": markdown.render, "json": to_json}
+    {"html": html.render, "md": markdown.render, "json": to_json, "csv": sheet.render}
 )
 
 _EXAMPLE: Final = """example:

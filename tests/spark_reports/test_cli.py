@@ -132,7 +132,7 @@ def test_an_input_that_is_not_there_is_exit_code_2(spark, tmp_path, capsys):
         (["compact", "--date", "9999-12-31"], "outside of the years 1970 to 9998"),
         (["trend", "--date", "1969-12-31..1970-01-01"], "outside of the years 1970 to 9998"),
         (["what-if", "--date", "2020-01-01..2026-11-20"], "not a period of 1 to 366 days"),
-        (["daily", "--format", "pdf"], "'pdf' is none of html, md, json"),
+        (["daily", "--format", "pdf"], "'pdf' is none of html, md, json, csv"),
         (["daily", "--top", "0"], "not a number from 1"),
         (["daily", "--fail-on", "much"], "is not MEASURE>NUMBER"),
         (["weekly"], "invalid choice"),

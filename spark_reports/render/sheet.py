@@ -1,0 +1,49 @@
+"""report.csv: the producers and why they were refused, a row each, for spreadsheets and scripts.
+
+RFC 4180, UTF-8, a head with the names of report.json's keys. Text that a spreadsheet would take for a formula
+(a client may call itself `=HYPERLINK(…)`) begins with an apostrophe, as spreadsheets themselves mark text.
+"""
+
+import csv
+from collections.abc import Iterator
+from io import StringIO
+from typing import Final
+
+from spark_reports.shape import ClientReason, Producer, Report
+from tsproxy.decisions.text import bounded
+
+_REASON: Final = (
+    *("verdict", "reason", "unit_guess", "error_code", "is_final", "cause", "fix"),
+    *("batches", "records", "bad_records", "collateral_records", "drift_min_ms", "drift_max_ms"),
+)
+HEAD: Final = ("first_day", "last_day", "client_id", "principal", *_REASON, "topics", "addresses")
+
+_FORMULA: Final = ("=", "+", "-", "@")
+
+
+def render(report: Report) -> str:
+    """One row for each reason of each producer that the report lists, the worst producer first."""
+    text = StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(HEAD)
+    for producer in report["producers"]:
+        for reason in producer["reasons"]:
+            writer.writerow(map(_cell, _row(report, producer, reason)))
+    return text.getvalue()
+
+
+def _row(report: Report, producer: Producer, reason: ClientReason) -> Iterator[object]:
+    yield from (report["first_day"], report["last_day"], producer["client_id"], producer["principal"])
+    yield from (reason[name] for name in _REASON)
+    yield " ".join(topic["topic"] for topic in producer["topics"])
+    yield " ".join(producer["addresses"])
+
+
+def _cell(value: object) -> object:
+    """Nothing for null; text printable and never a formula."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return value
+    shown = bounded(value, 2_000)
+    return f"'{shown}" if shown.startswith(_FORMULA) else shown
