@@ -1,4 +1,4 @@
-"""report.json in forms that people read: HTML, Markdown, terminal text.
+"""report.json in forms that people read: HTML, Markdown, terminal text, a sheet of producers (CSV).
 
 Pure Python from a `shape.Report`, no Spark, no third-party package, no network: a report can be made
 again from its report.json in milliseconds. Everything a client could have chosen is escaped.
