@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports import sequence
+from spark_reports.instants import instant_ms
 from spark_reports.sequence import BOOT
 from spark_reports.shape import LineGap, SilentBoot, UnheardSpan
 from tsproxy.decisions.fields import EventName
@@ -50,7 +51,7 @@ def heartbeats(identified: DataFrame, side: Column) -> DataFrame:
     An interval belongs to the day it began, but covers what it covers: after a clock jumped over midnight
     the last one of the day before reaches into this day. `intervals` are those that began in the period.
     """
-    start = F.unix_millis(F.try_to_timestamp("interval_start"))
+    start = instant_ms("interval_start")
     last_ms = F.greatest(F.col("start_ms"), F.col("end_ms") - 1)
     beats = (
         identified.where(F.col("event") == EventName.HEARTBEAT.value)

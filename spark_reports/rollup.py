@@ -57,7 +57,8 @@ def producers(rolled: DataFrame) -> DataFrame:
 def drift_keys(rolled: DataFrame) -> DataFrame:
     """Of `transforms.rollup`, the keys that `drift` may have: _DRIFT_KEY, and the `number` of each."""
     judged = rolled.where(transforms.is_judged())
-    sides = [_of_side(judged, side).select(*_DRIFT_KEY, _number()) for side in _SIDES]
+    dated = judged.withColumn("event_date", F.substring("hour", 1, 10))
+    sides = [_of_side(dated, side).select(*_DRIFT_KEY, _number()) for side in _SIDES]
     return sides[0].unionByName(sides[1]).distinct()
 
 
@@ -77,9 +78,10 @@ def drift(counters: DataFrame, keys: DataFrame | None) -> DataFrame:
     may choose two of one number (`ambiguous`): without `keys` it is done by name.
     """
     judged = transforms.named(counters).where((F.col("hist") == HISTOGRAM_NAME) & transforms.is_judged())
+    dated = judged.withColumn("event_date", F.col("day"))
     by = _DRIFT_KEY if keys is None else ("number",)
     # Each side is added up before they come together: so no single bucket is written to memory as a row.
-    sides = [_sums(_of_side(judged, side).withColumn("number", _number()), by, side) for side in _SIDES]
+    sides = [_sums(_of_side(dated, side).withColumn("number", _number()), by, side) for side in _SIDES]
     sums = sides[0].unionByName(sides[1])
     named = sums if keys is None else sums.join(keys, on="number")
     return named.select(*_DRIFT_KEY[1:], "bucket", "batches", "records", "event_date")
@@ -99,11 +101,10 @@ def _sums(lines: DataFrame, by: Sequence[str], side: str) -> DataFrame:
 
 
 def _of_side(lines: DataFrame, side: str) -> DataFrame:
-    """Counters, or rows of their rollup, with the _DRIFT_KEY of one side."""
+    """Counters, or rows of their rollup, with the _DRIFT_KEY of one side: `event_date` is there."""
     refused = transforms.is_refusal()
     return lines.withColumns(
         {
-            "event_date": F.substring("hour", 1, 10),
             "side": F.lit(side),
             "is_refused": refused,
             "is_other_side": refused & _is_refused_for(_SIDES[side]),

@@ -12,6 +12,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
+from spark_reports.instants import instant_ms
 from tsproxy.decisions.fields import EventName, LifecycleKind
 
 BOOT: Final = ("proxy", "boot")
@@ -43,7 +44,7 @@ def words(identified: DataFrame, side: Column) -> DataFrame:
         F.min(F.when(inside, says)).alias("says_first"),
         F.max(F.when(before & beats, seq)).alias("beat_before"),
         F.min(F.when(after, says)).alias("says_after"),
-        F.max(F.when(inside, F.unix_millis(F.try_to_timestamp("ts")))).alias("last_ms"),
+        F.max(F.when(inside, instant_ms("ts"))).alias("last_ms"),
         F.bool_or(inside & _is_kind(LifecycleKind.START)).alias("started"),
         F.bool_or(inside & _is_kind(LifecycleKind.STOP)).alias("stopped"),
         F.bool_or(before).alias("seen_before"),

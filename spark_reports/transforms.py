@@ -13,6 +13,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
+from spark_reports.instants import instant_ms
 from spark_reports.schema import KEY, SUMS
 from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.model.outcome import VerdictName
@@ -48,17 +49,21 @@ def named(counters: DataFrame) -> DataFrame:
 def rollup(counters: DataFrame) -> DataFrame:
     """One row an hour and key: `hour`, KEY without `folded`, SUMS and extremes.
 
-    Extremes: `first_ms`, `last_ms`, `drift_min_ms`, `drift_max_ms`, `late_records`, `late_max_ms`. Instants
-    are numbers here, as the least of texts cannot be found by hashing: it would have all lines sorted.
+    Extremes: `first_ms`, `last_ms` (null of what simply passed: nobody asks), `drift_min_ms`, `drift_max_ms`,
+    `late_records`, `late_max_ms`. Instants are numbers here, as the least of texts cannot be found by
+    hashing: it would have all lines sorted.
     """
     keys = ["hour", *(name for name in KEY if name != "folded")]
-    timed = named(counters).withColumns({f"{end}_ms": _instant_ms(f"{end}_ts") for end in ("first", "last")})
+    is_asked = (F.col("verdict") != VerdictName.ACCEPTED.value) | F.col("would_reject")
+    timed = named(counters).withColumns(
+        {f"{end}_ms": F.when(is_asked, _instant_ms(f"{end}_ts")) for end in ("first", "last")}
+    )
     return timed.groupBy(*keys).agg(*[F.sum(name).alias(name) for name in SUMS], *_extremes())
 
 
 def _instant_ms(name: str) -> Column:
     """In ms since 1970; the interval's start where the line names no instant."""
-    return F.coalesce(*[F.unix_millis(F.try_to_timestamp(instant)) for instant in (name, "interval_start")])
+    return F.coalesce(*[instant_ms(instant) for instant in (name, "interval_start")])
 
 
 def _extremes() -> list[Column]:
