@@ -16,7 +16,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.day import LINE_BYTES, write_log
 from benchmarks.page import PAGE, with_reports
+from spark_reports import class_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +36,10 @@ _MASTER: Final = "local[2]"
 _QUESTION: Final = "duckdb"
 _BRIEF: Final = ("what-if", "trend")
 """In a JVM as their commands start it; the others have one for much data."""
-_ROUNDS: Final = 2
+_ROUNDS: Final = 3
+_FEW: Final = 2_000
+"""Counters of a day whose report costs what any report costs."""
+_SPINS: Final = 30_000_000
 _GIB: Final = 2**30
 
 
@@ -80,12 +85,15 @@ def _compact(spark: "SparkSession", place: Path) -> None:
     compact(spark, [str(place / "large")], _DAY, _DAY, Table(str(place / "compacted")))
 
 
-def _prepare(spark: "SparkSession", place: Path) -> None:
-    from spark_reports.compact import compact
-    from spark_reports.store import Table
+def _compacted(*names: str) -> Callable[["SparkSession", Path], None]:
+    def run(spark: "SparkSession", place: Path) -> None:
+        from spark_reports.compact import compact
+        from spark_reports.store import Table
 
-    for name in ("day", "day-x10"):
-        compact(spark, [str(place / name)], _DAY, _DAY, Table(str(place / f"{name}-table")))
+        for name in names:
+            compact(spark, [str(place / name)], _DAY, _DAY, Table(str(place / f"{name}-table")))
+
+    return run
 
 
 def _daily(name: str) -> Callable[["SparkSession", Path], None]:
@@ -117,7 +125,9 @@ JOBS: Final[Mapping[str, Callable[["SparkSession", Path], None]]] = MappingProxy
     {
         "bare": _bare,
         "compact": _compact,
-        "prepare": _prepare,
+        "first": _compacted("small"),
+        "prepare": _compacted("day", "day-x10"),
+        "daily-small": _daily("small"),
         "daily": _daily("day"),
         "daily-x10": _daily("day-x10"),
         "what-if": _what_if,
@@ -161,8 +171,16 @@ def _of_process(pid: int) -> tuple[float, float]:
     return ticks / os.sysconf("SC_CLK_TCK"), peak_kib / 1024
 
 
+def spin_s() -> float:
+    """CPU seconds of a piece of work that is always the same: how fast the machine is just now."""
+    began = time.process_time()
+    for _ in range(_SPINS):
+        pass
+    return time.process_time() - began
+
+
 def measured(name: str, place: Path) -> Figures:
-    """The same, from outside."""
+    """The same as `run_job`, from outside."""
     command = [sys.executable, "-m", "benchmarks.reports", "--job", name, "--place", str(place)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found = Figures(**json.loads(done.stdout.splitlines()[-1]))
@@ -193,8 +211,13 @@ class Sizes:
         return max(self.lines, 2 * self.rows) * LINE_BYTES * 4 // 3
 
 
-def part(found: Mapping[str, Figures], sizes: Sizes, loads: tuple[float, float]) -> str:
-    """The figures as a part of the page, each beside its target; `loads` before the run and after it."""
+def part(
+    found: Mapping[str, Figures], sizes: Sizes, loads: tuple[float, float], spins_s: Sequence[float]
+) -> str:
+    """The figures as a part of the page, each beside its target.
+
+    `loads` before the run and after it, `spins_s` of the times between the jobs.
+    """
     ratio = found["compact"].cpu_s / found["bare"].cpu_s
     tenfold = found["daily-x10"].cpu_s / found["daily"].cpu_s
     said = {
@@ -202,6 +225,7 @@ def part(found: Mapping[str, Figures], sizes: Sizes, loads: tuple[float, float])
         "compact": f"the same lines by `compact`: {ratio:.2f} times the bare job",
         "daily": f"`daily --rollup` over a compacted day of {sizes.rows:,} counters",
         "daily-x10": f"the same keys and intervals, ten times the records: {tenfold:.2f} times",
+        "daily-small": f"`daily --rollup` over {_FEW:,} counters: what any day costs",
         "what-if": "`what-if` from that day's rollup",
         "trend": "`trend` from that day's rollup",
         _QUESTION: "`docs/reports.md`'s question for DuckDB, of that day's table",
@@ -217,11 +241,13 @@ def part(found: Mapping[str, Figures], sizes: Sizes, loads: tuple[float, float])
             "",
             f"Written by `make bench-reports`; do not edit. Measured {datetime.now(UTC):%Y-%m-%d} on "
             f"{platform.machine()} with {os.cpu_count()} cores, {_MASTER}, each job in a process of its own, "
-            "the session's start included. CPU seconds are those of the JVM (all threads, compilers and "
-            "collectors too) and of the driver; the size is the JVM's largest. Both `daily` were run "
-            f"{_ROUNDS} times in turn; the lesser figure of each stands here. Load average "
-            f"{loads[0]:.1f} before the run, {loads[1]:.1f} after it: other programs on the machine make "
-            "CPU seconds dearer, as they share its caches and its cores' threads.",
+            "the session's start included, with the archive of Spark's classes that a run before left. CPU "
+            "seconds are those of the JVM (all threads, compilers and collectors too) and of the driver; the "
+            f"size is the JVM's largest. The three `daily` were run {_ROUNDS} times in turn; the least "
+            f"figure of each stands here. Load average {loads[0]:.1f} before the run, {loads[1]:.1f} after "
+            f"it. A loop that always does the same took {min(spins_s):.2f} to {max(spins_s):.2f} CPU seconds "
+            "between the jobs: what else runs on the host makes CPU seconds dearer, as it shares caches and "
+            "cores.",
             "",
             "| job | CPU s | target | MiB |",
             "| --- | --- | --- | --- |",
@@ -239,13 +265,17 @@ def part(found: Mapping[str, Figures], sizes: Sizes, loads: tuple[float, float])
 _EXPLAINED: Final = (
     "`daily` unfolds the two histograms of each counter, 19 buckets a side here: 76 million from two "
     "million counters, each added up by the number of its key. The rest of its cost is about the same for "
-    "any size: the start of the session, the planning of some thirty queries, and the compilers: 35 CPU "
-    "seconds over two thousand counters, on a busy machine. `what-if` and `trend` read the small result. "
-    "What was tried:",
+    "any size: the start of the session, the planning of some thirty queries, and the compilers. `what-if` "
+    "and `trend` read the small result. What was tried:",
     "",
     "- Least and greatest texts made Spark sort all lines, three times. They are numbers now.",
     "- Java's second compiler took a third of all CPU time, for code that runs once. It takes now what "
-    "runs a hundred times as often as by itself.",
+    "runs a hundred times as often as by itself, and the loops over lines when they run ten times as often: "
+    "the tasks' own time fell by half.",
+    "- A third of the CPU time of a small day went into finding and checking classes in Spark's jars: an "
+    "archive of them is kept from run to run.",
+    "- An instant of the log ends with a Z. To know that zone Spark asked two regular expressions, four "
+    "times a counter; it is left out, and instants of counters that simply passed are not read at all.",
     "- Each function of a column asked the JVM half a dozen things to be able to name a line of ours in "
     "an error: a fifth of `daily` over a small day. It is switched off.",
     "- What Spark writes for a line of eighty columns is one method of 10 KB, and Java leaves methods "
@@ -261,8 +291,10 @@ _EXPLAINED: Final = (
     "- What is left of the difference: the column of unreadable lines has Spark look up every field by its "
     "name once more, two instants of each line are checked, and the table is read again, five columns of "
     "it. To leave out Parquet's statistics of sizes saved nothing.",
-    "- Not tried: an archive of Spark's classes as the JVM maps them, for the start of the session; why "
-    "ten times the records cost a tenth more.",
+    "- Of the rest of `daily`, a quarter unpacks histograms from Parquet (two hundred million numbers), a "
+    "quarter adds them up, a fifth compiles. Tried without gain: smaller batches of rows, another collector, "
+    "later compilation, rows cut off from how they came about, small questions before the writing. Not "
+    "tried: histograms as flat lists in the table, which changes its schema.",
 )
 
 
@@ -282,20 +314,29 @@ def _word(is_met: bool) -> str:
 # --- the command -----------------------------------------------------------------------------------------
 
 
-def measure(place: Path, sizes: Sizes) -> dict[str, Figures]:
-    """All jobs, one after the other. A log is there only while it is needed."""
+def measure(place: Path, sizes: Sizes) -> tuple[dict[str, Figures], list[float]]:
+    """All jobs, one after the other, and `spin_s` before each. A log is there only while it is needed."""
     found: dict[str, Figures] = {}
+    spins_s: list[float] = []
+
+    def measured_beside(name: str) -> Figures:
+        spins_s.append(spin_s())
+        return measured(name, place)
+
+    write_log(place / "small", _FEW, 25)
+    measured("first", place)
     write_log(place / "large", sizes.lines, 25)
     for name in ("bare", "compact"):
-        found[name] = measured(name, place)
+        found[name] = measured_beside(name)
     shutil.rmtree(place / "large")
     write_log(place / "day", sizes.rows, 25)
     write_log(place / "day-x10", sizes.rows, 250)
     measured("prepare", place)
-    for name in ("daily", "daily-x10") * _ROUNDS:
-        figures = measured(name, place)
+    for name in ("daily-small", "daily-x10", "daily") * _ROUNDS:
+        figures = measured_beside(name)
         found[name] = min(figures, found.get(name, figures))
-    return found | {name: measured(name, place) for name in (*_BRIEF, _QUESTION)}
+    found |= {name: measured_beside(name) for name in (*_BRIEF, _QUESTION)}
+    return found, spins_s
 
 
 def main() -> int:
@@ -321,8 +362,9 @@ def main() -> int:
     load_before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="tsproxy-bench-", dir=options.place) as made:
         os.environ["SPARK_LOCAL_DIRS"] = made  # what does not fit into memory
-        found = measure(Path(made), sizes)
-    text = part(found, sizes, (load_before, os.getloadavg()[0]))
+        os.environ[class_archive.PLACE] = str(Path(made, "classes"))
+        found, spins_s = measure(Path(made), sizes)
+    text = part(found, sizes, (load_before, os.getloadavg()[0]), spins_s)
     if options.print:
         print(text)
     else:
