@@ -18,6 +18,12 @@ with spark_session("local[1]") as spark:
 """
 
 
+@pytest.fixture(autouse=True)
+def no_spark_of_the_site(monkeypatch):
+    for name in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def counted(folder):
     environment = {**os.environ, class_archive.PLACE: str(folder)}
     done = subprocess.run(
