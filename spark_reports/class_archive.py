@@ -9,6 +9,7 @@ without a word, so nothing but time depends on it.
 import atexit
 import hashlib
 import os
+import re
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,8 @@ _FILES_KEPT: Final = 2
 """An archive has about 180 MB. Two, as an upgrade is tried beside what it is to replace."""
 _PATIENCE_S: Final = 60
 _SUFFIX: Final = ".jsa"
+_OURS: Final = re.compile(r"spark-[0-9a-f]{16}(-\d+\.jsa|\.\d+)")
+"""Archives, and what a process that was killed left of one."""
 _QUIET: Final = "-Xlog:disable"
 """Java tells of each class that it leaves out, on standard output."""
 
@@ -58,12 +61,15 @@ def _keep(gateway: "JavaGateway", made: Path) -> None:
 
 
 def _put(made: Path) -> None:
-    """Whole on the disk before anybody sees it, as a JVM trusts what it maps; the oldest others are gone."""
+    """Whole on the disk before anybody sees it, as a JVM trusts what it maps.
+
+    The oldest of our own files go; the folder may be one that holds others.
+    """
     with made.open("rb") as written:
         os.fsync(written.fileno())
     made.replace(made.with_name(_name(made.stem, made)))
-    by_age = sorted(made.parent.iterdir(), key=lambda path: path.stat().st_mtime)
-    for path in by_age[:-_FILES_KEPT]:
+    ours = (path for path in made.parent.iterdir() if _OURS.fullmatch(path.name))
+    for path in sorted(ours, key=lambda path: path.stat().st_mtime)[:-_FILES_KEPT]:
         path.unlink(missing_ok=True)
 
 

@@ -74,7 +74,7 @@ def _union(one: Between, other: Between, whole: int) -> Between:
 
 def in_short(found: WhatIf) -> list[tuple[int, int, int, Between]]:
     """For those of SHOWN_MS: the limit, records farther ahead, farther behind, and on either side."""
-    ahead, behind = ({row["limit_ms"]: row for row in found[side]} for side in ("ahead", "behind"))
+    ahead, behind = ({row["limit_ms"]: row for row in found[side]} for side in SIDES)
     return [
         (
             limit_ms,

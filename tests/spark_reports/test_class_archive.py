@@ -36,10 +36,16 @@ def counted(folder):
 @pytest.mark.timeout(600)
 def test_the_first_run_leaves_an_archive_the_second_maps_it_and_a_damaged_one_is_left_alone(tmp_path):
     folder = tmp_path / "cache"
+    folder.mkdir()
+    others = [folder / name for name in ("spark-defaults.conf", "letters.txt", "spark-old.jsa")]
+    old = [folder / f"spark-{'0' * 15}{number}-4.jsa" for number in range(3)]
+    for number, path in enumerate([*others, *old]):
+        path.write_text("mine")
+        os.utime(path, (number, number))
     assert counted(folder) == ["7", "False"]
-    (archive,) = folder.iterdir()
+    (archive,) = set(folder.iterdir()) - {*others, old[-1]}
     assert counted(folder) == ["7", "True"]
-    assert list(folder.iterdir()) == [archive]
+    assert set(folder.iterdir()) == {*others, old[-1], archive}
 
     archive.chmod(0o600)
     os.truncate(archive, archive.stat().st_size // 2)
