@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.config.files import SMALLEST, config_of, problems_of
-from tsproxy.config import ConfigError, empty_document, load, put_setting, read_yaml
+from tsproxy.config import ConfigError, build_sasl, empty_document, load, put_setting, read_yaml
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.reference import reference_table
@@ -69,7 +69,7 @@ admin: { bind: off }
         Path("proxy.key"),
     )
     assert upstream.sasl.mechanism is SaslMechanism.SCRAM_SHA_512
-    assert upstream.sasl.password.reveal() == "s3cret"
+    assert upstream.sasl.credentials.password.reveal() == "s3cret"
     assert upstream.refresh_ms == 250
     [listener] = config.listeners
     assert listener.brokers == BrokerPorts(19000, 3)
@@ -231,7 +231,25 @@ WRONG = {
     ),
     "half a SASL section is refused": (
         SMALLEST.replace("}", ", admin: { sasl: { mechanism: PLAIN } } }"),
-        r"upstream.admin.sasl.password: is missing: secret",
+        r"upstream.admin.sasl.password: is missing: PLAIN takes username and password",
+    ),
+    "a mechanism's keys must all be there": (
+        SMALLEST.replace("}", ", admin: { sasl: { mechanism: OAUTHBEARER, client_id: tsproxy } } }"),
+        r"sasl.token_endpoint: is missing: OAUTHBEARER takes token_endpoint and client_id and client_secret",
+    ),
+    "keys of another mechanism are refused": (
+        SMALLEST.replace("}", ", admin: { sasl: { mechanism: OAUTHBEARER, token_file: t, username: u } } }"),
+        r"sasl.username: does not go with mechanism OAUTHBEARER, which takes token_file; leave it out",
+    ),
+    "a secret goes to no issuer in the clear": (
+        SMALLEST.replace(
+            "}", ", admin: { sasl: { mechanism: OAUTHBEARER, token_endpoint: 'http://a/t' } } }"
+        ),
+        r"token_endpoint: .* is not allowed; must be an https URL, .* \(http only for localhost\)",
+    ),
+    "GSSAPI finds its user elsewhere": (
+        SMALLEST.replace("}", ", admin: { sasl: { mechanism: GSSAPI, username: u } } }"),
+        r"sasl.username: does not go with mechanism GSSAPI, which takes only service_name",
     ),
     "what is not YAML is told with its line": ("upstream: [\n", r"tsproxy.yaml:2: not YAML: "),
     "a list as a file is refused": ("- 1\n", r"tsproxy.yaml:1: the file must be a mapping"),
@@ -289,7 +307,7 @@ def test_a_config_never_shows_its_password():
 
     config = config_of(text, {"PASSWORD": "hunter2"})
 
-    assert config.upstream.sasl.password.reveal() == "hunter2"
+    assert config.upstream.sasl.credentials.password.reveal() == "hunter2"
     assert "hunter2" not in repr(config)
 
 
@@ -403,3 +421,10 @@ def test_the_example_in_the_documentation_is_a_right_configuration():
     config = config_of(example, {"TSPROXY_PASSWORD": "x"})
 
     assert config.listeners[0].name == "public"
+
+
+def test_a_mechanism_whose_library_is_missing_names_the_extra_to_install(monkeypatch):
+    monkeypatch.setattr(build_sasl, "find_spec", lambda module: None)
+    text = SMALLEST.replace("}", ", admin: { sasl: { mechanism: AWS_MSK_IAM, region: eu-west-1 } } }")
+    with pytest.raises(ConfigError, match=r"aws_msk_iam_sasl_signer: pip install 'tsproxy\[msk\]'"):
+        load(parse_yaml(text, "tsproxy.yaml"), {})

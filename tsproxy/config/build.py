@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Final
 
 from tsproxy.config.build_policy import build_policy
+from tsproxy.config.build_sasl import build_sasl
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
@@ -26,7 +27,6 @@ from tsproxy.config.settings import (
     Listener,
     ListenerTls,
     Retention,
-    Sasl,
     TopicSettings,
     Upstream,
     UpstreamTls,
@@ -77,7 +77,7 @@ def _upstream(parsed: Parsed | None, problems: list[Problem]) -> Upstream | None
     return Upstream(
         bootstrap_servers=parsed["bootstrap_servers"],
         tls=tls,
-        sasl=Sasl(sasl["mechanism"], sasl["username"], sasl["password"]) if sasl else None,
+        sasl=build_sasl(sasl, problems) if sasl else None,
         refresh_ms=parsed["admin"]["refresh"],
     )
 
