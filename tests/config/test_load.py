@@ -251,6 +251,23 @@ WRONG = {
         SMALLEST.replace("}", ", admin: { sasl: { mechanism: GSSAPI, username: u } } }"),
         r"sasl.username: does not go with mechanism GSSAPI, which takes only service_name",
     ),
+    "without a connection of its own it must be told of SASL": (
+        SMALLEST.replace("}", ", brokers_from: clients }") + "policy: { limits_from: config }\n",
+        r"upstream.clients_use_sasl: is missing: with upstream.brokers_from: clients",
+    ),
+    "without a connection of its own no broker tells limits": (
+        SMALLEST.replace("}", ", brokers_from: clients, clients_use_sasl: no }"),
+        r"policy.limits_from: must be config: with upstream.brokers_from: clients",
+    ),
+    "without a connection of its own nothing is written": (
+        SMALLEST.replace("}", ", brokers_from: clients, clients_use_sasl: no }")
+        + "policy: { limits_from: config }\ndecisions: { topic: { name: d } }\n",
+        r"decisions.topic: needs a connection of the proxy's own: leave it out",
+    ),
+    "with a connection of its own SASL is not said twice": (
+        SMALLEST.replace("}", ", clients_use_sasl: no }"),
+        r"upstream.clients_use_sasl: goes with upstream.brokers_from: clients alone",
+    ),
     "what is not YAML is told with its line": ("upstream: [\n", r"tsproxy.yaml:2: not YAML: "),
     "a list as a file is refused": ("- 1\n", r"tsproxy.yaml:1: the file must be a mapping"),
     "a file without end is refused": (
@@ -415,12 +432,9 @@ def test_the_documentation_carries_the_table_of_keys():
     assert DOCS.read_text(encoding="utf-8").endswith("-->\n" + reference_table())
 
 
-def test_the_example_in_the_documentation_is_a_right_configuration():
-    [example] = re.findall(r"```yaml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
-
-    config = config_of(example, {"TSPROXY_PASSWORD": "x"})
-
-    assert config.listeners[0].name == "public"
+@pytest.mark.parametrize("example", re.findall(r"```yaml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL))
+def test_an_example_in_the_documentation_is_a_right_configuration(example):
+    assert config_of(example, {"TSPROXY_PASSWORD": "x"}).upstream.bootstrap_servers
 
 
 def test_a_mechanism_whose_library_is_missing_names_the_extra_to_install(monkeypatch):

@@ -17,6 +17,7 @@ from tsproxy.config.kinds import (
     BIND,
     BIND_OR_OFF,
     BROKER_HOST,
+    BROKERS_FROM,
     CLIENT_AUTH,
     DURATION,
     DURATION_OR_OFF,
@@ -39,6 +40,7 @@ from tsproxy.config.kinds import (
     UNLESS_NEVER,
     URL,
     WHEN_BEYOND,
+    YES_OR_NO,
     Key,
     OptionalSection,
     number,
@@ -101,6 +103,19 @@ KEYS: Final = (
         "The oldest version of TLS to speak.",
         default="1.2",
         is_live=True,
+    ),
+    Key(
+        "upstream.brokers_from",
+        BROKERS_FROM,
+        "How brokers are found: the proxy asks on a connection of its own, or learns them from answers to "
+        "`clients`. The latter tells no topic's limits, so it needs `policy.limits_from: config`.",
+        default="own_connection",
+    ),
+    Key(
+        "upstream.clients_use_sasl",
+        YES_OR_NO,
+        "Whether the brokers' listener takes SASL. To be said with `brokers_from: clients` alone; else the "
+        "proxy's own connection uses SASL or does not.",
     ),
     Key(
         "upstream.admin.refresh",

@@ -11,6 +11,7 @@ from typing import Any, Final
 from tsproxy.config import patterns, values
 from tsproxy.config.settings import (
     AddressesInConfigs,
+    BrokersFrom,
     ClientAuth,
     ProxyProtocol,
     SaslMechanism,
@@ -169,6 +170,7 @@ TOPIC_PATTERN: Final = _pattern(patterns.topic_pattern)
 PRINCIPAL_PATTERN: Final = _pattern(patterns.principal_pattern)
 CIDR: Final = Kind("address or network", values.network)
 INSTANT: Final = Kind("instant", values.instant_ms, write=values.instant_text)
+BROKERS_FROM: Final = _choice(BrokersFrom)
 MECHANISM: Final = _choice(SaslMechanism)
 WHEN_BEYOND: Final = _choice(WhenBeyond)
 CLIENT_AUTH: Final = _choice(ClientAuth)

@@ -49,6 +49,13 @@ class Secret:
         return hash(self._value)
 
 
+class BrokersFrom(StrEnum):
+    """Who tells the proxy which brokers there are."""
+
+    OWN_CONNECTION = "own_connection"
+    CLIENTS = "clients"
+
+
 class SaslMechanism(StrEnum):
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -173,6 +180,14 @@ class Upstream:
     tls: UpstreamTls | None
     sasl: Sasl | None
     refresh_ms: int
+    brokers_from: BrokersFrom = BrokersFrom.OWN_CONNECTION
+    clients_use_sasl: bool | None = None
+    """None where the own connection shows it."""
+
+    @property
+    def needs_sasl(self) -> bool:
+        """True where a client is accepted by SASL alone."""
+        return self.sasl is not None if self.clients_use_sasl is None else self.clients_use_sasl
 
 
 @dataclass(frozen=True, slots=True)
