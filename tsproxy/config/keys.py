@@ -365,7 +365,7 @@ KEYS: Final = (
     Key(
         "limits.connections_per_address",
         number(1, 1_000_000),
-        "The same for one address.",
+        "The same for one address; IPv6 addresses of one /64 count as one.",
         default="1000",
         is_live=True,
     ),
