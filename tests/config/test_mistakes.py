@@ -63,6 +63,7 @@ TOGETHER = {
     "Limits, and whom they are for": {"Limits", "Which rule decides"},
     "No time, zero and negative times": {"No time, zero and negative times", "Times before 1970"},
     "Internal topics": set(),
+    "Listeners": set(),
     "Offline": {"Why: tsproxy explain"},
 }
 """Where one table is about several sections of policy.md, or of another page."""
@@ -80,6 +81,7 @@ RIGHT = (
     "policy: { rules: [{ name: all }, { name: own, match: { topics: ['*-changelog'] } }] }",
     "policy: { rules: [{ name: a, on_violation: stamp, keep_original_time: yes }] }",
     "policy: { mode: audit, rules: [{ name: a, on_violation: repair }] }",
+    "    proxy_protocol: { from: [10.0.0.0/8, '2001:db8::/32'] }",
 )
 
 

@@ -25,6 +25,7 @@ from tsproxy.config.settings import (
     Decisions,
     Listener,
     ListenerTls,
+    ProxyProtocol,
     Retention,
     Sasl,
     TopicSettings,
@@ -114,10 +115,14 @@ def _listener(parsed: Parsed, problems: list[Problem]) -> Listener | None:
         advertised_host=advertised_host,
         brokers=_brokers(parsed, bind, problems),
         tls=_listener_tls(parsed["tls"], problems) if parsed["tls"] else None,
-        proxy_protocol=parsed["proxy_protocol"],
+        proxy_protocol=_proxy_protocol(parsed["proxy_protocol"]),
         addresses_in_configs=parsed["addresses_in_configs"],
         place=_place(parsed),
     )
+
+
+def _proxy_protocol(parsed: Parsed | None) -> ProxyProtocol | None:
+    return ProxyProtocol(parsed["version"], parsed["from"]) if parsed else None
 
 
 def _brokers(listener: Parsed, bind: Address, problems: list[Problem]) -> BrokerPorts | BrokerHosts:

@@ -17,6 +17,7 @@ from tsproxy.config.kinds import (
     BIND,
     BIND_OR_OFF,
     BROKER_HOST,
+    CIDR,
     CLIENT_AUTH,
     DURATION,
     DURATION_OR_OFF,
@@ -67,6 +68,13 @@ OPTIONAL: Final = (
         is_live=True,
     ),
     OptionalSection("listeners[].tls", "Clients of this listener use TLS where this section is present."),
+    OptionalSection(
+        "listeners[].proxy_protocol",
+        "Every connection begins with a PROXY protocol header where this section is present: a load balancer "
+        "names the client in it.",
+        is_live=True,
+        example="{ version: v2, from: [10.0.0.0/8] } with the load balancer's addresses",
+    ),
     *POLICY_OPTIONAL,
 )
 """Sections that mean something by being there, and lists that may be empty."""
@@ -187,11 +195,18 @@ KEYS: Final = (
         is_live=True,
     ),
     Key(
-        "listeners[].proxy_protocol",
+        "listeners[].proxy_protocol.version",
         PROXY_PROTOCOL,
-        "`v2`: every connection begins with a PROXY protocol header, in which a load "
-        "balancer names the client.",
-        default="off",
+        "The version of that header.",
+        default="v2",
+        is_live=True,
+    ),
+    Key(
+        "listeners[].proxy_protocol.from",
+        CIDR,
+        "The load balancer's addresses. A connection from elsewhere is closed: it could name anybody.",
+        is_required=True,
+        is_list=True,
         is_live=True,
     ),
     Key(

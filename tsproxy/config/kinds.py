@@ -12,7 +12,7 @@ from tsproxy.config import patterns, values
 from tsproxy.config.settings import (
     AddressesInConfigs,
     ClientAuth,
-    ProxyProtocol,
+    ProxyProtocolVersion,
     SaslMechanism,
     TlsVersion,
     WhenBeyond,
@@ -73,12 +73,13 @@ class OptionalSection:
     """A section, or (its path ends in `[]`) a list of sections, that may be left out.
 
     An absent section is None and an absent list is empty. `is_live`: a reload may make it appear or
-    vanish, and give a list more or fewer items.
+    vanish, and give a list more or fewer items. `example` is told to those who write something else there.
     """
 
     path: str
     meaning: str
     is_live: bool = False
+    example: str | None = None
 
 
 _DURATION: Final = r"[0-9]+(ms|s|m|h|d)"
@@ -171,7 +172,7 @@ INSTANT: Final = Kind("instant", values.instant_ms, write=values.instant_text)
 MECHANISM: Final = _choice(SaslMechanism)
 WHEN_BEYOND: Final = _choice(WhenBeyond)
 CLIENT_AUTH: Final = _choice(ClientAuth)
-PROXY_PROTOCOL: Final = _choice(ProxyProtocol)
+PROXY_PROTOCOL: Final = _choice(ProxyProtocolVersion)
 
 ADDRESSES_IN_CONFIGS: Final = _choice(AddressesInConfigs)
 BROKER_HOST: Final = Kind("host with `{node_id}`", values.broker_host)

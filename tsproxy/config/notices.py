@@ -40,7 +40,15 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
         if waiver.until_ms <= now_ms:
             text = f"was {instant_text(waiver.until_ms)}: it is inert; take it out, or give it a later end"
             found.append(Problem(parsed.place, f"{parsed.path}.until", text))
+    found += [each for listener in config.parsed["listeners"] for each in _of_listener(listener)]
     return tuple(found)
+
+
+def _of_listener(parsed: Parsed) -> Iterator[Problem]:
+    proxy_protocol: Parsed | None = parsed["proxy_protocol"]
+    if proxy_protocol and any(not network.prefixlen for network in proxy_protocol["from"]):
+        text = "takes every client's word for its address: name the load balancer's addresses alone"
+        yield Problem(proxy_protocol.place, f"{proxy_protocol.path}.from", text)
 
 
 def _of_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from typing import ClassVar, Self
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.parsed import Parsed
 from tsproxy.decisions.privacy import Shown
+from tsproxy.model.addresses import Network
 from tsproxy.model.policy import Policy
 from tsproxy.model.principals import MappingRule
 from tsproxy.model.view import SessionLimits
@@ -149,11 +150,18 @@ class BrokerHosts:
         return int(digits) if is_number and host == self.host_of(int(digits)) else None
 
 
-class ProxyProtocol(StrEnum):
-    """What a load balancer says of the client, before anything else."""
+class ProxyProtocolVersion(StrEnum):
+    """The form in which a load balancer says who the client is."""
 
-    OFF = "off"
     V2 = "v2"
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyProtocol:
+    """Every connection begins with a PROXY header. `trusted`: who may connect, and is believed."""
+
+    version: ProxyProtocolVersion
+    trusted: tuple[Network, ...]
 
 
 class AddressesInConfigs(StrEnum):
@@ -170,7 +178,7 @@ class Listener:
     advertised_host: str
     brokers: BrokerPorts | BrokerHosts
     tls: ListenerTls | None
-    proxy_protocol: ProxyProtocol = ProxyProtocol.OFF
+    proxy_protocol: ProxyProtocol | None = None
     addresses_in_configs: AddressesInConfigs = AddressesInConfigs.MASK
     place: str = field(compare=False, default="")
 
