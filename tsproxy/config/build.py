@@ -63,6 +63,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
         connection_limits=_connection_limits(limits),
         drain_timeout_ms=limits["drain_timeout"],
         admin_bind=admin_bind,
+        admin_hosts=root["admin"]["hosts"],
         workers=root["workers"],
         parsed=root,
     )

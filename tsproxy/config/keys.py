@@ -430,6 +430,14 @@ KEYS: Final = (
         default="127.0.0.1:9464",
     ),
     Key(
+        "admin.hosts",
+        HOST,
+        "Names by which a browser may ask for them, beside addresses, `localhost` and the host of "
+        "`admin.bind`; scrapes and probes may ask by any.",
+        is_list=True,
+        is_live=True,
+    ),
+    Key(
         "workers",
         number(1, 256),
         "Processes that share the listening ports; more than 1 adds a supervisor over them.",

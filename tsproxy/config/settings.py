@@ -273,6 +273,8 @@ class Config:
     drain_timeout_ms: int
     admin_bind: Address | None
     """None where the admin port is off."""
+    admin_hosts: tuple[str, ...]
+    """Names by which a browser may ask there, beside addresses, localhost and the host of `admin_bind`."""
     workers: int
     """Processes that share the listening ports; 1 is this process alone."""
     parsed: Parsed = field(compare=False, repr=False)

@@ -20,7 +20,7 @@ from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Address, Config
 from tsproxy.config.source import Source
 from tsproxy.runtime import variant
-from tsproxy.runtime.admin.http import AdminHttp
+from tsproxy.runtime.admin.http import AdminHttp, own_names
 from tsproxy.runtime.admin.pages import pages
 from tsproxy.runtime.admin.report import Report, most
 from tsproxy.runtime.admin.totals import families_now
@@ -136,7 +136,7 @@ class Proxy:
         ]
         self._sanity = ClockSanity(config, tls, clock, self._journal.tell, self._suspend)
         self.metrics.add(self._sanity)
-        self._admin = AdminHttp(pages(self))
+        self._admin = AdminHttp(pages(self), lambda: own_names(self.config))
         self._admin_address: Address | None = None
 
     async def run(self) -> None:
