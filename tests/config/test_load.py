@@ -126,7 +126,7 @@ WRONG = {
     ),
     "a duration needs a unit": (
         SMALLEST + "decisions: { rotate: { every: 15 } }\n",
-        r"tsproxy.yaml:4: decisions.rotate.every: '15' is not allowed; must be a duration above zero,",
+        r"tsproxy.yaml:4: decisions.rotate.every: '15' is not allowed; must be a duration up to 1d,",
     ),
     "a duration of nothing is refused": (
         SMALLEST + "decisions: { rotate: { every: 0s } }\n",

@@ -64,6 +64,7 @@ TOGETHER = {
     "No time, zero and negative times": {"No time, zero and negative times", "Times before 1970"},
     "Internal topics": set(),
     "Listeners": set(),
+    "The decision log": set(),
     "Offline": {"Why: tsproxy explain"},
 }
 """Where one table is about several sections of policy.md, or of another page."""
@@ -81,6 +82,7 @@ RIGHT = (
     "policy: { rules: [{ name: all }, { name: own, match: { topics: ['*-changelog'] } }] }",
     "policy: { rules: [{ name: a, on_violation: stamp, keep_original_time: yes }] }",
     "policy: { mode: audit, rules: [{ name: a, on_violation: repair }] }",
+    "decisions: { rotate: { every: 24h } }",
     "    proxy_protocol: { from: [10.0.0.0/8, '2001:db8::/32'] }",
 )
 

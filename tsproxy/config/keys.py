@@ -21,6 +21,7 @@ from tsproxy.config.kinds import (
     CLIENT_AUTH,
     DURATION,
     DURATION_OR_OFF,
+    FILE_AGE,
     FILE_SIZE,
     HOST,
     INTERVAL,
@@ -240,8 +241,9 @@ KEYS: Final = (
     ),
     Key(
         "decisions.rotate.every",
-        DURATION,
-        "A decision file is closed at this age, whatever its size.",
+        FILE_AGE,
+        "A decision file is closed at this age, whatever its size; at most `1d`, since reports read the "
+        "files opened on a day, the day before and the day after.",
         default="15m",
         is_live=True,
     ),

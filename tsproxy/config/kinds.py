@@ -132,6 +132,7 @@ UNLESS_NEVER: Final = Kind(
 INTERVAL: Final = Kind(
     "duration that divides an hour", values.interval_ms, _DURATION, write=values.duration_text
 )
+FILE_AGE: Final = Kind("duration up to 1d", values.file_age_ms, _DURATION, write=values.duration_text)
 SIZE: Final = Kind("size", values.size_bytes, _SIZE, write=values.size_text)
 FILE_SIZE: Final = Kind("size", values.file_size_bytes, _SIZE, write=values.size_text)
 TOTAL_SIZE: Final = Kind("size", values.total_size_bytes, _SIZE, write=values.size_text)

@@ -13,6 +13,7 @@ from tsproxy.config.problems import Problem
 from tsproxy.config.settings import Config
 from tsproxy.config.values import instant_text
 from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, OnViolation, Policy, Rule, Terms
+from tsproxy.policy.claimed import allowances, claims_of
 from tsproxy.policy.resolve import is_internal
 
 _ONLY_ENFORCED: Final = (
@@ -31,15 +32,20 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
     """Each says what to do about it; `key` and `place` are those of a problem. `now_ms`: waivers end."""
     section, policy = config.parsed["policy"], config.policy
     found = [*_of_defaults(section["defaults"], policy), *_deprecated(section["candidate"])]
+    allowed = {rule.name: what for rule, what in allowances(policy)}
     first: dict[Match, Rule] = {}
     for parsed, rule in zip(section["rules"], policy.rules, strict=True):
         found += _of_rule(parsed, rule, policy.defaults)
         found += _never_reached(parsed, rule, first)
+        if rule.name in allowed:
+            found.append(_claimed(parsed, rule.match, f"allows {allowed[rule.name]}"))
         first.setdefault(rule.match, rule)
     for parsed, waiver in zip(section["waivers"], policy.waivers, strict=True):
         if waiver.until_ms <= now_ms:
             text = f"was {instant_text(waiver.until_ms)}: it is inert; take it out, or give it a later end"
             found.append(Problem(parsed.place, f"{parsed.path}.until", text))
+        elif claims_of(waiver.match):
+            found.append(_claimed(parsed, waiver.match, "lets everything pass"))
     found += [each for listener in config.parsed["listeners"] for each in _of_listener(listener)]
     return tuple(found)
 
@@ -71,6 +77,12 @@ def _of_rule(parsed: Parsed, rule: Rule, defaults: Terms) -> Iterator[Problem]:
         if parsed[name] not in _CHANGE_NOTHING:
             text = f"has no effect: the rule's mode is {mode}, and only enforce changes or copies anything"
             yield Problem(parsed.place, f"{parsed.path}.{name}", text)
+
+
+def _claimed(parsed: Parsed, match: Match, gives: str) -> Problem:
+    who = " and ".join(claims_of(match))
+    text = f"{gives} by {who} alone, which any client may claim: add principals or addresses"
+    return Problem(parsed.place, f"{parsed.path}.match", text)
 
 
 def _deprecated(parsed: Parsed) -> Iterator[Problem]:
