@@ -43,6 +43,7 @@ from tsproxy.runtime.relay import Relay
 from tsproxy.runtime.reload import Commit, Reloader, prepare_all
 from tsproxy.runtime.service_manager import ServiceManager
 from tsproxy.runtime.surroundings import Surroundings
+from tsproxy.runtime.unfit_rules import UnfitRules
 from tsproxy.runtime.upstream import Upstream
 from tsproxy.runtime.waivers import Waivers
 
@@ -105,6 +106,7 @@ class Proxy:
         self._certificates = certificates = Certificates(config, self.metrics, clock)
         self._waivers = Waivers(config, self.metrics, clock)
         self._looser_rules = LooserRules(config)
+        self._unfit_rules = UnfitRules(config)
         tls = certificates.upstream.current if certificates.upstream else None
         self._journal = journal_of(config, tls, self.metrics, clock, self._collect_totals)
         self._dead_letters = DeadLetters(config, tls, self._journal.privacy, clock)
@@ -201,6 +203,7 @@ class Proxy:
             self._limits.prepare,
             self._waivers.prepare,
             self._looser_rules.prepare,
+            self._unfit_rules.prepare,
             self._dead_letters.prepare,
             self._sanity.prepare,
             *(front.prepare for front in self._fronts),
@@ -295,6 +298,7 @@ class Proxy:
         for front in self._fronts:
             front.see(facts)
         self._looser_rules.see(facts.topics)
+        self._unfit_rules.see(facts.visible)
         members = (facts.cluster_id, tuple(sorted(facts.brokers)))
         if members != self._members:
             self._members = members
