@@ -164,9 +164,11 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         problems = [asdict(problem) for problem in error.problems]
         print(json.dumps({"ok": False, "problems": problems, "notices": []}, indent=2))
         return MISTAKEN
+    from tsproxy.runtime.certificate_ends import certificate_notices
     from tsproxy.runtime.clock import Clock
 
-    found = notices(config, Clock().now_ms())
+    now_ms = Clock().now_ms()
+    found = [*notices(config, now_ms), *certificate_notices(config, now_ms)]
     if options.json:
         print(json.dumps({"ok": True, "problems": [], "notices": [asdict(each) for each in found]}, indent=2))
         return OK

@@ -93,7 +93,7 @@ WRONG = {
     ),
     "a key that resembles nothing gets the list of what is allowed": (
         SMALLEST + "admin: { zzz: 1 }\n",
-        r"tsproxy.yaml:4: admin.zzz: unknown key; Allowed here: bind$",
+        r"tsproxy.yaml:4: admin.zzz: unknown key; Allowed here: bind, hosts$",
     ),
     "a key given twice names both lines": (
         SMALLEST + "admin:\n  bind: off\n  bind: 127.0.0.1:1\n",
@@ -126,7 +126,7 @@ WRONG = {
     ),
     "a duration needs a unit": (
         SMALLEST + "decisions: { rotate: { every: 15 } }\n",
-        r"tsproxy.yaml:4: decisions.rotate.every: '15' is not allowed; must be a duration above zero,",
+        r"tsproxy.yaml:4: decisions.rotate.every: '15' is not allowed; must be a duration up to 1d,",
     ),
     "a duration of nothing is refused": (
         SMALLEST + "decisions: { rotate: { every: 0s } }\n",

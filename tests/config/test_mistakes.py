@@ -31,7 +31,8 @@ def _plain(cell):
 def said_of(line):
     """What a file is told with this line under three right ones, each without its place."""
     try:
-        config = load(parse_yaml(f"{SMALLEST}{line}\n", FILE), {})
+        others = SMALLEST.replace("upstream:", "#", 1) if line.startswith("upstream:") else SMALLEST
+        config = load(parse_yaml(f"{others}{line}\n", FILE), {})
         said = [f"{each.place}: {each.key}: notice: {each.text}" for each in notices(config, NOW_MS)]
     except ConfigError as error:
         said = [str(problem) for problem in error.problems]
@@ -63,6 +64,9 @@ TOGETHER = {
     "Limits, and whom they are for": {"Limits", "Which rule decides"},
     "No time, zero and negative times": {"No time, zero and negative times", "Times before 1970"},
     "Internal topics": set(),
+    "Listeners": set(),
+    "Brokers": set(),
+    "The decision log": set(),
     "Offline": {"Why: tsproxy explain"},
 }
 """Where one table is about several sections of policy.md, or of another page."""
@@ -86,6 +90,13 @@ RIGHT = (
     "policy: { mode: audit, rules: [{ name: a, match: { principals: ['User:etl'] }, zero: reject }] }",
     "policy: { limits_from: config, defaults: { message.timestamp.before.max.ms: 1d },"
     " rules: [{ name: a, match: { principals: ['User:etl'] }, message.timestamp.before.max.ms: 30d }] }",
+    "decisions: { rotate: { every: 24h } }",
+    "policy: { rules: [{ name: a, match: { topics: ['orders-*', 'shop.eu', 'shop[.]*', '/a.*/'] } }] }",
+    r"policy: { rules: [{ name: a, match: { principals: ['User:CN=Doe\, John', 'User:*'] } }] }",
+    "policy: { rules: [{ name: a, match: { client_software: ['apache-kafka-java/4.*'] } }] }",
+    "upstream: { bootstrap_servers: [a:1], tls: {}, "
+    "admin: { sasl: { mechanism: PLAIN, username: u, password: p } } }",
+    "    proxy_protocol: { from: [10.0.0.0/8, '2001:db8::/32'] }",
 )
 
 

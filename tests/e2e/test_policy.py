@@ -99,13 +99,13 @@ async def test_modes(kafka_391, tmp_path):
     async with proxy_of("Modes", kafka_391, tmp_path) as proxy:
         ahead_ms = now_ms() + 2 * HOUR_MS
         assert (await sent(proxy, "payments-modes", ahead_ms))[0] == BAD
-        assert (await sent(proxy, "payments-modes", ahead_ms, client_id="archive"))[0] == OK
+        assert (await sent(proxy, "payments-modes", ahead_ms, client_id="archive"))[0] == BAD  # a claim
         assert (await sent(proxy, "modes", ahead_ms))[0] == OK
     assert (
-        len(decided(proxy, topic="payments-modes", verdict="rejected", rule="payments", mode="enforce")) == 1
+        len(decided(proxy, topic="payments-modes", verdict="rejected", rule="payments", mode="enforce")) == 2
     )
     assert len(decided(proxy, topic="modes", verdict="accepted", would_reject=True, rule="everybody")) == 1
-    assert len(decided(proxy)) == 2
+    assert len(decided(proxy)) == 3
 
 
 async def test_limits(kafka_391, tmp_path):
@@ -219,11 +219,12 @@ async def test_the_clock(kafka_391, tmp_path):
 
 async def test_waivers(kafka_391, tmp_path):
     await kafka_391.create_topic("waivers")
+    await kafka_391.create_topic("backfill-waivers")
     async with proxy_of("Waivers", kafka_391, tmp_path) as proxy:
         assert (await sent(proxy, "waivers", now_ms() - 2 * DAY_MS))[0] == BAD
         old_ms = now_ms() - 2 * DAY_MS
         good = (now_ms(),)
-        assert (await sent(proxy, "waivers", old_ms, client_id="etl", before=good))[0] == OK
+        assert (await sent(proxy, "backfill-waivers", old_ms, before=good))[0] == OK
     assert len(decided(proxy, verdict="accepted", would_reject=True, waiver="backfill", rule="recent")) == 1
 
 

@@ -46,8 +46,9 @@ def test_who_sends_decides_which_rule(explained):
     asked = ("--topic", "payments-eu", "--timestamp", str(NOW_MS + 11_000))
     found = as_json(explained, *asked)
     assert (found["forwarded"], found["rule"], found["mode"]) == (False, "payments", "enforce")
-    found = as_json(explained, *asked, "--client-id", "archive")
-    assert (found["forwarded"], found["rule"], found["refusal"]) == (True, "trusted", None)
+    found = as_json(explained, *asked, "--principal", "User:archive")
+    assert (found["forwarded"], found["rule"], found["refusal"]) == (True, "archive", None)
+    assert as_json(explained, *asked, "--client-id", "archive")["rule"] == "payments"
 
 
 def test_what_is_put_right_is_forwarded_with_the_time_it_gets(explained):
@@ -112,7 +113,7 @@ def test_any_long_has_an_explanation(explained, timestamp):
 
 
 def test_a_waiver_is_named_with_its_end(explained):
-    asked = ("--topic", "orders", "--timestamp", "5", "--client-id", "etl")
+    asked = ("--topic", "backfill-orders", "--timestamp", "5")
     said = explained(*asked, policy=EXAMPLES["Waivers"])
     assert re.search(r"^waiver +backfill \(tsproxy\.yaml:\d+: policy\.waivers\[0\]\), until 2199", said, re.M)
     assert "fate       forwarded, and counted as what would be refused" in said

@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.frames import answer, request
 from tests.runtime.fronts import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.runtime.loops import on_both_loops
-from tests.runtime.surroundings import World, until
+from tests.runtime.surroundings import PATIENCE_S, World, until
 from tests.wire.test_proxy_v2 import header, tcp4, tcp6
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.model.view import Endpoint
@@ -151,7 +151,9 @@ async def test_a_certificates_subject_is_mapped_as_kafka_maps_it(certificates, p
         await until(lambda: not front.relays)
 
 
-PROXIED = "{ bind: '127.0.0.1:0', proxy_protocol: v2 }"
+TRUSTED = "proxy_protocol: { from: [127.0.0.1] }"
+PROXIED = f"{{ bind: '127.0.0.1:0', {TRUSTED} }}"
+FROM_ELSEWHERE = "{ bind: '127.0.0.1:0', proxy_protocol: { from: [10.0.0.0/8, '2001:db8::/32'] } }"
 
 
 async def addressed(front, first):
@@ -184,7 +186,7 @@ async def test_the_header_stands_before_the_tls_handshake(certificates, proxy_id
     world = World()
     async with (
         echoing_broker() as broker,
-        tls_front(broker, proxy_identity, world, brokers=", proxy_protocol: v2") as front,
+        tls_front(broker, proxy_identity, world, brokers=f", {TRUSTED}") as front,
     ):
         front.open()
         reader, writer = await asyncio.open_connection(HOST, front.address.port)
@@ -226,6 +228,37 @@ async def test_without_the_header_nobody_is_let_in(first, text):
             == 1
         )
         writer.close()
+
+
+@on_both_loops
+@pytest.mark.parametrize(
+    "first", [tcp4("10.1.2.3"), header(0, 0, b""), request(5)], ids=["PROXY", "LOCAL", "kafka"]
+)
+async def test_nobody_but_the_load_balancer_says_who_a_client_is(first):
+    """haproxy's proxy-protocol.txt, 2: the receiver must only take the header from those that it trusts."""
+    world = World()
+    async with echoing_broker() as broker, front_of(config_of([broker], FROM_ELSEWHERE), world) as front:
+        front.open()
+        reader, writer = await asyncio.open_connection(HOST, front.address.port)
+        writer.write(first)
+
+        with contextlib.suppress(ConnectionError):
+            async with asyncio.timeout(PATIENCE_S):
+                assert await reader.read() == b""
+        [line] = await until(lambda: world.told.of("proxy_header_refused"))
+        assert line["client"] == HOST
+        assert "127.0.0.1 is not among the load balancer's" in line["error"]
+        await until(lambda: not front.relays)
+        counted = 'tsproxy_sessions_closed_total{listener="default",reason="proxy_header_refused"}'
+        assert world.metric(counted) == 1
+        writer.close()
+
+
+async def test_who_is_trusted_changes_with_a_reload():
+    async with echoing_broker() as broker, front_of(config_of([broker], FROM_ELSEWHERE), World()) as front:
+        front.open()
+        front.prepare(config_of([broker], PROXIED))()
+        assert await addressed(front, tcp4("192.0.2.7", 4711)) == ("192.0.2.7", 4711)
 
 
 async def test_a_header_that_does_not_come_is_not_waited_for_for_ever():

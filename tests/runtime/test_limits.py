@@ -74,6 +74,34 @@ def test_one_address_cannot_take_the_places_of_all():
     assert admission.admit("b") is None
 
 
+def test_an_ipv6_host_cannot_take_the_places_of_all_by_its_many_addresses():
+    admission = Admission(replace(LIMITS, connections=100))
+    given = [admission.admit(f"2001:db8::{n:x}") for n in range(1, 4)]
+    assert given == [None, None, Limit.CONNECTIONS_PER_ADDRESS]
+    assert admission.admit("2001:db8:0:1::1") is None
+    assert admission.by_address == {"2001:db8::/64": 2, "2001:db8:0:1::/64": 1}
+
+    for address in ("2001:db8::ffff", "2001:db8::1", "2001:db8:0:1::1"):
+        admission.leave(address)
+    assert not admission.by_address
+
+
+def test_an_ipv4_address_is_the_same_one_on_a_listener_of_both_kinds():
+    admission = Admission(LIMITS)
+    assert [admission.admit(address) for address in ("192.0.2.7", "::ffff:192.0.2.7")] == [None] * 2
+    assert admission.admit("192.0.2.7") is Limit.CONNECTIONS_PER_ADDRESS
+
+
+def test_a_client_behind_a_load_balancer_counts_for_its_own_network():
+    admission = Admission(replace(LIMITS, connections=100))
+    for n in range(2):
+        admission.admit("10.0.0.1")
+        assert admission.move("10.0.0.1", f"2001:db8::{n}") is None
+    admission.admit("10.0.0.1")
+    assert admission.move("10.0.0.1", "2001:db8::9") is Limit.CONNECTIONS_PER_ADDRESS
+    assert admission.by_address == {"2001:db8::/64": 2, "10.0.0.1": 1}
+
+
 def test_addresses_that_have_left_are_forgotten():
     admission = Admission(replace(LIMITS, connections=10))
     for n in range(1000):

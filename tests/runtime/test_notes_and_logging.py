@@ -38,6 +38,16 @@ def test_one_client_does_not_use_up_anothers_lines():
     assert told.lines[-1] == {"event": "client_refused", "who": "other"}
 
 
+def test_an_ipv6_host_has_one_budget_for_all_its_addresses():
+    told = Told()
+    notes = Notes(told, HandClock())
+    for n in range(BURST + 500):
+        notes.warn(f"2001:db8::{n:x}", "client_refused", {})
+    notes.warn("2001:db8:0:1::1", "client_refused", {"who": "other"})
+
+    assert len(told.lines) == BURST + 1
+
+
 @pytest.mark.parametrize("text", ["c" * 32767, "\x1b[31m" * 8000, "\udcff" * 32767, "a\r\nb\u2028"])
 def test_a_text_of_a_clients_own_is_short_and_printable(text):
     told = Told()

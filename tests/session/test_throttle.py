@@ -89,6 +89,17 @@ def test_who_is_refused_is_known_by_principal_and_address_and_not_by_what_it_may
         assert throttle.silence_ms(other, NOW_MS, 1_000) == 0
 
 
+def test_an_ipv6_host_does_not_escape_by_another_of_its_addresses():
+    throttle = Throttle()
+    throttle.refused(replace(PEER, client_address="2001:db8::1"), FREE + 5, 0, NOW_MS, 1_000)
+
+    said = {
+        address: throttle.silence_ms(replace(PEER, client_address=address), NOW_MS, 1_000)
+        for address in ("2001:db8::2", "2001:db8:0:1::1")
+    }
+    assert said == {"2001:db8::2": 5, "2001:db8:0:1::1": 0}
+
+
 def test_the_silence_that_is_left_is_never_longer_than_the_longest_one():
     throttle = Throttle()
     throttle.refused(PEER, 2 * FREE, 0, NOW_MS, 1_000)

@@ -27,6 +27,7 @@ from tsproxy.config.settings import (
     Decisions,
     Listener,
     ListenerTls,
+    ProxyProtocol,
     Retention,
     TopicSettings,
     Upstream,
@@ -64,6 +65,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
         connection_limits=_connection_limits(limits),
         drain_timeout_ms=limits["drain_timeout"],
         admin_bind=admin_bind,
+        admin_hosts=root["admin"]["hosts"],
         workers=root["workers"],
         parsed=root,
     )
@@ -118,10 +120,14 @@ def _listener(parsed: Parsed, problems: list[Problem]) -> Listener | None:
         advertised_host=advertised_host,
         brokers=_brokers(parsed, bind, problems),
         tls=_listener_tls(parsed["tls"], problems) if parsed["tls"] else None,
-        proxy_protocol=parsed["proxy_protocol"],
+        proxy_protocol=_proxy_protocol(parsed["proxy_protocol"]),
         addresses_in_configs=parsed["addresses_in_configs"],
         place=_place(parsed),
     )
+
+
+def _proxy_protocol(parsed: Parsed | None) -> ProxyProtocol | None:
+    return ProxyProtocol(parsed["version"], parsed["from"]) if parsed else None
 
 
 def _brokers(listener: Parsed, bind: Address, problems: list[Problem]) -> BrokerPorts | BrokerHosts:

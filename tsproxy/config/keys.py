@@ -18,9 +18,11 @@ from tsproxy.config.kinds import (
     BIND_OR_OFF,
     BROKER_HOST,
     BROKERS_FROM,
+    CIDR,
     CLIENT_AUTH,
     DURATION,
     DURATION_OR_OFF,
+    FILE_AGE,
     FILE_SIZE,
     HOST,
     INTERVAL,
@@ -70,6 +72,13 @@ OPTIONAL: Final = (
         is_live=True,
     ),
     OptionalSection("listeners[].tls", "Clients of this listener use TLS where this section is present."),
+    OptionalSection(
+        "listeners[].proxy_protocol",
+        "Every connection begins with a PROXY protocol header where this section is present: a load balancer "
+        "names the client in it.",
+        is_live=True,
+        example="{ version: v2, from: [10.0.0.0/8] } with the load balancer's addresses",
+    ),
     *POLICY_OPTIONAL,
 )
 """Sections that mean something by being there, and lists that may be empty."""
@@ -237,11 +246,18 @@ KEYS: Final = (
         is_live=True,
     ),
     Key(
-        "listeners[].proxy_protocol",
+        "listeners[].proxy_protocol.version",
         PROXY_PROTOCOL,
-        "`v2`: every connection begins with a PROXY protocol header, in which a load "
-        "balancer names the client.",
-        default="off",
+        "The version of that header.",
+        default="v2",
+        is_live=True,
+    ),
+    Key(
+        "listeners[].proxy_protocol.from",
+        CIDR,
+        "The load balancer's addresses. A connection from elsewhere is closed: it could name anybody.",
+        is_required=True,
+        is_list=True,
         is_live=True,
     ),
     Key(
@@ -275,8 +291,9 @@ KEYS: Final = (
     ),
     Key(
         "decisions.rotate.every",
-        DURATION,
-        "A decision file is closed at this age, whatever its size.",
+        FILE_AGE,
+        "A decision file is closed at this age, whatever its size; at most `1d`, since reports read the "
+        "files opened on a day, the day before and the day after.",
         default="15m",
         is_live=True,
     ),
@@ -415,7 +432,7 @@ KEYS: Final = (
     Key(
         "limits.connections_per_address",
         number(1, 1_000_000),
-        "The same for one address.",
+        "The same for one address; IPv6 addresses of one /64 count as one.",
         default="1000",
         is_live=True,
     ),
@@ -463,6 +480,14 @@ KEYS: Final = (
         "Where a page for people (`/`), `/metrics`, `/livez`, `/readyz`, `/config`, `/brokers` and "
         "`/decisions/top` are served, to everybody who reaches it.",
         default="127.0.0.1:9464",
+    ),
+    Key(
+        "admin.hosts",
+        HOST,
+        "Names by which a browser may ask for them, beside addresses, `localhost` and the host of "
+        "`admin.bind`; scrapes and probes may ask by any.",
+        is_list=True,
+        is_live=True,
     ),
     Key(
         "workers",

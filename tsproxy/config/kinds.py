@@ -13,7 +13,7 @@ from tsproxy.config.settings import (
     AddressesInConfigs,
     BrokersFrom,
     ClientAuth,
-    ProxyProtocol,
+    ProxyProtocolVersion,
     SaslMechanism,
     TlsVersion,
     WhenBeyond,
@@ -74,12 +74,13 @@ class OptionalSection:
     """A section, or (its path ends in `[]`) a list of sections, that may be left out.
 
     An absent section is None and an absent list is empty. `is_live`: a reload may make it appear or
-    vanish, and give a list more or fewer items.
+    vanish, and give a list more or fewer items. `example` is told to those who write something else there.
     """
 
     path: str
     meaning: str
     is_live: bool = False
+    example: str | None = None
 
 
 _DURATION: Final = r"[0-9]+(ms|s|m|h|d)"
@@ -132,6 +133,7 @@ UNLESS_NEVER: Final = Kind(
 INTERVAL: Final = Kind(
     "duration that divides an hour", values.interval_ms, _DURATION, write=values.duration_text
 )
+FILE_AGE: Final = Kind("duration up to 1d", values.file_age_ms, _DURATION, write=values.duration_text)
 SIZE: Final = Kind("size", values.size_bytes, _SIZE, write=values.size_text)
 FILE_SIZE: Final = Kind("size", values.file_size_bytes, _SIZE, write=values.size_text)
 TOTAL_SIZE: Final = Kind("size", values.total_size_bytes, _SIZE, write=values.size_text)
@@ -174,7 +176,7 @@ BROKERS_FROM: Final = _choice(BrokersFrom)
 MECHANISM: Final = _choice(SaslMechanism)
 WHEN_BEYOND: Final = _choice(WhenBeyond)
 CLIENT_AUTH: Final = _choice(ClientAuth)
-PROXY_PROTOCOL: Final = _choice(ProxyProtocol)
+PROXY_PROTOCOL: Final = _choice(ProxyProtocolVersion)
 
 ADDRESSES_IN_CONFIGS: Final = _choice(AddressesInConfigs)
 BROKER_HOST: Final = Kind("host with `{node_id}`", values.broker_host)

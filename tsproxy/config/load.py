@@ -82,7 +82,7 @@ class _Reader:
             return self.section(None, below, path, place)
         if isinstance(node, Section):
             return self.section(node, below, path, node.place)
-        return self._wrong(node, path, "must be a section with " + ", ".join(below))
+        return self._wrong(node, path, _section_text(path, below))
 
     def _sections(self, node: Node | None, below: ListOf, path: str, place: str) -> tuple[Parsed, ...]:
         is_optional = optional_section(f"{path}[]") is not None
@@ -134,6 +134,12 @@ class _Reader:
 
     def _wrong(self, node: Node, path: str, text: str) -> None:
         self.problems.append(Problem(node.place, path, text))
+
+
+def _section_text(path: str, branch: Branch) -> str:
+    optional = optional_section(path)
+    example = f", such as {optional.example}" if optional and optional.example else ""
+    return f"must be a section with {', '.join(branch)}{example}"
 
 
 def _unknown(name: str, branch: Branch) -> str:

@@ -10,10 +10,12 @@ from typing import Final
 from tsproxy.config.build_policy import AFTER, BEFORE, DIFFERENCE
 from tsproxy.config.nameless import passed_by_nobody
 from tsproxy.config.parsed import Parsed
+from tsproxy.config.patterns import meant_as_regex
 from tsproxy.config.problems import Problem
-from tsproxy.config.settings import Config
+from tsproxy.config.settings import Config, SaslMechanism
 from tsproxy.config.values import instant_text
 from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, OnViolation, Policy, Rule, Terms
+from tsproxy.policy.claimed import allowances, claims_of
 from tsproxy.policy.resolve import is_internal
 
 _ONLY_ENFORCED: Final = (
@@ -32,17 +34,40 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
     """Each says what to do about it; `key` and `place` are those of a problem. `now_ms`: waivers end."""
     section, policy = config.parsed["policy"], config.policy
     found = [*_of_defaults(section["defaults"], policy), *_deprecated(section["candidate"])]
+    allowed = {rule.name: what for rule, what in allowances(policy)}
     first: dict[Match, Rule] = {}
     for parsed, rule in zip(section["rules"], policy.rules, strict=True):
         found += _of_rule(parsed, rule, policy.defaults)
         found += _never_reached(parsed, rule, first)
+        if rule.name in allowed:
+            found.append(_claimed(parsed, rule.match, f"allows {allowed[rule.name]}"))
+        found += _not_globs(parsed, rule.match)
         first.setdefault(rule.match, rule)
     found += passed_by_nobody(section["rules"], policy)
     for parsed, waiver in zip(section["waivers"], policy.waivers, strict=True):
+        found += _not_globs(parsed, waiver.match)
         if waiver.until_ms <= now_ms:
             text = f"was {instant_text(waiver.until_ms)}: it is inert; take it out, or give it a later end"
             found.append(Problem(parsed.place, f"{parsed.path}.until", text))
+        elif claims_of(waiver.match):
+            found.append(_claimed(parsed, waiver.match, "lets everything pass"))
+    found += _of_upstream(config.parsed["upstream"])
+    found += [each for listener in config.parsed["listeners"] for each in _of_listener(listener)]
     return tuple(found)
+
+
+def _of_upstream(parsed: Parsed) -> Iterator[Problem]:
+    sasl: Parsed | None = parsed["admin"]["sasl"]
+    if sasl and sasl["mechanism"] is SaslMechanism.PLAIN and parsed["tls"] is None:
+        text = "sends the password as it is, readable on the way: add upstream.tls, or say SCRAM-SHA-512"
+        yield Problem(sasl.place, f"{sasl.path}.mechanism", text)
+
+
+def _of_listener(parsed: Parsed) -> Iterator[Problem]:
+    proxy_protocol: Parsed | None = parsed["proxy_protocol"]
+    if proxy_protocol and any(not network.prefixlen for network in proxy_protocol["from"]):
+        text = "takes every client's word for its address: name the load balancer's addresses alone"
+        yield Problem(proxy_protocol.place, f"{proxy_protocol.path}.from", text)
 
 
 def _of_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:
@@ -65,6 +90,19 @@ def _of_rule(parsed: Parsed, rule: Rule, defaults: Terms) -> Iterator[Problem]:
         if parsed[name] not in _CHANGE_NOTHING:
             text = f"has no effect: the rule's mode is {mode}, and only enforce changes or copies anything"
             yield Problem(parsed.place, f"{parsed.path}.{name}", text)
+
+
+def _not_globs(parsed: Parsed, match: Match) -> Iterator[Problem]:
+    for name in ("topics", "client_ids", "principals", "client_software"):
+        for pattern in getattr(match, name):
+            if (text := meant_as_regex(pattern)) is not None:
+                yield Problem(parsed.place, f"{parsed.path}.match.{name}", text)
+
+
+def _claimed(parsed: Parsed, match: Match, gives: str) -> Problem:
+    who = " and ".join(claims_of(match))
+    text = f"{gives} by {who} alone, which any client may claim: add principals or addresses"
+    return Problem(parsed.place, f"{parsed.path}.match", text)
 
 
 def _deprecated(parsed: Parsed) -> Iterator[Problem]:

@@ -28,6 +28,8 @@ _OPENING: Final = re.compile(r"\((?:\?(?:P<\w+>|[aiLmsux-]*:|<?[=!]|>))?")
 _WILD: Final = re.compile(r"[*?\[]")
 _OF_TOPICS: Final = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
 _PRINCIPAL: Final = "User:"
+_OF_REGEXES: Final = re.compile(r"(?<![0-9])\.[*+]|^\^|\$$|\||\\[bBdDsSwW.-]")
+"""`\\,` is none of them, which distinguished names have (RFC 2253), nor is `2.*`, which versions have."""
 
 
 def name_pattern(text: str) -> NamePattern:
@@ -67,6 +69,22 @@ def principal_pattern(text: str) -> NamePattern:
     if pattern.most_characters is None and not can_fit:
         raise ValueError("as principals are called, which begin with User: (User:etl, User:team-*)")
     return pattern
+
+
+def meant_as_regex(pattern: NamePattern) -> str | None:
+    """How to write it, where a glob looks as if a regular expression was meant; None for all others.
+
+    Topics' names have dots, so `shop.*` may mean either; as a glob `shop[.]*` fits the same.
+    """
+    if pattern.most_characters is not None or not _OF_REGEXES.search(pattern.text):
+        return None
+    text = (
+        f"{pattern.text!r} is a glob, in which only * ? and [ ] mean something: /{pattern.text}/ is a regular"
+    )
+    plain = pattern.text.replace(".*", "[.]*")
+    return f"{text} expression" + (
+        f", and {plain} the glob without this notice" if plain != pattern.text else ""
+    )
 
 
 class _Ways:

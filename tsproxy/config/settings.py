@@ -11,6 +11,7 @@ from typing import ClassVar, Self
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.parsed import Parsed
 from tsproxy.decisions.privacy import Shown
+from tsproxy.model.addresses import Network
 from tsproxy.model.policy import Policy
 from tsproxy.model.principals import MappingRule
 from tsproxy.model.view import SessionLimits
@@ -228,11 +229,18 @@ class BrokerHosts:
         return int(digits) if is_number and host == self.host_of(int(digits)) else None
 
 
-class ProxyProtocol(StrEnum):
-    """What a load balancer says of the client, before anything else."""
+class ProxyProtocolVersion(StrEnum):
+    """The form in which a load balancer says who the client is."""
 
-    OFF = "off"
     V2 = "v2"
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyProtocol:
+    """Every connection begins with a PROXY header. `trusted`: who may connect, and is believed."""
+
+    version: ProxyProtocolVersion
+    trusted: tuple[Network, ...]
 
 
 class AddressesInConfigs(StrEnum):
@@ -249,7 +257,7 @@ class Listener:
     advertised_host: str
     brokers: BrokerPorts | BrokerHosts
     tls: ListenerTls | None
-    proxy_protocol: ProxyProtocol = ProxyProtocol.OFF
+    proxy_protocol: ProxyProtocol | None = None
     addresses_in_configs: AddressesInConfigs = AddressesInConfigs.MASK
     place: str = field(compare=False, default="")
 
@@ -344,6 +352,8 @@ class Config:
     drain_timeout_ms: int
     admin_bind: Address | None
     """None where the admin port is off."""
+    admin_hosts: tuple[str, ...]
+    """Names by which a browser may ask there, beside addresses, localhost and the host of `admin_bind`."""
     workers: int
     """Processes that share the listening ports; 1 is this process alone."""
     parsed: Parsed = field(compare=False, repr=False)

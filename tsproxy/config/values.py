@@ -54,6 +54,15 @@ def interval_ms(text: str) -> int:
     return interval
 
 
+def file_age_ms(text: str) -> int:
+    """Milliseconds up to a day: reports look for a day's lines in files opened the day before, at most."""
+    allowed = "a duration up to 1d, such as 15m or 1h: reports do not read older files for a day's lines"
+    age_ms = _quantity(text, _MS_OF_UNIT, allowed)
+    if age_ms > _MS_OF_UNIT["d"]:
+        raise ValueError(allowed)
+    return age_ms
+
+
 def unless(word: str, parse: Parser) -> Parser:
     """What `parse` reads, or None for `word`."""
 

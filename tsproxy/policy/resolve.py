@@ -5,9 +5,9 @@ topic and connection (`session.policies`), so that it may be as dear as a thousa
 """
 
 from dataclasses import replace
-from ipaddress import IPv6Address, ip_address
 from typing import Final
 
+from tsproxy.model.addresses import is_in
 from tsproxy.model.kafka import LONG_MAX, TimestampType
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import (
@@ -136,15 +136,7 @@ def _any_fits(patterns: tuple[NamePattern, ...], name: str | None) -> bool:
 
 
 def _is_from(match: Match, peer: Peer) -> bool:
-    if not match.addresses:
-        return True
-    try:
-        address = ip_address(peer.client_address)
-    except ValueError:
-        return False
-    if isinstance(address, IPv6Address):
-        address = address.ipv4_mapped or address
-    return any(address in network for network in match.addresses)
+    return not match.addresses or is_in(peer.client_address, match.addresses)
 
 
 def _names(match: Match, topic: str) -> bool:

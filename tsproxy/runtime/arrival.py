@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from tsproxy.config.settings import Listener, ProxyProtocol
+from tsproxy.model.addresses import is_in
 from tsproxy.model.outcome import Peer
 from tsproxy.model.principals import principal_of
 from tsproxy.runtime.limits.limit import Limit
@@ -56,8 +57,8 @@ async def arrive(
 
     `patience_s` is for the header, and again for the handshake (`limits.handshake`).
     """
-    if listener.proxy_protocol is ProxyProtocol.V2:
-        peer = await _behind_load_balancer(connection, peer, patience_s)
+    if listener.proxy_protocol is not None:
+        peer = await _behind_load_balancer(connection, peer, listener.proxy_protocol, patience_s)
     transport = await _connected(connection, peer, tls, patience_s, protocol)
     handshake = transport.get_extra_info("ssl_object")
     if handshake is None:
@@ -70,8 +71,15 @@ async def arrive(
     return Arrival(replace(peer, principal=principal), cast("TlsConnection", handshake).asked_host)
 
 
-async def _behind_load_balancer(connection: socket.socket, peer: Peer, patience_s: float) -> Peer:
-    """`peer` with the address that the header names. Not a byte beyond the header is read."""
+async def _behind_load_balancer(
+    connection: socket.socket, peer: Peer, proxy_protocol: ProxyProtocol, patience_s: float
+) -> Peer:
+    """`peer` with the address that the header names. Not a byte beyond the header is read, and of one who
+    is not trusted not even that: its word would pass for a rule's address."""
+    if not is_in(peer.client_address, proxy_protocol.trusted):
+        connection.close()
+        text = f"{peer.client_address} is not among the load balancer's (listeners[].proxy_protocol.from)"
+        raise ArrivalError(PROXY_HEADER_REFUSED, peer, text)
     try:
         async with asyncio.timeout(patience_s):
             head = proxy_v2.read_head(await _exactly(connection, proxy_v2.HEAD_BYTES))
@@ -82,7 +90,7 @@ async def _behind_load_balancer(connection: socket.socket, peer: Peer, patience_
         raise ArrivalError(PROXY_HEADER_REFUSED, peer, text, Limit.HANDSHAKE) from None
     except (OSError, DecodeError) as error:
         connection.close()
-        raise ArrivalError(PROXY_HEADER_REFUSED, peer, f"{error} (proxy_protocol: v2)") from None
+        raise ArrivalError(PROXY_HEADER_REFUSED, peer, f"{error} (listeners[].proxy_protocol)") from None
     except BaseException:
         connection.close()
         raise

@@ -21,20 +21,16 @@ import structlog
 from tsproxy.config.problems import ConfigError
 from tsproxy.config.settings import Config, ListenerTls, UpstreamTls
 from tsproxy.config.source import Look, look_at
+from tsproxy.runtime.certificate_ends import ends_of
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import frames_of
 from tsproxy.runtime.reload import Commit, prepare_all
 from tsproxy.runtime.tls import listener_context, upstream_context
-from tsproxy.wire.primitives import DecodeError
-from tsproxy.wire.x509 import Certificate, read_pem
 
 log = structlog.get_logger()
 
 LOOK_EVERY_S: Final = 1.0
-WARNED_EARLY_S: Final = 30 * 86_400.0
-"""A certificate's end is told this long before, or in the last quarter of its life if that is later:
-one that is made anew every day would be told of all day."""
 WARN_AGAIN_S: Final = 86_400.0
 
 Seen = tuple[Look, ...]
@@ -73,7 +69,7 @@ class Credentials:
         self._looked = self._tried = sources.look()
         self._sources = sources
         self._context = sources.make()
-        self.ends = tuple(_ends(sources.files))
+        self.ends = tuple(ends_of(sources.files))
 
     def current(self) -> ssl.SSLContext:
         """For the next connection."""
@@ -83,7 +79,7 @@ class Credentials:
         """Make a context anew, of other files perhaps. Raises ConfigError; the old one stays until the
         commit."""
         looked = sources.look()
-        context, ends = sources.make(), tuple(_ends(sources.files))
+        context, ends = sources.make(), tuple(ends_of(sources.files))
 
         def commit() -> None:
             self._context, self.ends = context, ends
@@ -104,33 +100,6 @@ class Credentials:
         self._tried = looked
         self.prepare(self._sources)()
         return True
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """When the certificates of one file are over, and when to say so first."""
-
-    setting: str
-    file: Path
-    subject: str
-    expires_s: float
-    warn_s: float
-
-
-def _ends(files: Mapping[str, Path]) -> Iterator[End]:
-    """A chain ends with its first certificate that does, a list of authorities with its last."""
-    for setting, file in files.items():
-        if setting.endswith(".key"):
-            continue
-        choose: Callable[..., Certificate] = max if setting.endswith("ca") else min
-        try:
-            found = read_pem(file.read_bytes())
-        except (OSError, DecodeError):  # OpenSSL took it a moment ago: not a reason to refuse it
-            continue
-        if found:
-            it = choose(found, key=lambda each: each.not_after_s)
-            early_s = min(WARNED_EARLY_S, (it.not_after_s - it.not_before_s) / 4)
-            yield End(setting, file, it.subject, it.not_after_s, it.not_after_s - early_s)
 
 
 class Certificates:

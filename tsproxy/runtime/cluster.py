@@ -42,16 +42,24 @@ class PermissionDeniedError(Exception):
     """The proxy may not read what it is to judge by; the text says what to grant."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class VisibleTopics:
+    """The topics that the proxy's own user sees, internal ones left out. Each reading is another one."""
+
+    names: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
     """All that is known at one time. `topics`: limits of the topics seen in use, `topics_on_kafka_4` the
-    same as a 4.x broker would compute them."""
+    same as a 4.x broker would compute them; `visible`: all topics, as of the start or the last reload."""
 
     cluster_id: str | None = None
     brokers: Mapping[int, Address] = field(default_factory=lambda: MappingProxyType({}))
     topics: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
     needs_sasl: bool = False
     topics_on_kafka_4: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
+    visible: VisibleTopics | None = None
 
 
 class Cluster:
@@ -95,6 +103,7 @@ class Cluster:
         def commit() -> None:
             self._upstream = config.upstream
             self._reads_limits = config.policy.asks_broker
+            self._facts = replace(self._facts, visible=None)  # rules may name others: read again
             self._wake.set()
 
         return commit
@@ -187,12 +196,16 @@ class Cluster:
         if not self._may_read_limits:
             await self._probe(connection)
         self._node_is_wanted = False
-        answer = await connection.cluster()
+        reads_names = self._facts.visible is None
+        answer = await connection.cluster(with_topics=reads_names)
         if not answer.brokers:
             raise ConversationError("the cluster has no brokers yet")
         self._reached()
         changed = replace(
-            self._facts, cluster_id=answer.cluster_id, brokers=MappingProxyType(dict(answer.brokers))
+            self._facts,
+            cluster_id=answer.cluster_id,
+            brokers=MappingProxyType(dict(answer.brokers)),
+            visible=VisibleTopics(answer.topics) if reads_names else self._facts.visible,
         )
         self._publish(changed)
         await self._read_limits(connection, [*self._facts.topics, *self._new, *self._absent])

@@ -1,7 +1,8 @@
 """What sessions want operators to see, no faster than an operator can read.
 
 A client in a loop could write a log line for each connection it makes. So each client address has a
-small budget; what goes over it is counted, and the count comes with the address's next line.
+small budget (each /64 of IPv6 addresses); what goes over it is counted, and the count comes with the
+address's next line.
 """
 
 import traceback
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from tsproxy.decisions.text import bounded
+from tsproxy.model.addresses import counted_as
 from tsproxy.runtime.clock import Clock
 
 BURST: Final = 10
@@ -71,13 +73,14 @@ class Notes:
 
     def _budget(self, client_address: str) -> _Budget:
         now_ms = self._clock.monotonic_ms()
-        budget = self._budgets.get(client_address)
+        name = counted_as(client_address)
+        budget = self._budgets.get(name)
         if budget is None:
-            budget = self._budgets[client_address] = _Budget(BURST, now_ms)
+            budget = self._budgets[name] = _Budget(BURST, now_ms)
             if len(self._budgets) > MAX_ADDRESSES:
                 self._budgets.popitem(last=False)
         else:
-            self._budgets.move_to_end(client_address)
+            self._budgets.move_to_end(name)
             budget.lines = min(BURST, budget.lines + (now_ms - budget.at_ms) / REFILL_MS)
             budget.at_ms = now_ms
         return budget

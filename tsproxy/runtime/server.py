@@ -20,7 +20,7 @@ from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Address, BrokersFrom, Config
 from tsproxy.config.source import Source
 from tsproxy.runtime import variant
-from tsproxy.runtime.admin.http import AdminHttp
+from tsproxy.runtime.admin.http import AdminHttp, own_names
 from tsproxy.runtime.admin.pages import pages
 from tsproxy.runtime.admin.report import Report, most
 from tsproxy.runtime.admin.totals import families_now
@@ -45,6 +45,7 @@ from tsproxy.runtime.reload import Commit, Reloader, prepare_all
 from tsproxy.runtime.service_manager import ServiceManager
 from tsproxy.runtime.surroundings import Surroundings
 from tsproxy.runtime.tls import CurrentTls
+from tsproxy.runtime.unfit_rules import UnfitRules
 from tsproxy.runtime.upstream import Upstream
 from tsproxy.runtime.waivers import Waivers
 
@@ -107,6 +108,7 @@ class Proxy:
         self._certificates = certificates = Certificates(config, self.metrics, clock)
         self._waivers = Waivers(config, self.metrics, clock)
         self._looser_rules = LooserRules(config)
+        self._unfit_rules = UnfitRules(config)
         tls = certificates.upstream.current if certificates.upstream else None
         self._journal = journal_of(config, tls, self.metrics, clock, self._collect_totals)
         self._dead_letters = DeadLetters(config, tls, self._journal.privacy, clock)
@@ -131,7 +133,7 @@ class Proxy:
         ]
         self._sanity = ClockSanity(config, tls, clock, self._journal.tell, self._suspend)
         self.metrics.add(self._sanity)
-        self._admin = AdminHttp(pages(self))
+        self._admin = AdminHttp(pages(self), lambda: own_names(self.config))
         self._admin_address: Address | None = None
 
     async def run(self) -> None:
@@ -208,6 +210,7 @@ class Proxy:
             self._limits.prepare,
             self._waivers.prepare,
             self._looser_rules.prepare,
+            self._unfit_rules.prepare,
             self._dead_letters.prepare,
             self._sanity.prepare,
             *(front.prepare for front in self._fronts),
@@ -302,6 +305,7 @@ class Proxy:
         for front in self._fronts:
             front.see(facts)
         self._looser_rules.see(facts.topics)
+        self._unfit_rules.see(facts.visible)
         members = (facts.cluster_id, tuple(sorted(facts.brokers)))
         if members != self._members:
             self._members = members

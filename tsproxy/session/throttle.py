@@ -6,13 +6,14 @@ What is owed beyond FREE_MS the client is told as `throttle_time_ms` and is not 
 the answer first, the silence behind it. So it is slowed down to what the clock pays back, the sooner the
 more it sends; one that is refused now and then notices nothing.
 
-What is owed is owed by a client, whatever connections it makes: by its principal at its address, the two
-names that it cannot choose anew for each request, as it can a client id. A refusal that comes before the
-silence is over, on another connection or pipelined, is put off until then.
+What is owed is owed by a client, whatever connections it makes: by its principal at its address (of IPv6: at
+its /64), the two names that it cannot choose anew for each request, as it can a client id. A refusal that
+comes before the silence is over, on another connection or pipelined, is put off until then.
 """
 
 from typing import Final, NamedTuple
 
+from tsproxy.model.addresses import counted_as
 from tsproxy.model.outcome import Peer
 
 A_BATCH_MS: Final = 1.0
@@ -67,7 +68,7 @@ class Throttle:
 
 
 def _client(peer: Peer) -> tuple[str, str | None]:
-    return peer.client_address, peer.principal
+    return counted_as(peer.client_address), peer.principal
 
 
 def _left_ms(debt: _Debt, now_ms: int) -> float:

@@ -4,6 +4,8 @@ Source: haproxy's `proxy-protocol.txt`, section 2.2. Sixteen bytes come first: a
 version and command, family and transport, the length of what follows. Then, for PROXY over TCP, both
 addresses and ports, and TLVs, which nobody here needs. LOCAL is the load balancer's own connection
 (a health check).
+
+The header is the word of whoever connects: which addresses are believed is settled before it is read.
 """
 
 from dataclasses import dataclass

@@ -1,16 +1,18 @@
 """A few pages over HTTP/1.1, for scrapers, probes and people.
 
 Small on purpose: GET and HEAD, one request a connection, every read bounded in bytes and time, a
-bounded number of connections. Nothing here waits for anything but the other end and the page itself.
+bounded number of connections. Nothing here waits for anything but the other end and the page itself. A
+browser is answered only where it asks by a name of this proxy's (`hosts`).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
-from tsproxy.config.settings import Address
+from tsproxy.config.settings import Address, Config
+from tsproxy.runtime.admin.hosts import misdirected, read_headers
 from tsproxy.runtime.ports import ListenError, listen_text
 
 MAX_HEAD_BYTES: Final = 8 * 1024
@@ -35,11 +37,21 @@ Page = Callable[[], Answer | Awaitable[Answer]]
 """A page that must be asked for elsewhere bounds its own patience, below PATIENCE_S."""
 
 
+OwnNames = Callable[[], Collection[str]]
+"""The hosts by which a browser may ask, beside addresses and localhost, as configured now."""
+
+
+def own_names(config: Config) -> Collection[str]:
+    """The host of `admin.bind`, and `admin.hosts`."""
+    return (*([config.admin_bind.host] if config.admin_bind else []), *config.admin_hosts)
+
+
 class AdminHttp:
     """Serves `pages` by path."""
 
-    def __init__(self, pages: Mapping[str, Page]) -> None:
+    def __init__(self, pages: Mapping[str, Page], own_names: OwnNames = tuple) -> None:
         self._connections = 0
+        self._own_names = own_names
         self._pages = pages
         self._server: asyncio.Server | None = None
 
@@ -79,6 +91,9 @@ class AdminHttp:
         target, _, version = rest.partition(b" ")
         if not version.startswith(b"HTTP/1.") or not target.startswith(b"/"):
             return False, _plain(HTTPStatus.BAD_REQUEST)
+        text = misdirected(read_headers(head), self._own_names())
+        if text is not None:
+            return method == b"HEAD", Answer(HTTPStatus.MISDIRECTED_REQUEST, f"{text}\n".encode())
         page = self._pages.get(target.partition(b"?")[0].decode("latin-1"))
         if page is None:
             return method == b"HEAD", _plain(HTTPStatus.NOT_FOUND)

@@ -19,7 +19,7 @@ from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Address, Config
 from tsproxy.config.source import Source
 from tsproxy.runtime import variant
-from tsproxy.runtime.admin.http import AdminHttp
+from tsproxy.runtime.admin.http import AdminHttp, own_names
 from tsproxy.runtime.admin.pages import pages
 from tsproxy.runtime.admin.report import Report, together
 from tsproxy.runtime.admin.totals import families_now
@@ -57,7 +57,7 @@ class Supervisor:
     """`config` has real ports; they stay its own for as long as it runs."""
 
     def __init__(self, config: Config, source: Source, manager: ServiceManager, clock: Clock) -> None:
-        self._admin = AdminHttp(pages(self))
+        self._admin = AdminHttp(pages(self), lambda: own_names(self.config))
         self._admin_address: Address | None = None
         self._changing = changing = asyncio.Lock()
         self._config = config

@@ -1,0 +1,92 @@
+"""Rules that allow more to whoever says so: `allowances`.
+
+A client id and a library's name (KIP-511) are what a client says of itself, and any client may say the same.
+Principals are proven to the broker or by a certificate, addresses by the connection.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, NamePattern, Policy, Rule, Span, Terms
+
+CLAIMS: Final = ("client_ids", "client_software")
+"""Fields of `Match` that hold what clients say of themselves."""
+_STRICTNESS: Final = {Mode.OFF: 0, Mode.AUDIT: 1, Mode.ENFORCE: 2}
+_VALUES: Final = ("no_timestamp", "zero", "negative")
+
+
+def claims_of(match: Match) -> tuple[str, ...]:
+    """The fields by which alone it tells clients apart, if any client may claim what they hold; else none."""
+    if match.principals or match.addresses:
+        return ()
+    return tuple(name for name in CLAIMS if getattr(match, name))
+
+
+def allowances(policy: Policy) -> Iterator[tuple[Rule, str]]:
+    """Rules for a claim alone that forbid less than others meet who do not claim it, and what is allowed.
+
+    The others meet later rules that may be for the same topics, or the defaults.
+    """
+    for index, rule in enumerate(policy.rules):
+        if claims_of(rule.match):
+            others = _met_without(policy, rule.match, policy.rules[index + 1 :])
+            found = next((what for other in others if (what := _allowed(policy, rule.terms, other))), None)
+            if found is not None:
+                yield rule, found
+
+
+def _met_without(policy: Policy, match: Match, later: Sequence[Rule]) -> Iterator[Terms]:
+    for rule in later:
+        if _may_meet(match.topics, rule.match.topics):
+            yield rule.terms
+        if rule.match == Match():
+            return
+    is_used = policy.limits_from is not LimitsFrom.BROKER
+    yield Terms(before=policy.defaults.before, after=policy.defaults.after) if is_used else Terms()
+
+
+def _may_meet(some: Sequence[NamePattern], others: Sequence[NamePattern]) -> bool:
+    """True where a topic may be for both, as far as that can be told from how the patterns are written."""
+    if not some or not others:
+        return True
+    return any(
+        one.text == other.text or one.fits(other.text) or other.fits(one.text)
+        for one in some
+        for other in others
+    )
+
+
+def _allowed(policy: Policy, terms: Terms, other: Terms) -> str | None:
+    """In words of the configuration what `terms` let pass and `other` does not; None for nothing."""
+    mode, others_mode = terms.mode or policy.mode, other.mode or policy.mode
+    if _STRICTNESS[mode] < _STRICTNESS[others_mode]:
+        return f"mode: {mode}"
+    if mode is Mode.OFF or others_mode is Mode.OFF:
+        return None
+    for side in ("before", "after"):
+        if not (terms.preset or other.preset) and _is_wider(policy, terms, other, side):
+            return f"a wider limit {side}"
+    for name in _VALUES:
+        if (_choice(policy, terms, name), _choice(policy, other, name)) == (Choice.ACCEPT, Choice.REJECT):
+            return f"{name}: accept"
+    missing = {each.name for each in other.own} - {each.name for each in terms.own}
+    return f"no {min(missing)}" if missing else None
+
+
+def _is_wider(policy: Policy, terms: Terms, other: Terms, side: str) -> bool:
+    """A limit that is not given is the topic's, which the brokers hold anyway: any other may be narrower."""
+    most, others_most = _bound(policy, terms, side), _bound(policy, other, side)
+    if others_most is None or others_most.max_ms is None:
+        return False
+    return most is None or most.max_ms is None or most.max_ms > others_most.max_ms
+
+
+def _bound(policy: Policy, terms: Terms, side: str) -> Span | None:
+    own: Span | None = getattr(terms, side)
+    if own is None and policy.limits_from is not LimitsFrom.BROKER:
+        own = getattr(policy.defaults, side)
+    return own
+
+
+def _choice(policy: Policy, terms: Terms, name: str) -> Choice:
+    return getattr(terms, name) or getattr(policy.defaults, name) or Choice.ACCEPT

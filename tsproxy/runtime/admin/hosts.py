@@ -1,0 +1,95 @@
+"""Under which names a browser may ask for the admin pages: `misdirected`.
+
+A page on the Internet can have its own name lead to an address inside (DNS rebinding), and then reads the
+admin port as if it were its own server, through the browser of somebody inside. The browser tells: it
+names that page's host in `Host`. So a browser must ask by an address, localhost, the host of `admin.bind`,
+or a name of `admin.hosts`.
+
+Others may ask by any name. A scrape comes under whatever a Service or a host is called, and nobody can make
+Prometheus, a kubelet or curl ask for a stranger's page. A list of names for them as well would break
+scrapes that work, and protect nobody.
+
+A browser is known by what scripts cannot take out of its requests. Over plain HTTP no `Sec-Fetch-*` comes,
+and neither `Origin` nor `Referer` has to; `Accept-Language` does (Fetch standard), though a script may choose
+its value.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from ipaddress import ip_address
+from typing import Final
+
+from tsproxy.decisions.text import bounded
+
+MOST_SHOWN: Final = 100
+"""Characters of a name that is told back."""
+
+_OF_BROWSERS: Final = ("accept-language", "cookie", "origin", "referer")
+_OF_BROWSERS_START: Final = "sec-fetch-"
+_LOCAL: Final = "localhost"
+_PORT: Final = re.compile(r"(:[0-9]*)?")
+
+Headers = Sequence[tuple[str, str]]
+"""Names in lower case, and values, in the order in which they came."""
+
+
+def read_headers(head: bytes) -> Headers:
+    """The headers of a request's head; a line without a colon is none."""
+    lines = (line.partition(b":") for line in head.split(b"\r\n")[1:])
+    return [
+        (name.strip().decode("latin-1").lower(), value.strip().decode("latin-1"))
+        for name, colon, value in lines
+        if colon
+    ]
+
+
+def misdirected(headers: Headers, own_names: Collection[str]) -> str | None:
+    """Why a browser is told nothing here, None where it is told. `own_names`: hosts that are this proxy."""
+    if not _is_from_browser(headers):
+        return None
+    hosts = [value for name, value in headers if name == "host"]
+    name = _name(hosts[0]) if len(hosts) == 1 else None
+    if name is not None and _is_own(name, own_names):
+        return None
+    shown = bounded(name or ", ".join(hosts), MOST_SHOWN)
+    return (
+        f"A browser gets no page here under the name {shown!a}: any page on the Internet could ask by a name "
+        "of its own (DNS rebinding). Ask by an address or by localhost, or list the name in admin.hosts."
+    )
+
+
+def _is_from_browser(headers: Headers) -> bool:
+    return any(
+        name in _OF_BROWSERS
+        or name.startswith(_OF_BROWSERS_START)
+        or (name == "user-agent" and value.startswith("Mozilla/"))
+        for name, value in headers
+    )
+
+
+def _name(host: str) -> str | None:
+    """The name or address of a Host header, without its port; None for what is neither."""
+    if host.startswith("["):
+        inner, bracket, port = host[1:].partition("]")
+        is_whole = bool(bracket) and _is_address(inner)
+    else:
+        inner, colon, digits = host.partition(":")
+        is_whole, port = bool(inner), colon + digits
+    return inner.lower().removesuffix(".") if is_whole and _PORT.fullmatch(port) else None
+
+
+def _is_own(name: str, own_names: Collection[str]) -> bool:
+    return (
+        name == _LOCAL
+        or name.endswith(f".{_LOCAL}")  # which browsers take for their own machine (RFC 6761, 6.3)
+        or _is_address(name)
+        or name in (own.lower().removesuffix(".") for own in own_names)
+    )
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
