@@ -19,6 +19,7 @@ from tsproxy import __version__
 from tsproxy.config import Config, ConfigError, Document, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import Items, Scalar, Section
 from tsproxy.config.notices import notices
+from tsproxy.config.port_notices import port_notices
 from tsproxy.config.source import Source
 from tsproxy.offline.commands import add_explain, add_replay, add_scan
 from tsproxy.offline.tail import add_tail
@@ -165,8 +166,9 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         print(json.dumps({"ok": False, "problems": problems, "notices": []}, indent=2))
         return MISTAKEN
     from tsproxy.runtime.clock import Clock
+    from tsproxy.runtime.outgoing_ports import known_outgoing_ports
 
-    found = notices(config, Clock().now_ms())
+    found = (*notices(config, Clock().now_ms()), *port_notices(config, known_outgoing_ports()))
     if options.json:
         print(json.dumps({"ok": True, "problems": [], "notices": [asdict(each) for each in found]}, indent=2))
         return OK

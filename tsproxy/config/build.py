@@ -32,6 +32,7 @@ from tsproxy.config.settings import (
     UpstreamTls,
     WhenBeyond,
 )
+from tsproxy.config.values import ports_text
 from tsproxy.model.policy import Policy
 from tsproxy.model.view import SessionLimits
 
@@ -303,9 +304,5 @@ def _check_ports(listeners: Iterable[Listener], admin: Address | None, problems:
         claims.append(_Claim(admin.host, range(admin.port, admin.port + 1), "admin.bind"))
     for one, other in combinations(claims, 2):
         if one.meets(other):
-            text = f"takes port(s) of {one.place}: {_ports(one.ports)}; give one of them other ports"
+            text = f"takes port(s) of {one.place}: {ports_text(one.ports)}; give one of them other ports"
             problems.append(Problem("", other.place, text))
-
-
-def _ports(ports: range) -> str:
-    return str(ports.start) if len(ports) == 1 else f"{ports.start} to {ports.stop - 1}"

@@ -115,7 +115,18 @@ class Metrics:
             ("waiver",),
             registry=registry,
         )
-        self.brokers = Gauge("tsproxy_brokers", "Brokers that the proxy serves", registry=registry)
+        self.brokers = Gauge(
+            "tsproxy_brokers",
+            "Brokers of the cluster that a listener serves",
+            ("listener",),
+            registry=registry,
+        )
+        self.brokers_not_served = Gauge(
+            "tsproxy_brokers_not_served",
+            "Brokers of the cluster that a listener cannot serve: each of them keeps all its clients out",
+            ("listener",),
+            registry=registry,
+        )
         self.upstream_up = Gauge(
             "tsproxy_upstream_up", "1 while the proxy's own connection works", registry=registry
         )

@@ -26,12 +26,14 @@ from prometheus_client.metrics_core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.config.notices import notices
+from tsproxy.config.port_notices import port_notices
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.reloaded import Reloaded, reloaded
 from tsproxy.config.settings import Config
 from tsproxy.config.source import Look, Source
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.notes import frames_of
+from tsproxy.runtime.outgoing_ports import known_outgoing_ports
 from tsproxy.runtime.service_manager import ServiceManager
 
 log = structlog.get_logger()
@@ -142,8 +144,8 @@ class Reloader(Collector):
 
 
 def tell_notices(config: Config) -> None:
-    """What of a configuration in force has no effect, or no longer."""
-    found = notices(config, Clock().now_ms())
+    """What of a configuration in force has no effect, or no longer, or may fail on this system."""
+    found = (*notices(config, Clock().now_ms()), *port_notices(config, known_outgoing_ports()))
     for notice in found[:NOTICES_TOLD]:
         log.warning("config_notice", place=notice.place, key=notice.key, text=notice.text)
     if len(found) > NOTICES_TOLD:

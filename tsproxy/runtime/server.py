@@ -43,6 +43,7 @@ from tsproxy.runtime.relay import Relay
 from tsproxy.runtime.reload import Commit, Reloader, prepare_all
 from tsproxy.runtime.service_manager import ServiceManager
 from tsproxy.runtime.surroundings import Surroundings
+from tsproxy.runtime.unserved import Unserved
 from tsproxy.runtime.upstream import Upstream
 from tsproxy.runtime.waivers import Waivers
 
@@ -90,15 +91,22 @@ def _announce(manager: ServiceManager, what: str, facts: Mapping[str, Any]) -> N
 
 
 class Proxy:
-    """All rooms of the runtime, wired. Its constructor reserves the ports (ListenError)."""
+    """All rooms of the runtime, wired. Its constructor reserves the ports (ListenError).
 
-    def __init__(self, config: Config, clock: Clock, announce: Announce) -> None:
+    `needs_all_ports`: it ends where a port of the brokers that it finds first cannot be had, since it could
+    let nobody in. A worker that replaces another tries such a port again, as it does for brokers found later.
+    """
+
+    def __init__(
+        self, config: Config, clock: Clock, announce: Announce, *, needs_all_ports: bool = True
+    ) -> None:
         self._announce = announce
         self._clock = clock
         self._config = config
         self._hurry = asyncio.Event()
         self._is_open = False
         self._is_reachable = False
+        self._needs_all_ports = needs_all_ports
         self._members: tuple[str | None, tuple[int, ...]] | None = None
         self.metrics = Metrics(lambda topic: self._cluster.knows_topic(topic))
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -136,6 +144,7 @@ class Proxy:
         ]
         self._sanity = ClockSanity(config, tls, clock, self._journal.tell, self._suspend)
         self.metrics.add(self._sanity)
+        self._unserved = Unserved(self._fronts, self._count_brokers)
         self._admin = AdminHttp(pages(self))
         self._admin_address: Address | None = None
 
@@ -145,6 +154,7 @@ class Proxy:
         loop.set_exception_handler(complain)
         await self._begin()
         learning = loop.create_task(self._cluster.run())
+        serving = loop.create_task(self._unserved.run(self._clock))
         rooms = [loop.create_task(run()) for run in self._rooms()]
         try:
             await asyncio.wait([self._stopping, learning], return_when=asyncio.FIRST_COMPLETED)
@@ -152,7 +162,7 @@ class Proxy:
                 if ended.done():
                     ended.result()
         finally:
-            await _cancelled(learning)  # first: a broker discovered now would open a port
+            await _cancelled(learning, serving)  # first: a broker served now would open a port
             cut = await self._drain()
             await _cancelled(*rooms)
             await self._end(cut)
@@ -230,10 +240,9 @@ class Proxy:
         if self._stopping.done():
             amiss.append("the proxy stops")
         amiss += [
-            f"listener {broker.listener} does not serve node {broker.node_id}"
+            f"listener {front.name} does not serve node {node_id}"
             for front in self._fronts
-            for broker in front.brokers
-            if broker.served_at is None
+            for node_id in front.unserved
         ]
         return amiss
 
@@ -298,15 +307,22 @@ class Proxy:
         members = (facts.cluster_id, tuple(sorted(facts.brokers)))
         if members != self._members:
             self._members = members
-            self.metrics.brokers.set(len(facts.brokers))
             self._journal.see_cluster(*members)
+        self._count_brokers()
         if not self._is_open:
             self._is_open = True
             self._let_clients_in()
 
+    def _count_brokers(self) -> None:
+        for front in self._fronts:
+            self.metrics.brokers.labels(front.name).set(front.served_count)
+            self.metrics.brokers_not_served.labels(front.name).set(len(front.unserved))
+
     def _let_clients_in(self) -> None:
         try:
             for front in self._fronts:
+                if self._needs_all_ports:
+                    front.check_ports()
                 front.open()
         except ListenError as error:
             if not self._stopping.done():

@@ -192,7 +192,7 @@ class Member:
         finally:
             theirs.close()
         channel = await Channel.over(ours)
-        channel.give(Orders(self.number, self._config))
+        channel.give(Orders(self.number, self._config, self._was_ever_started))
         return process, channel
 
     async def _live(self) -> int:

@@ -38,7 +38,7 @@ async def serve_as_worker(orders: Inherited) -> None:
         channel.say({"told": what, **facts})  # last: the supervisor's own line follows ours
 
     try:
-        proxy = Proxy(orders.config, Clock(), announce)
+        proxy = Proxy(orders.config, Clock(), announce, needs_all_ports=not orders.is_replacement)
         await _run(proxy, channel)
     except (ConfigError, ListenError, PermissionDeniedError, StartError) as error:
         channel.say({"told": "failed", "text": str(error)})
