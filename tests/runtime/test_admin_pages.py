@@ -200,6 +200,9 @@ class OneProxy:
     def __init__(self, report):
         self._report = report
 
+    def hanging(self):
+        return []
+
     async def report(self):
         return self._report
 

@@ -229,6 +229,10 @@ class Proxy:
         """Run by another configuration from now on. Raises ConfigError, and then nothing has changed."""
         self.prepare(change.config)()
 
+    def hanging(self) -> list[str]:
+        """Nothing: a process that hangs cannot say so."""
+        return []
+
     def amiss(self) -> list[str]:
         """Why no client should be sent here now, a sentence each; empty while all is well."""
         amiss = []

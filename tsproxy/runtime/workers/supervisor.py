@@ -76,6 +76,10 @@ class Supervisor:
         """What is in force."""
         return self._config
 
+    def hanging(self) -> list[str]:
+        """The workers that hang and have not ended yet, a sentence each."""
+        return [f"worker {member.number} hangs" for member in self._members if member.hangs]
+
     async def report(self) -> Report:
         """How all workers are now, as one proxy."""
         await self._ask_all()
@@ -98,7 +102,10 @@ class Supervisor:
         self._manager.waiting()
         lives = [loop.create_task(member.run()) for member in self._members]
         told, asking = loop.create_task(self._stopping.wait()), loop.create_task(self._ask())
-        reloading, beating = loop.create_task(self._reloader.run()), loop.create_task(self._manager.beat())
+        reloading, beating = (
+            loop.create_task(self._reloader.run()),
+            loop.create_task(self._manager.beat(lambda: not self.hanging())),
+        )
         try:
             await asyncio.wait([told, *lives], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -144,9 +151,10 @@ class Supervisor:
         return [end for end in ends if end is not None]
 
     async def _ask(self) -> None:
-        """Keep what is known of the workers fresh, for ever: who is killed can tell no more."""
+        """Keep what is known of the workers fresh, for ever: who is killed can tell no more, and who hangs
+        is found."""
         while True:
-            await self._ask_all()
+            await asyncio.gather(*(member.look_after() for member in self._members))
             await asyncio.sleep(REPORT_EVERY_S)
 
     async def _ask_all(self) -> None:
