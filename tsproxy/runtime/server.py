@@ -240,7 +240,6 @@ class Proxy:
             amiss.append("brokers are not known yet: clients are not let in")
         if not self._is_reachable:
             amiss.append("the cluster does not answer the proxy's own connection")
-        amiss += self._journal.amiss()
         if self._stopping.done():
             amiss.append("the proxy stops")
         amiss += [
@@ -249,6 +248,11 @@ class Proxy:
             for node_id in front.unserved
         ]
         return amiss
+
+    def warnings(self) -> list[str]:
+        """What is wrong although clients can be served, a sentence each. Data goes before what is said of it:
+        if this kept clients away, a disk that is full everywhere would end all service."""
+        return [*self._journal.warnings(), *self._dead_letters.warnings()]
 
     async def report(self) -> Report:
         """How this process is now."""
@@ -266,6 +270,7 @@ class Proxy:
                 for address, count in self._limits.by_address.items()
             ),
             offenders=tuple(self._journal.offenders.hottest(now_ms)),
+            warnings=tuple(self.warnings()),
         )
 
     async def _begin(self) -> None:

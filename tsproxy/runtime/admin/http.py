@@ -36,7 +36,7 @@ Page = Callable[[], Answer | Awaitable[Answer]]
 
 
 class AdminHttp:
-    """Serves `pages` by path."""
+    """Serves `pages` by path; one with a query of its own (`/path?query`) by the whole of that."""
 
     def __init__(self, pages: Mapping[str, Page]) -> None:
         self._connections = 0
@@ -79,7 +79,8 @@ class AdminHttp:
         target, _, version = rest.partition(b" ")
         if not version.startswith(b"HTTP/1.") or not target.startswith(b"/"):
             return False, _plain(HTTPStatus.BAD_REQUEST)
-        page = self._pages.get(target.partition(b"?")[0].decode("latin-1"))
+        whole = target.decode("latin-1")
+        page = self._pages.get(whole) or self._pages.get(whole.partition("?")[0])
         if page is None:
             return method == b"HEAD", _plain(HTTPStatus.NOT_FOUND)
         if method not in (b"GET", b"HEAD"):

@@ -4,6 +4,7 @@
 /metrics        Prometheus
 /livez          200 while the event loop turns and no worker hangs, else 503 and which do
 /readyz         200 while clients should be sent here, else 503 and why not, a line each
+/readyz?verbose the same status; also what is wrong although clients are served, a line each
 /config         the configuration in force as YAML, secrets left out
 /brokers        JSON: the brokers, and where each listener serves them
 /decisions/top  JSON: who sent what was refused lately, hottest first
@@ -61,6 +62,7 @@ def pages(shown: Shown) -> Mapping[str, Page]:
         "/metrics": asked(_metrics),
         "/livez": lambda: _ok_if_none(shown.hanging(), "alive"),
         "/readyz": asked(_readyz),
+        "/readyz?verbose": asked(_readyz_verbose),
         "/config": lambda: Answer(HTTPStatus.OK, as_yaml(shown.config.parsed).encode(), YAML),
         "/brokers": asked(_brokers),
         "/decisions/top": asked(_top),
@@ -87,6 +89,13 @@ class _Given(Collector):
 
 def _readyz(report: Report) -> Answer:
     return _ok_if_none(report.amiss, "ready")
+
+
+def _readyz_verbose(report: Report) -> Answer:
+    status = _readyz(report).status
+    lines = [f"not ready: {each}" for each in report.amiss] or ["ready"]
+    lines += [f"warning: {each}" for each in report.warnings]
+    return Answer(status, "".join(f"{each}\n" for each in lines).encode())
 
 
 def _ok_if_none(troubles: Sequence[str], word: str) -> Answer:

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
@@ -90,7 +90,7 @@ class Member:
         """How this worker is, as far as it has said: counts of this life and those before, all else of
         this one."""
         both = together([self._latest, self._retired])
-        return replace(both, amiss=tuple(f"worker {self.number}: {text}" for text in both.amiss))
+        return replace(both, amiss=self._ours(both.amiss), warnings=self._ours(both.warnings))
 
     async def run(self) -> None:
         """Returns when it has ended after `drain`. Raises StartError where it never ran, or where it
@@ -185,6 +185,9 @@ class Member:
         if self._process is not None and self._process.returncode is None:
             log.error("worker_killed", worker=self.number, advice="it did not end in time")
             self._process.kill()
+
+    def _ours(self, texts: Iterable[str]) -> tuple[str, ...]:
+        return tuple(f"worker {self.number}: {text}" for text in texts)
 
     def _order(self, order: str) -> None:
         """To be obeyed without an answer."""
