@@ -61,6 +61,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
         clock=_clock(root["clock"]),
         session_limits=_session_limits(limits),
         connection_limits=_connection_limits(limits),
+        drain_delay_ms=limits["drain_delay"],
         drain_timeout_ms=limits["drain_timeout"],
         admin_bind=admin_bind,
         workers=root["workers"],

@@ -33,6 +33,7 @@ from tsproxy.config.kinds import (
     SIZE,
     TEXT,
     TLS_VERSION,
+    TOLERANCE,
     TOPIC,
     TOTAL_SIZE,
     TOTAL_SIZE_OR_UNLIMITED,
@@ -398,6 +399,14 @@ KEYS: Final = (
         "A client of which more than 1,000 batches a second are refused here, or more than 64 MB, is kept "
         "waiting, at most so long at a time (KIP-219's `throttle_time_ms`). `off`: nobody is.",
         default="1s",
+        is_live=True,
+    ),
+    Key(
+        "limits.drain_delay",
+        TOLERANCE,
+        "How long SIGTERM leaves the ports open while `/readyz` already returns 503: time for a load "
+        "balancer or Kubernetes to send clients elsewhere.",
+        default="0s",
         is_live=True,
     ),
     Key(

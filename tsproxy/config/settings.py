@@ -262,6 +262,8 @@ class Config:
     clock: ClockSettings
     session_limits: SessionLimits
     connection_limits: ConnectionLimits
+    drain_delay_ms: int
+    """How long a proxy that was told to stop still takes clients."""
     drain_timeout_ms: int
     admin_bind: Address | None
     """None where the admin port is off."""
@@ -269,3 +271,8 @@ class Config:
     """Processes that share the listening ports; 1 is this process alone."""
     parsed: Parsed = field(compare=False, repr=False)
     """Every value by its key, as it was written or by default: what a reload compares."""
+
+    @property
+    def stop_ms(self) -> int:
+        """How long stopping in order may take."""
+        return self.drain_delay_ms + self.drain_timeout_ms

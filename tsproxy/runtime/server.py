@@ -1,12 +1,14 @@
 """One process of the proxy, from its configuration to its last line: the only one, or one worker.
 
 Start: certificates are read, the decision log is opened, ports are reserved; then the proxy's own
-connection finds the brokers, each gets its port, and clients are let in. Stop (SIGTERM, SIGINT): no
-new connections and no new requests; answers that brokers still owe are passed on until the drain
-timeout (a second signal does not wait); then the last lines of the decision log.
+connection finds the brokers, each gets its port, and clients are let in. Stop (SIGTERM, SIGINT): not
+ready, and open for the drain delay; then no new connections and no new requests; answers that brokers
+still owe are passed on until the drain timeout; then the last lines of the decision log. A second signal
+ends the delay; one while it drains does not wait any more.
 """
 
 import asyncio
+import contextlib
 import platform
 import signal
 from collections.abc import Callable, Coroutine, Mapping
@@ -62,7 +64,7 @@ async def serve(config: Config, source: Source, manager: ServiceManager) -> None
         loop = asyncio.get_running_loop()
 
         def told_to_stop() -> None:
-            manager.stopping(proxy.drain_timeout_ms)
+            manager.stopping(proxy.config.stop_ms)
             proxy.stop_or_hurry()
 
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -104,6 +106,8 @@ class Proxy:
         self._clock = clock
         self._config = config
         self._hurry = asyncio.Event()
+        self._is_closing = asyncio.Event()
+        self._is_delayed = False
         self._is_open = False
         self._is_reachable = False
         self._needs_all_ports = needs_all_ports
@@ -161,6 +165,7 @@ class Proxy:
             for ended in (self._stopping, learning):
                 if ended.done():
                     ended.result()
+            await self._stay_open()
         finally:
             await _cancelled(learning, serving)  # first: a broker served now would open a port
             cut = await self._drain()
@@ -183,18 +188,22 @@ class Proxy:
         """What is in force."""
         return self._config
 
-    @property
-    def drain_timeout_ms(self) -> int:
-        return self._config.drain_timeout_ms
-
     def stop(self) -> None:
         """Stop in order, from whatever state."""
         if not self._stopping.done():
             self._stopping.set_result(None)
 
+    def close(self) -> None:
+        """Stop in order, and take no client any more."""
+        self._is_closing.set()
+        self.stop()
+
     def hurry(self) -> None:
-        """While it stops: wait for nobody any more."""
-        self._hurry.set()
+        """While it stops: take no client any more; where that is so already, wait for nobody any more."""
+        if self._is_delayed and not self._is_closing.is_set():
+            self._is_closing.set()
+        else:
+            self._hurry.set()
 
     def stop_or_hurry(self) -> None:
         """What a signal means, and another one."""
@@ -291,6 +300,18 @@ class Proxy:
         self._announce("starting", {"upstream": upstream, **self._where()})
         descriptors.check(config)
         self._dead_letters.start()
+
+    async def _stay_open(self) -> None:
+        """Whoever sends clients here learns with a delay that it is not ready any more."""
+        delay_ms = self._config.drain_delay_ms
+        if not delay_ms or not self._is_open or self._is_closing.is_set():
+            return
+        log.info("drain_delayed", delay_ms=delay_ms, advice="another SIGTERM ends the delay")
+        self._is_delayed = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(delay_ms / 1000):
+                await self._is_closing.wait()
+        self._is_delayed = False
 
     async def _drain(self) -> int:
         """Returns how many clients were cut off. What they are not waited for any more is left to copies."""

@@ -143,7 +143,7 @@ class Supervisor:
         """Let all workers drain. Returns why some did not end well."""
         for member in self._members:
             member.drain()
-        _, late = await asyncio.wait(lives, timeout=(self._config.drain_timeout_ms + GRACE_MS) / 1000)
+        _, late = await asyncio.wait(lives, timeout=(self._config.stop_ms + GRACE_MS) / 1000)
         if late:
             for member in self._members:
                 member.kill()
@@ -161,7 +161,7 @@ class Supervisor:
         await asyncio.gather(*(member.report() for member in self._members))
 
     def _told_to_stop(self) -> None:
-        self._manager.stopping(self._config.drain_timeout_ms)
+        self._manager.stopping(self._config.stop_ms)
         if self._stopping.is_set():
             for member in self._members:
                 member.hurry()

@@ -81,7 +81,8 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
                     proxy.hurry()
         log.error("supervisor_lost", advice="this worker drains and ends")
     finally:
-        proxy.stop()  # nobody would be obeyed any more, nor ask how this worker is
+        # Nobody would be obeyed any more, nor ask how this worker is; the next supervisor wants the ports.
+        proxy.close()
 
 
 def _prepared(proxy: Proxy, text: str) -> tuple[Commit | None, list[str]]:
