@@ -6,6 +6,7 @@ one go, and none that only follows from another.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import combinations
 from typing import Final
 
@@ -287,9 +288,25 @@ class _Claim:
     place: str
 
     def meets(self, other: "_Claim") -> bool:
-        if self.host != other.host and not {self.host, other.host} & _ANY_ADDRESS:
+        if not _may_be_one_address(self.host, other.host):
             return False
         return max(self.ports.start, other.ports.start) < min(self.ports.stop, other.ports.stop)
+
+
+def _may_be_one_address(one: str, other: str) -> bool:
+    """IPv4 and IPv6 have ports of their own: `::` takes no IPv4 connection here (`runtime.ports`). The system
+    alone knows to which of them a name leads."""
+    addresses = [_address(one), _address(other)]
+    if None not in addresses and len({each.version for each in addresses if each}) == 2:
+        return False
+    return one == other or any(each is not None and each.is_unspecified for each in addresses)
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
 
 
 def _check_ports(listeners: Iterable[Listener], admin: Address | None, problems: list[Problem]) -> None:
