@@ -94,6 +94,7 @@ def _upstream_tls(parsed: Parsed, problems: list[Problem]) -> UpstreamTls:
         parsed["key"],
         parsed["key_password"],
         parsed["min_version"],
+        parsed["ciphers"],
         place=_place(parsed),
     )
 
@@ -159,6 +160,9 @@ def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:
     if client_auth is not ClientAuth.NONE and client_ca is None:
         text = f"is missing: client_auth {client_auth} needs the authorities to check clients against"
         problems.append(Problem(parsed.place, f"{parsed.path}.client_ca", text))
+    elif parsed["client_crl"] is not None and client_ca is None:
+        text = "is missing: client_crl needs the authorities whose certificates it revokes"
+        problems.append(Problem(parsed.place, f"{parsed.path}.client_ca", text))
     return ListenerTls(
         parsed["certificate"],
         parsed["key"],
@@ -167,6 +171,8 @@ def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:
         parsed["key_password"],
         parsed["min_version"],
         parsed["principal_mapping"],
+        parsed["client_crl"],
+        parsed["ciphers"],
         place=_place(parsed),
     )
 

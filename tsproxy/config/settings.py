@@ -81,13 +81,15 @@ class Sasl:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTls:
-    """PEM files; `ca` None trusts what the system trusts. `place` is where the file says so."""
+    """PEM files; `ca` None trusts what the system trusts. `ciphers` as OpenSSL names them, None for its own
+    choice. `place` is where the file says so."""
 
     ca: Path | None
     certificate: Path | None
     key: Path | None
     key_password: Secret | None = None
     min_version: TlsVersion = TlsVersion.V1_2
+    ciphers: str | None = None
     place: str = field(compare=False, default="", kw_only=True)
 
 
@@ -100,6 +102,8 @@ class ListenerTls:
     key_password: Secret | None = None
     min_version: TlsVersion = TlsVersion.V1_2
     principal_mapping: tuple[MappingRule, ...] = ()
+    client_crl: Path | None = None
+    ciphers: str | None = None
     place: str = field(compare=False, default="", kw_only=True)
 
 

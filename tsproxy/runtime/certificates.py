@@ -27,7 +27,7 @@ from tsproxy.runtime.notes import frames_of
 from tsproxy.runtime.reload import Commit, prepare_all
 from tsproxy.runtime.tls import listener_context, upstream_context
 from tsproxy.wire.primitives import DecodeError
-from tsproxy.wire.x509 import Certificate, read_pem
+from tsproxy.wire.x509 import Certificate, RevocationList, read_crls, read_pem
 
 log = structlog.get_logger()
 
@@ -36,6 +36,8 @@ WARNED_EARLY_S: Final = 30 * 86_400.0
 """A certificate's end is told this long before, or in the last quarter of its life if that is later:
 one that is made anew every day would be told of all day."""
 WARN_AGAIN_S: Final = 86_400.0
+
+_CRL: Final = "_crl"
 
 Seen = tuple[Look, ...]
 """What files looked like."""
@@ -50,7 +52,12 @@ class Sources:
 
     @classmethod
     def of_listener(cls, name: str, tls: ListenerTls) -> "Sources":
-        files = {"certificate": tls.certificate, "key": tls.key, "client_ca": tls.client_ca}
+        files = {
+            "certificate": tls.certificate,
+            "key": tls.key,
+            "client_ca": tls.client_ca,
+            "client_crl": tls.client_crl,
+        }
         return cls(_named(f"listeners.{name}.tls", files), partial(listener_context, tls))
 
     @classmethod
@@ -118,13 +125,17 @@ class End:
 
 
 def _ends(files: Mapping[str, Path]) -> Iterator[End]:
-    """A chain ends with its first certificate that does, a list of authorities with its last."""
+    """A chain ends with its first certificate that does, so do lists of revoked certificates (clients of that
+    authority are turned away then); a list of authorities ends with its last."""
     for setting, file in files.items():
         if setting.endswith(".key"):
             continue
-        choose: Callable[..., Certificate] = max if setting.endswith("ca") else min
+        choose: Callable[..., Certificate | RevocationList] = max if setting.endswith("ca") else min
+        read: Callable[[bytes], Sequence[Certificate | RevocationList]] = (
+            read_crls if setting.endswith(_CRL) else read_pem
+        )
         try:
-            found = read_pem(file.read_bytes())
+            found = read(file.read_bytes())
         except (OSError, DecodeError):  # OpenSSL took it a moment ago: not a reason to refuse it
             continue
         if found:
@@ -181,10 +192,13 @@ class Certificates:
                 continue
             self._warned_s[end.setting] = now_s
             facts = {"setting": end.setting, "file": str(end.file), "subject": end.subject}
+            is_list = end.setting.endswith(_CRL)
             if left_s > 0:
-                log.warning("certificate_ends_soon", **facts, hours_left=int(left_s // 3600))
+                event = "revocations_end_soon" if is_list else "certificate_ends_soon"
+                log.warning(event, **facts, hours_left=int(left_s // 3600))
             else:
-                log.error("certificate_expired", **facts, hours_ago=int(-left_s // 3600))
+                event = "revocations_expired" if is_list else "certificate_expired"
+                log.error(event, **facts, hours_ago=int(-left_s // 3600))
 
     async def _look(self, credentials: Credentials) -> None:
         settings = [end.setting for end in credentials.ends]
