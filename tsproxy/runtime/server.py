@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 import structlog
+from prometheus_client import ProcessCollector
 
 from tsproxy import __version__
 from tsproxy.config.reloaded import Reloaded
@@ -37,6 +38,7 @@ from tsproxy.runtime.latency.sampler import Sampler
 from tsproxy.runtime.limits import descriptors
 from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.listeners import Front
+from tsproxy.runtime.loop_lag import LoopLag
 from tsproxy.runtime.looser_rules import LooserRules
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes, frames_of
@@ -114,6 +116,10 @@ class Proxy:
         self._members: tuple[str | None, tuple[int, ...]] | None = None
         self.metrics = Metrics(lambda topic: self._cluster.knows_topic(topic))
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._lag = LoopLag()
+        self.metrics.add(self._lag.histogram)
+        self.metrics.add(ProcessCollector(registry=None))
+        self.metrics.rules.know(config.policy)
         self._certificates = certificates = Certificates(config, self.metrics, clock)
         self._waivers = Waivers(config, self.metrics, clock)
         self._looser_rules = LooserRules(config)
@@ -181,6 +187,7 @@ class Proxy:
             self._waivers.watch,
             Sampler(self._relays).run,
             self._sanity.run,
+            self._lag.run,
         ]
 
     @property
@@ -229,6 +236,7 @@ class Proxy:
 
         def commit() -> None:
             self._config = config
+            self.metrics.rules.know(config.policy)
             commit_rooms()
             journal()
 

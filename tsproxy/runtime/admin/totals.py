@@ -14,6 +14,9 @@ from prometheus_client.metrics_core import Metric
 Labels = tuple[tuple[str, str], ...]
 
 GAUGES: Final[Mapping[str, Callable[[float, float], float]]] = {
+    "process_max_fds": min,
+    "process_open_fds": max,  # each process has the limit for itself
+    "process_start_time_seconds": min,
     "tsproxy_brokers": min,  # of the worker that serves fewest
     "tsproxy_brokers_not_served": max,
     "tsproxy_build_info": max,

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final, Literal
 
 import structlog
+from prometheus_client import ProcessCollector
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from tsproxy.config.problems import ConfigError, Problem
@@ -22,7 +23,7 @@ from tsproxy.runtime import variant
 from tsproxy.runtime.admin.http import AdminHttp
 from tsproxy.runtime.admin.pages import pages
 from tsproxy.runtime.admin.report import Report, together
-from tsproxy.runtime.admin.totals import families_now
+from tsproxy.runtime.admin.totals import families_now, joined
 from tsproxy.runtime.boot import StartError
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.ports import ListenError
@@ -62,6 +63,7 @@ class Supervisor:
         self._changing = changing = asyncio.Lock()
         self._config = config
         self._manager = manager
+        self._process = ProcessCollector(registry=None)
         self._reloader = Reloader(source, config, self.adopt, manager)
         self._started: set[int] = set()
         self._stopping = asyncio.Event()
@@ -84,8 +86,8 @@ class Supervisor:
         """How all workers are now, as one proxy."""
         await self._ask_all()
         known = together([member.known for member in self._members])
-        own = (*self._reloader.collect(), *_about(self._members))
-        return replace(known, families={**known.families, **families_now(own)})
+        own = (*self._reloader.collect(), *_about(self._members), *self._process.collect())
+        return replace(known, families=joined([known.families, families_now(own)]))
 
     async def run(self) -> None:
         """Returns after SIGTERM or SIGINT. Raises ListenError for the admin port, and StartError."""
