@@ -138,7 +138,8 @@ def _run(options: argparse.Namespace) -> int:
         config = source.read()
         manager = ServiceManager.of(os.environ)
         main = partial(supervise if config.workers > 1 else serve, config, source, manager)
-    configure_logging(LogFormat(options.log_format), orders.number if orders else None)
+    level = (orders.config if orders else config).log_level
+    configure_logging(LogFormat(options.log_format), orders.number if orders else None, level)
     try:
         run(LoopName(options.loop), main)
     except StartError as error:
@@ -219,6 +220,8 @@ def _document(options: argparse.Namespace) -> Document:
         root.section("admin", "--admin").put("bind", Scalar(options.admin, "--admin"))
     if options.decisions:
         root.section("decisions", "--decisions").put("directory", Scalar(options.decisions, "--decisions"))
+    if options.log_level:
+        root.section("log", "--log-level").put("level", Scalar(options.log_level, "--log-level"))
     if options.workers:
         root.put("workers", Scalar(options.workers, "--workers"))
     for setting in options.set:
@@ -265,6 +268,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--workers", metavar="N", help="processes that share the ports (1)")
     run.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="any other key")
     run.add_argument("--log-format", choices=("auto", "console", "json"), default="auto")
+    run.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning or error (info)")
     run.add_argument("--loop", choices=("auto", "asyncio", "uvloop"), default="auto", help="event loop")
     run.set_defaults(command=lambda options: _run_checked(run, options))
 

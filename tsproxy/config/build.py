@@ -66,6 +66,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
         drain_timeout_ms=limits["drain_timeout"],
         admin_bind=admin_bind,
         workers=root["workers"],
+        log_level=root["log"]["level"],
         parsed=root,
     )
 

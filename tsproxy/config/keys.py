@@ -22,6 +22,7 @@ from tsproxy.config.kinds import (
     FILE_SIZE,
     HOST,
     INTERVAL,
+    LOG_LEVEL,
     MECHANISM,
     NAME,
     PATH,
@@ -365,6 +366,13 @@ KEYS: Final = (
         "Where a page for people (`/`), `/metrics`, `/livez`, `/readyz`, `/config`, `/brokers` and "
         "`/decisions/top` are served, to everybody who reaches it.",
         default="127.0.0.1:9464",
+    ),
+    Key(
+        "log.level",
+        LOG_LEVEL,
+        "The least that the operators' log tells; `debug` adds two lines for each connection.",
+        default="info",
+        is_live=True,
     ),
     Key(
         "workers",

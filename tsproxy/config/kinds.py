@@ -12,6 +12,7 @@ from tsproxy.config import patterns, values
 from tsproxy.config.settings import (
     AddressesInConfigs,
     ClientAuth,
+    LogLevel,
     ProxyProtocol,
     SaslMechanism,
     TlsVersion,
@@ -170,6 +171,7 @@ CIDR: Final = Kind("address or network", values.network)
 INSTANT: Final = Kind("instant", values.instant_ms, write=values.instant_text)
 MECHANISM: Final = _choice(SaslMechanism)
 WHEN_BEYOND: Final = _choice(WhenBeyond)
+LOG_LEVEL: Final = _choice(LogLevel)
 CLIENT_AUTH: Final = _choice(ClientAuth)
 PROXY_PROTOCOL: Final = _choice(ProxyProtocol)
 

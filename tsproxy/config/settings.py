@@ -255,6 +255,15 @@ class ClockSettings:
     probe: ClockProbe | None
 
 
+class LogLevel(StrEnum):
+    """The least of what the operators' log tells."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     upstream: Upstream
@@ -273,6 +282,7 @@ class Config:
     """None where the admin port is off."""
     workers: int
     """Processes that share the listening ports; 1 is this process alone."""
+    log_level: LogLevel
     parsed: Parsed = field(compare=False, repr=False)
     """Every value by its key, as it was written or by default: what a reload compares."""
 

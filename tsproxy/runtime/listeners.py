@@ -257,6 +257,7 @@ class Front:
             relay.client_unavailable()
             return
         relay.introduce(arrival.peer)
+        log.debug("client_connected", **_who(arrival.peer))
         try:
             await self._upstream.connect(targets(arrival), relay.broker)
         except UpstreamError as error:
@@ -268,6 +269,7 @@ class Front:
             relay.upstream_connected()
 
     def _ended(self, relay: Relay) -> None:
+        log.debug("client_left", **_who(relay.peer))
         self.relays.discard(relay)
         self._around.limits.leave(relay)
 
@@ -285,8 +287,12 @@ class Front:
             self._around.metrics.session_closed(self.name, error.event)
 
     def _warn(self, event: str, peer: Peer, facts: Mapping[str, str]) -> None:
-        who = {"listener": self.name, "client": peer.client_address, "client_port": peer.client_port}
-        self._around.notes.warn(peer.client_address, event, {**who, **facts})
+        self._around.notes.warn(peer.client_address, event, {**_who(peer), **facts})
+
+
+def _who(peer: Peer) -> dict[str, str | int]:
+    """How the log names a client before anything that it says of itself."""
+    return {"listener": peer.listener, "client": peer.client_address, "client_port": peer.client_port}
 
 
 def _text(endpoint: Endpoint | None) -> str | None:

@@ -38,6 +38,7 @@ from tsproxy.runtime.latency.sampler import Sampler
 from tsproxy.runtime.limits import descriptors
 from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.listeners import Front
+from tsproxy.runtime.logging import set_level
 from tsproxy.runtime.loop_lag import LoopLag
 from tsproxy.runtime.looser_rules import LooserRules
 from tsproxy.runtime.metrics import Metrics
@@ -237,6 +238,7 @@ class Proxy:
         def commit() -> None:
             self._config = config
             self.metrics.rules.know(config.policy)
+            set_level(config.log_level)
             commit_rooms()
             journal()
 

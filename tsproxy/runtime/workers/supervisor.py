@@ -26,6 +26,7 @@ from tsproxy.runtime.admin.report import Report, together
 from tsproxy.runtime.admin.totals import families_now, joined
 from tsproxy.runtime.boot import StartError
 from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.logging import set_level
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.reload import Reloader
 from tsproxy.runtime.server import complain
@@ -138,6 +139,7 @@ class Supervisor:
             for member in self._members:
                 member.commit(for_workers)
             self._config = config
+            set_level(config.log_level)
             # Ordered is not done: who is told of a reload may rely on it.
             await asyncio.gather(*(member.obeys() for member in self._members))
 
