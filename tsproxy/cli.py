@@ -19,6 +19,7 @@ from tsproxy import __version__
 from tsproxy.config import Config, ConfigError, Document, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import Items, Scalar, Section
 from tsproxy.config.notices import notices
+from tsproxy.config.port_notices import port_notices
 from tsproxy.config.source import Source
 from tsproxy.offline.commands import add_explain, add_replay, add_scan
 from tsproxy.offline.tail import add_tail
@@ -43,7 +44,8 @@ examples:
   tsproxy run --config tsproxy.yaml --admin off --log-format json
   tsproxy run --config tsproxy.yaml --workers 4
 
-SIGTERM lets running requests finish (limits.drain_timeout); a second one does not wait.
+SIGTERM lets running requests finish (limits.drain_timeout); a second one does not wait. With
+limits.drain_delay clients are taken for so long before; a second SIGTERM ends that, a third does not wait.
 SIGHUP reads the configuration again, as a change of the file does; docs/configuration.md says which
 keys take effect then, and which with the next start.
 """,
@@ -136,7 +138,8 @@ def _run(options: argparse.Namespace) -> int:
         config = source.read()
         manager = ServiceManager.of(os.environ)
         main = partial(supervise if config.workers > 1 else serve, config, source, manager)
-    configure_logging(LogFormat(options.log_format), orders.number if orders else None)
+    level = (orders.config if orders else config).log_level
+    configure_logging(LogFormat(options.log_format), orders.number if orders else None, level)
     try:
         run(LoopName(options.loop), main)
     except StartError as error:
@@ -166,9 +169,14 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         return MISTAKEN
     from tsproxy.runtime.certificate_ends import certificate_notices
     from tsproxy.runtime.clock import Clock
+    from tsproxy.runtime.outgoing_ports import known_outgoing_ports
 
     now_ms = Clock().now_ms()
-    found = [*notices(config, now_ms), *certificate_notices(config, now_ms)]
+    found = [
+        *notices(config, now_ms),
+        *certificate_notices(config, now_ms),
+        *port_notices(config, known_outgoing_ports()),
+    ]
     if options.json:
         print(json.dumps({"ok": True, "problems": [], "notices": [asdict(each) for each in found]}, indent=2))
         return OK
@@ -218,6 +226,8 @@ def _document(options: argparse.Namespace) -> Document:
         root.section("admin", "--admin").put("bind", Scalar(options.admin, "--admin"))
     if options.decisions:
         root.section("decisions", "--decisions").put("directory", Scalar(options.decisions, "--decisions"))
+    if options.log_level:
+        root.section("log", "--log-level").put("level", Scalar(options.log_level, "--log-level"))
     if options.workers:
         root.put("workers", Scalar(options.workers, "--workers"))
     for setting in options.set:
@@ -264,6 +274,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--workers", metavar="N", help="processes that share the ports (1)")
     run.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="any other key")
     run.add_argument("--log-format", choices=("auto", "console", "json"), default="auto")
+    run.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning or error (info)")
     run.add_argument("--loop", choices=("auto", "asyncio", "uvloop"), default="auto", help="event loop")
     run.set_defaults(command=lambda options: _run_checked(run, options))
 

@@ -64,6 +64,10 @@ def test_the_python_is_one_that_the_project_supports():
         assert tuple(map(int, version.groups())) >= oldest
 
 
+def test_a_container_is_replaced_for_a_loop_that_hangs_and_not_for_a_cluster_or_a_disk_that_is_away():
+    assert "/livez" in last("HEALTHCHECK").rest
+
+
 def test_no_secret_has_a_place_in_the_image():
     """No ENV and no ARG: what is secret comes when the container starts."""
     assert not {"ENV", "ARG", "ADD"} & {instruction.name for instruction in INSTRUCTIONS}

@@ -18,6 +18,7 @@ async def address():
     pages = {
         "/livez": lambda: Answer(HTTPStatus.OK, b"alive\n"),
         "/readyz": lambda: Answer(HTTPStatus.SERVICE_UNAVAILABLE, b"not yet\n"),
+        "/readyz?verbose": lambda: Answer(HTTPStatus.OK, b"more\n"),
         "/large": lambda: Answer(HTTPStatus.OK, b"x" * 5_000_000),
     }
     server = AdminHttp(pages)
@@ -54,6 +55,11 @@ async def test_a_page_is_answered_with_its_length_and_closed(address):
 
 async def test_a_page_says_its_own_status(address):
     assert status(await say(address, b"GET /readyz HTTP/1.1\r\n\r\n")) == 503
+
+
+async def test_a_page_with_a_query_of_its_own_is_another_page_and_other_queries_are_passed_over(address):
+    assert (await say(address, b"GET /readyz?verbose HTTP/1.1\r\n\r\n")).endswith(b"more\n")
+    assert (await say(address, b"GET /readyz?x HTTP/1.1\r\n\r\n")).endswith(b"not yet\n")
 
 
 async def test_head_gives_the_head_alone(address):

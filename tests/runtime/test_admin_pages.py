@@ -143,7 +143,7 @@ def test_persons_are_shown_as_in_the_decision_log():
 # -- Reports -----------------------------------------------------------------------------------------
 
 
-def report_of(*outcomes, served_at="proxy:9193", amiss=()):
+def report_of(*outcomes, served_at="proxy:9193", amiss=(), warnings=()):
     offenders, metrics = Offenders(), Metrics()
     for outcome in outcomes:
         offenders.book(outcome)
@@ -156,11 +156,12 @@ def report_of(*outcomes, served_at="proxy:9193", amiss=()):
         brokers=(Broker("public", 1, "kafka-1:9092", served_at),),
         addresses={"192.0.2.1": 2},
         offenders=tuple(offenders.hottest(NOW_MS)),
+        warnings=tuple(warnings),
     )
 
 
 def test_a_report_arrives_at_the_supervisor_as_it_left():
-    report = report_of(*map(refused, HOSTILE), amiss=["the proxy stops"])
+    report = report_of(*map(refused, HOSTILE), amiss=["the proxy stops"], warnings=["the disk is full"])
 
     assert Report.of_line(json.loads(json.dumps(report.as_line()))) == report
 
@@ -200,6 +201,9 @@ class OneProxy:
     def __init__(self, report):
         self._report = report
 
+    def hanging(self):
+        return []
+
     async def report(self):
         return self._report
 
@@ -215,6 +219,20 @@ async def test_ready_says_so_and_what_is_amiss_has_a_line_each():
 
     assert (ready.status, ready.body) == (HTTPStatus.OK, b"ready\n")
     assert (amiss.status, amiss.body) == (HTTPStatus.SERVICE_UNAVAILABLE, b"one\ntwo\n")
+
+
+async def test_what_is_wrong_while_clients_are_served_is_told_to_those_who_ask_and_keeps_nobody_away():
+    whole = together(
+        [report_of(warnings=["worker 1: the disk is full"]), report_of(warnings=["worker 2: it too"])]
+    )
+    told = "warning: worker 1: the disk is full\nwarning: worker 2: it too\n"
+    worse = report_of(amiss=["one"], warnings=["two"])
+
+    assert (await page("/readyz", whole)).status == HTTPStatus.OK
+    assert (await page("/readyz?verbose", whole)).body.decode() == f"ready\n{told}"
+    assert (await page("/readyz?verbose", worse)).status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert (await page("/readyz?verbose", worse)).body == b"not ready: one\nwarning: two\n"
+    assert "2: it too" in (await page("/", whole)).body.decode()
 
 
 async def test_the_configuration_is_shown_as_a_file_that_reads_the_same_without_its_secrets():

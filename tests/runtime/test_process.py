@@ -217,7 +217,7 @@ async def test_a_proxy_without_its_native_half_says_so_once_at_start(tmp_path, f
 @pytest.fixture
 def taken():
     with socket.socket() as listening:
-        listening.bind((HOST, 0))
+        listening.bind((HOST, free_ports(1)[0]))
         listening.listen()
         yield f"{HOST}:{listening.getsockname()[1]}"
 

@@ -67,7 +67,7 @@ async def test_two_workers_share_the_connections_and_their_metrics_and_logs_add_
         assert found[f"tsproxy_records_total{{{accepted}}}"] == 20
         assert found[f"tsproxy_batches_total{{{accepted}}}"] == 20
         assert found['tsproxy_bad_records_total{reason="too_far_ahead",unit="microseconds"}'] == 20
-        assert found["tsproxy_brokers"] == 1
+        assert found['tsproxy_brokers{listener="default"}'] == 1
         assert found["tsproxy_upstream_up"] == 1
         assert found['tsproxy_worker_restarts_total{worker="1"}'] == 0
         assert found['tsproxy_worker_ready{worker="2"}'] == 1
@@ -154,7 +154,7 @@ async def test_counters_do_not_go_back_when_a_worker_is_restarted(kafka_431, top
             await until(lambda worker=worker, pid=pid: pids(proxy)[worker] != pid)
 
         assert (await series(proxy))[accepted] == 10
-        assert (await series(proxy))["tsproxy_brokers"] == 1
+        assert (await series(proxy))['tsproxy_brokers{listener="default"}'] == 1
 
 
 async def test_readyz_names_the_worker_that_does_not_answer(kafka_431):

@@ -6,6 +6,7 @@ one go, and none that only follows from another.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import combinations
 from typing import Final
 
@@ -34,6 +35,7 @@ from tsproxy.config.settings import (
     UpstreamTls,
     WhenBeyond,
 )
+from tsproxy.config.values import ports_text
 from tsproxy.model.policy import Policy
 from tsproxy.model.view import SessionLimits
 
@@ -63,10 +65,12 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
         clock=_clock(root["clock"]),
         session_limits=_session_limits(limits),
         connection_limits=_connection_limits(limits),
+        drain_delay_ms=limits["drain_delay"],
         drain_timeout_ms=limits["drain_timeout"],
         admin_bind=admin_bind,
         admin_hosts=root["admin"]["hosts"],
         workers=root["workers"],
+        log_level=root["log"]["level"],
         parsed=root,
     )
 
@@ -97,6 +101,7 @@ def _upstream_tls(parsed: Parsed, problems: list[Problem]) -> UpstreamTls:
         parsed["key"],
         parsed["key_password"],
         parsed["min_version"],
+        parsed["ciphers"],
         place=_place(parsed),
     )
 
@@ -166,6 +171,9 @@ def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:
     if client_auth is not ClientAuth.NONE and client_ca is None:
         text = f"is missing: client_auth {client_auth} needs the authorities to check clients against"
         problems.append(Problem(parsed.place, f"{parsed.path}.client_ca", text))
+    elif parsed["client_crl"] is not None and client_ca is None:
+        text = "is missing: client_crl needs the authorities whose certificates it revokes"
+        problems.append(Problem(parsed.place, f"{parsed.path}.client_ca", text))
     return ListenerTls(
         parsed["certificate"],
         parsed["key"],
@@ -174,6 +182,8 @@ def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:
         parsed["key_password"],
         parsed["min_version"],
         parsed["principal_mapping"],
+        parsed["client_crl"],
+        parsed["ciphers"],
         place=_place(parsed),
     )
 
@@ -295,9 +305,25 @@ class _Claim:
     place: str
 
     def meets(self, other: "_Claim") -> bool:
-        if self.host != other.host and not {self.host, other.host} & _ANY_ADDRESS:
+        if not _may_be_one_address(self.host, other.host):
             return False
         return max(self.ports.start, other.ports.start) < min(self.ports.stop, other.ports.stop)
+
+
+def _may_be_one_address(one: str, other: str) -> bool:
+    """IPv4 and IPv6 have ports of their own: `::` takes no IPv4 connection here (`runtime.ports`). The system
+    alone knows to which of them a name leads."""
+    addresses = [_address(one), _address(other)]
+    if None not in addresses and len({each.version for each in addresses if each}) == 2:
+        return False
+    return one == other or any(each is not None and each.is_unspecified for each in addresses)
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
 
 
 def _check_ports(listeners: Iterable[Listener], admin: Address | None, problems: list[Problem]) -> None:
@@ -313,9 +339,5 @@ def _check_ports(listeners: Iterable[Listener], admin: Address | None, problems:
         claims.append(_Claim(admin.host, range(admin.port, admin.port + 1), "admin.bind"))
     for one, other in combinations(claims, 2):
         if one.meets(other):
-            text = f"takes port(s) of {one.place}: {_ports(one.ports)}; give one of them other ports"
+            text = f"takes port(s) of {one.place}: {ports_text(one.ports)}; give one of them other ports"
             problems.append(Problem("", other.place, text))
-
-
-def _ports(ports: range) -> str:
-    return str(ports.start) if len(ports) == 1 else f"{ports.start} to {ports.stop - 1}"

@@ -19,14 +19,13 @@ from tsproxy.config.kinds import (
     BROKER_HOST,
     BROKERS_FROM,
     CIDR,
-    CLIENT_AUTH,
     DURATION,
     DURATION_OR_OFF,
     FILE_AGE,
     FILE_SIZE,
     HOST,
     INTERVAL,
-    MAPPING_RULE,
+    LOG_LEVEL,
     MECHANISM,
     NAME,
     PATH,
@@ -35,7 +34,7 @@ from tsproxy.config.kinds import (
     SHOWN,
     SIZE,
     TEXT,
-    TLS_VERSION,
+    TOLERANCE,
     TOPIC,
     TOTAL_SIZE,
     TOTAL_SIZE_OR_UNLIMITED,
@@ -48,6 +47,7 @@ from tsproxy.config.kinds import (
     number,
 )
 from tsproxy.config.policy_keys import POLICY_KEYS, POLICY_OPTIONAL
+from tsproxy.config.tls_keys import LISTENER_TLS_KEYS, UPSTREAM_TLS_KEYS
 
 OPTIONAL: Final = (
     OptionalSection(
@@ -92,27 +92,7 @@ KEYS: Final = (
         is_list=True,
         is_live=True,
     ),
-    Key(
-        "upstream.tls.ca",
-        PATH,
-        "PEM file of the authorities that brokers are checked against; without it the system's.",
-        is_live=True,
-    ),
-    Key(
-        "upstream.tls.certificate",
-        PATH,
-        "PEM file of the certificate shown to brokers (mutual TLS), with `key`.",
-        is_live=True,
-    ),
-    Key("upstream.tls.key", PATH, "PEM file of that certificate's private key.", is_live=True),
-    Key("upstream.tls.key_password", SECRET, "The passphrase of an encrypted `key`.", is_live=True),
-    Key(
-        "upstream.tls.min_version",
-        TLS_VERSION,
-        "The oldest version of TLS to speak.",
-        default="1.2",
-        is_live=True,
-    ),
+    *UPSTREAM_TLS_KEYS,
     Key(
         "upstream.brokers_from",
         BROKERS_FROM,
@@ -209,42 +189,7 @@ KEYS: Final = (
         "Node ids from 0 to count - 1 can be served.",
         default="200",
     ),
-    Key(
-        "listeners[].tls.certificate",
-        PATH,
-        "PEM file of the certificate shown to clients, with its chain.",
-        is_required=True,
-        is_live=True,
-    ),
-    Key("listeners[].tls.key", PATH, "PEM file of its private key.", is_required=True, is_live=True),
-    Key("listeners[].tls.key_password", SECRET, "The passphrase of an encrypted `key`.", is_live=True),
-    Key(
-        "listeners[].tls.min_version",
-        TLS_VERSION,
-        "The oldest version of TLS to speak.",
-        default="1.2",
-        is_live=True,
-    ),
-    Key(
-        "listeners[].tls.client_ca",
-        PATH,
-        "PEM file of the authorities that clients' certificates are checked against.",
-        is_live=True,
-    ),
-    Key(
-        "listeners[].tls.client_auth",
-        CLIENT_AUTH,
-        "Whether clients show a certificate; without it `required` where `client_ca` is given, else `none`.",
-        is_live=True,
-    ),
-    Key(
-        "listeners[].tls.principal_mapping",
-        MAPPING_RULE,
-        "How a certificate's subject becomes a principal: Kafka's `ssl.principal.mapping.rules`, a rule an "
-        "item; without it the subject as it is.",
-        is_list=True,
-        is_live=True,
-    ),
+    *LISTENER_TLS_KEYS,
     Key(
         "listeners[].proxy_protocol.version",
         PROXY_PROTOCOL,
@@ -468,6 +413,14 @@ KEYS: Final = (
         is_live=True,
     ),
     Key(
+        "limits.drain_delay",
+        TOLERANCE,
+        "How long SIGTERM leaves the ports open while `/readyz` already returns 503: time for a load "
+        "balancer or Kubernetes to send clients elsewhere.",
+        default="0s",
+        is_live=True,
+    ),
+    Key(
         "limits.drain_timeout",
         DURATION,
         "How long SIGTERM waits for requests that brokers are still answering.",
@@ -487,6 +440,13 @@ KEYS: Final = (
         "Names by which a browser may ask for them, beside addresses, `localhost` and the host of "
         "`admin.bind`; scrapes and probes may ask by any.",
         is_list=True,
+        is_live=True,
+    ),
+    Key(
+        "log.level",
+        LOG_LEVEL,
+        "The least that the operators' log tells; `debug` adds two lines for each connection.",
+        default="info",
         is_live=True,
     ),
     Key(

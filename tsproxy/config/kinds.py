@@ -13,6 +13,7 @@ from tsproxy.config.settings import (
     AddressesInConfigs,
     BrokersFrom,
     ClientAuth,
+    LogLevel,
     ProxyProtocolVersion,
     SaslMechanism,
     TlsVersion,
@@ -175,6 +176,7 @@ INSTANT: Final = Kind("instant", values.instant_ms, write=values.instant_text)
 BROKERS_FROM: Final = _choice(BrokersFrom)
 MECHANISM: Final = _choice(SaslMechanism)
 WHEN_BEYOND: Final = _choice(WhenBeyond)
+LOG_LEVEL: Final = _choice(LogLevel)
 CLIENT_AUTH: Final = _choice(ClientAuth)
 PROXY_PROTOCOL: Final = _choice(ProxyProtocolVersion)
 

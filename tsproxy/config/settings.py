@@ -153,13 +153,15 @@ class Sasl:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTls:
-    """PEM files; `ca` None trusts what the system trusts. `place` is where the file says so."""
+    """PEM files; `ca` None trusts what the system trusts. `ciphers` as OpenSSL names them, None for its own
+    choice. `place` is where the file says so."""
 
     ca: Path | None
     certificate: Path | None
     key: Path | None
     key_password: Secret | None = None
     min_version: TlsVersion = TlsVersion.V1_2
+    ciphers: str | None = None
     place: str = field(compare=False, default="", kw_only=True)
 
 
@@ -172,6 +174,8 @@ class ListenerTls:
     key_password: Secret | None = None
     min_version: TlsVersion = TlsVersion.V1_2
     principal_mapping: tuple[MappingRule, ...] = ()
+    client_crl: Path | None = None
+    ciphers: str | None = None
     place: str = field(compare=False, default="", kw_only=True)
 
 
@@ -338,6 +342,15 @@ class ClockSettings:
     probe: ClockProbe | None
 
 
+class LogLevel(StrEnum):
+    """The least of what the operators' log tells."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     upstream: Upstream
@@ -349,6 +362,8 @@ class Config:
     clock: ClockSettings
     session_limits: SessionLimits
     connection_limits: ConnectionLimits
+    drain_delay_ms: int
+    """How long a proxy that was told to stop still takes clients."""
     drain_timeout_ms: int
     admin_bind: Address | None
     """None where the admin port is off."""
@@ -356,5 +371,11 @@ class Config:
     """Names by which a browser may ask there, beside addresses, localhost and the host of `admin_bind`."""
     workers: int
     """Processes that share the listening ports; 1 is this process alone."""
+    log_level: LogLevel
     parsed: Parsed = field(compare=False, repr=False)
     """Every value by its key, as it was written or by default: what a reload compares."""
+
+    @property
+    def stop_ms(self) -> int:
+        """How long stopping in order may take."""
+        return self.drain_delay_ms + self.drain_timeout_ms

@@ -230,6 +230,11 @@ def size_text(size: int) -> str:
     return _quantity_text(size, _BYTES_OF_UNIT)
 
 
+def ports_text(ports: range) -> str:
+    """The first and the last of them, or the only one."""
+    return str(ports.start) if len(ports) == 1 else f"{ports.start} to {ports.stop - 1}"
+
+
 def _quantity_text(number: int, units: dict[str, int]) -> str:
     """In the largest unit that leaves nothing over."""
     fits = [unit for unit, size in units.items() if not number % size]

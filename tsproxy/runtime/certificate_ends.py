@@ -3,7 +3,7 @@
 The proxy that runs says the same in its log once a day, and counts down (`certificates`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,10 @@ from tsproxy.config.problems import Problem
 from tsproxy.config.settings import Config
 from tsproxy.config.values import instant_text
 from tsproxy.wire.primitives import DecodeError
-from tsproxy.wire.x509 import Certificate, read_pem
+from tsproxy.wire.x509 import Certificate, RevocationList, read_crls, read_pem
+
+CRL: Final = "_crl"
+"""How the names of settings end whose files hold lists of revoked certificates."""
 
 WARNED_EARLY_S: Final = 30 * 86_400.0
 """A certificate's end is told this long before, or in the last quarter of its life if that is later:
@@ -32,13 +35,17 @@ class End:
 
 
 def ends_of(files: Mapping[str, Path]) -> Iterator[End]:
-    """A chain ends with its first certificate that does, a list of authorities with its last."""
+    """A chain ends with its first certificate that does, so do lists of revoked certificates (clients of that
+    authority are turned away then); a list of authorities ends with its last."""
     for setting, file in files.items():
         if setting.endswith(".key"):
             continue
-        choose: Callable[..., Certificate] = max if setting.endswith("ca") else min
+        choose: Callable[..., Certificate | RevocationList] = max if setting.endswith("ca") else min
+        read: Callable[[bytes], Sequence[Certificate | RevocationList]] = (
+            read_crls if setting.endswith(CRL) else read_pem
+        )
         try:
-            found = read_pem(file.read_bytes())
+            found = read(file.read_bytes())
         except (OSError, DecodeError):  # OpenSSL took it a moment ago: not a reason to refuse it
             continue
         if found:
@@ -70,7 +77,10 @@ def certificate_notices(config: Config, now_ms: int) -> Iterator[Problem]:
 def _files(config: Config) -> Mapping[str, Path]:
     """Files of certificates by their place in the file."""
     named = [
-        (tls.place, {"certificate": tls.certificate, "client_ca": tls.client_ca})
+        (
+            tls.place,
+            {"certificate": tls.certificate, "client_ca": tls.client_ca, "client_crl": tls.client_crl},
+        )
         for listener in config.listeners
         if (tls := listener.tls) is not None
     ]

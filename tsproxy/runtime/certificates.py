@@ -21,7 +21,7 @@ import structlog
 from tsproxy.config.problems import ConfigError
 from tsproxy.config.settings import Config, ListenerTls, UpstreamTls
 from tsproxy.config.source import Look, look_at
-from tsproxy.runtime.certificate_ends import ends_of
+from tsproxy.runtime.certificate_ends import CRL, ends_of
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import frames_of
@@ -46,7 +46,12 @@ class Sources:
 
     @classmethod
     def of_listener(cls, name: str, tls: ListenerTls) -> "Sources":
-        files = {"certificate": tls.certificate, "key": tls.key, "client_ca": tls.client_ca}
+        files = {
+            "certificate": tls.certificate,
+            "key": tls.key,
+            "client_ca": tls.client_ca,
+            "client_crl": tls.client_crl,
+        }
         return cls(_named(f"listeners.{name}.tls", files), partial(listener_context, tls))
 
     @classmethod
@@ -150,10 +155,13 @@ class Certificates:
                 continue
             self._warned_s[end.setting] = now_s
             facts = {"setting": end.setting, "file": str(end.file), "subject": end.subject}
+            is_list = end.setting.endswith(CRL)
             if left_s > 0:
-                log.warning("certificate_ends_soon", **facts, hours_left=int(left_s // 3600))
+                event = "revocations_end_soon" if is_list else "certificate_ends_soon"
+                log.warning(event, **facts, hours_left=int(left_s // 3600))
             else:
-                log.error("certificate_expired", **facts, hours_ago=int(-left_s // 3600))
+                event = "revocations_expired" if is_list else "certificate_expired"
+                log.error(event, **facts, hours_ago=int(-left_s // 3600))
 
     async def _look(self, credentials: Credentials) -> None:
         settings = [end.setting for end in credentials.ends]

@@ -116,15 +116,15 @@ class Journal:
             log.warning("decisions_left_unsent", advice="the next start in this folder sends them")
         return is_written
 
-    def amiss(self) -> list[str]:
-        """Why the decision log cannot be written now, a sentence each; empty while it can."""
+    def warnings(self) -> list[str]:
+        """Why the decision log cannot be written or sent now, a sentence each; empty while it can."""
         amiss = self._files.amiss()
-        return [] if amiss is None else [amiss]
+        return [*([] if amiss is None else [amiss]), *(self._topic.warnings() if self._topic else [])]
 
     def measure(self) -> None:
         """Bring the metrics up to what the sessions and the files say."""
         self._collect()
-        self._metrics.decision_log_writable = not self.amiss()
+        self._metrics.decision_log_writable = self._files.amiss() is None
         self._metrics.decision_files_deleted = self._files.files_deleted
         self._metrics.decisions_written = self._files.written
         self._metrics.decisions_dropped = self._files.dropped

@@ -57,7 +57,7 @@ class Front:
         self._next_bootstrap = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._tls = tls
-        self._unserved: set[int] = set()
+        self._unserved: dict[int, str] = {}
         self._upstream = upstream
         self._is_suspended = False
         self._view = View(limits=config.session_limits, policy=config.policy)
@@ -87,6 +87,24 @@ class Front:
             for node_id, upstream in sorted(self._brokers.items())
         ]
 
+    @property
+    def unserved(self) -> dict[int, str]:
+        """The brokers of the cluster that are not served here, and why not. Answers name every broker of the
+        cluster, so one of these keeps all clients out."""
+        return {n: text for n, text in sorted(self._unserved.items()) if n in self._facts.brokers}
+
+    @property
+    def served_count(self) -> int:
+        """How many brokers of the cluster are served here."""
+        return len(self._facts.brokers.keys() & self._served.node_ids)
+
+    def check_ports(self) -> None:
+        """Raises ListenError where a broker of the cluster is not served because its port cannot be had."""
+        busy = [(n, text) for n, text in self.unserved.items() if self._served.has_place_for(n)]
+        if busy:
+            node_id, text = busy[0]
+            raise ListenError(f"listener {self.name} cannot serve node {node_id}: {text}")
+
     def open(self) -> None:
         """Let clients bootstrap. To be called when brokers are known. Raises ListenError."""
         self._bootstrap.open()
@@ -97,10 +115,20 @@ class Front:
         A broker that is gone is still served, and connections to it fail: it may come back.
         """
         self._brokers.update(facts.brokers)
+        self._facts = facts
         for node_id in sorted(facts.brokers.keys() - self._served.node_ids):
             self._serve(node_id)
-        self._facts = facts
         self._renew_view()
+
+    def serve_missing(self) -> bool:
+        """Try once more to serve what could not be served so far. Returns whether more is served now."""
+        before = len(self._unserved)
+        for node_id in sorted(self._unserved):
+            self._serve(node_id)
+        is_more = len(self._unserved) < before
+        if is_more:
+            self._renew_view()
+        return is_more
 
     def suspend(self, is_suspended: bool) -> None:
         """Enforce nothing, or what is configured again, from every session's next bytes on."""
@@ -164,7 +192,7 @@ class Front:
         except ListenError as error:
             self._cannot_serve(node_id, str(error))
             return
-        self._unserved.discard(node_id)
+        self._unserved.pop(node_id, None)
         endpoint = self._served.endpoints(self._listener.advertised_host)[node_id]
         log.info(
             "broker_served",
@@ -175,10 +203,10 @@ class Front:
         )
 
     def _cannot_serve(self, node_id: int, text: str) -> None:
-        """Told once; tried again whenever brokers are refreshed."""
+        """Told once here; `unserved` tries again, and tells it each minute."""
         if node_id not in self._unserved:
-            self._unserved.add(node_id)
             log.error("broker_not_served", listener=self.name, node_id=node_id, error=text)
+        self._unserved[node_id] = text
 
     def _bootstrap_targets(self, arrival: Arrival) -> Sequence[Address]:
         """The broker that the client asks for by name, else the given upstreams, beginning with the
@@ -229,6 +257,7 @@ class Front:
             relay.client_unavailable()
             return
         relay.introduce(arrival.peer)
+        log.debug("client_connected", **_who(arrival.peer))
         try:
             await self._upstream.connect(targets(arrival), relay.broker)
         except UpstreamError as error:
@@ -240,6 +269,7 @@ class Front:
             relay.upstream_connected()
 
     def _ended(self, relay: Relay) -> None:
+        log.debug("client_left", **_who(relay.peer))
         self.relays.discard(relay)
         self._around.limits.leave(relay)
 
@@ -257,8 +287,12 @@ class Front:
             self._around.metrics.session_closed(self.name, error.event)
 
     def _warn(self, event: str, peer: Peer, facts: Mapping[str, str]) -> None:
-        who = {"listener": self.name, "client": peer.client_address, "client_port": peer.client_port}
-        self._around.notes.warn(peer.client_address, event, {**who, **facts})
+        self._around.notes.warn(peer.client_address, event, {**_who(peer), **facts})
+
+
+def _who(peer: Peer) -> dict[str, str | int]:
+    """How the log names a client before anything that it says of itself."""
+    return {"listener": peer.listener, "client": peer.client_address, "client_port": peer.client_port}
 
 
 def _text(endpoint: Endpoint | None) -> str | None:

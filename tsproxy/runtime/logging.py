@@ -15,6 +15,7 @@ import orjson
 import structlog
 from structlog.typing import EventDict, Processor
 
+from tsproxy.config.settings import LogLevel
 from tsproxy.runtime.notes import frames_of
 
 
@@ -31,7 +32,15 @@ _LEVELS: Final = {
 }
 
 
-def configure_logging(log_format: LogFormat, worker: int | None = None) -> None:
+def set_level(level: LogLevel) -> None:
+    """From now on tell nothing that is less than this."""
+    least = logging.getLevelNamesMapping()[level.upper()]
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(least))
+
+
+def configure_logging(
+    log_format: LogFormat, worker: int | None = None, level: LogLevel = LogLevel.INFO
+) -> None:
     """Set up structlog, and lead the standard library's logging into it.
 
     `worker`: the number that every line of this process carries, where it is one of several.
@@ -51,15 +60,15 @@ def configure_logging(log_format: LogFormat, worker: int | None = None) -> None:
             *([] if worker is None else [_number(worker)]),
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.WriteLoggerFactory(cast("TextIO", _Forgiving(sys.stderr))),
         cache_logger_on_first_use=False,
     )
+    set_level(level)
     root = logging.getLogger()
     root.handlers[:] = [_IntoStructlog()]
     root.setLevel(logging.WARNING)
-    for name, level in _LEVELS.items():
-        logging.getLogger(name).setLevel(level)
+    for name, least in _LEVELS.items():
+        logging.getLogger(name).setLevel(least)
 
 
 class _Forgiving:

@@ -16,15 +16,18 @@ from tsproxy import __version__
 from tsproxy.model.outcome import Blame, Outcome, Totals, VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason
+from tsproxy.runtime.busiest_topics import BusiestTopics
 from tsproxy.runtime.drift_metric import DriftMetric
 from tsproxy.runtime.latency.timings import Timings
 from tsproxy.runtime.limits.limit import Limit
 from tsproxy.runtime.pipe import Tally
+from tsproxy.runtime.rule_metric import RuleMetric
 from tsproxy.runtime.topic_metric import TopicMetric
 from tsproxy.session.effects import CloseReason
 
 _OUTCOME_LABELS: Final = ("listener", "verdict", "reason")
 _FAULT_LABELS: Final = ("reason", "unit")
+_TAKEN: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
 
 
 class Metrics:
@@ -121,7 +124,18 @@ class Metrics:
             ("waiver",),
             registry=registry,
         )
-        self.brokers = Gauge("tsproxy_brokers", "Brokers that the proxy serves", registry=registry)
+        self.brokers = Gauge(
+            "tsproxy_brokers",
+            "Brokers of the cluster that a listener serves",
+            ("listener",),
+            registry=registry,
+        )
+        self.brokers_not_served = Gauge(
+            "tsproxy_brokers_not_served",
+            "Brokers of the cluster that a listener cannot serve: each of them keeps all its clients out",
+            ("listener",),
+            registry=registry,
+        )
         self.upstream_up = Gauge(
             "tsproxy_upstream_up", "1 while the proxy's own connection works", registry=registry
         )
@@ -138,7 +152,12 @@ class Metrics:
             "time; the topics with most of them",
             topic_exists,
         )
-        for collector in (self.timings, self._drift, self._topics, self._late, _Plain(self)):
+        self._busiest = BusiestTopics(
+            "tsproxy_topic_records", "Records that brokers have taken, by topic; the busiest topics"
+        )
+        self.rules = RuleMetric()
+        own = (self.timings, self._drift, self._topics, self._late, self._busiest, self.rules, _Plain(self))
+        for collector in own:
             registry.register(collector)
 
     def booked(self, outcome: Outcome) -> None:
@@ -148,8 +167,11 @@ class Metrics:
         batches.inc()
         records.inc(outcome.batch.records)
         self._drift.booked(outcome)
+        self.rules.booked(outcome)
         if outcome.verdict is VerdictName.ACCEPTED:
             self._topics.accepted(outcome.topic)
+        if outcome.verdict in _TAKEN:
+            self._busiest.add(outcome.topic, outcome.batch.records)
         if outcome.late_records:  # by an accepted batch: its topic exists
             self._late.accepted(outcome.topic)
             self._late.add(outcome.topic, outcome.late_records)
@@ -175,8 +197,10 @@ class Metrics:
         batches.inc(totals.batches)
         records.inc(totals.records)
         self._drift.booked_totals(totals)
+        self.rules.booked_totals(totals)
         if verdict is VerdictName.ACCEPTED:
             self._topics.accepted(totals.topic)
+            self._busiest.add(totals.topic, totals.records)
         if blame is not None:
             self._faulty(totals.topic, blame)
 

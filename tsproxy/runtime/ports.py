@@ -13,6 +13,7 @@ from typing import Final
 import structlog
 
 from tsproxy.config.settings import Address
+from tsproxy.runtime.outgoing_ports import outgoing_ports
 
 log = structlog.get_logger()
 
@@ -117,12 +118,25 @@ def bind(address: Address, *, is_shared: bool = False) -> socket.socket:
 
 
 _ADVICE: Final = {
-    errno.EADDRINUSE: "another program listens there: stop it or choose another port",
     errno.EADDRNOTAVAIL: "no interface of this machine has that address: use one of its own, or 0.0.0.0",
     errno.EACCES: "this user may not listen there: choose a port from 1024 upward",
 }
 
 
 def listen_text(address: Address, error: OSError) -> str:
-    advice = _ADVICE.get(error.errno or 0)
+    """Why a socket cannot listen there, and what to do."""
+    is_taken = error.errno == errno.EADDRINUSE
+    advice = _taken_text(address.port) if is_taken else _ADVICE.get(error.errno or 0)
     return f"cannot listen on {address}: {advice or error.strerror or error}"
+
+
+def _taken_text(port: int) -> str:
+    """The system gives an outgoing connection any port of its range that nobody has bound. Such a port is in
+    use until a minute after that connection has ended (TIME_WAIT), whatever SO_REUSEADDR says."""
+    outgoing = outgoing_ports()
+    if port not in outgoing.usual:
+        return "another program listens there: stop it or choose another port"
+    return (
+        "another program listens there, or an outgoing connection of this machine has the port "
+        f"({outgoing}): stop the program, or choose a port outside that range"
+    )

@@ -22,16 +22,18 @@ from enum import StrEnum
 from typing import Final
 
 import structlog
-from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.config.notices import notices
+from tsproxy.config.port_notices import port_notices
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.reloaded import Reloaded, reloaded
 from tsproxy.config.settings import Config
 from tsproxy.config.source import Look, Source
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.notes import frames_of
+from tsproxy.runtime.outgoing_ports import known_outgoing_ports
 from tsproxy.runtime.service_manager import ServiceManager
 
 log = structlog.get_logger()
@@ -82,7 +84,9 @@ class Reloader(Collector):
         self._manager = manager
         self._running = running
         self._source = source
+        self._taken_s = Clock().now_ms() / 1000
         self._tried = source.look()
+        self._was_taken = True
 
     def ask(self) -> None:
         """Reload now, whether or not the file has changed (SIGHUP)."""
@@ -105,6 +109,9 @@ class Reloader(Collector):
             self._manager.reloading()
             result = await self._reload()
             self._ended[result] += 1
+            self._was_taken = result is Result.TAKEN
+            if self._was_taken:
+                self._taken_s = Clock().now_ms() / 1000
             self._manager.reloaded(f"the last reload was {result}")
 
     def _is_news(self, seen: Look, before: Look) -> bool:
@@ -139,11 +146,21 @@ class Reloader(Collector):
         for result, count in self._ended.items():
             family.add_metric([result], count)
         yield family
+        yield GaugeMetricFamily(
+            "tsproxy_config_last_reload_successful",
+            "1 where the last reload was taken, or none was tried",
+            value=self._was_taken,
+        )
+        yield GaugeMetricFamily(
+            "tsproxy_config_last_reload_success_timestamp_seconds",
+            "When the configuration in force was taken, in seconds since 1970",
+            value=self._taken_s,
+        )
 
 
 def tell_notices(config: Config) -> None:
-    """What of a configuration in force has no effect, or no longer."""
-    found = notices(config, Clock().now_ms())
+    """What of a configuration in force has no effect, or no longer, or may fail on this system."""
+    found = (*notices(config, Clock().now_ms()), *port_notices(config, known_outgoing_ports()))
     for notice in found[:NOTICES_TOLD]:
         log.warning("config_notice", place=notice.place, key=notice.key, text=notice.text)
     if len(found) > NOTICES_TOLD:

@@ -22,6 +22,9 @@ class Served(Protocol):
     def node_ids(self) -> Set[int]:
         """Those that are served."""
 
+    def has_place_for(self, node_id: int) -> bool:
+        """Whether this broker can be served at all, if its port is free."""
+
     def serve(self, node_id: int) -> None:
         """Make it so that clients may be told of this broker. Raises ListenError."""
 
@@ -46,6 +49,9 @@ class ServedByPort:
     @property
     def node_ids(self) -> Set[int]:
         return self._ports.keys()
+
+    def has_place_for(self, node_id: int) -> bool:
+        return self._brokers.port_of(node_id) is not None
 
     def serve(self, node_id: int) -> None:
         number = self._brokers.port_of(node_id)
@@ -77,6 +83,9 @@ class ServedByHost:
     @property
     def node_ids(self) -> Set[int]:
         return self._node_ids
+
+    def has_place_for(self, node_id: int) -> bool:  # noqa: ARG002  # names never run out
+        return True
 
     def serve(self, node_id: int) -> None:
         self._node_ids.add(node_id)

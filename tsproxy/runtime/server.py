@@ -1,12 +1,14 @@
 """One process of the proxy, from its configuration to its last line: the only one, or one worker.
 
 Start: certificates are read, the decision log is opened, ports are reserved; then the proxy's own
-connection finds the brokers, each gets its port, and clients are let in. Stop (SIGTERM, SIGINT): no
-new connections and no new requests; answers that brokers still owe are passed on until the drain
-timeout (a second signal does not wait); then the last lines of the decision log.
+connection finds the brokers, each gets its port, and clients are let in. Stop (SIGTERM, SIGINT): not
+ready, and open for the drain delay; then no new connections and no new requests; answers that brokers
+still owe are passed on until the drain timeout; then the last lines of the decision log. A second signal
+ends the delay; one while it drains does not wait any more.
 """
 
 import asyncio
+import contextlib
 import platform
 import signal
 from collections.abc import Callable, Coroutine, Mapping
@@ -14,6 +16,7 @@ from functools import partial
 from typing import Any
 
 import structlog
+from prometheus_client import ProcessCollector
 
 from tsproxy import __version__
 from tsproxy.config.reloaded import Reloaded
@@ -36,6 +39,8 @@ from tsproxy.runtime.learnt_cluster import LearntCluster
 from tsproxy.runtime.limits import descriptors
 from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.listeners import Front
+from tsproxy.runtime.logging import set_level
+from tsproxy.runtime.loop_lag import LoopLag
 from tsproxy.runtime.looser_rules import LooserRules
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes, frames_of
@@ -46,6 +51,7 @@ from tsproxy.runtime.service_manager import ServiceManager
 from tsproxy.runtime.surroundings import Surroundings
 from tsproxy.runtime.tls import CurrentTls
 from tsproxy.runtime.unfit_rules import UnfitRules
+from tsproxy.runtime.unserved import Unserved
 from tsproxy.runtime.upstream import Upstream
 from tsproxy.runtime.waivers import Waivers
 
@@ -64,7 +70,7 @@ async def serve(config: Config, source: Source, manager: ServiceManager) -> None
         loop = asyncio.get_running_loop()
 
         def told_to_stop() -> None:
-            manager.stopping(proxy.drain_timeout_ms)
+            manager.stopping(proxy.config.stop_ms)
             proxy.stop_or_hurry()
 
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -93,18 +99,31 @@ def _announce(manager: ServiceManager, what: str, facts: Mapping[str, Any]) -> N
 
 
 class Proxy:
-    """All rooms of the runtime, wired. Its constructor reserves the ports (ListenError)."""
+    """All rooms of the runtime, wired. Its constructor reserves the ports (ListenError).
 
-    def __init__(self, config: Config, clock: Clock, announce: Announce) -> None:
+    `needs_all_ports`: it ends where a port of the brokers that it finds first cannot be had, since it could
+    let nobody in. A worker that replaces another tries such a port again, as it does for brokers found later.
+    """
+
+    def __init__(
+        self, config: Config, clock: Clock, announce: Announce, *, needs_all_ports: bool = True
+    ) -> None:
         self._announce = announce
         self._clock = clock
         self._config = config
         self._hurry = asyncio.Event()
+        self._is_closing = asyncio.Event()
+        self._is_delayed = False
         self._is_open = False
         self._is_reachable = False
+        self._needs_all_ports = needs_all_ports
         self._members: tuple[str | None, tuple[int, ...]] | None = None
         self.metrics = Metrics(lambda topic: self._cluster.knows_topic(topic))
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._lag = LoopLag()
+        self.metrics.add(self._lag.histogram)
+        self.metrics.add(ProcessCollector(registry=None))
+        self.metrics.rules.know(config.policy)
         self._certificates = certificates = Certificates(config, self.metrics, clock)
         self._waivers = Waivers(config, self.metrics, clock)
         self._looser_rules = LooserRules(config)
@@ -133,6 +152,7 @@ class Proxy:
         ]
         self._sanity = ClockSanity(config, tls, clock, self._journal.tell, self._suspend)
         self.metrics.add(self._sanity)
+        self._unserved = Unserved(self._fronts, self._count_brokers)
         self._admin = AdminHttp(pages(self), lambda: own_names(self.config))
         self._admin_address: Address | None = None
 
@@ -142,14 +162,16 @@ class Proxy:
         loop.set_exception_handler(complain)
         await self._begin()
         learning = loop.create_task(self._cluster.run())
+        serving = loop.create_task(self._unserved.run(self._clock))
         rooms = [loop.create_task(run()) for run in self._rooms()]
         try:
             await asyncio.wait([self._stopping, learning], return_when=asyncio.FIRST_COMPLETED)
             for ended in (self._stopping, learning):
                 if ended.done():
                     ended.result()
+            await self._stay_open()
         finally:
-            await _cancelled(learning)  # first: a broker discovered now would open a port
+            await _cancelled(learning, serving)  # first: a broker served now would open a port
             cut = await self._drain()
             await _cancelled(*rooms)
             await self._end(cut)
@@ -175,6 +197,7 @@ class Proxy:
             self._waivers.watch,
             Sampler(self._relays).run,
             self._sanity.run,
+            self._lag.run,
         ]
 
     @property
@@ -182,18 +205,22 @@ class Proxy:
         """What is in force."""
         return self._config
 
-    @property
-    def drain_timeout_ms(self) -> int:
-        return self._config.drain_timeout_ms
-
     def stop(self) -> None:
         """Stop in order, from whatever state."""
         if not self._stopping.done():
             self._stopping.set_result(None)
 
+    def close(self) -> None:
+        """Stop in order, and take no client any more."""
+        self._is_closing.set()
+        self.stop()
+
     def hurry(self) -> None:
-        """While it stops: wait for nobody any more."""
-        self._hurry.set()
+        """While it stops: take no client any more; where that is so already, wait for nobody any more."""
+        if self._is_delayed and not self._is_closing.is_set():
+            self._is_closing.set()
+        else:
+            self._hurry.set()
 
     def stop_or_hurry(self) -> None:
         """What a signal means, and another one."""
@@ -220,6 +247,8 @@ class Proxy:
 
         def commit() -> None:
             self._config = config
+            self.metrics.rules.know(config.policy)
+            set_level(config.log_level)
             commit_rooms()
             journal()
 
@@ -229,6 +258,10 @@ class Proxy:
         """Run by another configuration from now on. Raises ConfigError, and then nothing has changed."""
         self.prepare(change.config)()
 
+    def hanging(self) -> list[str]:
+        """Nothing: a process that hangs cannot say so."""
+        return []
+
     def amiss(self) -> list[str]:
         """Why no client should be sent here now, a sentence each; empty while all is well."""
         amiss = []
@@ -236,16 +269,19 @@ class Proxy:
             amiss.append("brokers are not known yet: clients are not let in")
         if not self._is_reachable:
             amiss.append("the cluster does not answer the proxy's own connection")
-        amiss += self._journal.amiss()
         if self._stopping.done():
             amiss.append("the proxy stops")
         amiss += [
-            f"listener {broker.listener} does not serve node {broker.node_id}"
+            f"listener {front.name} does not serve node {node_id}"
             for front in self._fronts
-            for broker in front.brokers
-            if broker.served_at is None
+            for node_id in front.unserved
         ]
         return amiss
+
+    def warnings(self) -> list[str]:
+        """What is wrong although clients can be served, a sentence each. Data goes before what is said of it:
+        if this kept clients away, a disk that is full everywhere would end all service."""
+        return [*self._journal.warnings(), *self._dead_letters.warnings()]
 
     async def report(self) -> Report:
         """How this process is now."""
@@ -263,6 +299,7 @@ class Proxy:
                 for address, count in self._limits.by_address.items()
             ),
             offenders=tuple(self._journal.offenders.hottest(now_ms)),
+            warnings=tuple(self.warnings()),
         )
 
     async def _begin(self) -> None:
@@ -283,6 +320,18 @@ class Proxy:
         self._announce("starting", {"upstream": upstream, **self._where()})
         descriptors.check(config)
         self._dead_letters.start()
+
+    async def _stay_open(self) -> None:
+        """Whoever sends clients here learns with a delay that it is not ready any more."""
+        delay_ms = self._config.drain_delay_ms
+        if not delay_ms or not self._is_open or self._is_closing.is_set():
+            return
+        log.info("drain_delayed", delay_ms=delay_ms, advice="another SIGTERM ends the delay")
+        self._is_delayed = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(delay_ms / 1000):
+                await self._is_closing.wait()
+        self._is_delayed = False
 
     async def _drain(self) -> int:
         """Returns how many clients were cut off. What they are not waited for any more is left to copies."""
@@ -309,15 +358,22 @@ class Proxy:
         members = (facts.cluster_id, tuple(sorted(facts.brokers)))
         if members != self._members:
             self._members = members
-            self.metrics.brokers.set(len(facts.brokers))
             self._journal.see_cluster(*members)
+        self._count_brokers()
         if not self._is_open:
             self._is_open = True
             self._let_clients_in()
 
+    def _count_brokers(self) -> None:
+        for front in self._fronts:
+            self.metrics.brokers.labels(front.name).set(front.served_count)
+            self.metrics.brokers_not_served.labels(front.name).set(len(front.unserved))
+
     def _let_clients_in(self) -> None:
         try:
             for front in self._fronts:
+                if self._needs_all_ports:
+                    front.check_ports()
                 front.open()
         except ListenError as error:
             if not self._stopping.done():

@@ -2,8 +2,8 @@
 
     READY=1       clients are let in; again when a reload is over
     RELOADING=1   with the time it began, for units of Type=notify-reload
-    STOPPING=1    with the time that draining may take, however short the unit's TimeoutStopSec is
-    WATCHDOG=1    the event loop turns: three times in each WatchdogSec
+    STOPPING=1    with the time that delay and drain may take, however short the unit's TimeoutStopSec is
+    WATCHDOG=1    the event loop turns, and no worker hangs: three times in each WatchdogSec
 
 Without NOTIFY_SOCKET in the environment nothing is told. A manager that cannot be reached takes nothing
 down. Source: sd_notify(3), sd_watchdog_enabled(3).
@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Final
 
 from tsproxy.runtime.clock import Clock
@@ -23,7 +23,7 @@ WATCHDOG_PERIOD: Final = "WATCHDOG_USEC"
 WATCHDOG_PROCESS: Final = "WATCHDOG_PID"
 
 GRACE_MS: Final = 15_000
-"""Beyond the drain timeout: goodbyes, and the last lines of the decision log."""
+"""Beyond the drain: goodbyes, and the last lines of the decision log."""
 _BEATS: Final = 3
 
 
@@ -63,15 +63,18 @@ class ServiceManager:
         if self._is_ready and not self._is_stopping:
             self._tell("READY=1", f"STATUS={status}")
 
-    def stopping(self, drain_timeout_ms: int) -> None:
+    def stopping(self, stop_ms: int) -> None:
+        """`stop_ms`: what delay and drain may take."""
         self._is_stopping = True
-        time_us = (drain_timeout_ms + GRACE_MS) * 1000
+        time_us = (stop_ms + GRACE_MS) * 1000
         self._tell("STOPPING=1", f"EXTEND_TIMEOUT_USEC={time_us}", "STATUS=lets running requests finish")
 
-    async def beat(self) -> None:
-        """Show that the event loop turns, for as long as it does. Returns where nobody wants to know."""
+    async def beat(self, is_alive: Callable[[], bool] = lambda: True) -> None:
+        """Show that the event loop turns, for as long as it does and all that hangs on it `is_alive`.
+        Returns where nobody wants to know."""
         while self._watchdog_s is not None and self._address:
-            self._tell("WATCHDOG=1")
+            if is_alive():
+                self._tell("WATCHDOG=1")
             await asyncio.sleep(self._watchdog_s / _BEATS)
 
     def _tell(self, *lines: str) -> None:

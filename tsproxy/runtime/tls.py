@@ -1,9 +1,11 @@
 """TLS contexts from PEM files, and what went wrong with a handshake in words that help.
 
-TLS 1.2 and newer. Toward brokers the host name is checked, as Kafka's own clients do. A problem with
+TLS 1.2 and newer. The cipher suites of TLS 1.3 are left to OpenSSL's own configuration, since Python sets
+them from 3.15 only. Toward brokers the host name is checked, as Kafka's own clients do. A problem with
 a file is the operator's, so it is a `ConfigError` that names the section.
 """
 
+import contextlib
 import ssl
 from collections.abc import Callable
 from functools import partial
@@ -54,9 +56,12 @@ def listener_context(tls: ListenerTls) -> ssl.SSLContext:
     """For connections from clients. Raises ConfigError for a file that cannot be used."""
     context = TlsContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _VERSIONS[tls.min_version]
+    _choose_ciphers(context, tls.ciphers, tls.place)
     _load_chain(context, tls.certificate, tls.key, tls.key_password, tls.place)
     if tls.client_ca is not None:
         _load_authorities(context, tls.client_ca, f"{tls.place}.client_ca")
+    if tls.client_crl is not None:
+        _load_revocations(context, tls.client_crl, f"{tls.place}.client_crl")
     context.verify_mode = _VERIFY[tls.client_auth]
     context.sni_callback = _remember_host
     return context
@@ -66,6 +71,7 @@ def upstream_context(tls: UpstreamTls) -> ssl.SSLContext:
     """For connections to brokers, host names checked. Raises ConfigError for an unusable file."""
     context = TlsContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = _VERSIONS[tls.min_version]
+    _choose_ciphers(context, tls.ciphers, tls.place)
     if tls.ca is not None:
         _load_authorities(context, tls.ca, f"{tls.place}.ca")
     else:
@@ -140,6 +146,33 @@ def _load_authorities(context: ssl.SSLContext, ca: Path, place: str) -> None:
     except ssl.SSLError:
         text = f"{ca} must be a PEM file with at least one certificate of an authority"
         raise ConfigError(Problem("", place, text)) from None
+
+
+def _load_revocations(context: ssl.SSLContext, crl: Path, place: str) -> None:
+    """From now on a client's certificate must not be on its authority's list, and there must be a list that
+    is not out of date."""
+    _check_readable(crl, place)
+    before = context.cert_store_stats()
+    with contextlib.suppress(ssl.SSLError):
+        context.load_verify_locations(crl)
+    now = context.cert_store_stats()
+    if now["crl"] == before["crl"] or now["x509"] != before["x509"]:
+        text = f"{crl} must be a PEM file with lists of revoked certificates (X509 CRL), and nothing else"
+        raise ConfigError(Problem("", place, text))
+    context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+
+
+def _choose_ciphers(context: ssl.SSLContext, ciphers: str | None, place: str) -> None:
+    if ciphers is None:
+        return
+    try:
+        context.set_ciphers(ciphers)
+    except ssl.SSLError:
+        text = (
+            f"{ciphers!r} names no cipher suite of TLS 1.2 that OpenSSL has; must be a list as in "
+            "`openssl ciphers -v`, such as ECDHE+AESGCM:ECDHE+CHACHA20"
+        )
+        raise ConfigError(Problem("", f"{place}.ciphers", text)) from None
 
 
 def _check_readable(file: Path, place: str) -> None:

@@ -68,6 +68,23 @@ class CertificateAuthority:
         identity.keystore.write_bytes(key_pem + certificate_pem)
         return identity
 
+    def revocations(
+        self, *revoked: Identity, starts: timedelta = _YESTERDAY, lasts: timedelta = _TWO_DAYS
+    ) -> bytes:
+        """A list of revoked certificates as PEM (CRL, RFC 5280), the first certificates of these in it."""
+        start = datetime.now(UTC) + starts
+        builder = (
+            x509.CertificateRevocationListBuilder()
+            .issuer_name(self._name)
+            .last_update(start)
+            .next_update(start + lasts)
+        )
+        for identity in revoked:
+            certificate = x509.load_pem_x509_certificate(identity.certificate.read_bytes())
+            one = x509.RevokedCertificateBuilder().serial_number(certificate.serial_number)
+            builder = builder.add_revoked_certificate(one.revocation_date(start).build())
+        return builder.sign(self._key, SHA256()).public_bytes(Encoding.PEM)
+
     def _builder(
         self, subject: x509.Name, key: ec.EllipticCurvePublicKey, starts: timedelta, lasts: timedelta
     ) -> x509.CertificateBuilder:

@@ -1,10 +1,13 @@
 """What a certificate says of its owner and of its time: (DER bytes) -> subject and validity.
 
-Source: RFC 5280 (the first fields of TBSCertificate), RFC 2253 (distinguished names as text), and
+The same of a list of revoked certificates (CRL).
+
+Source: RFC 5280 (the first fields of TBSCertificate and TBSCertList), RFC 2253 (names as text), and
 Java's `X500Principal.getName()`, whose spelling Kafka's principals have. Nothing is verified here: that
 is TLS's work, and it is done before a certificate comes this way.
 """
 
+import math
 import re
 from base64 import b64decode
 from binascii import Error
@@ -42,11 +45,22 @@ _KEYWORDS: Final = {
 _ESCAPED: Final = re.compile(r'[,=+<>#;"\\]')
 _OUTER_SPACES: Final = re.compile(r"^[ \r]+|[ \r]+$")
 _PEM: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+_CRL_PEM: Final = re.compile(rb"-----BEGIN X509 CRL-----(.+?)-----END X509 CRL-----", re.DOTALL)
+_GENERALIZED_TIME: Final = 0x18
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """`subject` as Java spells it, most specific part first; times in seconds since 1970."""
+
+    subject: str
+    not_before_s: float
+    not_after_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RevocationList:
+    """`subject` is its issuer; it holds from thisUpdate to nextUpdate, for ever where it has none."""
 
     subject: str
     not_before_s: float
@@ -82,6 +96,26 @@ def read_pem(pem: bytes) -> list[Certificate]:
         return [read_certificate(b64decode(block[1])) for block in _PEM.finditer(pem)]
     except Error:
         raise DecodeError("not base64") from None
+
+
+def read_crls(pem: bytes) -> list[RevocationList]:
+    """All lists of revoked certificates of a PEM file, in its order. Raises DecodeError."""
+    try:
+        return [_read_crl(b64decode(block[1])) for block in _CRL_PEM.finditer(pem)]
+    except Error:
+        raise DecodeError("not base64") from None
+
+
+def _read_crl(der: bytes) -> RevocationList:
+    signed = next(_values(_content(next(_values(der), None), _SEQUENCE)), None)
+    fields = [each for each in _values(_content(signed, _SEQUENCE)) if each.tag != _INTEGER]
+    # signature, issuer, thisUpdate, nextUpdate
+    times = [_time_s(each) for each in fields[2:4] if each.tag in (_UTC_TIME, _GENERALIZED_TIME)]
+    if not times:
+        raise DecodeError("a list of revoked certificates without a time")
+    return RevocationList(
+        _name(_content(fields[1], _SEQUENCE)), times[0], times[1] if len(times) > 1 else math.inf
+    )
 
 
 def _content(value: _Value | None, tag: int) -> bytes:

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from tests.runtime.running import EVERY_SECOND, until_page
+from tests.runtime.running import EVERY_SECOND, page, until_page
 from tests.runtime.surroundings import until
 from tsproxy.testing.proxy import ProxyError, RunningProxy
 
@@ -22,7 +22,7 @@ def whole(lines):
     return [line["seq"] for line in lines] == list(range(len(lines)))
 
 
-async def test_a_full_disk_is_told_at_readyz_records_pass_and_the_log_is_whole_when_there_is_room_again(
+async def test_with_a_full_disk_clients_are_served_and_the_log_is_whole_when_there_is_room_again(
     kafka_431, topic, small_disk
 ):
     await kafka_431.create_topic(topic)
@@ -33,13 +33,17 @@ async def test_a_full_disk_is_told_at_readyz_records_pass_and_the_log_is_whole_w
     ) as proxy:
         await until_page(proxy, "/readyz", 200, "ready")
         fill(ballast)
-        await until_page(proxy, "/readyz", 503, "No space left on device")
+        await until_page(proxy, "/readyz?verbose", 200, "No space left on device")
+        assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
+        verbose = "ready\nwarning: the decision log cannot be written: No space left on device"
+        assert (await page(proxy.admin_address, "/readyz?verbose"))[1].startswith(verbose)
+        await until_page(proxy, "/", 200, "the decision log cannot be written")
         await until_page(proxy, "/metrics", 200, "tsproxy_decision_log_writable 0.0")
         async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
             await producer.send_and_wait(topic, b"while the disk is full")
         ballast.unlink()
-        await until_page(proxy, "/readyz", 200, "ready")
         await until_page(proxy, "/metrics", 200, "tsproxy_decision_log_writable 1.0")
+        assert await page(proxy.admin_address, "/readyz?verbose") == (200, "ready\n")
 
     lines = proxy.decisions()
     assert whole(lines)

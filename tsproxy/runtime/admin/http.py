@@ -47,7 +47,7 @@ def own_names(config: Config) -> Collection[str]:
 
 
 class AdminHttp:
-    """Serves `pages` by path."""
+    """Serves `pages` by path; one with a query of its own (`/path?query`) by the whole of that."""
 
     def __init__(self, pages: Mapping[str, Page], own_names: OwnNames = tuple) -> None:
         self._connections = 0
@@ -94,7 +94,8 @@ class AdminHttp:
         text = misdirected(read_headers(head), self._own_names())
         if text is not None:
             return method == b"HEAD", Answer(HTTPStatus.MISDIRECTED_REQUEST, f"{text}\n".encode())
-        page = self._pages.get(target.partition(b"?")[0].decode("latin-1"))
+        whole = target.decode("latin-1")
+        page = self._pages.get(whole) or self._pages.get(whole.partition("?")[0])
         if page is None:
             return method == b"HEAD", _plain(HTTPStatus.NOT_FOUND)
         if method not in (b"GET", b"HEAD"):

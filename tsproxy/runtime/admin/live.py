@@ -63,7 +63,7 @@ def _head(config: Config, report: Report, numbers: Numbers) -> str:
     state = (
         '<span class="state amiss">not ready</span>' if report.amiss else '<span class="state">ready</span>'
     )
-    troubles = [*report.amiss, *_clock_trouble(numbers)]
+    troubles = [*report.amiss, *report.warnings, *_clock_trouble(numbers)]
     amiss = "".join(f"<li>{escape(each)}</li>" for each in troubles)
     facts = [
         f"tsproxy {__version__}",

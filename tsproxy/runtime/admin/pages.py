@@ -2,14 +2,15 @@
 
 /               one page for people, live
 /metrics        Prometheus
-/livez          200 while the event loop turns
+/livez          200 while the event loop turns and no worker hangs, else 503 and which do
 /readyz         200 while clients should be sent here, else 503 and why not, a line each
+/readyz?verbose the same status; also what is wrong although clients are served, a line each
 /config         the configuration in force as YAML, secrets left out
 /brokers        JSON: the brokers, and where each listener serves them
 /decisions/top  JSON: who sent what was refused lately, hottest first
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any, Final, Protocol
@@ -40,6 +41,9 @@ class Shown(Protocol):
     def config(self) -> Config:
         """What is in force."""
 
+    def hanging(self) -> list[str]:
+        """What does not answer any more, a sentence each."""
+
     async def report(self) -> Report:
         """How it is now."""
 
@@ -56,8 +60,9 @@ def pages(shown: Shown) -> Mapping[str, Page]:
     return {
         "/": asked(lambda report: _live(shown.config, report)),
         "/metrics": asked(_metrics),
-        "/livez": lambda: Answer(HTTPStatus.OK, b"alive\n"),
+        "/livez": lambda: _ok_if_none(shown.hanging(), "alive"),
         "/readyz": asked(_readyz),
+        "/readyz?verbose": asked(_readyz_verbose),
         "/config": lambda: Answer(HTTPStatus.OK, as_yaml(shown.config.parsed).encode(), YAML),
         "/brokers": asked(_brokers),
         "/decisions/top": asked(_top),
@@ -83,9 +88,20 @@ class _Given(Collector):
 
 
 def _readyz(report: Report) -> Answer:
-    if report.amiss:
-        return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "".join(f"{each}\n" for each in report.amiss).encode())
-    return Answer(HTTPStatus.OK, b"ready\n")
+    return _ok_if_none(report.amiss, "ready")
+
+
+def _readyz_verbose(report: Report) -> Answer:
+    status = _readyz(report).status
+    lines = [f"not ready: {each}" for each in report.amiss] or ["ready"]
+    lines += [f"warning: {each}" for each in report.warnings]
+    return Answer(status, "".join(f"{each}\n" for each in lines).encode())
+
+
+def _ok_if_none(troubles: Sequence[str], word: str) -> Answer:
+    if troubles:
+        return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "".join(f"{each}\n" for each in troubles).encode())
+    return Answer(HTTPStatus.OK, f"{word}\n".encode())
 
 
 def _brokers(report: Report) -> Answer:

@@ -22,8 +22,8 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`amiss`: why no client should be sent here now. `addresses`: connections by client address, the most
-    first, ADDRESSES_SHOWN at most."""
+    """`amiss`: why no client should be sent here now. `warnings`: what is wrong although clients are served.
+    `addresses`: connections by client address, the most first, ADDRESSES_SHOWN at most."""
 
     amiss: tuple[str, ...]
     families: Families
@@ -32,6 +32,7 @@ class Report:
     brokers: tuple[Broker, ...] = ()
     addresses: Mapping[str, int] = field(default_factory=dict)
     offenders: tuple[Offender, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def as_line(self) -> dict[str, Any]:
         """For JSON."""
@@ -43,6 +44,7 @@ class Report:
             "brokers": [asdict(each) for each in self.brokers],
             "addresses": self.addresses,
             "offenders": [each.as_line() for each in self.offenders],
+            "warnings": self.warnings,
         }
 
     @classmethod
@@ -56,6 +58,7 @@ class Report:
             tuple(Broker(**each) for each in line["brokers"]),
             line["addresses"],
             tuple(map(Offender.of_line, line["offenders"])),
+            tuple(line["warnings"]),
         )
 
     def remains(self) -> "Report":
@@ -77,6 +80,7 @@ def together(reports: Sequence[Report]) -> Report:
         brokers=_brokers(broker for each in reports for broker in each.brokers),
         addresses=most(pair for each in reports for pair in each.addresses.items()),
         offenders=tuple(hottest((row for each in reports for row in each.offenders), now_ms, SHOWN)),
+        warnings=tuple(text for each in reports for text in each.warnings),
     )
 
 

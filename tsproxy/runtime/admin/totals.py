@@ -14,7 +14,11 @@ from prometheus_client.metrics_core import Metric
 Labels = tuple[tuple[str, str], ...]
 
 GAUGES: Final[Mapping[str, Callable[[float, float], float]]] = {
-    "tsproxy_brokers": min,  # served by every worker
+    "process_max_fds": min,
+    "process_open_fds": max,  # each process has the limit for itself
+    "process_start_time_seconds": min,
+    "tsproxy_brokers": min,  # of the worker that serves fewest
+    "tsproxy_brokers_not_served": max,
     "tsproxy_build_info": max,
     "tsproxy_certificate_expiry_seconds": min,
     "tsproxy_clock_offset_seconds": lambda one, other: max(one, other, key=abs),

@@ -250,6 +250,12 @@ class DeadLetters(Collector):
             log.info("dead_letters_resumed", topic=self._topic)
         self.is_up = True
 
+    def warnings(self) -> list[str]:
+        """Why no copies can be made now; empty while all is well."""
+        if self._trouble is None or self._config.dead_letters is None:
+            return []
+        return [f"dead letters cannot be sent to the topic {self._topic}: {self._trouble}"]
+
     def collect(self) -> Iterable[Metric]:
         if self._config.dead_letters is None:
             return

@@ -69,6 +69,12 @@ class DecisionTopic:
             unsent.let_go()
         return not self._unsent
 
+    def warnings(self) -> list[str]:
+        """Why nothing can be sent now; empty while all is well."""
+        if self._trouble is None:
+            return []
+        return [f"the decision log cannot be sent to the topic {self._settings.name}: {self._trouble}"]
+
     async def _run(self) -> None:
         while self._unsent:
             try:

@@ -2,6 +2,7 @@
 
     supervisor   starts the workers, restarts those that end, tells them to stop; the admin port
     member       one worker as the supervisor sees it: its lives, what it told, when to start it again
+    watch        when a worker that does not answer hangs
     worker       the process at the other end: a whole proxy that takes its orders from the channel
     channel      what the two say to each other, over a socket pair that ends with either of them
     addresses    the ports, chosen once and the same for all

@@ -34,10 +34,12 @@ _LENGTH: Final = struct.Struct(">i")
 @dataclass(frozen=True, slots=True)
 class Orders:
     """What a worker starts with. The configuration comes from the supervisor, not from the file, which
-    may have changed since: all workers run the same one."""
+    may have changed since: all workers run the same one. `is_replacement`: it had a life before, and clients
+    were let in."""
 
     number: int
     config: Config
+    is_replacement: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Inherited:
 
     number: int
     config: Config
+    is_replacement: bool
     end: socket.socket
 
 
@@ -62,7 +65,7 @@ def inherited_orders(environ: MutableMapping[str, str]) -> Inherited | None:
     (length,) = _LENGTH.unpack(_exactly(end, _LENGTH.size))
     # Secrets go this way too: neither arguments nor environment show them.
     orders: Orders = pickle.loads(_exactly(end, length))  # noqa: S301  # our own parent wrote it
-    return Inherited(orders.number, orders.config, end)
+    return Inherited(orders.number, orders.config, orders.is_replacement, end)
 
 
 def as_text(config: Config) -> str:

@@ -2,7 +2,7 @@
 
 A worker that ends before it ever let clients in ends the whole start: what keeps it from running keeps
 the others too. Later a life that ends is followed by the next one, after a wait that doubles from
-FIRST_RETRY_MS to LAST_RETRY_MS and begins anew after a life of HEALTHY_MS.
+FIRST_RETRY_MS to LAST_RETRY_MS and begins anew after a life of HEALTHY_MS. A life that hangs is ended.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
@@ -23,6 +23,7 @@ from tsproxy.runtime.admin.report import NOTHING, Report, together
 from tsproxy.runtime.boot import StartError
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.workers.channel import VARIABLE, Channel, Orders, as_text
+from tsproxy.runtime.workers.watch import Silence
 
 log = structlog.get_logger()
 
@@ -70,6 +71,7 @@ class Member:
         self._on_started = on_started
         self._process: Process | None = None
         self._retired = NOTHING
+        self._silence = Silence()
         self._started_ms: int | None = None
         self._stopping = asyncio.Event()
         self._was_ever_started = False
@@ -79,11 +81,16 @@ class Member:
         return not self._latest.amiss
 
     @property
+    def hangs(self) -> bool:
+        """From the moment that this is found out until it is heard again, or has ended."""
+        return self._silence.is_too_long
+
+    @property
     def known(self) -> Report:
         """How this worker is, as far as it has said: counts of this life and those before, all else of
         this one."""
         both = together([self._latest, self._retired])
-        return replace(both, amiss=tuple(f"worker {self.number}: {text}" for text in both.amiss))
+        return replace(both, amiss=self._ours(both.amiss), warnings=self._ours(both.warnings))
 
     async def run(self) -> None:
         """Returns when it has ended after `drain`. Raises StartError where it never ran, or where it
@@ -112,12 +119,30 @@ class Member:
             retry_ms = min(2 * retry_ms, LAST_RETRY_MS)
             self.restarts += 1
 
-    async def report(self) -> None:
-        """Bring `known` up to now, or make it say that this failed."""
+    async def report(self) -> bool:
+        """Bring `known` up to now, or make it say that this failed. Returns whether it did not fail."""
         try:
             await self._ask({"order": "report"}, REPORT_S)
         except TimeoutError:
             self._latest = replace(self._latest, amiss=(f"has not answered for {REPORT_S:g} s",))
+            return False
+        return True
+
+    async def look_after(self) -> None:
+        """`report`, and end a life that has left too many questions in a row without an answer. One that was
+        told to end is left to the time that this may take."""
+        process = self._process
+        if await self.report() or process is not self._process or self._stopping.is_set():
+            return
+        was_known = self.hangs
+        self._silence.missed()
+        if process is None or not self.hangs or was_known:
+            return
+        self._failure = f"worker {self.number} hung and was killed"
+        advice = "it is killed and started anew"
+        log.error("worker_hangs", worker=self.number, pid=process.pid, advice=advice)
+        if process.returncode is None:
+            process.kill()
 
     async def prepare(self, config: Config) -> list[str]:
         """Let it make ready for another configuration. Returns what is in its way; nothing where it
@@ -161,6 +186,9 @@ class Member:
             log.error("worker_killed", worker=self.number, advice="it did not end in time")
             self._process.kill()
 
+    def _ours(self, texts: Iterable[str]) -> tuple[str, ...]:
+        return tuple(f"worker {self.number}: {text}" for text in texts)
+
     def _order(self, order: str) -> None:
         """To be obeyed without an answer."""
         if self._channel is not None:
@@ -192,12 +220,13 @@ class Member:
         finally:
             theirs.close()
         channel = await Channel.over(ours)
-        channel.give(Orders(self.number, self._config))
+        channel.give(Orders(self.number, self._config, self._was_ever_started))
         return process, channel
 
     async def _live(self) -> int:
         """One life, from its start to its end. Returns its status, negative for a signal."""
         self._failure, self._started_ms = None, None
+        self._silence = Silence()
         self._latest = _amiss("does not run yet")
         async with self._changing:
             process, channel = self._process, self._channel = await self._begin()
@@ -209,6 +238,7 @@ class Member:
             return await process.wait()
         finally:
             self._channel = None
+            self._silence = Silence()
             for answered in self._asked.values():
                 if not answered.done():
                     answered.set_result({})
@@ -220,6 +250,7 @@ class Member:
             await channel.close()
 
     def _hear(self, line: Mapping[str, Any]) -> None:
+        self._silence.heard()
         match line["told"]:
             case "started":
                 self._started_ms = self._clock.monotonic_ms()

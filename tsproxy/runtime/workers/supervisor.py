@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final, Literal
 
 import structlog
+from prometheus_client import ProcessCollector
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from tsproxy.config.problems import ConfigError, Problem
@@ -22,9 +23,10 @@ from tsproxy.runtime import variant
 from tsproxy.runtime.admin.http import AdminHttp, own_names
 from tsproxy.runtime.admin.pages import pages
 from tsproxy.runtime.admin.report import Report, together
-from tsproxy.runtime.admin.totals import families_now
+from tsproxy.runtime.admin.totals import families_now, joined
 from tsproxy.runtime.boot import StartError
 from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.logging import set_level
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.reload import Reloader
 from tsproxy.runtime.server import complain
@@ -62,6 +64,7 @@ class Supervisor:
         self._changing = changing = asyncio.Lock()
         self._config = config
         self._manager = manager
+        self._process = ProcessCollector(registry=None)
         self._reloader = Reloader(source, config, self.adopt, manager)
         self._started: set[int] = set()
         self._stopping = asyncio.Event()
@@ -76,12 +79,16 @@ class Supervisor:
         """What is in force."""
         return self._config
 
+    def hanging(self) -> list[str]:
+        """The workers that hang and have not ended yet, a sentence each."""
+        return [f"worker {member.number} hangs" for member in self._members if member.hangs]
+
     async def report(self) -> Report:
         """How all workers are now, as one proxy."""
         await self._ask_all()
         known = together([member.known for member in self._members])
-        own = (*self._reloader.collect(), *_about(self._members))
-        return replace(known, families={**known.families, **families_now(own)})
+        own = (*self._reloader.collect(), *_about(self._members), *self._process.collect())
+        return replace(known, families=joined([known.families, families_now(own)]))
 
     async def run(self) -> None:
         """Returns after SIGTERM or SIGINT. Raises ListenError for the admin port, and StartError."""
@@ -98,7 +105,10 @@ class Supervisor:
         self._manager.waiting()
         lives = [loop.create_task(member.run()) for member in self._members]
         told, asking = loop.create_task(self._stopping.wait()), loop.create_task(self._ask())
-        reloading, beating = loop.create_task(self._reloader.run()), loop.create_task(self._manager.beat())
+        reloading, beating = (
+            loop.create_task(self._reloader.run()),
+            loop.create_task(self._manager.beat(lambda: not self.hanging())),
+        )
         try:
             await asyncio.wait([told, *lives], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -129,6 +139,7 @@ class Supervisor:
             for member in self._members:
                 member.commit(for_workers)
             self._config = config
+            set_level(config.log_level)
             # Ordered is not done: who is told of a reload may rely on it.
             await asyncio.gather(*(member.obeys() for member in self._members))
 
@@ -136,7 +147,7 @@ class Supervisor:
         """Let all workers drain. Returns why some did not end well."""
         for member in self._members:
             member.drain()
-        _, late = await asyncio.wait(lives, timeout=(self._config.drain_timeout_ms + GRACE_MS) / 1000)
+        _, late = await asyncio.wait(lives, timeout=(self._config.stop_ms + GRACE_MS) / 1000)
         if late:
             for member in self._members:
                 member.kill()
@@ -144,16 +155,17 @@ class Supervisor:
         return [end for end in ends if end is not None]
 
     async def _ask(self) -> None:
-        """Keep what is known of the workers fresh, for ever: who is killed can tell no more."""
+        """Keep what is known of the workers fresh, for ever: who is killed can tell no more, and who hangs
+        is found."""
         while True:
-            await self._ask_all()
+            await asyncio.gather(*(member.look_after() for member in self._members))
             await asyncio.sleep(REPORT_EVERY_S)
 
     async def _ask_all(self) -> None:
         await asyncio.gather(*(member.report() for member in self._members))
 
     def _told_to_stop(self) -> None:
-        self._manager.stopping(self._config.drain_timeout_ms)
+        self._manager.stopping(self._config.stop_ms)
         if self._stopping.is_set():
             for member in self._members:
                 member.hurry()

@@ -38,7 +38,7 @@ async def serve_as_worker(orders: Inherited) -> None:
         channel.say({"told": what, **facts})  # last: the supervisor's own line follows ours
 
     try:
-        proxy = Proxy(orders.config, Clock(), announce)
+        proxy = Proxy(orders.config, Clock(), announce, needs_all_ports=not orders.is_replacement)
         await _run(proxy, channel)
     except (ConfigError, ListenError, PermissionDeniedError, StartError) as error:
         channel.say({"told": "failed", "text": str(error)})
@@ -81,7 +81,8 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
                     proxy.hurry()
         log.error("supervisor_lost", advice="this worker drains and ends")
     finally:
-        proxy.stop()  # nobody would be obeyed any more, nor ask how this worker is
+        # Nobody would be obeyed any more, nor ask how this worker is; the next supervisor wants the ports.
+        proxy.close()
 
 
 def _prepared(proxy: Proxy, text: str) -> tuple[Commit | None, list[str]]:

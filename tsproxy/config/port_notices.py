@@ -1,0 +1,62 @@
+"""Which ports of a right configuration the system may give to outgoing connections: `port_notices`.
+
+A port that an outgoing connection has cannot be listened on, and a broker that is not served keeps all
+clients out. The range is the system's; whoever asks reads it (`runtime.outgoing_ports`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tsproxy.config.problems import Problem
+from tsproxy.config.settings import BrokerPorts, Config
+from tsproxy.config.values import ports_text
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingPorts:
+    """`usual`: where the system takes ports for outgoing connections; it leaves out those in `reserved`."""
+
+    usual: range
+    reserved: tuple[range, ...] = ()
+
+    def __str__(self) -> str:
+        return f"the system takes {ports_text(self.usual)} for those"
+
+    def some_of(self, ports: range) -> bool:
+        """Whether an outgoing connection may get one of these."""
+        shared = range(max(ports.start, self.usual.start), min(ports.stop, self.usual.stop))
+        return any(all(port not in kept for kept in self.reserved) for port in shared)
+
+
+def port_notices(config: Config, outgoing: OutgoingPorts | None) -> tuple[Problem, ...]:
+    """What `notices` cannot know; none where nothing is known of the system (`outgoing` None)."""
+    if outgoing is None:
+        return ()
+    return tuple(
+        Problem(place, key, _text(ports, outgoing))
+        for place, key, ports in _claims(config)
+        if outgoing.some_of(ports)
+    )
+
+
+def _claims(config: Config) -> Iterator[tuple[str, str, range]]:
+    """Place, key and ports of everything that is listened on at a port of its own."""
+    for parsed, listener in zip(config.parsed["listeners"], config.listeners, strict=True):
+        port, brokers = listener.bind.port, listener.brokers
+        if port:
+            yield parsed.place, f"{parsed.path}.bind", range(port, port + 1)
+        if isinstance(brokers, BrokerPorts) and brokers.ports_from:
+            ports = range(brokers.ports_from, brokers.ports_from + brokers.count)
+            yield parsed.place, f"{parsed.path}.brokers", ports
+    if config.admin_bind is not None and (port := config.admin_bind.port):
+        admin = config.parsed["admin"]
+        yield admin.place, f"{admin.path}.bind", range(port, port + 1)
+
+
+def _text(ports: range, outgoing: OutgoingPorts) -> str:
+    numbers = str(ports.start) if len(ports) == 1 else f"{ports.start}-{ports.stop - 1}"
+    return (
+        f"an outgoing connection of this machine may have a port of {ports_text(ports)} when the proxy wants "
+        f"it ({outgoing}); choose ports outside that range, or add {numbers} to the sysctl "
+        "net.ipv4.ip_local_reserved_ports"
+    )

@@ -1,0 +1,61 @@
+"""Records that brokers have taken, for the busiest topics: `tsproxy_topic_records_total`.
+
+A scrape has at most MOST_SHOWN topics, and the others under `other`. A topic that has a series keeps it,
+unless another one without has had more than twice as many records as the least of those shown. So series come
+and go seldom, however many topics there are: each that ever had one stays in Prometheus for days. The sum is
+exact; a topic's series begins with the records since it is shown.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+MOST_SHOWN: Final = 50
+MOST_KNOWN: Final = 50_000
+OTHER: Final = "other"
+_AHEAD: Final = 2
+
+
+class BusiestTopics(Collector):
+    def __init__(self, name: str, meaning: str) -> None:
+        self._name = name
+        self._meaning = meaning
+        self._floor = 0
+        """No topic that is shown has had fewer records."""
+        self._had: dict[str, int] = {}
+        """By topic: all that it has had, shown or not."""
+        self._other = 0
+        self._shown: dict[str, int] = {}
+
+    def add(self, topic: str, records: int) -> None:
+        """A broker has taken them, so that topic exists."""
+        if topic == OTHER or (topic not in self._had and len(self._had) >= MOST_KNOWN):
+            self._other += records
+            return
+        had = self._had[topic] = self._had.get(topic, 0) + records
+        if topic not in self._shown and not self._make_room(had):
+            self._other += records
+            return
+        self._shown[topic] = self._shown.get(topic, 0) + records
+
+    def _make_room(self, had: int) -> bool:
+        """Whether a topic that has had so many is to be shown; the least of those shown goes for it."""
+        if len(self._shown) < MOST_SHOWN:
+            return True
+        if had <= _AHEAD * self._floor:
+            return False
+        least = min(self._shown, key=self._had.__getitem__)
+        self._floor = self._had[least]
+        if had <= _AHEAD * self._floor:
+            return False
+        self._other += self._shown.pop(least)
+        return True
+
+    def collect(self) -> Iterable[Metric]:
+        family = CounterMetricFamily(self._name, self._meaning, labels=["topic"])
+        for topic, records in self._shown.items():
+            family.add_metric([topic], records)
+        family.add_metric([OTHER], self._other)
+        yield family

@@ -1,0 +1,31 @@
+"""How late the event loop runs what is due: `tsproxy_event_loop_lag_seconds`.
+
+Four times a second something is due. Its delay is what every connection of this process waits for the loop,
+whether the core is full or one step took long.
+"""
+
+import asyncio
+from typing import Final
+
+from prometheus_client import Histogram
+
+EVERY_S: Final = 0.25
+_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+class LoopLag:
+    def __init__(self) -> None:
+        self.histogram = Histogram(
+            "tsproxy_event_loop_lag_seconds",
+            "How late the event loop ran what was due, looked at four times a second",
+            buckets=_BUCKETS,
+            registry=None,
+        )
+
+    async def run(self) -> None:
+        """Look for ever."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due_s = loop.time() + EVERY_S
+            await asyncio.sleep(EVERY_S)
+            self.histogram.observe(max(0.0, loop.time() - due_s))

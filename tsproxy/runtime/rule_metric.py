@@ -1,0 +1,59 @@
+"""How often each rule hits: `tsproxy_rule_hits_total` and `tsproxy_rule_bad_records_total`.
+
+A rule hits a batch that it refuses, puts right, or would refuse (in audit, under a waiver, as the candidate).
+Every rule of the file has its series from the start, so that one which never hits is seen. Labels are names
+and modes of the file's rules, of the topics' own limits and of the candidate.
+"""
+
+from collections.abc import Iterable
+
+from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tsproxy.model.outcome import Outcome, Totals
+from tsproxy.model.policy import Mode, Policy
+
+
+class RuleMetric(Collector):
+    def __init__(self) -> None:
+        self._batches: dict[tuple[str, str], int] = {}
+        self._records: dict[tuple[str, str], int] = {}
+
+    def know(self, policy: Policy) -> None:
+        """What is in force from now on; what rules of before have counted stays."""
+        for rule in policy.rules:
+            mode = rule.terms.mode or policy.mode
+            if mode is not Mode.OFF:
+                self._count(rule.name, mode, 0, 0)
+
+    def booked(self, outcome: Outcome) -> None:
+        if outcome.rule is not None and outcome.mode is not None:
+            self._count(outcome.rule, outcome.mode, 1, outcome.bad_records)
+
+    def booked_totals(self, totals: Totals) -> None:
+        blame = totals.blame
+        if blame is not None:
+            self._count(blame.rule, blame.mode, totals.batches, blame.bad_records)
+
+    def _count(self, rule: str, mode: Mode, batches: int, records: int) -> None:
+        key = (rule, mode.value)
+        self._batches[key] = self._batches.get(key, 0) + batches
+        self._records[key] = self._records.get(key, 0) + records
+
+    def collect(self) -> Iterable[Metric]:
+        for name, meaning, counts in (
+            (
+                "tsproxy_rule_hits",
+                "Batches that a rule refused, put right, or would have refused",
+                self._batches,
+            ),
+            (
+                "tsproxy_rule_bad_records",
+                "Records at fault in batches that a rule hit",
+                self._records,
+            ),
+        ):
+            family = CounterMetricFamily(name, meaning, labels=["rule", "mode"])
+            for labels, count in counts.items():
+                family.add_metric(labels, count)
+            yield family
