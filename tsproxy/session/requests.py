@@ -324,7 +324,9 @@ class Requests:
         self._state.forward(token, WatchRawToken())
 
 
-_BEFORE_SASL: Final[frozenset[int]] = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+_BEFORE_SASL: Final[frozenset[int]] = frozenset(
+    {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
+)
 """What a broker takes from a peer that it has not accepted yet. Any other request is refused by its key,
 before its frame is collected."""
 

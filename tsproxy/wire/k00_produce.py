@@ -137,7 +137,7 @@ def _read_record_error(reader: Reader, flexible: bool) -> RecordError:
 def _read_body_tags(reader: Reader) -> tuple[tuple[NodeEndpoint, ...] | None, tuple[tuple[int, bytes], ...]]:
     endpoints = None
     others = []
-    for _ in range(reader.unsigned_varint()):
+    for _ in range(reader.tag_count()):
         tag = reader.unsigned_varint()
         value = reader.take(reader.unsigned_varint())
         if tag == NODE_ENDPOINTS_TAG:
