@@ -3,6 +3,8 @@
 Bytecodes are counted, not milliseconds (`steps`). Each attack is as large as it takes to be seen, no larger.
 """
 
+import struct
+
 import pytest
 
 from tests.attacks.steps import A_BYTE, AT_ONCE, bytecodes
@@ -22,7 +24,7 @@ from tsproxy.session.effects import CloseReason, CloseSession
 from tsproxy.session.session import Session
 from tsproxy.wire.primitives import MOST_TAGS, MOST_TAGS_TOGETHER, DecodeError, Reader
 
-KIB = 1024
+DESCRIBE_CONFIGS = 32
 
 
 def session(**view):
@@ -92,3 +94,12 @@ def test_tagged_fields_of_a_brokers_answer_are_not_walked_without_end(api_key, v
 
     assert ending(effects) is CloseReason.BAD_ANSWER
     assert count < 8_000
+
+
+@pytest.mark.parametrize("body", [struct.pack(">i", 200_000) + b"\x02\x00\x00" + bytes(4) * 200_000])
+def test_a_request_for_the_configurations_of_very_much_is_not_walked_without_end(body):
+    attack = request(DESCRIBE_CONFIGS, 1, body)
+    effects, count = bytecodes(session().client_bytes, attack, NOW_MS)
+
+    assert ending(effects) is None
+    assert is_cheap(count, len(attack))

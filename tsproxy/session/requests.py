@@ -38,7 +38,7 @@ from tsproxy.session.slots import (
 )
 from tsproxy.session.state import State
 from tsproxy.session.warnings import far_ahead, is_far_ahead, rule_failed
-from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions
+from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions, k32_describe_configs
 from tsproxy.wire.apis import APIS, request_is_understood
 from tsproxy.wire.frames import (
     SIZE_BYTES,
@@ -304,7 +304,10 @@ class Requests:
 
     def _describe_configs(self, request: _Request) -> None:
         state, header = self._state, request.header
-        if state.view.masks_addresses:
+        is_masked = state.view.masks_addresses and k32_describe_configs.may_tell_addresses(
+            header.api_version, request.body
+        )
+        if is_masked:
             state.forward(request.frame, MaskConfigs(header.correlation_id, header.api_version))
         else:
             state.forward(request.frame, Relay(header.correlation_id))

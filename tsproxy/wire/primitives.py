@@ -77,14 +77,20 @@ class Reader:
         return self.data[start : self.pos]
 
     def nullable_string(self, is_flexible: bool) -> str | None:
+        length = self._string_length(is_flexible)
+        return None if length < 0 else str(self.take(length), "utf-8", "surrogateescape")
+
+    def skip_nullable_string(self, is_flexible: bool) -> None:
+        self.skip(max(0, self._string_length(is_flexible)))
+
+    def _string_length(self, is_flexible: bool) -> int:
+        """-1 for null."""
         length = self.unsigned_varint() - 1 if is_flexible else self.int16()
-        if length < 0:
-            if length == -1:
-                return None
+        if length < -1:
             raise DecodeError(f"string of length {length}")
         if length > MAX_STRING:
             raise DecodeError(f"string of length {length}, at most {MAX_STRING} allowed")
-        return str(self.take(length), "utf-8", "surrogateescape")
+        return length
 
     def string(self, is_flexible: bool) -> str:
         value = self.nullable_string(is_flexible)
