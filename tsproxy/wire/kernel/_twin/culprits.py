@@ -12,6 +12,7 @@ from tsproxy.wire.primitives import DecodeError, Reader
 
 _TIME: Final = re.compile(r"Timestamp (-?[0-9]{1,19}) of message ")
 
+
 def find_outside(
     data: bytes | memoryview, base_timestamp: int, count: int, lowest_ms: int, highest_ms: int, most: int
 ) -> Outside:
