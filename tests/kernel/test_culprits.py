@@ -1,5 +1,6 @@
 """Culprits as columns and their errors as bytes: the same natively, in Python, and read one by one."""
 
+import re
 from array import array
 
 import pytest
@@ -76,3 +77,50 @@ def test_errors_are_written_as_the_types_of_the_protocol_say(kernel, rows, base_
 def test_numbers_are_written_in_full(kernel, number):
     columns = array("i", [0]), array("q", [number]), array("q", [0])
     assert kernel.record_errors(*columns, 0, (b"", b" ", b""), False)[6:] == b"%d 0" % number
+
+
+error_texts = st.one_of(
+    st.none(),
+    st.text(max_size=40),
+    st.builds("Timestamp {} of message with offset 7 is out of range.".format, longs),
+    st.sampled_from(
+        ["Timestamp ", "Timestamp -", "Timestamp 1 of messag", f"Timestamp {10**19} of message "]
+    ),
+)
+
+
+@given(
+    errors=st.lists(
+        st.tuples(ints, error_texts, st.sampled_from([b"\x00", b"\x00", b"\x01\x00\x00"])), max_size=6
+    ),
+    count=st.integers(0, 8),
+    is_flexible=st.booleans(),
+    cut=st.integers(0, 60),
+    start=st.integers(0, 3),
+)
+def test_errors_are_skimmed_up_to_the_first_that_is_odd(kernel, errors, count, is_flexible, cut, start):
+    ends, data = [start], bytes(start)
+    for index, text, tags in errors:
+        data += (
+            primitives.int32(index) + primitives.string(text, is_flexible) + (tags if is_flexible else b"")
+        )
+        ends.append(len(data))
+    data = data[: max(start, len(data) - cut)]
+    usual = next((n for n, (_, _, tags) in enumerate(errors) if is_flexible and tags != b"\x00"), len(errors))
+    skimmed = min(count, usual, sum(end <= len(data) for end in ends[1:]))
+    times = [
+        int(told[1])
+        for _, text, _ in errors[:skimmed]
+        if (told := re.match(r"Timestamp (-?\d{1,19}) of message ", text or "", re.ASCII))
+    ]
+    times = [time for time in times if time != NO_TIMESTAMP and LONG_MIN <= time <= LONG_MAX]
+
+    found = kernel.skim_errors(memoryview(data), start, count, is_flexible)
+    assert found == (skimmed, ends[skimmed], min(times, default=None), max(times, default=None))
+
+
+@given(data=st.binary(max_size=60), count=st.integers(0, 9), is_flexible=st.booleans())
+def test_of_any_bytes_both_kernels_skim_the_same(kernel, data, count, is_flexible):
+    assert kernel.skim_errors(data, 0, count, is_flexible) == VARIANTS[0].skim_errors(
+        data, 0, count, is_flexible
+    )

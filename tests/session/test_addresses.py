@@ -123,6 +123,21 @@ def test_addresses_among_configurations_are_left_out_or_told_as_the_listener_say
     )
 
 
+def test_the_configurations_of_topics_alone_stream_through():
+    """Two thousand topics, as a user interface asks for them, once held the loop for 0.6 s."""
+    asked = request(32, 0, struct.pack(">ibh", 1, 2, 1) + b"t" + b"\xff\xff\xff\xff")
+    told = configs_told(b"\x00\x01v")
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(told[:20])
+        << to_client(told[:20])
+        >> broker(told[20:])
+        << to_client(told[20:])
+    )
+
+
 # -- An unmapped node -------------------------------------------------------------------------------
 
 

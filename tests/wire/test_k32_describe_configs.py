@@ -10,7 +10,12 @@ from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i8, i32Timedelta
 
-from tsproxy.wire.k32_describe_configs import mask_addresses, tells_addresses
+from tsproxy.wire.k32_describe_configs import (
+    MOST_LOOKED_AT,
+    mask_addresses,
+    may_tell_addresses,
+    tells_addresses,
+)
 from tsproxy.wire.primitives import DecodeError
 
 VERSIONS = (1, 2, 3, 4)
@@ -100,3 +105,50 @@ def test_version_0_has_is_default_where_later_ones_have_the_source() -> None:
 )
 def test_which_configurations_name_brokers(name: str, is_address: bool) -> None:
     assert tells_addresses(name) is is_address
+
+
+def asked(version: int, resources: list[tuple[int, str, tuple[str, ...] | None]]) -> bytes:
+    kio = importlib.import_module(f"kio.schema.describe_configs.v{version}.request")
+    return written(
+        kio.DescribeConfigsRequest(
+            resources=tuple(
+                kio.DescribeConfigsResource(
+                    resource_type=i8(kind), resource_name=name, configuration_keys=keys
+                )
+                for kind, name, keys in resources
+            )
+        )
+    )
+
+
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, OF_THE_FUTURE = 2, 4, 8, 16, 32, 64
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", [TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, OF_THE_FUTURE])
+@pytest.mark.parametrize(
+    "before", [(), ((TOPIC, "orders", ("retention.ms", "cleanup.policy")), (GROUP, "g", None))]
+)
+def test_addresses_may_come_where_a_broker_is_named_or_what_is_not_known_to_have_none(
+    version: int, kind: int, before: tuple[tuple[int, str, tuple[str, ...] | None], ...]
+) -> None:
+    body = asked(version, [*before, (kind, "1", ())])
+
+    assert may_tell_addresses(version, body) is (kind not in (TOPIC, CLIENT_METRICS, GROUP))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_request_that_cannot_be_read_may_bring_addresses(version: int) -> None:
+    """It is the broker's to refuse, or to read as it likes."""
+    body = asked(version, [(TOPIC, "orders", ("retention.ms",))])
+    behind = 3  # at most: whether synonyms and documentation are wanted, no tags
+    for size in range(len(body) - behind):
+        assert may_tell_addresses(version, body[:size])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_request_for_very_much_is_not_read_to_its_end(version: int) -> None:
+    most = MOST_LOOKED_AT // 2
+
+    assert not may_tell_addresses(version, asked(version, [(TOPIC, "t", ("k",))] * most))
+    assert may_tell_addresses(version, asked(version, [(TOPIC, "t", ("k",))] * (most + 1)))

@@ -35,10 +35,15 @@ class ProduceRequest:
 
 @dataclass(frozen=True, slots=True)
 class WrittenErrors:
-    """`count` record errors as they stand in an answer, for the version that it is written for."""
+    """`count` record errors as they stand in an answer, for the version that it is written for.
+
+    `lowest_ms`, `highest_ms`: of the times that a broker's texts tell, where they were looked for.
+    """
 
     count: int
-    data: bytes
+    data: bytes | memoryview
+    lowest_ms: int | None = None
+    highest_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,12 @@ class PartitionProduceResponse:
     error_message: str | None = None
     tags: bytes = b""
     written_errors: WrittenErrors | None = None
-    """Of an answer that is to be written: they go out in place of `record_errors`."""
+    """They go out in place of `record_errors`, of which there are then none, or the first ones."""
+
+    @property
+    def errors_told(self) -> int:
+        """How many record errors the answer has."""
+        return self.written_errors.count if self.written_errors else len(self.record_errors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,10 +92,7 @@ _TIMESTAMP_TEXT: Final = re.compile(r"Timestamp (-?\d+) of message ")
 
 def _broker_rejected(ruling: Ruling, judged: Judged, answered: PartitionProduceResponse) -> Outcome:
     """The broker's rejection as it told it: below v8 it names no culprits, and all records count."""
-    culprits = tuple(
-        Culprit(e.batch_index, int(m[1]) if (m := _TIMESTAMP_TEXT.match(e.message or "")) else None)
-        for e in answered.record_errors
-    )
+    culprits = _culprits_told(answered)
     refused_ms = next((c.timestamp_ms for c in culprits if c.timestamp_ms is not None), None)
     if refused_ms is None and answered.error_code == ErrorCode.INVALID_TIMESTAMP:
         refused_ms = _furthest_ms(judged.batch, ruling.now_ms)
@@ -116,9 +113,24 @@ def _broker_rejected(ruling: Ruling, judged: Judged, answered: PartitionProduceR
         error_code=answered.error_code,
         error_message=answered.error_message,
         culprits=culprits,
-        bad_records=len(culprits) or judged.batch.records,
+        bad_records=answered.errors_told or judged.batch.records,
         is_final=not is_retriable(answered.error_code),
     )
+
+
+_AMONG_THE_REST: Final = -1
+"""The index of a culprit that only says between which times those lie which were not read."""
+
+
+def _culprits_told(answered: PartitionProduceResponse) -> tuple[Culprit, ...]:
+    """Those whose errors were read; behind them, of the others, the lowest and the highest time."""
+    read = [
+        Culprit(e.batch_index, int(m[1]) if (m := _TIMESTAMP_TEXT.match(e.message or "")) else None)
+        for e in answered.record_errors
+    ]
+    rest = answered.written_errors
+    times_ms = (rest.lowest_ms, rest.highest_ms) if rest else ()
+    return (*read, *(Culprit(_AMONG_THE_REST, time_ms) for time_ms in times_ms if time_ms is not None))
 
 
 def _furthest_ms(batch: BatchFacts, now_ms: int) -> int | None:

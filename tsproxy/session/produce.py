@@ -81,7 +81,8 @@ DEAR_RECORDS: Final = 20_000
 _A_PARTITION: Final = 10
 """What a partition costs beside its records, in records."""
 _MESSAGES_A_BYTE: Final = 30
-"""What a byte of a set below v3 may unfold to at most: gzip gains 1000, and a message has 34 bytes."""
+"""What a byte of a set below v3, or of a message of magic 0 or 1 where none belongs, may unfold to at most:
+gzip gains 1000, and a message has 34 bytes."""
 _COUNT_AT: Final = 57
 
 
@@ -93,7 +94,8 @@ def records_at_most(header: RequestHeader, request: ProduceRequest) -> int:
 
 
 def _records_at_most(header: RequestHeader, records: memoryview) -> int:
-    if header.api_version < ONE_BATCH_FROM:
+    is_old = len(records) > record_set.MAGIC_OFFSET and records[record_set.MAGIC_OFFSET] < 2
+    if header.api_version < ONE_BATCH_FROM or is_old:
         return _MESSAGES_A_BYTE * len(records)
     # A batch that says less than it holds is refused for what is left over, and more is not read.
     return max(0, int.from_bytes(records[_COUNT_AT : record_set.HEADER_SIZE], "big", signed=True))

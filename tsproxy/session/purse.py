@@ -1,14 +1,15 @@
 """How much one go may decompress where it holds up everybody else: `Purse`.
 
-A few bytes may unfold to a thousand times as many, and neither their size nor what they say of
-themselves tells how many before it is done. So it is simply begun; what turns out to be dear is given
-up (`DearError`), and judged anew beside the loop.
+A few bytes may unfold to a thousand times as many, or to nothing a thousand times over, and neither their
+size nor what they say of themselves tells it before it is done. So it is simply begun; what turns out to be
+dear is given up (`DearError`), and judged anew beside the loop. What goes into a decompressor is charged as
+well as what comes out.
 """
 
 from typing import Final
 
 MOST_BYTES: Final = 4 << 20
-"""Of output, in one go: some milliseconds with gzip, the slowest."""
+"""Of input and output, in one go: some milliseconds with gzip, the slowest."""
 
 
 class DearError(Exception):

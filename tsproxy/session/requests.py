@@ -38,9 +38,16 @@ from tsproxy.session.slots import (
 )
 from tsproxy.session.state import State
 from tsproxy.session.warnings import far_ahead, is_far_ahead, rule_failed
-from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions
+from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions, k32_describe_configs
 from tsproxy.wire.apis import APIS, request_is_understood
-from tsproxy.wire.frames import SIZE_BYTES, FrameTooLargeError, NotKafkaError, RequestFrames, Unfinished
+from tsproxy.wire.frames import (
+    SIZE_BYTES,
+    ApiNotAllowedError,
+    FrameTooLargeError,
+    NotKafkaError,
+    RequestFrames,
+    Unfinished,
+)
 from tsproxy.wire.headers import RequestHeader, frame, read_request_header, response_header
 from tsproxy.wire.primitives import DecodeError
 
@@ -99,7 +106,8 @@ class Requests:
                 is_raw = state.sasl.takes_raw_tokens
                 if not is_raw and self._some_pass(now_ms):
                     continue
-                received = self._frames.next_frame(is_raw)
+                only = None if state.sasl.is_accepted else _BEFORE_SASL
+                received = self._frames.next_frame(is_raw, only)
                 if received is None:
                     break
                 if is_raw:
@@ -109,6 +117,9 @@ class Requests:
                     self._take(_Request(received, header, now_ms))
         except NotKafkaError as error:
             state.refuse(CloseReason.NOT_KAFKA, str(error))
+        except ApiNotAllowedError as error:
+            name = APIS[error.api_key].name if error.api_key in APIS else "an unknown API"
+            state.refuse(CloseReason.UNSUPPORTED_REQUEST, f"{name} before authentication")
         except FrameTooLargeError as error:
             state.refuse(CloseReason.FRAME_TOO_LARGE, str(error))
         except DecodeError as error:
@@ -227,10 +238,7 @@ class Requests:
     def _take(self, request: _Request) -> None:
         state, header = self._state, request.header
         is_understood = request_is_understood(header.api_key, header.api_version)
-        if not state.sasl.is_accepted and header.api_key not in _BEFORE_SASL:
-            name = APIS[header.api_key].name if header.api_key in APIS else "an unknown API"
-            state.refuse(CloseReason.UNSUPPORTED_REQUEST, f"{name} before authentication")
-        elif header.api_key == ApiKey.API_VERSIONS and not is_understood:
+        if header.api_key == ApiKey.API_VERSIONS and not is_understood:
             state.answer_locally(
                 frame(
                     response_header(ApiKey.API_VERSIONS, 0, header.correlation_id)
@@ -296,7 +304,10 @@ class Requests:
 
     def _describe_configs(self, request: _Request) -> None:
         state, header = self._state, request.header
-        if state.view.masks_addresses:
+        is_masked = state.view.masks_addresses and k32_describe_configs.may_tell_addresses(
+            header.api_version, request.body
+        )
+        if is_masked:
             state.forward(request.frame, MaskConfigs(header.correlation_id, header.api_version))
         else:
             state.forward(request.frame, Relay(header.correlation_id))
@@ -316,8 +327,11 @@ class Requests:
         self._state.forward(token, WatchRawToken())
 
 
-_BEFORE_SASL: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
-"""What a broker takes from a peer that it has not accepted yet."""
+_BEFORE_SASL: Final[frozenset[int]] = frozenset(
+    {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
+)
+"""What a broker takes from a peer that it has not accepted yet. Any other request is refused by its key,
+before its frame is collected."""
 
 _READ: Final[dict[int, Callable[[Requests, _Request], None]]] = {
     ApiKey.PRODUCE: Requests._produce,

@@ -215,7 +215,7 @@ class _Walk:
         reader = self._reader
         match field.kind:
             case Kind.STRING:
-                reader.nullable_string(self._flexible)
+                reader.skip_nullable_string(self._flexible)
             case Kind.RECORDS:
                 reader.nullable_bytes(self._flexible)
             case Kind.ARRAY:

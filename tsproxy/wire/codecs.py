@@ -13,6 +13,9 @@ Raises CodecError for data that the codec refuses, BudgetError above `budget` by
 WindowError for a zstd window above the bound. The budget holds before memory is spent, and `stream`
 holds no more than one piece at a time: 64 KiB, or a block where the codec has blocks (lz4: up to 4 MiB;
 snappy: as long as its block says, which brokers hold whole, too).
+
+Each member, block or frame comes to a piece at least, be it an empty one: a few bytes of nothing cost as much
+as many of something, and whoever takes the pieces may have enough (`most_shells`).
 """
 
 import struct
@@ -63,6 +66,16 @@ def stream(
     return _READERS[codec_id](data, budget)
 
 
+SHELL_BYTES: Final = 1 << 10
+"""A piece of fewer bytes is a shell: opening it costs more than reading it."""
+
+
+def most_shells(size: int) -> int:
+    """How many shells compressed data of `size` bytes may have before it is odd: of what producers write,
+    blocks have 32 KiB of output at least, and 200 bytes of input where they compress best."""
+    return 16 + size // 256
+
+
 _PIECE: Final = 1 << 16
 
 GZIP_ERROR: Final = cast("type[Exception]", isal_zlib.error)  # its stub calls the class an instance
@@ -78,6 +91,8 @@ def _gzip(data: memoryview, budget: int) -> Iterator[bytes]:
     while True:
         member = _GzipMember(data, pos)
         given = 0
+        if pos:
+            yield b""
         try:
             for piece in member.pieces(budget):
                 given += len(piece)
@@ -137,6 +152,7 @@ def _snappy(data: memoryview, budget: int) -> Iterator[bytes]:
         pos += 4
         if bytes(data[pos - 4 : pos]) == XERIAL_MAGIC[:4]:  # another stream begins: step over its header
             pos += XERIAL_HEADER - 4
+            yield b""
             continue
         if size < 0 or size > len(data) - pos:
             raise CodecError(f"snappy block of {size} bytes, {len(data) - pos} left")
@@ -231,33 +247,38 @@ def _zstd(data: memoryview, budget: int, window: int) -> Iterator[bytes]:
         if "too much memory" in str(error):
             raise WindowError from error
         raise CodecError(str(error)) from error
-    if not _zstd_ends_whole(data):  # the reader takes a cut frame for a finished one
-        raise CodecError("zstd frame is cut short")
+    yield from _zstd_to_its_end(data)  # the reader takes a cut frame for a finished one
 
 
 _ZSTD_SKIPPABLE: Final = 0x184D2A50
 _ZSTD_RLE: Final = 1
 
 
-def _zstd_ends_whole(data: memoryview) -> bool:
-    """True where the last frame's last block, and its checksum, are all there."""
+def _zstd_to_its_end(data: memoryview) -> Iterator[bytes]:
+    """An empty piece for each block. CodecError unless the last frame's last block, and its checksum, are
+    all there."""
     pos = 0
     try:
         while pos < len(data):
-            pos = zstd_frame_end(data, pos)
+            for end in zstd_block_ends(data, pos):
+                pos = end
+                yield b""
     except (struct.error, IndexError):
-        return False
-    return pos == len(data)
+        raise CodecError("zstd frame is cut short") from None
+    if pos != len(data):
+        raise CodecError("zstd frame is cut short")
 
 
-def zstd_frame_end(data: bytes | memoryview, pos: int) -> int:
-    """Where the frame at `pos` ends, as its blocks' sizes say (RFC 8878, 3.1), which may be past the data.
+def zstd_block_ends(data: bytes | memoryview, pos: int) -> Iterator[int]:
+    """Where each block of the frame at `pos` ends, as their sizes say (RFC 8878, 3.1), which may be past the
+    data; the last is where the frame ends.
 
     Raises struct.error or IndexError where a size that it asks for is not there.
     """
     magic = _UINT32_LE.unpack_from(data, pos)[0]
     if magic & 0xFFFFFFF0 == _ZSTD_SKIPPABLE:
-        return pos + 8 + int(_UINT32_LE.unpack_from(data, pos + 4)[0])
+        yield pos + 8 + int(_UINT32_LE.unpack_from(data, pos + 4)[0])
+        return
     flags = data[pos + 4]
     is_single_segment = bool(flags & 0x20)
     content_size = (1 if is_single_segment else 0, 2, 4, 8)[flags >> 6]
@@ -267,7 +288,7 @@ def zstd_frame_end(data: bytes | memoryview, pos: int) -> int:
         block = int.from_bytes(data[pos : pos + 3], "little") if pos + 3 <= len(data) else data[pos + 3]
         is_last = bool(block & 1)
         pos += 3 + (1 if block >> 1 & 3 == _ZSTD_RLE else block >> 3)
-    return pos + (4 if flags & 0x04 else 0)
+        yield pos + (4 if is_last and flags & 0x04 else 0)
 
 
 _READERS: Final[dict[int, Callable[[memoryview, int], Iterator[bytes]]]] = {

@@ -20,6 +20,11 @@ _HEAD_BYTES: Final = 8
 _SMALLEST: Final = 10
 """API key, version, correlation id and a null client id: no request is shorter."""
 
+SASL_FRAME: Final = 512 * 1024
+"""The largest frame in bytes, size not counted, that a broker takes of a SASL exchange, and of anybody
+before it: the default of `sasl.server.max.receive.size` (`BrokerSecurityConfigs.java`)."""
+_OF_SASL: Final = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+
 _LOOKS_LIKE: Final = (
     (b"\x16\x03", "a TLS handshake (this port is plain text: the client should not use TLS here)"),
     (b"\x15\x03", "a TLS alert (this port is plain text: the client should not use TLS here)"),
@@ -44,6 +49,14 @@ class FrameTooLargeError(DecodeError):
     """A size above the limit for this API."""
 
 
+class ApiNotAllowedError(DecodeError):
+    """A request for an API that is not allowed now."""
+
+    def __init__(self, api_key: int) -> None:
+        super().__init__(f"API key {api_key} is not allowed now")
+        self.api_key = api_key
+
+
 @dataclass(frozen=True, slots=True)
 class Unfinished:
     """A frame whose end has not come. `number` tells one such frame of a connection from the next;
@@ -63,8 +76,8 @@ class RequestFrames:
     """Feed it bytes, take whole frames (size prefix included).
 
     `produce_frame` and `other_frame` bound the announced size in bytes, for Produce and for all
-    other APIs. Raises NotKafkaError for another protocol's first bytes, DecodeError for a
-    size that no request has, FrameTooLargeError above a limit.
+    other APIs; SASL_FRAME bounds a SASL exchange as well. Raises NotKafkaError for another protocol's
+    first bytes, DecodeError for a size that no request has, FrameTooLargeError above a limit.
     """
 
     __slots__ = ("_other_frame", "_produce_frame", "_received", "taken")
@@ -107,14 +120,20 @@ class RequestFrames:
         self.taken += 1
         return received.take(end - received.pos)
 
-    def next_frame(self, is_raw: bool = False) -> bytes | None:
-        """The next whole frame, or None until more has come. `is_raw`: a SASL token without header."""
+    def next_frame(self, is_raw: bool = False, only: frozenset[int] | None = None) -> bytes | None:
+        """The next whole frame, or None until more has come. `is_raw`: a SASL token without header.
+
+        `only`: the API keys that are allowed, each with a frame of SASL_FRAME at most, while the peer is not
+        accepted. Raises ApiNotAllowedError for another one as soon as the key has come.
+        """
         head = self._received.peek(_HEAD_BYTES)
         if len(head) < SIZE_BYTES:
             return None
         size = int.from_bytes(head[:SIZE_BYTES], "big", signed=True)
         if is_raw:
             self._check_token(size)
+        elif only is not None:
+            self._check_stranger(size, head, only)
         else:
             self._check_request(size, head)
         if len(self._received) < SIZE_BYTES + size:
@@ -126,10 +145,27 @@ class RequestFrames:
         """Shows none of the bytes, and no number made of them: they may be part of a secret."""
         if size < 0:
             raise DecodeError("a SASL token of negative size")
-        if size > self._other_frame:
-            raise FrameTooLargeError(
-                f"a SASL token above the {self._other_frame} bytes that are allowed (limits.other_frame)"
-            )
+        self._check_sasl_size(size, "a SASL token", "")
+
+    def _check_stranger(self, size: int, head: bytes, only: frozenset[int]) -> None:
+        """Shows no number of the frame either: it may be a token that lacks its header."""
+        if not _SMALLEST <= size <= min(SASL_FRAME, self._other_frame):
+            what = looks_like(head)
+            if what is not None:
+                raise NotKafkaError(what)
+            if size < _SMALLEST:
+                raise DecodeError("a frame of fewer bytes than a request has")
+        self._check_sasl_size(size, "a frame", " before authentication")
+        api_key = _api_key(head)
+        if api_key is not None and api_key not in only:
+            raise ApiNotAllowedError(api_key)
+
+    def _check_sasl_size(self, size: int, what: str, when: str) -> None:
+        """The smaller of the operator's limit and the broker's holds."""
+        most = min(SASL_FRAME, self._other_frame)
+        if size > most:
+            name = "sasl.server.max.receive.size" if most == SASL_FRAME else "limits.other_frame"
+            raise FrameTooLargeError(f"{what} above the {most} bytes that are allowed{when} ({name})")
 
     def _check_request(self, size: int, head: bytes) -> None:
         if size < _SMALLEST or size > max(self._produce_frame, self._other_frame):
@@ -142,11 +178,18 @@ class RequestFrames:
                 f"a frame of {size} bytes, at most {self._produce_frame} are allowed "
                 f"(limits.produce_frame; first bytes: {head.hex(' ')})"
             )
-        if len(head) < _KEY_END or size <= self._other_frame:
-            return
-        api_key = int.from_bytes(head[SIZE_BYTES:_KEY_END], "big", signed=True)
-        if api_key != ApiKey.PRODUCE:
+        api_key = _api_key(head)
+        if api_key in _OF_SASL:
+            self._check_sasl_size(size, "a frame of SASL", "")
+        if api_key is not None and api_key != ApiKey.PRODUCE and size > self._other_frame:
             raise FrameTooLargeError(
                 f"a frame of {size} bytes for API key {api_key}, at most {self._other_frame} are allowed "
                 "(limits.other_frame)"
             )
+
+
+def _api_key(head: bytes) -> int | None:
+    """The API key of the frame that begins so; None until it has come."""
+    if len(head) < _KEY_END:
+        return None
+    return int.from_bytes(head[SIZE_BYTES:_KEY_END], "big", signed=True)

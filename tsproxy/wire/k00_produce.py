@@ -22,8 +22,10 @@ from tsproxy.model.produce import (
     ProduceResponse,
     TopicProduceData,
     TopicProduceResponse,
+    WrittenErrors,
 )
 from tsproxy.model.verdict import RecordError
+from tsproxy.wire import kernel
 from tsproxy.wire import primitives as put
 from tsproxy.wire.primitives import MAX_STRING, DecodeError, Reader
 
@@ -33,6 +35,10 @@ NODE_ENDPOINTS_TAG: Final = 0
 MOST_PARTITIONS: Final = 20_000
 """In one request: several times what one broker leads, and no more than 40 MB of memory. Without a
 bound a frame of 100 MiB, six bytes a partition, would take 30 GB. The native kernel knows it, too."""
+
+MOST_ERRORS_READ: Final = 21
+"""Of a partition: one more than a decision lists, which shows that there are more. A broker may tell of a
+million, 80 bytes each; the rest is stepped over."""
 
 
 def read_request(version: int, body: bytes | memoryview) -> ProduceRequest:
@@ -113,19 +119,45 @@ def _read_topic_response(reader: Reader, version: int, flexible: bool) -> TopicP
 
 def _read_partition_response(reader: Reader, version: int, flexible: bool) -> PartitionProduceResponse:
     has_record_errors = version >= 8
+    index, error_code, base_offset = reader.int32(), reader.int16(), reader.int64()
+    log_append_time_ms = reader.int64() if version >= 2 else -1
+    log_start_offset = reader.int64() if version >= 5 else -1
+    errors, written = _read_record_errors(reader, flexible) if has_record_errors else ((), None)
     return PartitionProduceResponse(
-        index=reader.int32(),
-        error_code=reader.int16(),
-        base_offset=reader.int64(),
-        log_append_time_ms=reader.int64() if version >= 2 else -1,
-        log_start_offset=reader.int64() if version >= 5 else -1,
-        record_errors=tuple(
-            _read_record_error(reader, flexible)
-            for _ in range(reader.array(flexible) if has_record_errors else 0)
-        ),
+        index=index,
+        error_code=error_code,
+        base_offset=base_offset,
+        log_append_time_ms=log_append_time_ms,
+        log_start_offset=log_start_offset,
+        record_errors=errors,
         error_message=reader.nullable_string(flexible) if has_record_errors else None,
         tags=reader.tags(flexible),
+        written_errors=written,
     )
+
+
+def _read_record_errors(
+    reader: Reader, flexible: bool
+) -> tuple[tuple[RecordError, ...], WrittenErrors | None]:
+    """(the first ones, all of them as they came where there are more)."""
+    count, start = reader.array(flexible), reader.pos
+    errors = tuple(_read_record_error(reader, flexible) for _ in range(min(count, MOST_ERRORS_READ)))
+    left, times_ms = count - len(errors), []
+    if not left:
+        return errors, None
+    while left > 0:
+        skimmed, reader.pos, lowest_ms, highest_ms = kernel.skim_errors(
+            reader.data, reader.pos, left, flexible
+        )
+        times_ms += [time_ms for time_ms in (lowest_ms, highest_ms) if time_ms is not None]
+        left -= skimmed
+        if left:  # one that is odd
+            _read_record_error(reader, flexible)
+            left -= 1
+    written = WrittenErrors(
+        count, reader.data[start : reader.pos], min(times_ms, default=None), max(times_ms, default=None)
+    )
+    return errors, written
 
 
 def _read_record_error(reader: Reader, flexible: bool) -> RecordError:
@@ -137,7 +169,7 @@ def _read_record_error(reader: Reader, flexible: bool) -> RecordError:
 def _read_body_tags(reader: Reader) -> tuple[tuple[NodeEndpoint, ...] | None, tuple[tuple[int, bytes], ...]]:
     endpoints = None
     others = []
-    for _ in range(reader.unsigned_varint()):
+    for _ in range(reader.tag_count()):
         tag = reader.unsigned_varint()
         value = reader.take(reader.unsigned_varint())
         if tag == NODE_ENDPOINTS_TAG:

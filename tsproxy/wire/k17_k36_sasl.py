@@ -29,5 +29,5 @@ def read_authenticate_response(version: int, body: bytes | memoryview) -> tuple[
     flexible = version >= _AUTHENTICATE_FLEXIBLE_FROM
     reader = Reader(body)
     error_code = reader.int16()
-    reader.nullable_string(flexible)
+    reader.skip_nullable_string(flexible)
     return error_code, bytes(reader.nullable_bytes(flexible) or b"")

@@ -1,22 +1,62 @@
-"""DescribeConfigs (key 32), versions 0 to 4: the answer, with the brokers' addresses taken out of it.
+"""DescribeConfigs (key 32), versions 0 to 4: whether a request asks for brokers' addresses, and the answer
+without them.
 
-Source: `DescribeConfigsResponse.json`. v1 config_source (an int8 where v0 has is_default) and
-synonyms · v3 config_type and documentation · v4 flexible.
+Source: `DescribeConfigsRequest.json`, `DescribeConfigsResponse.json`, `ConfigResource.java`. v1
+config_source (an int8 where v0 has is_default) and synonyms · v3 config_type and documentation ·
+v4 flexible.
 
 A broker tells its listeners, and the controllers', as plain strings among its configuration. Their
-values become null, which is how brokers answer for a value that is not to be told (a password).
+values become null, which is how brokers answer for a value that is not to be told (a password). Topics,
+groups and client metrics have no such values, nor has a broker's one among the synonyms of a topic's.
 """
 
 from typing import Final
 
 from tsproxy.wire import primitives as put
-from tsproxy.wire.primitives import Reader
+from tsproxy.wire.primitives import DecodeError, Reader
 
 FLEXIBLE_FROM: Final = 4
 
 _ADDRESSES: Final = frozenset({"listeners", "advertised.listeners", "controller.quorum.voters"})
 _ADDRESSES_END: Final = "bootstrap.servers"
 """`controller.quorum.bootstrap.servers`, and the clients inside a broker (tiered storage) alike."""
+
+
+_TOPIC: Final = 2
+_CLIENT_METRICS: Final = 16
+_GROUP: Final = 32
+_WITHOUT_ADDRESSES: Final = frozenset({_TOPIC, _CLIENT_METRICS, _GROUP})
+"""Types of resources. BROKER (4) has addresses; of BROKER_LOGGER (8) and of types to come nobody knows it."""
+
+MOST_LOOKED_AT: Final = 5_000
+"""Resources and keys of one request; some milliseconds. A frame has room for two million."""
+
+
+def may_tell_addresses(version: int, body: bytes | memoryview) -> bool:
+    """True for a request whose answer may have addresses in it.
+
+    True as well for one that cannot be read, which is the broker's to refuse, and for a long one.
+    """
+    try:
+        return _names_others(version >= FLEXIBLE_FROM, Reader(body))
+    except DecodeError:
+        return True
+
+
+def _names_others(flexible: bool, reader: Reader) -> bool:
+    left = MOST_LOOKED_AT
+    for _ in range(reader.array(flexible)):
+        if reader.int8() not in _WITHOUT_ADDRESSES:
+            return True
+        reader.skip_nullable_string(flexible)  # resource_name
+        keys = reader.nullable_array(flexible) or 0
+        left -= 1 + keys
+        if left < 0:
+            return True
+        for _ in range(keys):
+            reader.skip_nullable_string(flexible)
+        reader.tags(flexible)
+    return False
 
 
 def tells_addresses(name: str) -> bool:
@@ -50,9 +90,9 @@ class _Mask:
         reader.skip(4)  # throttle_time_ms
         for _ in range(reader.array(flexible)):
             reader.skip(2)  # error_code
-            reader.nullable_string(flexible)  # error_message
+            reader.skip_nullable_string(flexible)  # error_message
             reader.skip(1)  # resource_type
-            reader.string(flexible)  # resource_name
+            reader.skip_nullable_string(flexible)  # resource_name
             for _ in range(reader.array(flexible)):
                 self._config()
             reader.tags(flexible)
@@ -69,14 +109,14 @@ class _Mask:
                 reader.tags(flexible)
         if self._version >= 3:
             reader.skip(1)  # config_type
-            reader.nullable_string(flexible)  # documentation
+            reader.skip_nullable_string(flexible)  # documentation
         reader.tags(flexible)
 
     def _named_value(self) -> None:
         reader = self._reader
         name = reader.string(self._flexible)
         start = reader.pos
-        reader.nullable_string(self._flexible)
+        reader.skip_nullable_string(self._flexible)
         if tells_addresses(name):
             self._out += [reader.data[self._copied : start], put.string(None, self._flexible)]
             self._copied = reader.pos

@@ -1,8 +1,8 @@
 """Decompresses what is small and plainly right in one call: the short way beside `codecs`.
 
-It never says what is wrong. Wherever the data is large, odd or damaged the answer is None, and the long
-way, which knows what Kafka's reader makes of it, is to be taken. Where it is not None, the long way
-would have given the same bytes.
+It never says what is wrong. Wherever the data is large, odd, damaged or has very many blocks the answer is
+None, and the long way, which knows what Kafka's reader makes of it, is to be taken. Where it is not None,
+the long way would have given the same bytes.
 
 * gzip: one member, with nothing behind it that a reader looks at.
 * snappy: as `codecs` reads it, into one buffer.
@@ -12,6 +12,7 @@ would have given the same bytes.
 
 import struct
 from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
 import cramjam
@@ -20,7 +21,14 @@ import zstandard
 from isal import isal_zlib
 
 from tsproxy.model.kafka import Codec
-from tsproxy.wire.codecs import GZIP_ERROR, GZIP_SMALLEST, XERIAL_HEADER, XERIAL_MAGIC, zstd_frame_end
+from tsproxy.wire.codecs import (
+    GZIP_ERROR,
+    GZIP_SMALLEST,
+    XERIAL_HEADER,
+    XERIAL_MAGIC,
+    most_shells,
+    zstd_block_ends,
+)
 
 MOST_BYTES: Final = 1 << 20
 """What one call may give: a piece of work of a millisecond or so, and a bound on memory."""
@@ -67,11 +75,12 @@ def _xerial_blocks(data: bytes) -> list[bytes]:
     """The blocks; what is cut short or is no xerial stream comes to blocks that are none."""
     if len(data) < XERIAL_HEADER or data[:8] != XERIAL_MAGIC:
         return [data]
-    blocks, pos = [], XERIAL_HEADER
+    blocks: list[bytes] = []
+    pos = XERIAL_HEADER
     while pos < len(data):
         size = int.from_bytes(data[pos : pos + 4], "big")
         pos += 4
-        if size > len(data) - pos:
+        if size > len(data) - pos or len(blocks) > most_shells(len(data)):
             return [b""]
         blocks.append(data[pos : pos + size])
         pos += size
@@ -106,7 +115,8 @@ def _zstd(data: bytes, most: int, window: int) -> bytes | None:
         # Of a frame that says it is empty the library reads no further; it reads any window where all fits.
         if frame.window_size > window or (is_known and not 0 < frame.content_size <= most):
             return None
-        if zstd_frame_end(data, 0) != len(data):
+        *others, end = islice(zstd_block_ends(data, 0), most_shells(len(data)) + 1)
+        if end != len(data) or len(others) == most_shells(len(data)):
             return None
         return zstandard.ZstdDecompressor(max_window_size=window).decompress(data, max_output_size=most)
     except (zstandard.ZstdError, struct.error, IndexError):

@@ -15,6 +15,12 @@ _INT64: Final = struct.Struct(">q")
 MAX_STRING: Final = 0x7FFF
 """Kafka's generated code refuses longer strings, compact ones too (`MessageDataGenerator.java`)."""
 
+MOST_TAGS: Final = 100
+"""Tagged fields in one section. A field takes two bytes, so that a frame has room for fifty million; no
+message of Kafka's defines ten."""
+MOST_TAGS_TOGETHER: Final = 25_000
+"""In all sections of one message: brokers' answers to Produce have one for each partition."""
+
 
 class DecodeError(ValueError):
     """The peer sent bytes that are not what they claim to be."""
@@ -23,12 +29,13 @@ class DecodeError(ValueError):
 class Reader:
     """A cursor over `data[pos:end]`. Every method raises DecodeError past the end."""
 
-    __slots__ = ("data", "end", "pos")
+    __slots__ = ("_tags_left", "data", "end", "pos")
 
     def __init__(self, data: bytes | memoryview, pos: int = 0, end: int | None = None) -> None:
         self.data = memoryview(data)
         self.pos = pos
         self.end = len(data) if end is None else end
+        self._tags_left = MOST_TAGS_TOGETHER
 
     @property
     def remaining(self) -> int:
@@ -70,14 +77,20 @@ class Reader:
         return self.data[start : self.pos]
 
     def nullable_string(self, is_flexible: bool) -> str | None:
+        length = self._string_length(is_flexible)
+        return None if length < 0 else str(self.take(length), "utf-8", "surrogateescape")
+
+    def skip_nullable_string(self, is_flexible: bool) -> None:
+        self.skip(max(0, self._string_length(is_flexible)))
+
+    def _string_length(self, is_flexible: bool) -> int:
+        """-1 for null."""
         length = self.unsigned_varint() - 1 if is_flexible else self.int16()
-        if length < 0:
-            if length == -1:
-                return None
+        if length < -1:
             raise DecodeError(f"string of length {length}")
         if length > MAX_STRING:
             raise DecodeError(f"string of length {length}, at most {MAX_STRING} allowed")
-        return str(self.take(length), "utf-8", "surrogateescape")
+        return length
 
     def string(self, is_flexible: bool) -> str:
         value = self.nullable_string(is_flexible)
@@ -111,14 +124,27 @@ class Reader:
         return self.take(length)
 
     def tags(self, is_flexible: bool) -> bytes:
-        """A whole tagged-field section as it came, its count included; empty before flexible versions."""
+        """A whole tagged-field section as it came, its count included; empty before flexible versions.
+
+        DecodeError for more than MOST_TAGS, or where all sections have more than MOST_TAGS_TOGETHER.
+        """
         if not is_flexible:
             return b""
         start = self.pos
-        for _ in range(self.unsigned_varint()):
+        for _ in range(self.tag_count()):
             self.unsigned_varint()
             self.skip(self.unsigned_varint())
         return bytes(self.data[start : self.pos])
+
+    def tag_count(self) -> int:
+        """How many tagged fields follow; bounded as in `tags`."""
+        count = self.unsigned_varint()
+        self._tags_left -= count
+        if count > MOST_TAGS or self._tags_left < 0:
+            raise DecodeError(
+                f"{count} tagged fields, at most {MOST_TAGS} and {MOST_TAGS_TOGETHER} a message are read"
+            )
+        return count
 
 
 def int8(value: int) -> bytes:

@@ -3,6 +3,7 @@
 Source: `DefaultRecordBatch.java`. How one record is laid out stands in `records`.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Final
 
@@ -21,8 +22,11 @@ SMALL_BYTES: Final = 256 * 1024
 most."""
 
 Spend = Callable[[int], None]
-"""Is told how many bytes came out of a decompressor, each time before they are read; what it raises
-ends the reading."""
+"""Is told how many bytes go into a decompressor and how many came out, each time before they are read; what
+it raises ends the reading."""
+
+_EVERYTHING: Final = sys.maxsize
+"""More than anybody has to spend."""
 
 
 def _for_nothing(_size: int) -> None:
@@ -56,12 +60,7 @@ def read_facts(
     if facts is not None:
         return facts
     walker = kernel.StreamWalker(base_timestamp, count, is_rebuilt)
-
-    def take(piece: bytes | memoryview) -> None:
-        spend(len(piece))
-        walker.feed(piece)
-
-    fault = _unfold(batch, limits, take)
+    fault = _unfold(batch, limits, walker.feed, spend)
     return walker.finish() if fault is None else _unread(fault)
 
 
@@ -81,6 +80,7 @@ def read_small(
     """What `read_facts` says of compressed records, where one call decompresses them; else None."""
     if len(body) >= SMALL_BYTES:
         return None
+    spend(len(body))
     most = min(one_call.MOST_BYTES, limits.decompressed_batch)
     plain = one_call.decompressed(codec_id, bytes(body), most, limits.zstd_window)
     if plain is None:
@@ -115,7 +115,10 @@ def find_outside(
 
 
 def _unfold(
-    batch: RecordBatch, limits: SessionLimits, take: Callable[[bytes | memoryview], None]
+    batch: RecordBatch,
+    limits: SessionLimits,
+    take: Callable[[bytes | memoryview], None],
+    spend: Spend = _for_nothing,
 ) -> Fault | None:
     """Hand over the records' bytes as they were before compression, or say why they cannot be had."""
     if batch.records_count > limits.records_per_batch:
@@ -127,8 +130,12 @@ def _unfold(
     if batch.codec_id > Codec.ZSTD:
         return Fault.UNKNOWN_CODEC
     try:
+        shells_left = codecs.most_shells(len(body))
         for piece in codecs.stream(batch.codec_id, body, limits.decompressed_batch, limits.zstd_window):
-            take(piece)
+            shells_left -= len(piece) < codecs.SHELL_BYTES
+            spend(len(piece) if shells_left >= 0 else _EVERYTHING)
+            if piece:
+                take(piece)
     except codecs.CodecError:
         return Fault.UNDECOMPRESSABLE
     except codecs.BudgetError:

@@ -13,6 +13,8 @@ bytes hold.
                          which of a batch's plain records lie outside a span, the first `most` as columns
     record_errors(positions, times, offset_deltas, base_offset, pieces, is_flexible) -> bytes
                          of an answer: each error's text is piece, time, piece, offset, piece
+    skim_errors(data, start, count, is_flexible) -> (how many errors of an answer from `start` on were stepped
+                         over, where the next begins, the lowest and the highest time that their texts tell)
     StreamWalker(base_timestamp, count, lengths_must_fit)  .feed(data), .finish() -> RecordFacts
                          the same for records that come in pieces, of which it keeps nothing; any
                          pieces give what `walk` gives. Belongs to one thread
@@ -50,6 +52,7 @@ try:
         Table,
         find_outside,
         record_errors,
+        skim_errors,
         walk,
     )
 except ImportError:
@@ -63,6 +66,7 @@ except ImportError:
         Table,
         find_outside,
         record_errors,
+        skim_errors,
         walk,
     )
 
@@ -80,5 +84,6 @@ __all__ = [
     "Table",
     "find_outside",
     "record_errors",
+    "skim_errors",
     "walk",
 ]

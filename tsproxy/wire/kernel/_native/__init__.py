@@ -5,7 +5,7 @@ What Python sees of a module here, the twin's of the same name has as well. Impo
 
 from typing import Final
 
-from tsproxy.wire.kernel._native.culprits import find_outside, record_errors
+from tsproxy.wire.kernel._native.culprits import find_outside, record_errors, skim_errors
 from tsproxy.wire.kernel._native.in_flight import InFlight
 from tsproxy.wire.kernel._native.lexers import AnswerLexer, RequestLexer
 from tsproxy.wire.kernel._native.refuser import Refuser
@@ -25,5 +25,6 @@ __all__ = [
     "Table",
     "find_outside",
     "record_errors",
+    "skim_errors",
     "walk",
 ]

@@ -7,12 +7,13 @@ That a batch is to be refused, and in which words, is decided before; here it is
 from cpython cimport array
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memmove
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memmove
 
 import array
 
 from tsproxy.model.records import Outside
+from tsproxy.wire.kernel._native.cursor cimport Cursor, no_tags, read_int32, read_string_size, take
 from tsproxy.wire.kernel._native.put cimport (
     put_decimal, put_int16, put_int32, put_no_tags, put_raw, put_uvarint,
 )
@@ -24,6 +25,17 @@ cdef array.array LONGS = array.array("q")
 cdef enum:
     MOST_DIGITS = 20  # of a 64-bit number, its sign included
     MOST_BESIDE = 4 + 5 + 1  # an index, a size, no tags
+    MOST_STRING = 32767
+    TIME_DIGITS = 19  # of the largest int64
+
+cdef bytes TIMESTAMP = b"Timestamp "
+cdef bytes OF_MESSAGE = b" of message "
+"""What stands before and behind a time in a broker's text (`LogValidator.java`)."""
+
+cdef struct Skimmed:
+    Py_ssize_t count
+    int64_t lowest
+    int64_t highest
 
 
 def find_outside(
@@ -170,3 +182,70 @@ cdef inline uint8_t* sized_text(uint8_t* text, Py_ssize_t size) noexcept nogil:
         memmove(text - 2 + size_bytes, text, size)
     put_raw(text - 2, raw, size_bytes)
     return text - 2 + size_bytes + size
+
+
+def skim_errors(data, Py_ssize_t start, Py_ssize_t count, bint is_flexible):
+    cdef Py_buffer view
+    cdef const uint8_t* begin
+    cdef const uint8_t* at
+    cdef const uint8_t* before = <const uint8_t*>PyBytes_AS_STRING(TIMESTAMP)
+    cdef const uint8_t* behind = <const uint8_t*>PyBytes_AS_STRING(OF_MESSAGE)
+    cdef Skimmed found = Skimmed(0, INT64_MAX, INT64_MIN)
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    begin = <const uint8_t*>view.buf
+    with nogil:
+        at = skim(begin + start, begin + view.len, count, is_flexible, before, behind, &found)
+    PyBuffer_Release(&view)
+    has_times = found.lowest <= found.highest
+    return (
+        found.count, at - begin, found.lowest if has_times else None, found.highest if has_times else None
+    )
+
+
+cdef const uint8_t* skim(
+    const uint8_t* at, const uint8_t* end, Py_ssize_t count, bint is_flexible,
+    const uint8_t* before, const uint8_t* behind, Skimmed* found,
+) noexcept nogil:
+    """Where the first error begins that is odd, or that is not among `count`."""
+    cdef Cursor cursor = Cursor(at, end, False)
+    cdef const uint8_t* text
+    cdef int64_t size, time
+    while found.count < count:
+        read_int32(&cursor)
+        size = read_string_size(&cursor, is_flexible)
+        if cursor.is_bad or size < -1 or size > MOST_STRING:
+            break
+        text = take(&cursor, size if size > 0 else 0)
+        no_tags(&cursor, is_flexible)
+        if cursor.is_bad:
+            break
+        if size > 0 and time_of(text, text + size, before, behind, &time) and time != -1:
+            found.lowest = min(found.lowest, time)
+            found.highest = max(found.highest, time)
+        at = cursor.at
+        found.count += 1
+    return at
+
+
+cdef bint time_of(
+    const uint8_t* at, const uint8_t* end, const uint8_t* before, const uint8_t* behind, int64_t* time
+) noexcept nogil:
+    """True where a text tells the time of a message: digits that an int64 has room for."""
+    cdef bint is_negative
+    cdef int digits = 0
+    cdef uint64_t value = 0
+    if end - at < 10 or memcmp(at, before, 10) != 0:
+        return False
+    at += 10
+    is_negative = at < end and at[0] == 0x2D
+    at += is_negative
+    while at < end and 0x30 <= at[0] <= 0x39:
+        if digits == TIME_DIGITS:
+            return False
+        value = 10 * value + at[0] - 0x30
+        digits += 1
+        at += 1
+    if value > <uint64_t>INT64_MAX + is_negative:
+        return False
+    time[0] = <int64_t>(0 - value) if is_negative else <int64_t>value
+    return digits > 0 and end - at >= 12 and memcmp(at, behind, 12) == 0

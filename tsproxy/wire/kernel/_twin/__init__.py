@@ -5,7 +5,7 @@ Made of the decoders that the rest of `wire` uses, so it is slow and plain.
 
 from typing import Final
 
-from tsproxy.wire.kernel._twin.culprits import find_outside, record_errors
+from tsproxy.wire.kernel._twin.culprits import find_outside, record_errors, skim_errors
 from tsproxy.wire.kernel._twin.in_flight import InFlight
 from tsproxy.wire.kernel._twin.lexers import AnswerLexer, RequestLexer
 from tsproxy.wire.kernel._twin.refuser import Refuser
@@ -25,5 +25,6 @@ __all__ = [
     "Table",
     "find_outside",
     "record_errors",
+    "skim_errors",
     "walk",
 ]

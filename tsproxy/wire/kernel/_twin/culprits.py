@@ -1,11 +1,16 @@
 """Culprits as columns, and their errors as bytes, in Python."""
 
+import re
 from array import array
+from typing import Final
 
-from tsproxy.model.kafka import wrap64
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, wrap64
 from tsproxy.model.records import Outside
 from tsproxy.wire import primitives as put
 from tsproxy.wire import records
+from tsproxy.wire.primitives import DecodeError, Reader
+
+_TIME: Final = re.compile(r"Timestamp (-?[0-9]{1,19}) of message ")
 
 
 def find_outside(
@@ -31,3 +36,25 @@ def record_errors(
         text = b"%b%d%b%d%b" % (before, time, between, wrap64(base_offset + delta), after)
         parts += [put.int32(index), put.string(text.decode(), is_flexible), put.tags(b"", is_flexible)]
     return b"".join(parts)
+
+
+def skim_errors(
+    data: bytes | memoryview, start: int, count: int, is_flexible: bool
+) -> tuple[int, int, int | None, int | None]:
+    """(how many of `count` errors were stepped over, where the next begins, the lowest and the highest time
+    that their texts tell). Ends before one that has tags, is not whole, or not as its writer would have it.
+    """
+    reader, skimmed, times = Reader(data, start), 0, []
+    while skimmed < count:
+        try:
+            index, text, tags = reader.int32(), reader.nullable_string(is_flexible), reader.tags(is_flexible)
+        except DecodeError:
+            break
+        plain = put.int32(index) + put.string(text, is_flexible) + put.tags(b"", is_flexible)
+        if tags not in (b"", b"\x00") or reader.data[start : reader.pos] != plain:
+            break
+        start, skimmed = reader.pos, skimmed + 1
+        told = _TIME.match(text or "")
+        if told and LONG_MIN <= int(told[1]) <= LONG_MAX and int(told[1]) != NO_TIMESTAMP:
+            times.append(int(told[1]))
+    return skimmed, start, min(times, default=None), max(times, default=None)

@@ -1,0 +1,185 @@
+"""No bytes make the loop work much longer than it took to receive them.
+
+Bytecodes are counted, not milliseconds (`steps`). Each attack is as large as it takes to be seen, no larger.
+"""
+
+import gzip
+import struct
+import zlib
+
+import cramjam
+import lz4.frame
+import pytest
+
+from tests.attacks.steps import A_BYTE, AT_ONCE, bytecodes
+from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.messages import (
+    API_VERSIONS,
+    FIND_COORDINATOR,
+    METADATA,
+    PRODUCE,
+    SASL_AUTHENTICATE,
+    answer,
+    frame,
+    produce,
+    request,
+)
+from tests.wire.batches import GZIP, LZ4, SNAPPY, XERIAL_HEADER, ZSTD, batch, unsigned
+from tsproxy.session.effects import CloseReason, CloseSession, Judge, PauseClient
+from tsproxy.session.session import Session
+from tsproxy.wire.primitives import MOST_TAGS, MOST_TAGS_TOGETHER, DecodeError, Reader
+
+DESCRIBE_CONFIGS = 32
+
+
+def session(**view):
+    return Session(PEER, view_of(**view), uses_kernel=True)
+
+
+def is_cheap(count, received):
+    """`received` in bytes. A fixed part is left out: a small request costs more than its bytes."""
+    return count <= AT_ONCE + A_BYTE * received
+
+
+def ending(effects):
+    return next((effect.reason for effect in effects if isinstance(effect, CloseSession)), None)
+
+
+def tags(count):
+    """A section of so many fields, all of them empty."""
+    return unsigned(count) + b"\x00\x00" * count
+
+
+def headed(api_key, version, section):
+    """A request whose header has that section."""
+    return frame(api_key.to_bytes(2) + version.to_bytes(2) + bytes(4) + b"\xff\xff" + section)
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version"), [(PRODUCE, 9), (METADATA, 12), (API_VERSIONS, 3), (SASL_AUTHENTICATE, 2)]
+)
+def test_tagged_fields_of_a_header_are_not_walked_without_end(api_key, version):
+    attack = headed(api_key, version, tags(200_000))
+    effects, count = bytecodes(session().client_bytes, attack, NOW_MS)
+
+    assert ending(effects) is CloseReason.BAD_FRAME
+    assert count < 5_000
+
+
+def test_as_many_tagged_fields_as_are_allowed_are_read():
+    assert Reader(tags(MOST_TAGS)).tags(is_flexible=True) == tags(MOST_TAGS)
+    with pytest.raises(DecodeError, match="101 tagged fields"):
+        Reader(tags(MOST_TAGS + 1)).tags(is_flexible=True)
+
+
+def test_many_small_sections_have_a_bound_together():
+    reader = Reader(tags(MOST_TAGS) * 1_000)
+    for _ in range(MOST_TAGS_TOGETHER // MOST_TAGS):
+        reader.tags(is_flexible=True)
+    with pytest.raises(DecodeError):
+        reader.tags(is_flexible=True)
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version", "body"),
+    [
+        (PRODUCE, 9, b"\x01" + bytes(4) + tags(200_000)),
+        (
+            FIND_COORDINATOR,
+            4,
+            bytes(4) + b"\x02\x02k" + b"\xff" * 4 + b"\x01" + bytes(6) + b"\x00" + tags(200_000),
+        ),
+    ],
+)
+def test_tagged_fields_of_a_brokers_answer_are_not_walked_without_end(api_key, version, body):
+    one = session()
+    asked = b"\x00\xff\xff" + bytes(4) + b"\x01\x00" if api_key == PRODUCE else b"\x00\x01\x00"
+    one.client_bytes(request(api_key, version, asked), NOW_MS)
+    effects, count = bytecodes(one.broker_bytes, answer(api_key, version, body), NOW_MS)
+
+    assert ending(effects) is CloseReason.BAD_ANSWER
+    assert count < 8_000
+
+
+@pytest.mark.parametrize("body", [struct.pack(">i", 200_000) + b"\x02\x00\x00" + bytes(4) * 200_000])
+def test_a_request_for_the_configurations_of_very_much_is_not_walked_without_end(body):
+    attack = request(DESCRIBE_CONFIGS, 1, body)
+    effects, count = bytecodes(session().client_bytes, attack, NOW_MS)
+
+    assert ending(effects) is None
+    assert is_cheap(count, len(attack))
+
+
+def zstd_of_nothing(size):
+    """Frames of one empty block each."""
+    one = b"\x28\xb5\x2f\xfd\x00\x58" + b"\x01\x00\x00"
+    return one * (size // len(one))
+
+
+def zstd_of_empty_blocks(size):
+    """One frame of many empty blocks."""
+    return b"\x28\xb5\x2f\xfd\x00\x58" + b"\x00\x00\x00" * (size // 3) + b"\x01\x00\x00"
+
+
+def gzip_of_nothing(size):
+    one = gzip.compress(b"", mtime=0)
+    return one * (size // len(one))
+
+
+def snappy_of_single_bytes(size):
+    one = bytes(cramjam.snappy.compress_raw(b"\x00"))
+    return XERIAL_HEADER + (struct.pack(">i", len(one)) + one) * (size // (4 + len(one)))
+
+
+def snappy_of_headers(size):
+    return XERIAL_HEADER * (size // len(XERIAL_HEADER))
+
+
+def lz4_of_single_bytes(size):
+    begin = lz4.frame.LZ4FrameCompressor(block_linked=False).begin()
+    return begin + struct.pack("<IB", 0x80000001, 0) * (size // 5) + bytes(4)
+
+
+def lz4_of_single_bytes_with_a_checksum(size):
+    begin = lz4.frame.LZ4FrameCompressor(block_linked=False, content_checksum=True).begin()
+    return begin + struct.pack("<IB", 0x80000001, 0) * (size // 5) + bytes(8)
+
+
+SHELLS = {
+    zstd_of_nothing: ZSTD,
+    zstd_of_empty_blocks: ZSTD,
+    gzip_of_nothing: GZIP,
+    snappy_of_single_bytes: SNAPPY,
+    snappy_of_headers: SNAPPY,
+    lz4_of_single_bytes: LZ4,
+    lz4_of_single_bytes_with_a_checksum: LZ4,
+}
+
+
+@pytest.mark.parametrize("size", [20_000, 250_000])
+@pytest.mark.parametrize("shells", SHELLS, ids=lambda shells: shells.__name__)
+def test_compressed_shells_are_not_opened_one_by_one_on_the_loop(shells, size):
+    """Below the size from which a batch is dear anyway, they took 0.2 s a MiB."""
+    attack = produce({"t": {0: batch([NOW_MS], SHELLS[shells], body=shells(size), records_count=1)}})
+    _, count = bytecodes(session().client_bytes, attack, NOW_MS)
+
+    assert count < 10_000 + A_BYTE * len(attack)
+
+
+def old_message(size):
+    """A message of magic 1 that unfolds to `size` bytes, with a negative number where a batch of magic 2 has
+    its count of records."""
+    plain = gzip.compress(bytes(size), mtime=0)
+    value = plain[:3] + b"\x08" + plain[4:10] + b"\xff" * 40 + b"\x00" + plain[10:]
+    body = b"\x01\x01" + struct.pack(">qii", NOW_MS, -1, len(value)) + value
+    return struct.pack(">qiI", 0, len(body) + 4, zlib.crc32(body)) + body
+
+
+@pytest.mark.parametrize("version", [2, 3, 9])
+def test_an_old_message_that_unfolds_to_much_is_judged_beside_the_loop_at_any_version(version):
+    """From v3 on it is refused for its magic; until then nobody had asked what it holds."""
+    attack = produce({"t": {0: old_message(8_000_000)}}, version)
+    effects = session().client_bytes(attack, NOW_MS)
+
+    assert len(attack) < 10_000
+    assert [type(effect) for effect in effects] == [Judge, PauseClient]
