@@ -11,9 +11,11 @@ _DOMINANT = 0.5
 _NAMED = 3
 
 
-def headline(totals: Totals, producers: Sequence[Producer]) -> str:
-    """One sentence: what matters most today."""
+def headline(totals: Totals, producers: Sequence[Producer], *, is_complete: bool = True) -> str:
+    """One sentence: what matters most today; of nothing only a complete log can tell."""
     judged, refused = totals["records_judged"], refused_records(totals)
+    if judged == 0 and not is_complete:
+        return "No record could be read from the log, which is incomplete."
     if judged == 0:
         return "No records came through the proxy."
     if refused == 0:

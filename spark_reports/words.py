@@ -172,6 +172,10 @@ CHANGE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
 """How a client changed against the seven days before (`shape.Change`)."""
 
 
+NEWER: Final = "written by a newer tsproxy: update spark_reports"
+"""What is wrong with a line of a version of the log that is not known here, and the cure."""
+
+
 def advice(
     reason: str | None, unit_guess: str | None, error_code: int, latest_ms: int | None = None
 ) -> Advice:
