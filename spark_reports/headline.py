@@ -95,7 +95,10 @@ def _sent_again(totals: Totals) -> str:
     again = totals["records_broker_rejected_retried"]
     if not again:
         return ""
-    return f"{words.many(again, 'record')} met a temporary error and were sent again by their producers."
+    return (
+        f"{words.many(again, 'record')} met an error after which producers send again by themselves; "
+        "they are counted where that ended."
+    )
 
 
 def _broker_only(reasons: Sequence[ReasonRow]) -> str:

@@ -61,7 +61,7 @@ def by_problem(files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def said(unusable: Mapping[str, int]) -> str:
-    """`12 lines set aside that may hold totals (…)`, with the cure where one is known; empty where there are none.
+    """`12 lines set aside that may hold totals (…)`, with the cure where one is known; empty for none.
 
     `unusable`: lines by problem.
     """
