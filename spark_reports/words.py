@@ -179,9 +179,9 @@ CHANGE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 SENT_AGAIN: Final = (
-    "After such an error a producer sends the same records again by itself, until a broker takes or "
-    "refuses them, or it gives up. They are counted where that ends. Nobody sees a producer give up, and what it gave "
-    "up is in no total."
+    "After such an error a producer sends the same records again by itself, until a broker takes or refuses "
+    "them, or it gives up. They are counted where that ends. "
+    "Nobody sees a producer give up, and what it gave up is in no total."
 )
 """What "sent again" means: `is_final` is false."""
 

@@ -73,9 +73,9 @@ class Outcome:
 
     `now_ms` is the proxy's clock when the request was whole: the clock it was judged by.
     `culprits` is empty and `bad_records` 0 for a batch that ended `accepted`, or `unconfirmed` without an
-    error, unless `would_reject`: then rule, reason, unit and culprits say why it would have been refused, by
-    a rule in audit mode (`mode`; `waiver` where only a waiver made it so) or by the candidate. Where the batch
-    as a whole was at fault, `bad_records` counts all its records.
+    error, unless `would_reject`: then rule, reason, unit and culprits say why it would have been refused,
+    by a rule in audit mode (`mode`; `waiver` where only a waiver made it so) or by the candidate. Where the
+    batch as a whole was at fault, `bad_records` counts all its records.
     `is_final` is False where the producer sends the same records again by itself (`sent_again`), so that
     totals can tell refusals from repetitions.
     """
