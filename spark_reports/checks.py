@@ -3,9 +3,11 @@
 `boots` is one row for every life of a proxy that the period saw; `completeness` is what the rows say
 together: in numbers, in one sentence, and name by name what is missing. What cannot be known from a log
 is said in the documents: a proxy none of whose lines arrived is not missed.
+
+A line that is there and cannot be used is missing as well, where it holds totals or may (`set_aside`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
@@ -14,7 +16,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports import sequence
+from spark_reports import sequence, set_aside
 from spark_reports.instants import instant_ms
 from spark_reports.sequence import BOOT
 from spark_reports.shape import LineGap, SilentBoot, UnheardSpan
@@ -99,10 +101,12 @@ class Completeness:
     """Boots that fell silent without a goodbye: killed, or their last lines have not arrived."""
     unheard: list[UnheardSpan]
     """When nothing is heard of a proxy that is heard at other times: it was down, or a boot is lost whole."""
+    unusable: Mapping[str, int]
+    """Lines set apart that hold totals of the period, or may: by problem."""
 
     @property
     def is_complete(self) -> bool:
-        return not (self.lost_lines or self.missing_intervals or self.silent)
+        return not (self.lost_lines or self.missing_intervals or self.silent or self.unusable)
 
     @property
     def sentence(self) -> str:
@@ -118,6 +122,7 @@ class Completeness:
             f"{_many(len(self.silent), 'proxy process', 'proxy processes')} fell silent without a goodbye"
             if self.silent
             else "",
+            set_aside.said(self.unusable),
         ]
         return f"Log incomplete: {', '.join([covered, *filter(None, missing)])}. Totals are a lower bound."
 
@@ -127,11 +132,17 @@ def _many(count: int, one: str, more: str) -> str:
 
 
 def completeness(
-    rows: Sequence[Boot], gaps: Sequence[LineGap], first: date, last: date, now_ms: int
+    rows: Sequence[Boot],
+    gaps: Sequence[LineGap],
+    unusable: Mapping[str, int],
+    first: date,
+    last: date,
+    now_ms: int,
 ) -> Completeness:
     """What rows of `boots` and of `sequence.gaps` say of the period.
 
-    `now_ms`: the reader's clock, for a day not yet over.
+    `unusable`: lines set apart that hold totals or may, by problem. `now_ms`: the reader's clock, for a day
+    not yet over.
     """
     begin_ms = _midnight_ms(first)
     end_ms = min(_midnight_ms(last + timedelta(days=1)), now_ms)
@@ -164,6 +175,7 @@ def completeness(
             if _is_silent(row, now_ms)
         ],
         unheard=list(_unheard(rows, begin_ms, end_ms)),
+        unusable=unusable,
     )
 
 

@@ -11,9 +11,11 @@ _DOMINANT = 0.5
 _NAMED = 3
 
 
-def headline(totals: Totals, producers: Sequence[Producer]) -> str:
-    """One sentence: what matters most today."""
+def headline(totals: Totals, producers: Sequence[Producer], *, is_complete: bool = True) -> str:
+    """One sentence: what matters most today; of nothing only a complete log can tell."""
     judged, refused = totals["records_judged"], refused_records(totals)
+    if judged == 0 and not is_complete:
+        return "No record could be read from the log, which is incomplete."
     if judged == 0:
         return "No records came through the proxy."
     if refused == 0:
@@ -93,7 +95,10 @@ def _sent_again(totals: Totals) -> str:
     again = totals["records_broker_rejected_retried"]
     if not again:
         return ""
-    return f"{words.many(again, 'record')} met a temporary error and were sent again by their producers."
+    return (
+        f"{words.many(again, 'record')} met an error after which producers send again by themselves; "
+        "they are counted where that ended."
+    )
 
 
 def _broker_only(reasons: Sequence[ReasonRow]) -> str:

@@ -28,7 +28,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 from pyspark.storagelevel import StorageLevel
 
-from spark_reports import sequence
+from spark_reports import sequence, set_aside
 from spark_reports.schema import COLUMNS, CORRUPT, READ_DDL, SUMS
 from spark_reports.sequence import BOOT
 from spark_reports.store import Form, Table
@@ -241,18 +241,29 @@ def identified(all_lines: DataFrame) -> DataFrame:
     return all_lines.where(F.col("problem").isNull() | ~F.col("problem").isin(*PROBLEMS_WITHOUT_IDENTITY))
 
 
-def files(all_lines: DataFrame) -> DataFrame:
-    """One row a file and problem: `file`, `problem` (null for usable lines), `lines`, `duplicates`, `raw`.
+def files(all_lines: DataFrame, first: date, last: date) -> DataFrame:
+    """One row a file and problem: `file`, `problem` (null for usable lines), `lines`, `duplicates`, `raw`,
+    `inside` and `unusable`.
 
-    `raw` is the beginning of one such line. A line that two files hold counts for one of them.
+    `raw` is the beginning of one such line. A line that two files hold counts for one of them. `inside` are
+    its usable lines of the period; `unusable` those of the lines set apart that hold totals of the period, or
+    may (`set_aside`).
     """
+    is_usable = F.col("problem").isNull()
+    inside = F.when(is_usable & F.col("day").between(first.isoformat(), last.isoformat()), 1)
+    unusable = F.when(~is_usable, F.when(set_aside.may_hold_totals(first, last), 1))
     # Apart, as the least of texts cannot be found by hashing: it would have all lines sorted for a few.
     examples = (
         all_lines.where(F.col("raw").isNotNull()).groupBy("file", "problem").agg(F.min("raw").alias("raw"))
     )
     return (
         all_lines.groupBy("file", "problem")
-        .agg(F.sum("copies").alias("lines"), F.sum(F.col("copies") - 1).alias("duplicates"))
+        .agg(
+            F.sum("copies").alias("lines"),
+            F.sum(F.col("copies") - 1).alias("duplicates"),
+            F.count(inside).alias("inside"),
+            F.count(unusable).alias("unusable"),
+        )
         .join(examples, on=["file", "problem"], how="left")
     )
 

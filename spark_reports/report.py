@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
 from typing import Any, Final
 
-from spark_reports import checks, what_if, words
+from spark_reports import checks, set_aside, what_if, words
 from spark_reports.headline import details, headline
 from spark_reports.producers import aligned, latest_ms, why, with_refusals
 from spark_reports.shape import (
@@ -50,6 +50,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     topics = _topics(tables.topics)
     trend = _trend(tables)
     refused = totals["records_rejected"] + totals["records_broker_rejected"]
+    log = quality(tables.boots, tables.gaps, tables.files, first, last, now_ms)
     return Report(
         report="daily",
         version=SHAPE_VERSION,
@@ -57,9 +58,9 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         first_day=first.isoformat(),
         last_day=last.isoformat(),
         is_over=instant(now_ms)[:10] > last.isoformat(),
-        headline=headline(totals, producers),
+        headline=headline(totals, producers, is_complete=log["is_complete"]),
         details=details(totals, producers, reasons, trend),
-        log=quality(tables.boots, tables.gaps, tables.files, first, last, now_ms),
+        log=log,
         totals=totals,
         producers=producers,
         producers_omitted=Omitted(
@@ -291,7 +292,8 @@ def quality(
     boots: Rows, gaps: Sequence[LineGap], files: Rows, first: date, last: date, now_ms: int
 ) -> LogQuality:
     """What the log says of itself, from `checks.boots`, `sequence.gaps` and `read.files`."""
-    proof = checks.completeness(boots, gaps, first, last, now_ms)
+    unusable = set_aside.by_problem(files)
+    proof = checks.completeness(boots, gaps, unusable, first, last, now_ms)
     names = {row["file"] for row in files}
     apart = sorted(
         (row for row in files if row["problem"] is not None), key=lambda r: (r["file"], r["problem"])
@@ -312,6 +314,7 @@ def quality(
         duplicate_lines=sum(row["duplicates"] for row in files if row["problem"] is None),
         quarantined_lines=_by_problem(apart),
         quarantined_examples=[f"{r['file']}: {r['problem']}: {r['raw'] or ''}" for r in apart[:_EXAMPLES]],
+        lines_unusable=sum(unusable.values()),
         lines_dropped=proof.lines_dropped,
         decisions_suppressed=proof.decisions_suppressed,
         batches_folded=proof.batches_folded,

@@ -299,6 +299,8 @@ class LogQuality(TypedDict):
     quarantined_lines: dict[str, int]
     """By problem (`spark_reports.read`), over all files read."""
     quarantined_examples: list[str]
+    lines_unusable: int
+    """Of the lines set aside, those that hold totals of the period, or may: the log is then incomplete."""
     lines_dropped: int
     decisions_suppressed: int
     batches_folded: int

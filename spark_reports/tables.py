@@ -11,7 +11,8 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from spark_reports import checks, read, rollup, sequence, transforms
+from spark_reports import checks, read, rollup, sequence, set_aside, transforms
+from spark_reports.problems import NothingToReportError
 from spark_reports.read import Log, Source
 from spark_reports.session import small_queries
 from spark_reports.shape import LineGap
@@ -62,11 +63,17 @@ def collect(spark: SparkSession, source: Source, top: int, rollup_in: str | None
 
     `rollup_in`: the directory of `rollup`, where the period's days are written and those before it read.
 
-    Raises pyspark's AnalysisException where an input is not there.
+    Raises pyspark's AnalysisException where an input is not there, NothingToReportError where lines of the
+    period are there and none can be used.
     """
     with read.opened(spark, source) as log:
+        files = rows(read.files(log.lines, source.first, source.last))
+        if not any(row["inside"] for row in files):
+            if unusable := set_aside.by_problem(files):
+                raise NothingToReportError(set_aside.nothing_usable(source.first, source.last, unusable))
+            return None
         boots, gaps = proof(log, sequence.side(source.first, source.last))
-        return _tables(spark, log.lines, boots, gaps, source, top, rollup_in) if boots else None
+        return _tables(spark, log.lines, boots, gaps, files, source, top, rollup_in)
 
 
 def proof(log: Log, side: Column, listed: int = checks.GAPS_LISTED) -> tuple[Rows, list[LineGap]]:
@@ -85,6 +92,7 @@ def _tables(
     everything: DataFrame,
     boots: Rows,
     gaps: list[LineGap],
+    files: Rows,
     source: Source,
     top: int,
     rollup_in: str | None,
@@ -98,7 +106,6 @@ def _tables(
             return frame
 
         # The passes over all lines. What they leave is small as a rule, and many things are asked of it.
-        files = rows(read.files(everything))
         rolled = kept(transforms.rollup(counters))
         addresses = kept(transforms.client_addresses(counters))
         addresses.count()

@@ -128,10 +128,12 @@ def hours(rolled: DataFrame) -> DataFrame:
 def reasons(rolled: DataFrame) -> DataFrame:
     """One row a reason: REASON, `batches`, `records`, `bad_records`, `collateral_records`, `producers`.
 
-    Refusals, repairs and what the producer sent again; nothing that was simply taken.
+    Refusals, repairs, what the producer sent again, and errors after which it may have (`unconfirmed`);
+    nothing that was simply taken.
     """
+    is_open = (F.col("verdict") == VerdictName.UNCONFIRMED.value) & (F.col("error_code") != 0)
     return (
-        rolled.where(F.col("verdict").isin(*_REFUSING, VerdictName.REPAIRED.value))
+        rolled.where(F.col("verdict").isin(*_REFUSING, VerdictName.REPAIRED.value) | is_open)
         .groupBy(*REASON)
         .agg(
             *[F.sum(n).alias(n) for n in ("batches", "records", "bad_records", "collateral_records")],

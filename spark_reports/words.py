@@ -9,7 +9,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from spark_reports.shape import Limits, Trend
+from spark_reports.shape import Limits, ReasonRow, Trend
 from tsproxy.decisions.text import bounded
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
@@ -112,7 +112,13 @@ ERROR_ADVICE: Final[Mapping[int, Advice]] = MappingProxyType(
         ),
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: Advice(
             "a batch before it was refused, so its number was out of order",
-            "nothing: an idempotent producer numbers it anew and sends it again",
+            "nothing: an idempotent producer sends it again, a transaction is aborted",
+        ),
+        ErrorCode.DUPLICATE_SEQUENCE_NUMBER: Advice(
+            "the broker has these records already", "nothing: the producer takes it for a success"
+        ),
+        ErrorCode.CONCURRENT_TRANSACTIONS: Advice(
+            "the producer's transaction before it was still ending", "nothing: the producer sends them again"
         ),
     }
 )
@@ -172,6 +178,23 @@ CHANGE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
 """How a client changed against the seven days before (`shape.Change`)."""
 
 
+SENT_AGAIN: Final = (
+    "After such an error a producer sends the same records again by itself, until a broker takes or refuses "
+    "them, or it gives up. They are counted where that ends. "
+    "Nobody sees a producer give up, and what it gave up is in no total."
+)
+"""What "sent again" means: `is_final` is false."""
+
+OPEN: Final = (
+    "After such an error some clients send the same records again by themselves, and others give them up. It "
+    "is not known which of both these did, so they are counted as unconfirmed."
+)
+"""Of what was answered with an error and is `unconfirmed`."""
+
+NEWER: Final = "written by a newer tsproxy: update spark_reports"
+"""What is wrong with a line of a version of the log that is not known here, and the cure."""
+
+
 def advice(
     reason: str | None, unit_guess: str | None, error_code: int, latest_ms: int | None = None
 ) -> Advice:
@@ -188,6 +211,16 @@ def advice(
     if reason is not None and reason in REASON_ADVICE and reason != Reason.OTHER:
         return REASON_ADVICE[reason]
     return Advice(f"the broker answered {error_name(error_code)}", "see Kafka's documentation of this error")
+
+
+def by_fate(
+    reasons: Sequence[ReasonRow],
+) -> tuple[list[ReasonRow], list[ReasonRow], list[ReasonRow]]:
+    """Those that say how records ended, those after which nobody can tell (OPEN), and SENT_AGAIN."""
+    final = [row for row in reasons if row["is_final"]]
+    ended = [row for row in final if row["verdict"] != VerdictName.UNCONFIRMED]
+    open_ = [row for row in final if row["verdict"] == VerdictName.UNCONFIRMED]
+    return ended, open_, [row for row in reasons if not row["is_final"]]
 
 
 def says_little(reason: str | None) -> bool:

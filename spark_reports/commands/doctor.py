@@ -23,7 +23,7 @@ _MEANINGS: Final = {
     "no_identity": "without proxy, boot, seq, event or version",
     "bad_instant": "with a time that is none",
     "bad_count": "with a count that is none",
-    "unknown_version": "of a later version of the log: use newer spark_reports",
+    "unknown_version": words.NEWER,
 }
 
 
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         store.require(spark, source.form)
         with read.opened(spark, source) as log:
             boots, gaps = tables.proof(log, sequence.side(first, last))
-            files = tables.rows(read.files(log.lines))
+            files = tables.rows(read.files(log.lines, first, last))
     if not files:
         raise NothingToReportError(arguments.nothing_of(first, last, options.input))
     quality = report.quality(boots, gaps, files, first, last, now_ms)

@@ -18,7 +18,12 @@ _GLOSSARY: Final = (
     ("accepted", "the broker took the batch and said so"),
     ("rejected by tsproxy", "the batch broke its topic's limits and reached no broker"),
     ("rejected by the broker", "the batch was forwarded, and the broker refused it for good"),
-    ("unconfirmed", "forwarded, but no answer will tell: acks=0, or the connection ended first"),
+    (
+        "unconfirmed",
+        "nobody can tell: sent with acks=0, or the connection ended first, or the client may have sent it "
+        "again after an error",
+    ),
+    ("sent again", "by the producer, without being asked; counted where that ended, unless it gave up"),
     ("collateral", "good records refused because Kafka refuses whole batches"),
     ("drift", "a record's timestamp minus the clock it was judged by; a record without a timestamp has none"),
 )

@@ -33,20 +33,21 @@ def reasons(report: Report) -> Markup:
     """Why batches did not simply pass: refusals, and below them what was sent again."""
     if not report["reasons"]:
         return element("p", "Nothing was refused.", class_="none")
-    final = [row for row in report["reasons"] if row["is_final"]]
-    again = [row for row in report["reasons"] if not row["is_final"]]
+    final, open_, again = words.by_fate(report["reasons"])
     return join(
-        table(_REASON_HEADS, [_reason_cells(row) for row in final], "reasons") if final else None,
-        element("h3", "Sent again by the producer") if again else None,
-        element(
-            "p",
-            "Temporary errors: the producer sends the same records again, so they are no loss.",
-            class_="soft",
-        )
-        if again
-        else None,
-        table(_REASON_HEADS, [_reason_cells(row) for row in again], "reasons") if again else None,
+        _reason_table(final) if final else None,
+        _explained("Refused or sent again: nobody can tell", words.OPEN, open_),
+        _explained("Sent again by the producer", words.SENT_AGAIN, again),
     )
+
+
+def _explained(head: str, text: str, rows: Sequence[ReasonRow]) -> Markup | None:
+    """None where there are no rows."""
+    return join(element("h3", head), element("p", text, class_="soft"), _reason_table(rows)) if rows else None
+
+
+def _reason_table(rows: Sequence[ReasonRow]) -> Markup:
+    return table(_REASON_HEADS, [_reason_cells(row) for row in rows], "reasons")
 
 
 def _reason_cells(row: ReasonRow) -> tuple[Content, ...]:

@@ -1,7 +1,7 @@
 """report.md: the same report for tickets, wikis and chat. GitHub's tables; text from the log escaped."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from spark_reports import missing, words
@@ -44,8 +44,8 @@ def render(report: Report) -> str:
         "## Producers to talk to",
         _producers(report),
         "## Why records were refused",
-        _reasons([row for row in report["reasons"] if row["is_final"]]) or "Nothing was refused.",
-        _sent_again(report),
+        _reasons(words.by_fate(report["reasons"])[0]) or "Nothing was refused.",
+        *_not_settled(report),
         _changes(report),
         _what_if(report),
         _watched(report),
@@ -116,9 +116,12 @@ def _reasons(rows: Sequence[ReasonRow]) -> str:
     return _table(heads, lines) if lines else ""
 
 
-def _sent_again(report: Report) -> str:
-    again = [row for row in report["reasons"] if not row["is_final"]]
-    return f"### Sent again by the producer\n\n{_reasons(again)}" if again else ""
+def _not_settled(report: Report) -> Iterator[str]:
+    _, open_, again = words.by_fate(report["reasons"])
+    if open_:
+        yield f"### Refused or sent again: nobody can tell\n\n{words.OPEN}\n\n{_reasons(open_)}"
+    if again:
+        yield f"### Sent again by the producer\n\n{words.SENT_AGAIN}\n\n{_reasons(again)}"
 
 
 def _changes(report: Report) -> str:

@@ -36,8 +36,8 @@ def balance(report: Report) -> Markup:
         element("ul", *legend, class_="legend"),
         element(
             "p",
-            f"Not among them: {words.many(again, 'record')} that producers sent again by themselves "
-            "after a temporary error.",
+            f"Not among them: {words.many(again, 'record')} that met an error after which producers send "
+            "again by themselves.",
             class_="soft",
         )
         if again

@@ -95,7 +95,7 @@ def _balance(report: Report, paint: _Paint, width: int) -> list[str]:
     summary = f"Refused: {refused} of {batches} batches, {bad} records at fault, {good} good ones with them."
     again = totals["records_broker_rejected_retried"]
     sent_again = (
-        f"Not among them: {words.many(again, 'record')} that met a temporary error and were sent again."
+        f"Not among them: {words.many(again, 'record')} that met an error after which producers send again."
     )
     return [*lines, *wrap(summary, width), *(wrap(sent_again, width) if again else [])]
 

@@ -29,7 +29,7 @@ def proof(spark, tmp_path):
         source = read.Source([str(write(tmp_path / "a.jsonl", *lines))], FRIDAY, FRIDAY)
         with read.opened(spark, source) as log:
             return checks.completeness(
-                *tables.proof(log, sequence.side(FRIDAY, FRIDAY)), FRIDAY, FRIDAY, now_ms
+                *tables.proof(log, sequence.side(FRIDAY, FRIDAY)), {}, FRIDAY, FRIDAY, now_ms
             )
 
     return prove

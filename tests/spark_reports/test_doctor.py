@@ -42,7 +42,7 @@ def test_a_sound_log_is_exit_code_0(examine):
         (a_life(0, 1, 2), "", "fell silent after"),
         (a_life(), '{"ts":"2026-11-2', "1 line set apart, not one JSON object"),
         (a_life(), "\x1b]0;owned\x07", r"a.jsonl: not_json: \x1b]0;owned\x07"),
-        ([*a_life(), counters(4, v=2)], "", "of a later version of the log"),
+        ([*a_life(), counters(4, v=2)], "", "written by a newer tsproxy: update spark_reports"),
         ([], "garbage\n", "No line of these days can be used."),
     ],
 )

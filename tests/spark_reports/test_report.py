@@ -88,7 +88,7 @@ def test_lines_delivered_twice_and_torn_ones_are_owned_up_to(made):
     assert log["quarantined_examples"] == [
         'decisions-20261120T110000Z-px-2-b-0001.jsonl.open: not_json: {"ts":"20'
     ]
-    assert (log["files"], log["open_files"], log["is_complete"]) == (2, 1, True)
+    assert (log["files"], log["open_files"], log["is_complete"], log["lines_unusable"]) == (2, 1, False, 1)
 
 
 def test_producers_come_worst_first_with_their_fix(made):

@@ -56,7 +56,7 @@ def test_terminal_text_says_who_why_and_what_to_do():
     assert re.search(
         r"sensor-gateway +475,316 +100 %  timestamps are in nanoseconds: divide by 1,000,000", text
     )
-    assert "2,386 records that met a temporary error" in text
+    assert "2,386 records that met an error after which producers send again" in text
 
 
 @pytest.mark.parametrize("render", [markdown.render, terminal.render])

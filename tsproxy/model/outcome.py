@@ -19,7 +19,8 @@ class VerdictName(StrEnum):
     BROKER_REJECTED = "broker_rejected"
     REPAIRED = "repaired"
     UNCONFIRMED = "unconfirmed"
-    """Forwarded, but no answer will tell: acks=0, or the connection ended first."""
+    """Nobody can tell from here: forwarded with acks=0, or the connection ended first, or answered with an
+    error after which some clients send the records again by themselves and others do not (`sent_again`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +72,12 @@ class Outcome:
     """One batch for one partition, who sent it, and how it ended.
 
     `now_ms` is the proxy's clock when the request was whole: the clock it was judged by.
-    `culprits` is empty and `bad_records` 0 for a batch that ended `accepted` or `unconfirmed`, unless
-    `would_reject`: then rule, reason, unit and culprits say why it would have been refused, by a rule in
-    audit mode (`mode`; `waiver` where only a waiver made it so) or by the candidate. Where the batch as a
-    whole was at fault, `bad_records` counts all its records.
-    `is_final` is False where the producer will send the same records again by itself (retriable
-    errors of the broker), so that totals can tell refusals from repetitions.
+    `culprits` is empty and `bad_records` 0 for a batch that ended `accepted`, or `unconfirmed` without an
+    error, unless `would_reject`: then rule, reason, unit and culprits say why it would have been refused,
+    by a rule in audit mode (`mode`; `waiver` where only a waiver made it so) or by the candidate. Where the
+    batch as a whole was at fault, `bad_records` counts all its records.
+    `is_final` is False where the producer sends the same records again by itself (`sent_again`), so that
+    totals can tell refusals from repetitions.
     """
 
     now_ms: int

@@ -1,7 +1,8 @@
 """What became of each batch of one ProduceRequest: the facts that the decision log books.
 
 Our rejections are known at once; a forwarded batch is booked when the broker's answer passes
-(`accepted`, `broker_rejected`), or as `unconfirmed` when none will come.
+(`accepted`, `broker_rejected`), or as `unconfirmed` when none will come, or when its error leaves open
+whether the client sends the records again (`model.sent_again`).
 """
 
 import re
@@ -9,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from tsproxy.model.kafka import ErrorCode, is_retriable
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Culprit, CulpritColumns, Outcome, VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse
 from tsproxy.model.records import BatchFacts
+from tsproxy.model.sent_again import Fate, fate_of
 from tsproxy.model.verdict import OutOfRange, Reason, Reject, reason_out_of_range
 from tsproxy.policy.broker_reasons import reason_of_answer
 from tsproxy.policy.units import guess_unit
@@ -26,10 +28,11 @@ def of_rejections(ruling: Ruling) -> Iterator[Outcome]:
     for judged in ruling.rejected:
         verdict = judged.verdict
         assert isinstance(verdict, Reject)
+        fate = _fate(ruling, judged, verdict.error_code)
         yield _outcome(
             ruling,
             judged,
-            VerdictName.REJECTED,
+            VerdictName.UNCONFIRMED if fate is Fate.OPEN else VerdictName.REJECTED,
             rule=judged.policy.rule,
             mode=judged.policy.mode,
             reason=verdict.reason,
@@ -38,7 +41,12 @@ def of_rejections(ruling: Ruling) -> Iterator[Outcome]:
             error_message=verdict.error_message or verdict.detail,
             culprits=_culprits(verdict),
             bad_records=_bad_records(judged, verdict),
+            is_final=fate is not Fate.SENT_AGAIN,
         )
+
+
+def _fate(ruling: Ruling, judged: Judged, error_code: int) -> Fate:
+    return fate_of(error_code, judged.batch, ruling.transactional_id, ruling.peer.client_software)
 
 
 def unconfirmed(ruling: Ruling) -> Iterator[Outcome]:
@@ -106,15 +114,17 @@ def _broker_rejected(ruling: Ruling, judged: Judged, answered: PartitionProduceR
             judged.limits,
             ruling.header.api_version,
         )
+    fate = _fate(ruling, judged, answered.error_code)
     return replace(
         _outcome(ruling, judged, VerdictName.BROKER_REJECTED),
+        verdict=VerdictName.UNCONFIRMED if fate is Fate.OPEN else VerdictName.BROKER_REJECTED,
         reason=reason,
         unit_guess=None if refused_ms is None else guess_unit(refused_ms, ruling.now_ms),
         error_code=answered.error_code,
         error_message=answered.error_message,
         culprits=culprits,
         bad_records=answered.errors_told or judged.batch.records,
-        is_final=not is_retriable(answered.error_code),
+        is_final=fate is not Fate.SENT_AGAIN,
     )
 
 

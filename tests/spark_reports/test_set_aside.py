@@ -1,0 +1,120 @@
+"""Lines that are there and cannot be used: what they may have counted is missing, and the report says so."""
+
+import json
+
+import pytest
+
+from spark_reports.cli import main
+from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
+from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, write
+
+NEWER = "written by a newer tsproxy: update spark_reports"
+
+
+@pytest.fixture
+def daily(spark, tmp_path, capsys):
+    """Runs `daily` over these lines: exit code, report.json or None, what was said, pages."""
+
+    def run(*lines, raw="", name="a.jsonl"):
+        path = write(tmp_path / "log" / name, *lines, raw=raw)
+        asked = ["daily", "--input", str(path), "--output", str(tmp_path / "out"), "--date", "2026-11-20"]
+        code = main(asked)
+        said = capsys.readouterr()
+        found = tmp_path / "out" / "report.json"
+        pages = "".join(each.read_text() for each in (tmp_path / "out").glob("report.[hm]*"))
+        report = json.loads(found.read_text()) if found.exists() else None
+        return code, report, said.out + said.err, pages
+
+    return run
+
+
+def a_life(*counted, at_ms=MIDNIGHT_MS):
+    """Start, these counters, heartbeat, stop: all of one interval."""
+    lines = [line(0, at_ms=at_ms, kind="start"), *counted]
+    lines.append(heartbeat(len(lines), at_ms))
+    return [*lines, line(len(lines), at_ms=at_ms + MINUTE_MS, kind="stop")]
+
+
+def is_said(sentence, report, said, pages):
+    """In all three places, a line's end being no matter."""
+    return all(sentence in " ".join(text.split()) for text in (report["log"]["sentence"], said, pages))
+
+
+def test_counters_of_a_newer_version_make_the_log_incomplete_and_the_cure_is_named(daily):
+    code, report, said, pages = daily(*a_life(counters(1), counters(2, v=2)))
+    assert (code, report["log"]["is_complete"], report["log"]["lines_unusable"]) == (0, False, 1)
+    sentence = (
+        "Log incomplete: 1 of 1 intervals from 1 proxy, 1 line set aside that may hold totals "
+        f"({NEWER}). Totals are a lower bound."
+    )
+    assert is_said(sentence, report, said, pages)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        counters(1, records=-1),
+        counters(1, interval_start="2026-11-20"),
+        counters(1, interval_ms=-1),
+        heartbeat(1, ts="yesterday"),
+        counters(1, records="ten"),
+        line(1, "rebirth", v=2),
+    ],
+    ids=["a count", "an instant", "a length", "a heartbeat", "a type", "an event nobody knows yet"],
+)
+def test_whatever_may_hold_totals_and_cannot_be_read_makes_the_log_incomplete(daily, broken):
+    _, report, said, pages = daily(*a_life(broken))
+    assert report["log"]["lines_unusable"] == 1
+    assert is_said("1 line set aside that may hold totals", report, said, pages)
+
+
+@pytest.mark.parametrize("event", ["decision", "lifecycle"])
+@pytest.mark.parametrize("broken", [{"v": 2}, {"ts": "2026-11-20"}, {"seq": "one"}])
+def test_examples_and_news_that_cannot_be_read_hold_no_totals(daily, event, broken):
+    """A line without a number is still a line less: where it is missed, a gap says so."""
+    _, report, _, _ = daily(*a_life(counters(1)), line(4, event, at_ms=MIDNIGHT_MS) | broken)
+    assert (report["log"]["lines_unusable"], report["log"]["is_complete"]) == (0, True)
+    assert sum(report["log"]["quarantined_lines"].values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "unusable"),
+    [
+        ('{"ts":"2026-11-20T00:01:00.000Z","event":"counters","v":1,"pro', 1),
+        ('{"ts":"2026-11-20T00:01:00.000Z","event":"decision","v":1,"pro', 0),
+        ('{"ts":"2026-11-18T00:01:00.000Z","event":"counters","v":1,"pro', 0),
+        ('{"ts":"2026-11-21T00:01:00.000Z","event":"counters","v":1,"pro', 1),
+        ('{"ts":"2026-11-21T05:01:00.000Z","event":"counters","v":1,"pro', 0),
+        ('{"ts":"2026-11-2', 1),
+        ("garbage", 1),
+    ],
+    ids=["of the day", "an example", "long before", "written after midnight", "long after", "cut", "noise"],
+)
+def test_a_torn_line_counts_where_it_is_not_known_to_be_something_else(daily, raw, unusable):
+    """As far as its beginning tells: an interval is an hour at most."""
+    _, report, _, _ = daily(*a_life(counters(1)), raw=raw)
+    assert (report["log"]["lines_unusable"], report["log"]["is_complete"]) == (unusable, not unusable)
+
+
+def test_a_line_of_another_day_is_no_matter(daily):
+    after_ms = MIDNIGHT_MS + DAY_MS
+    _, report, _, _ = daily(*a_life(counters(1)), counters(9, after_ms, boot="b2", v=2))
+    assert (report["log"]["lines_unusable"], report["log"]["is_complete"]) == (0, True)
+
+
+def test_no_headline_says_that_nothing_came_where_nothing_could_be_read(daily):
+    _, report, _, _ = daily(*a_life(counters(1, v=2)))
+    assert report["headline"] == "No record could be read from the log, which is incomplete."
+
+
+def test_a_day_of_which_nothing_can_be_used_is_exit_code_1_and_leaves_nothing(daily, tmp_path):
+    lines = [each | {"v": 2} for each in a_life(counters(1))]
+    code, report, said, _ = daily(*lines)
+    assert (code, report) == (1, None)
+    assert said == (
+        "spark_reports: nothing of 2026-11-20 can be used: 2 lines set aside that may hold totals "
+        f"({NEWER}); `spark_reports doctor` shows examples\n"
+    )
+    code, report, said, _ = daily(raw="garbage\nmore of it\n")
+    assert (code, report) == (1, None)
+    assert "2 lines set aside that may hold totals; " in said
