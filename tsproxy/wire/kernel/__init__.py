@@ -13,6 +13,9 @@ bytes hold.
                          which of a batch's plain records lie outside a span, the first `most` as columns
     record_errors(positions, times, offset_deltas, base_offset, pieces, is_flexible) -> bytes
                          of an answer: each error's text is piece, time, piece, offset, piece
+    lz4_unfolded(block), zstd_unfolded(frame, blocks_at, window) -> bytes
+                         what a block, or a frame, comes to by its sequences alone; -1 where a match copies
+                         what is not there, or is further back than readers must keep
     StreamWalker(base_timestamp, count, lengths_must_fit)  .feed(data), .finish() -> RecordFacts
                          the same for records that come in pieces, of which it keeps nothing; any
                          pieces give what `walk` gives. Belongs to one thread
@@ -49,8 +52,11 @@ try:
         StreamWalker,
         Table,
         find_outside,
+        holds_zeros,
+        lz4_unfolded,
         record_errors,
         walk,
+        zstd_unfolded,
     )
 except ImportError:
     from tsproxy.wire.kernel._twin import (
@@ -62,8 +68,11 @@ except ImportError:
         StreamWalker,
         Table,
         find_outside,
+        holds_zeros,
+        lz4_unfolded,
         record_errors,
         walk,
+        zstd_unfolded,
     )
 
 __all__ = [
@@ -79,6 +88,9 @@ __all__ = [
     "StreamWalker",
     "Table",
     "find_outside",
+    "holds_zeros",
+    "lz4_unfolded",
     "record_errors",
     "walk",
+    "zstd_unfolded",
 ]
