@@ -18,7 +18,7 @@ from tsproxy.policy.faults import OUR_LIMITS
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
 from tsproxy.policy.whole_request import STEPS
 from tsproxy.session.entries import Entry
-from tsproxy.wire import message_set, record_batch, record_set
+from tsproxy.wire import codecs, message_set, record_batch, record_set
 from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.k00_produce import MOST_PARTITIONS
 
@@ -92,6 +92,21 @@ def _broken_stream(exchange: Exchange) -> bool:
         return False
     read = record_batch.read_facts if found[0].magic == 2 else message_set.read_facts
     return read(found[0], SessionLimits()).fault is Fault.UNDECOMPRESSABLE
+
+
+def _unsound_match(exchange: Exchange) -> bool:
+    """Whatever the broker made of it: a match of the batch copies what is not there."""
+    found = record_set.scan(memoryview(exchange.part.records), 1).batches
+    if not found or found[0].magic < 2 or not _is_refused_here(exchange, ErrorCode.UNKNOWN_SERVER_ERROR):
+        return False
+    limits, body = SessionLimits(), found[0].data[record_set.HEADER_SIZE :]
+    if found[0].codec_id not in (Codec.LZ4, Codec.ZSTD):
+        return False
+    try:
+        codecs.decompress(found[0].codec_id, body, limits.decompressed_batch, limits.zstd_window)
+    except codecs.CodecError as error:
+        return "match" in str(error)
+    return False
 
 
 HEAP_BYTES: Final = 1 << 26
@@ -202,6 +217,14 @@ INTENDED: Final = (
         "-1: a stream that does not decompress is not looked into.",
         "Refused either way, and no such batch is ever stored.",
         _broken_stream,
+    ),
+    Difference(
+        "a match that copies what is not there: of lz4 at offset 0, of zstd from before its frame's window",
+        "Copies what its buffer happens to hold: which bytes those are depends on its version, its native "
+        "parts and the sizes of its buffers.",
+        "-1: such data does not decompress.",
+        "The proxy would judge other times than those that are stored. No compressor writes such a match.",
+        _unsound_match,
     ),
     Difference(
         "a size that no heap holds, inside a compressed message of magic 0 or 1",

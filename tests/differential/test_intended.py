@@ -7,6 +7,8 @@ from tests.differential.generator import Part
 from tests.differential.intended import claimed_by
 from tests.differential.topics import Topic
 from tests.verdicts.rows import cut_short, v2
+from tests.wire.batches import batch
+from tests.wire.test_matches import UNSOUND
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.verdict import TopicLimits
 
@@ -52,3 +54,17 @@ def test_the_order_of_partitions_explains(name: str):
 @pytest.mark.parametrize("name", NOT_CLAIMED)
 def test_the_order_of_partitions_does_not_explain(name: str):
     assert claimed_by(NOT_CLAIMED[name]) is None
+
+
+@pytest.mark.parametrize(("codec", "body"), UNSOUND.items(), ids=["lz4", "zstd"])
+@pytest.mark.parametrize("direct", [ErrorCode.NONE, ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP])
+def test_a_match_that_copies_what_is_not_there_explains_whatever_a_broker_says(codec, body, direct):
+    row = claimed_by(exchange(9, direct, UNKNOWN, batch([0], codec, body=body)))
+    assert row is not None
+    assert row.name.startswith(("a match that copies", "compressed data that is broken"))
+
+
+def test_other_data_that_does_not_decompress_is_not_explained_by_a_match():
+    for codec in UNSOUND:
+        records = batch([0], codec, body=b"no data of any codec")
+        assert claimed_by(exchange(9, ErrorCode.NONE, UNKNOWN, records)) is None

@@ -79,6 +79,8 @@ def some_records(random: Random) -> Iterator[bytes]:
 def read_corpus(seeds: int) -> None:
     from tests.kernel.traces import trace
     from tests.runtime.test_pipe import whole_requests_go_on
+    from tests.wire.batches import LZ4, ZSTD
+    from tests.wire.blobs import blobs
     from tsproxy.runtime.pipe import _native as pipe
     from tsproxy.wire.kernel import _native, _twin
 
@@ -104,6 +106,15 @@ def read_corpus(seeds: int) -> None:
             columns = outside.positions, outside.timestamps_ms, outside.offset_deltas
             told = (*columns, random.getrandbits(63), (b"a", bytes(random.randint(0, 300)), b""))
             assert _native.record_errors(*told, bool(seed & 1)) == _twin.record_errors(*told, bool(seed & 1))
+        for block in blobs(LZ4, seed, 5):
+            assert _native.lz4_unfolded(exact(block[7:])) == _twin.lz4_unfolded(block[7:]), (
+                f"seed {seed}: lz4"
+            )
+            assert _native.holds_zeros(exact(block)) == _twin.holds_zeros(block), f"seed {seed}: zeros"
+        for frame in blobs(ZSTD, seed, 5):
+            for blocks_at in (6, 8):
+                told = blocks_at, 1 << random.choice([10, 40])
+                assert _native.zstd_unfolded(exact(frame), *told) == _twin.zstd_unfolded(frame, *told), seed
     seconds = time.monotonic() - started
     print(
         f"{seeds} conversations and {inputs} record sets in {seconds:.0f} s: nothing read or written outside"

@@ -9,6 +9,10 @@ codec reads on, or stops, where Kafka's reader does:
   after the end mark are not read.
 * zstd: frames go on to the end of the data.
 
+Two kinds of data are refused here although some decoders read them, because each reads something else: an
+lz4 match of offset 0 (CVE-2025-66566) and a zstd match from before its frame's window. A decoder copies
+whatever stands in its buffer then. No compressor writes either.
+
 Raises CodecError for data that the codec refuses, BudgetError above `budget` bytes of output,
 WindowError for a zstd window above the bound. The budget holds before memory is spent, and `stream`
 holds no more than one piece at a time: 64 KiB, or a block where the codec has blocks (lz4: up to 4 MiB;
@@ -29,6 +33,7 @@ import zstandard
 from isal import isal_zlib
 
 from tsproxy.model.kafka import Codec
+from tsproxy.wire import kernel
 
 
 class CodecError(ValueError):
@@ -211,8 +216,7 @@ def _lz4_blocks(
     data: memoryview, pos: int, block_size: int, has_checksums: bool, budget: int
 ) -> Iterator[bytes]:
     left = budget
-    while word := _UINT32_LE.unpack_from(data, pos)[0]:
-        size = word & ~_LZ4_UNCOMPRESSED
+    while size := (word := _UINT32_LE.unpack_from(data, pos)[0]) & ~_LZ4_UNCOMPRESSED:
         block = data[pos + 4 : pos + 4 + size]
         pos += 4 + size
         if len(block) < size or size > block_size:
@@ -228,6 +232,8 @@ def _lz4_blocks(
                 out = lz4.block.decompress(block, uncompressed_size=block_size)
             except lz4.block.LZ4BlockError as error:
                 raise CodecError(str(error)) from error
+            if kernel.holds_zeros(out) and kernel.lz4_unfolded(block) != len(out):
+                raise CodecError("an lz4 match copies what is not there")
         left -= len(out)
         if left < 0:
             raise BudgetError
@@ -247,26 +253,48 @@ def _zstd(data: memoryview, budget: int, window: int) -> Iterator[bytes]:
         if "too much memory" in str(error):
             raise WindowError from error
         raise CodecError(str(error)) from error
-    yield from _zstd_to_its_end(data)  # the reader takes a cut frame for a finished one
+    yield from _zstd_to_its_end(data, budget - left)  # the reader takes a cut frame for a finished one
 
 
+_ZSTD_SMALLEST_WINDOW: Final = 1 << 10
 _ZSTD_SKIPPABLE: Final = 0x184D2A50
 _ZSTD_RLE: Final = 1
 
 
-def _zstd_to_its_end(data: memoryview) -> Iterator[bytes]:
+def _zstd_to_its_end(data: memoryview, size: int) -> Iterator[bytes]:
     """An empty piece for each block. CodecError unless the last frame's last block, and its checksum, are
-    all there."""
+    all there, and every match keeps to its frame's window. `size` is what all frames come to."""
     pos = 0
     try:
         while pos < len(data):
-            for end in zstd_block_ends(data, pos):
+            start = pos
+            for end in zstd_block_ends(data, start):
                 pos = end
                 yield b""
+            if pos <= len(data) and not _keeps_to_window(data[start:pos], size):
+                raise CodecError("a zstd match is further back than its frame's window")
     except (struct.error, IndexError):
         raise CodecError("zstd frame is cut short") from None
     if pos != len(data):
         raise CodecError("zstd frame is cut short")
+
+
+def _keeps_to_window(frame: memoryview, size: int) -> bool:
+    """True where no match of this whole frame, or skippable frame, reaches back before its window. `size` is
+    what all frames come to: a frame whose window is as large needs no look."""
+    if size <= _ZSTD_SMALLEST_WINDOW or _UINT32_LE.unpack_from(frame, 0)[0] & 0xFFFFFFF0 == _ZSTD_SKIPPABLE:
+        return True
+    window = zstandard.get_frame_parameters(frame).window_size
+    return window >= size or zstd_keeps_to_window(frame, window)
+
+
+def zstd_keeps_to_window(frame: bytes | memoryview, window: int) -> bool:
+    """True where no match of one whole frame reaches back further than `window`, the frame's own.
+
+    A decoder that has room for all of a frame copies what was there; one that keeps a window copies what it
+    has written over it since. Which of them a broker takes depends on sizes and on its version.
+    """
+    return kernel.zstd_unfolded(frame, zstandard.frame_header_size(frame), window) >= 0
 
 
 def zstd_block_ends(data: bytes | memoryview, pos: int) -> Iterator[int]:

@@ -8,6 +8,8 @@ the long way would have given the same bytes.
 * snappy: as `codecs` reads it, into one buffer.
 * lz4: one frame of independent blocks, without a checksum over the content, which Kafka does not read.
 * zstd: one frame, and nothing before or behind it.
+
+Where a match copies what is not there (`codecs`), the answer is None as well.
 """
 
 import struct
@@ -21,6 +23,7 @@ import zstandard
 from isal import isal_zlib
 
 from tsproxy.model.kafka import Codec
+from tsproxy.wire import kernel
 from tsproxy.wire.codecs import (
     GZIP_ERROR,
     GZIP_SMALLEST,
@@ -28,6 +31,7 @@ from tsproxy.wire.codecs import (
     XERIAL_MAGIC,
     most_shells,
     zstd_block_ends,
+    zstd_keeps_to_window,
 )
 
 MOST_BYTES: Final = 1 << 20
@@ -91,6 +95,9 @@ _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _LZ4_MINDED: Final = 0b1110_0111
 """The flags that matter here: version, independence, content checksum, reserved, dictionary."""
 _LZ4_WANTED: Final = 0b0110_0000
+_LZ4_BLOCK_CHECKSUM: Final = 0b0001_0000
+_LZ4_CONTENT_SIZE: Final = 0b0000_1000
+_LZ4_UNCOMPRESSED: Final = 0x80000000
 
 
 def _lz4(data: bytes, most: int) -> bytes | None:
@@ -100,7 +107,23 @@ def _lz4(data: bytes, most: int) -> bytes | None:
         plain, _, has_ended = lz4.frame.decompress_chunk(lz4.frame.create_decompression_context(), data, most)
     except RuntimeError:  # its only kind of error
         return None
-    return plain if has_ended else None
+    return plain if has_ended and _lz4_is_sound(data, plain) else None
+
+
+def _lz4_is_sound(data: bytes, plain: bytes) -> bool:
+    """True where a whole frame that came to `plain` ends where Kafka's reader sees its end, which an empty
+    block is, too, and no match of its blocks copies what is not there."""
+    pos = 15 if data[4] & _LZ4_CONTENT_SIZE else 7
+    checksum = 4 if data[4] & _LZ4_BLOCK_CHECKSUM else 0
+    may_be_unsound = kernel.holds_zeros(plain)
+    while word := int.from_bytes(data[pos : pos + 4], "little"):
+        end = pos + 4 + (word & ~_LZ4_UNCOMPRESSED)
+        if word == _LZ4_UNCOMPRESSED:
+            return False
+        if may_be_unsound and word == end - pos - 4 and kernel.lz4_unfolded(data[pos + 4 : end]) < 0:
+            return False
+        pos = end + checksum
+    return True
 
 
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
@@ -118,7 +141,10 @@ def _zstd(data: bytes, most: int, window: int) -> bytes | None:
         *others, end = islice(zstd_block_ends(data, 0), most_shells(len(data)) + 1)
         if end != len(data) or len(others) == most_shells(len(data)):
             return None
-        return zstandard.ZstdDecompressor(max_window_size=window).decompress(data, max_output_size=most)
+        plain = zstandard.ZstdDecompressor(max_window_size=window).decompress(data, max_output_size=most)
+        if len(plain) > frame.window_size and not zstd_keeps_to_window(data, frame.window_size):
+            return None
+        return plain
     except (zstandard.ZstdError, struct.error, IndexError):
         return None
 

@@ -15,6 +15,9 @@ bytes hold.
                          of an answer: each error's text is piece, time, piece, offset, piece
     skim_errors(data, start, count, is_flexible) -> (how many errors of an answer from `start` on were stepped
                          over, where the next begins, the lowest and the highest time that their texts tell)
+    lz4_unfolded(block), zstd_unfolded(frame, blocks_at, window) -> bytes
+                         what a block, or a frame, comes to by its sequences alone; -1 where a match copies
+                         what is not there, or is further back than readers must keep
     StreamWalker(base_timestamp, count, lengths_must_fit)  .feed(data), .finish() -> RecordFacts
                          the same for records that come in pieces, of which it keeps nothing; any
                          pieces give what `walk` gives. Belongs to one thread
@@ -51,9 +54,12 @@ try:
         StreamWalker,
         Table,
         find_outside,
+        holds_zeros,
+        lz4_unfolded,
         record_errors,
         skim_errors,
         walk,
+        zstd_unfolded,
     )
 except ImportError:
     from tsproxy.wire.kernel._twin import (
@@ -65,9 +71,12 @@ except ImportError:
         StreamWalker,
         Table,
         find_outside,
+        holds_zeros,
+        lz4_unfolded,
         record_errors,
         skim_errors,
         walk,
+        zstd_unfolded,
     )
 
 __all__ = [
@@ -83,7 +92,10 @@ __all__ = [
     "StreamWalker",
     "Table",
     "find_outside",
+    "holds_zeros",
+    "lz4_unfolded",
     "record_errors",
     "skim_errors",
     "walk",
+    "zstd_unfolded",
 ]

@@ -8,10 +8,12 @@ from typing import Final
 from tsproxy.wire.kernel._twin.culprits import find_outside, record_errors, skim_errors
 from tsproxy.wire.kernel._twin.in_flight import InFlight
 from tsproxy.wire.kernel._twin.lexers import AnswerLexer, RequestLexer
+from tsproxy.wire.kernel._twin.lz4 import holds_zeros, lz4_unfolded
 from tsproxy.wire.kernel._twin.refuser import Refuser
 from tsproxy.wire.kernel._twin.stream import StreamWalker
 from tsproxy.wire.kernel._twin.table import Table
 from tsproxy.wire.kernel._twin.walk import walk
+from tsproxy.wire.kernel._twin.zstd import zstd_unfolded
 
 NAME: Final[str] = "twin"
 
@@ -24,7 +26,10 @@ __all__ = [
     "StreamWalker",
     "Table",
     "find_outside",
+    "holds_zeros",
+    "lz4_unfolded",
     "record_errors",
     "skim_errors",
     "walk",
+    "zstd_unfolded",
 ]

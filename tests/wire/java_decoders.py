@@ -1,0 +1,69 @@
+"""What the decoders of Kafka's own classes make of compressed data: `readings`.
+
+By the jars of each version of Kafka, with the native parts that come with them and without. Only lz4 has
+any without: zstd-jni never had, and snappy-java has none any more.
+"""
+
+import os
+import struct
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.wire.batches import GZIP, LZ4, SNAPPY, ZSTD
+from tsproxy.testing.jars import fetch_kafka_jars
+from tsproxy.testing.java import find_java
+
+PROGRAM = Path(__file__).with_name("Decoders.java")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One set of decoders: Kafka's version, lz4-java's name for itself, Java's options for it, the codecs."""
+
+    version: str
+    name: str
+    options: tuple[str, ...]
+    codecs: tuple[int, ...]
+
+
+NOWHERE = f"-Djava.io.tmpdir={os.devnull}/none"
+"""Where a library unpacks its native part: there is no such folder."""
+_ALL = (GZIP, SNAPPY, LZ4, ZSTD)
+VARIANTS = (
+    Variant("3.9.1", "LZ4Factory:JNI", (), _ALL),
+    Variant("3.9.1", "LZ4Factory:JavaUnsafe", (NOWHERE,), (LZ4,)),
+    Variant("3.9.1", "LZ4Factory:JavaSafe", (NOWHERE, "-Dos.arch=unheard-of"), (LZ4,)),
+    Variant("4.3.1", "LZ4Factory:JNI", (), _ALL),
+    Variant("4.3.1", "LZ4Factory:JavaSafe", (NOWHERE,), (LZ4,)),
+)
+
+
+def readings(variant: Variant, blobs: Sequence[tuple[int, bytes]]) -> list[set[bytes | None]]:
+    """For each (codec, blob) all that comes out, None among it for an error; none where the variant has no
+    such codec."""
+    asked = [(codec, blob) for codec, blob in blobs if codec in variant.codecs]
+    command = [
+        find_java().executable,
+        *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        *variant.options,
+        *("-cp", f"{fetch_kafka_jars(variant.version)}/*", PROGRAM),
+    ]
+    told = struct.pack(">i", len(asked))
+    told += b"".join(struct.pack(">bi", codec, len(blob)) + blob for codec, blob in asked)
+    out = memoryview(subprocess.run(command, input=told, capture_output=True, check=True).stdout)
+    name_end = 2 + int.from_bytes(out[:2], "big")
+    assert bytes(out[2:name_end]).decode() == variant.name
+    found, pos = [], name_end
+    for codec, _ in blobs:
+        each: set[bytes | None] = set()
+        if codec in variant.codecs:
+            count, pos = int.from_bytes(out[pos : pos + 4], "big"), pos + 4
+            for _ in range(count):
+                size = int.from_bytes(out[pos : pos + 4], "big", signed=True)
+                end = pos + 4 + max(0, size)
+                each.add(None if size < 0 else bytes(out[pos + 4 : end]))
+                pos = end
+        found.append(each)
+    return found

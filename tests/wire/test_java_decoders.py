@@ -1,0 +1,66 @@
+"""What any decoder of Kafka's Java classes makes of compressed data, ours makes of it, or refuses the data.
+
+Two decoders that read other bytes from one batch would judge other times than those that are stored.
+"""
+
+import os
+
+import pytest
+
+from tests.wire.batches import CODECS, COMPRESS, LZ4, ZSTD
+from tests.wire.blobs import blobs
+from tests.wire.java_decoders import VARIANTS, readings
+from tsproxy.wire import codecs, one_call
+
+COUNT = 10_000 if os.environ.get("TSPROXY_TEST") == "full" else 150
+BUDGET, WINDOW = 1 << 22, 8 << 20
+COMPRESSED = [codec for codec in CODECS.values() if codec]
+DRAWN = [(codec, blob) for codec in COMPRESSED for blob in blobs(codec, 2026, COUNT)]
+WRITTEN = [
+    (codec, COMPRESS[codec](content))
+    for codec in COMPRESSED
+    for content in (b"a", bytes(300), bytes(range(256)) * 700)
+]
+
+
+def ours(codec: int, blob: bytes) -> bytes | None:
+    try:
+        return codecs.decompress(codec, memoryview(blob), BUDGET, WINDOW)
+    except (codecs.CodecError, codecs.WindowError, codecs.BudgetError):
+        return None
+
+
+@pytest.mark.broker  # for its jars
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda each: f"{each.version}-{each.name}")
+def test_a_java_decoder_reads_what_ours_reads_or_no_more_than_its_beginning(variant):
+    """A beginning is no danger: a batch says how many records it has, and a broker that finds fewer
+    refuses it."""
+    found = readings(variant, DRAWN + WRITTEN)
+    for number, ((codec, blob), theirs) in enumerate(zip(DRAWN + WRITTEN, found, strict=True)):
+        expected = ours(codec, blob)
+        if expected is not None:
+            others = {each for each in theirs if each is not None and not expected.startswith(each)}
+            assert not others, (number, codec, blob.hex())
+            quick = one_call.decompressed(codec, blob, 1 << 20, WINDOW)
+            assert quick in (None, expected), (number, codec, blob.hex())
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda each: f"{each.version}-{each.name}")
+def test_what_a_compressor_writes_all_read_alike(variant):
+    found = readings(variant, WRITTEN)
+    for (codec, blob), theirs in zip(WRITTEN, found, strict=True):
+        assert ours(codec, blob) is not None
+        assert theirs <= {ours(codec, blob)}
+
+
+@pytest.mark.broker
+def test_what_is_drawn_shows_where_java_decoders_differ():
+    """Otherwise the comparison would say little: some read nothing, or other bytes."""
+    differ = {
+        codec
+        for variant in VARIANTS
+        for (codec, _), theirs in zip(DRAWN, readings(variant, DRAWN), strict=True)
+        if len(theirs) > 1
+    }
+    assert {LZ4, ZSTD} <= differ

@@ -1,0 +1,167 @@
+"""A match copies what its own stream has written, as far back as every reader keeps it; else it is refused.
+
+CVE-2025-66566 is the lz4 half of it: lz4's C code makes zeros of a match of offset 0, and lz4-java without
+its native half leaves whatever its buffer held. A zstd match from before the frame's window gives what was
+there, or what a reader that keeps only a window has written over it since.
+"""
+
+from random import Random
+
+import lz4.block
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.kernel.variants import VARIANTS, name_of
+from tests.wire.batches import COMPRESS, LZ4, ZSTD, batch, record
+from tests.wire.blobs import lz4_block, lz4_frame, narrowed, plain
+from tests.wire.test_codecs import plain as decompressed
+from tsproxy.model.records import Fault
+from tsproxy.model.view import SessionLimits
+from tsproxy.wire import one_call
+from tsproxy.wire.codecs import CodecError
+from tsproxy.wire.record_batch import read_facts
+from tsproxy.wire.record_set import scan
+
+WINDOW = 8 << 20
+
+
+def is_refused(codec, data):
+    """By the short way, which says nothing of it, and by the long one."""
+    assert one_call.decompressed(codec, data, 1 << 20, WINDOW) is None
+    with pytest.raises(CodecError, match="match"):
+        decompressed(codec, data, 1 << 20)
+    return True
+
+
+# -- lz4 --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("match", [4, 5, 7, 8, 15, 18, 19, 20, 300, 5000])
+@pytest.mark.parametrize("literals", [b"", b"a", b"abc", b"abcdefgh", b"x" * 15, b"x" * 300])
+def test_an_lz4_match_of_offset_0_is_no_data(literals, match):
+    """Whatever is copied, in whichever block, near its end or far from it."""
+    for end in (b"12345", b"123456789012", b"x" * 40):
+        unsound = (lz4_block((literals, 0, match), end=end), True)
+        sound = (lz4_block((b"abcd", 4, match), (literals, 1, match), end=end), True)
+        assert is_refused(LZ4, lz4_frame([unsound]))
+        assert is_refused(LZ4, lz4_frame([sound, unsound]))
+        assert is_refused(LZ4, lz4_frame([sound, (b"stored", False), unsound], flags=0x70))
+        assert decompressed(LZ4, lz4_frame([sound])) == one_call.decompressed(
+            LZ4, lz4_frame([sound]), 1 << 20, WINDOW
+        )
+
+
+def test_no_match_of_lz4_reaches_into_the_block_before():
+    first, second = (lz4_block((b"abcdefgh", 8, 8)), True), (lz4_block((b"a", 2, 8)), True)
+    with pytest.raises(CodecError):
+        decompressed(LZ4, lz4_frame([first, second]))
+    assert one_call.decompressed(LZ4, lz4_frame([first, second]), 1 << 20, WINDOW) is None
+
+
+def test_zeros_that_were_really_written_are_read():
+    content = bytes(70_000) + b"abc" + bytes(4)
+    data = COMPRESS[LZ4](content)
+    assert decompressed(LZ4, data) == one_call.decompressed(LZ4, data, 1 << 20, WINDOW) == content
+
+
+def test_an_lz4_frame_ends_at_an_empty_block_that_is_not_compressed():
+    """`Lz4BlockInputStream.readBlock` takes any block of size 0 for the end mark."""
+    data = lz4_frame([(b"seen", False), (b"", False), (b"unseen", False)])
+    assert decompressed(LZ4, data) == b"seen"
+    assert one_call.decompressed(LZ4, data, 1 << 20, WINDOW) is None
+
+
+# -- zstd -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("says_size", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_zstd_match_from_before_its_frames_window_is_no_data(seed, says_size):
+    data = narrowed(Random(seed), says_size)
+    assert one_call.decompressed(ZSTD, data, 1 << 20, WINDOW) is None
+    with pytest.raises(CodecError):
+        decompressed(ZSTD, data)
+    good = COMPRESS[ZSTD](b"before")
+    with pytest.raises(CodecError):
+        decompressed(ZSTD, good + data + good)
+
+
+@pytest.mark.parametrize("window_log", [10, 12, 16])
+@pytest.mark.parametrize("says_size", [True, False])
+@pytest.mark.parametrize("level", [1, 3, 19])
+def test_a_zstd_frame_larger_than_its_window_is_read(level, says_size, window_log):
+    """franz-go's windows are of 64 KiB, so that many a batch is larger."""
+    words = [Random(level).randbytes(size) for size in range(1, 30)]
+    content = b"".join(Random(window_log).choices(words, k=20_000))
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        level, window_log=window_log, write_content_size=says_size
+    )
+    maker = zstandard.ZstdCompressor(compression_params=parameters).compressobj(
+        size=len(content) if says_size else -1
+    )
+    data = maker.compress(content) + maker.flush()
+    assert zstandard.get_frame_parameters(data).window_size < len(content)
+    assert decompressed(ZSTD, data) == content
+    assert one_call.decompressed(ZSTD, data, 1 << 20, WINDOW) == content
+
+
+# -- A batch ----------------------------------------------------------------------------------------
+
+UNSOUND = {
+    LZ4: lz4_frame([(lz4_block((record(0, 0)[:-1], 0, 4)), True)]),
+    ZSTD: narrowed(Random(3), says_size=True),
+}
+
+
+@pytest.mark.parametrize("codec", UNSOUND, ids=["lz4", "zstd"])
+def test_a_batch_with_such_a_match_does_not_decompress(codec):
+    (found,) = scan(memoryview(batch([0], codec, body=UNSOUND[codec])), 2).batches
+    assert read_facts(found, SessionLimits()).fault is Fault.UNDECOMPRESSABLE
+
+
+# -- The kernel -------------------------------------------------------------------------------------
+
+each_variant = pytest.mark.parametrize("kernel", VARIANTS, ids=name_of)
+seeds = st.integers(0, 2**32)
+
+
+@each_variant
+@given(seed=seeds)
+def test_a_block_of_lz4_comes_to_what_it_was(kernel, seed):
+    content = plain(Random(seed), 70_000)
+    assert kernel.lz4_unfolded(lz4.block.compress(content, store_size=False)) == len(content)
+
+
+@each_variant
+@given(seed=seeds, level=st.sampled_from([-5, 1, 3, 9, 19]))
+def test_a_frame_of_zstd_comes_to_what_it_was(kernel, seed, level):
+    content = plain(Random(seed), 40_000)
+    data = zstandard.ZstdCompressor(level=level).compress(content)
+    blocks_at, window = zstandard.frame_header_size(data), zstandard.get_frame_parameters(data).window_size
+    assert kernel.zstd_unfolded(data, blocks_at, window) == len(content)
+
+
+def damaged(random, data):
+    out = bytearray(data)
+    for _ in range(random.choice([1, 1, 3])):
+        out[random.randrange(len(out))] = random.choice([0, 0xFF, random.getrandbits(8)])
+    return bytes(out[: random.choice([len(out), random.randint(0, len(out))])])
+
+
+@given(seed=seeds)
+def test_both_variants_say_the_same_of_damaged_data(seed):
+    random, content = Random(seed), plain(Random(seed), 6_000)
+    block = damaged(random, lz4.block.compress(content, store_size=False))
+    assert len({kernel.lz4_unfolded(block) for kernel in VARIANTS}) == 1
+    frame = damaged(random, zstandard.ZstdCompressor(level=random.choice([1, 3, 19])).compress(content))
+    window = random.choice([100, 1 << 10, 1 << 40])
+    assert len({kernel.zstd_unfolded(frame, 6, window) for kernel in VARIANTS}) == 1
+
+
+@each_variant
+@given(data=st.lists(st.sampled_from([0, 0, 1]), max_size=150).map(bytes))
+def test_four_zeros_in_a_row_are_found_wherever_they_stand(kernel, data):
+    assert kernel.holds_zeros(data) == (bytes(4) in data)
+    assert kernel.holds_zeros(bytes([1]) * 61 + data) == (bytes(4) in data)
