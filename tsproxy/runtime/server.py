@@ -11,7 +11,7 @@ import platform
 import signal
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -47,6 +47,10 @@ from tsproxy.runtime.upstream import Upstream
 from tsproxy.runtime.waivers import Waivers
 
 log = structlog.get_logger()
+
+
+JUDGES_END_S: Final = 1.0
+"""How long a judge may take to see that it is not wanted any more: it looks after each piece."""
 
 
 async def serve(config: Config, source: Source, manager: ServiceManager) -> None:
@@ -129,6 +133,8 @@ class Proxy:
             self._cluster.want_node,
             self._limits,
         )
+        self._judges = around.judges
+        self._limits.memory.beside = lambda: around.judges.abandoned_bytes
         shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
         self._fronts = [
             Front(listener, config, shown.get(listener.name), Upstream(tls), around)
@@ -240,7 +246,7 @@ class Proxy:
     async def report(self) -> Report:
         """How this process is now."""
         self._journal.measure()
-        self.metrics.buffered_bytes = self._limits.memory.held_bytes
+        self.metrics.buffered_bytes = self._limits.memory.held_bytes + self._judges.abandoned_bytes
         now_ms = self._clock.now_ms()
         return Report(
             amiss=tuple(self.amiss()),
@@ -281,6 +287,11 @@ class Proxy:
         ends = loop.time() + self._config.drain_timeout_ms / 1000
         cut = await drain(self._fronts, ends - loop.time(), self._hurry)
         await self._dead_letters.stop(max(0.0, ends - loop.time()), self._hurry)
+        self._judges.stop()
+        if not await asyncio.to_thread(self._judges.join, JUDGES_END_S):
+            log.warning(
+                "judges_not_ended", advice="a judge is in the middle of a piece; it ends with the process"
+            )
         return cut
 
     async def _end(self, cut: int) -> None:

@@ -24,6 +24,7 @@ from tsproxy.session.effects import (
     ResumeClient,
     TopicWanted,
 )
+from tsproxy.session.job import Job, Work, in_one_go
 from tsproxy.session.passing import Silence, relayed_but
 from tsproxy.session.purse import DearError
 from tsproxy.session.slots import (
@@ -257,25 +258,18 @@ class Requests:
             state.peer = replace(state.peer, client_id=header.client_id, principal=principal)
         asked = k00_produce.read_request(header.api_version, request.body)
         stream_times = state.stream_times.known(asked, state.policies, request.now_ms)
-        job = partial(
-            produce.rule,
-            header,
-            asked,
-            request.frame,
-            state.policies,
-            request.now_ms,
-            stream_times=stream_times,
-        )
+        policies, limits = state.policies, state.view.limits
+        begin = partial(produce.ruling, header, asked, request.frame, policies, request.now_ms, stream_times)
         self._records_taken += produce.records_at_most(header, asked)
         ruling = None
         if self._records_taken <= produce.DEAR_RECORDS and not produce.is_dear(header, asked):
             with suppress(DearError):
-                ruling = job(purse=state.purse)
+                ruling = in_one_go(begin(Work(limits, state.purse)))
         if ruling is not None:
             self.ruled(ruling, request.now_ms)
         else:
             state.is_judging, state.judged_bytes = True, len(request.frame)
-            state.effects.append(Judge(job))
+            state.effects.append(Judge(Job(begin, Work(limits), len(request.frame))))
 
     def _produce_without_answer(self, ruling: produce.Ruling) -> None:
         """acks=0: what is good goes on; if anything was not, the connection closes, as a broker's does."""

@@ -25,7 +25,7 @@ Spend = Callable[[int], None]
 ends the reading."""
 
 
-def _for_nothing(_size: int) -> None:
+def for_nothing(_size: int) -> None:
     """Nobody minds."""
 
 
@@ -40,7 +40,7 @@ def crc_is_valid(batch: RecordBatch) -> bool:
 
 
 def read_facts(
-    batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, spend: Spend = _for_nothing
+    batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, spend: Spend = for_nothing
 ) -> RecordFacts:
     """What the records of a v2 batch come to, up to the first fault. Raises nothing but what `spend` does.
 
@@ -89,11 +89,18 @@ def read_small(
     return kernel.walk(memoryview(plain), base_timestamp, records_count, is_rebuilt)
 
 
-def read_records(batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False) -> Records:
+def read_records(
+    batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, spend: Spend = for_nothing
+) -> Records:
     """The same records as columns: dear, and needed only to say which of them are guilty."""
     columns: records.Columns = ([], [], [], [])
     pieces: list[bytes | memoryview] = []
-    fault = _unfold(batch, limits, pieces.append)
+
+    def take(piece: bytes | memoryview) -> None:
+        spend(len(piece))
+        pieces.append(piece)
+
+    fault = _unfold(batch, limits, take)
     if fault is None:
         plain = b"".join(pieces)
         pieces.clear()  # twice the records are enough

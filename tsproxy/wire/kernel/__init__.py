@@ -11,6 +11,8 @@ bytes hold.
                          the facts of a batch's plain records; `lengths_must_fit` as in `wire.records`
     find_outside(data, base_timestamp, count, lowest_ms, highest_ms, most) -> Outside
                          which of a batch's plain records lie outside a span, the first `most` as columns
+    messages(data, start, magic, bounds) -> MessageRun
+                         bare messages of magic 0 or 1 of which none is odd, passed over; theirs are the facts
     record_errors(positions, times, offset_deltas, base_offset, pieces, is_flexible) -> bytes
                          of an answer: each error's text is piece, time, piece, offset, piece
     StreamWalker(base_timestamp, count, lengths_must_fit)  .feed(data), .finish() -> RecordFacts
@@ -34,6 +36,7 @@ Not here: buffers, decompression, verdicts.
 import os
 
 from tsproxy.wire.kernel import _twin
+from tsproxy.wire.kernel.message_run import ANY, Bounds, MessageRun
 from tsproxy.wire.kernel.passed import PassedBatch, PassedProduce, PassedRelay
 from tsproxy.wire.kernel.refusal import Refusal
 
@@ -49,6 +52,7 @@ try:
         StreamWalker,
         Table,
         find_outside,
+        messages,
         record_errors,
         walk,
     )
@@ -62,14 +66,18 @@ except ImportError:
         StreamWalker,
         Table,
         find_outside,
+        messages,
         record_errors,
         walk,
     )
 
 __all__ = [
+    "ANY",
     "NAME",
     "AnswerLexer",
+    "Bounds",
     "InFlight",
+    "MessageRun",
     "PassedBatch",
     "PassedProduce",
     "PassedRelay",
@@ -79,6 +87,7 @@ __all__ = [
     "StreamWalker",
     "Table",
     "find_outside",
+    "messages",
     "record_errors",
     "walk",
 ]

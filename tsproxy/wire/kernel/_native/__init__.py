@@ -8,6 +8,7 @@ from typing import Final
 from tsproxy.wire.kernel._native.culprits import find_outside, record_errors
 from tsproxy.wire.kernel._native.in_flight import InFlight
 from tsproxy.wire.kernel._native.lexers import AnswerLexer, RequestLexer
+from tsproxy.wire.kernel._native.messages import messages
 from tsproxy.wire.kernel._native.refuser import Refuser
 from tsproxy.wire.kernel._native.stream import StreamWalker
 from tsproxy.wire.kernel._native.table import Table
@@ -24,6 +25,7 @@ __all__ = [
     "StreamWalker",
     "Table",
     "find_outside",
+    "messages",
     "record_errors",
     "walk",
 ]

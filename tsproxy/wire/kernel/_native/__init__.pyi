@@ -7,6 +7,7 @@ from tsproxy.wire.kernel._twin import RequestLexer as RequestLexer
 from tsproxy.wire.kernel._twin import StreamWalker as StreamWalker
 from tsproxy.wire.kernel._twin import Table as Table
 from tsproxy.wire.kernel._twin import find_outside as find_outside
+from tsproxy.wire.kernel._twin import messages as messages
 from tsproxy.wire.kernel._twin import record_errors as record_errors
 from tsproxy.wire.kernel._twin import walk as walk
 
