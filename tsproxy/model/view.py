@@ -56,3 +56,5 @@ class View:
     masks_addresses: bool = True
     """True where clients are not told the addresses among a broker's configuration."""
     topics_on_kafka_4: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
+    produce_versions: tuple[int, int] | None = None
+    """The oldest and the newest that any broker takes; None while that is not known of each of them."""

@@ -38,6 +38,7 @@ from tsproxy.runtime.listeners import Front
 from tsproxy.runtime.looser_rules import LooserRules
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes, frames_of
+from tsproxy.runtime.offers import Offers
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.relay import Relay
 from tsproxy.runtime.reload import Commit, Reloader, prepare_all
@@ -45,6 +46,7 @@ from tsproxy.runtime.service_manager import ServiceManager
 from tsproxy.runtime.surroundings import Surroundings
 from tsproxy.runtime.upstream import Upstream
 from tsproxy.runtime.waivers import Waivers
+from tsproxy.wire.k18_api_versions import Versions
 
 log = structlog.get_logger()
 
@@ -121,6 +123,7 @@ class Proxy:
             self._see_reachable,
             reads_limits=config.policy.asks_broker,
         )
+        self._offers = Offers(config.upstream, tls, self._offer)
         self._limits = ProcessLimits(config.connection_limits.share(config.workers), clock)
         around = Surroundings(
             clock,
@@ -169,6 +172,7 @@ class Proxy:
             self._journal.tick,
             self._certificates.watch,
             self._limits.run,
+            self._offers.run,
             self._waivers.watch,
             Sampler(self._relays).run,
             self._sanity.run,
@@ -205,6 +209,7 @@ class Proxy:
             self._certificates.prepare,
             self._cluster.prepare,
             self._limits.prepare,
+            self._offers.prepare,
             self._waivers.prepare,
             self._looser_rules.prepare,
             self._dead_letters.prepare,
@@ -306,6 +311,7 @@ class Proxy:
         for front in self._fronts:
             front.see(facts)
         self._looser_rules.see(facts.topics)
+        self._offers.see(facts.brokers)
         members = (facts.cluster_id, tuple(sorted(facts.brokers)))
         if members != self._members:
             self._members = members
@@ -325,6 +331,10 @@ class Proxy:
             return
         brokers = {front.name: _ports(front) for front in self._fronts}
         self._announce("started", {"brokers": brokers, **self._where()})
+
+    def _offer(self, produce_versions: Versions | None) -> None:
+        for front in self._fronts:
+            front.offer(produce_versions)
 
     def _suspend(self, is_suspended: bool) -> None:
         for front in self._fronts:

@@ -75,6 +75,10 @@ class Passing:
         self.refuser = Refuser(self.request_lexer)
         self._retired: list[Table] = []
 
+    def offer(self, oldest: int, newest: int) -> None:
+        """Versions of Produce that the broker takes; no other passes."""
+        self.request_lexer.oldest_produce, self.request_lexer.newest_produce = oldest, newest
+
     def requests(self, frames: RequestFrames, room: int, now_ms: int) -> bytes:
         """The requests that come next and may go on, `room` at most; empty where none does."""
         return frames.fine(self.request_lexer, room, now_ms)

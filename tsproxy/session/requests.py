@@ -243,6 +243,12 @@ class Requests:
                 CloseReason.UNSUPPORTED_REQUEST,
                 f"API key {header.api_key} version {header.api_version} was never offered",
             )
+        elif header.api_key == ApiKey.PRODUCE and not self._is_offered(header.api_version):
+            oldest, newest = state.produce_versions
+            state.refuse(
+                CloseReason.UNSUPPORTED_REQUEST,
+                f"Produce version {header.api_version}, where the broker takes {oldest} to {newest}",
+            )
         elif (read := _READ.get(header.api_key)) is not None:
             read(self, request)
         elif header.api_key in addresses.LAYOUTS:
@@ -250,6 +256,12 @@ class Requests:
             state.forward(request.frame, slot)
         else:
             state.forward(request.frame, Relay(header.correlation_id))
+
+    def _is_offered(self, version: int) -> bool:
+        """True for a version of Produce that the broker takes. It closes the connection at any other, and so
+        must we before it is judged: what is answered here it never sees. Other APIs it sees itself."""
+        oldest, newest = self._state.produce_versions
+        return oldest <= version <= newest
 
     def _produce(self, request: _Request) -> None:
         state, header = self._state, request.header

@@ -55,6 +55,7 @@ class Session:
         """The world around has changed: an answer that waits for a node may go on."""
         self._state.view = view
         self._state.forget_what_passes()
+        self._state.tell_offers()
         if self._answers.waits and not self._state.is_closed:
             self._answers.take()
             self._requests.take(now_ms)

@@ -3,8 +3,10 @@
 Both halves write here what they want sent and done; `take_effects` hands it out once an event is over.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
+from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome, Peer
 from tsproxy.model.view import View
 from tsproxy.session import outcomes
@@ -25,7 +27,12 @@ from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot
 from tsproxy.session.stream_times import SentTimes
 from tsproxy.session.throttle import Throttle
+from tsproxy.wire.apis import APIS
+from tsproxy.wire.k18_api_versions import Versions, produce_versions
 from tsproxy.wire.kernel import InFlight
+
+ANY_VERSION: Final[Versions] = (0, APIS[ApiKey.PRODUCE].max_version)
+"""Of Produce, while nobody has told what brokers take."""
 
 
 class State:
@@ -57,9 +64,28 @@ class State:
         self.waiting_bytes = 0
         """Of our own answers, in the queue behind the broker's."""
         self.effects: list[Effect] = []
+        self._offered: Versions | None = None
         self._policies = Policies(peer, view)
         self._to_broker: list[bytes] = []
         self._to_client: list[bytes] = []
+        self.tell_offers()
+
+    @property
+    def produce_versions(self) -> Versions:
+        """The oldest and the newest that the broker takes: as it told on this connection, else as far as is
+        known."""
+        return self._offered or self.view.produce_versions or ANY_VERSION
+
+    def offered(self, offers: Mapping[int, Versions] | None) -> None:
+        """The broker has told this client which versions it offers; None where it has not."""
+        if offers is not None:
+            self._offered = produce_versions(offers)
+            self.tell_offers()
+
+    def tell_offers(self) -> None:
+        """What may go by without a thought, as it is known now."""
+        if self.passing is not None:
+            self.passing.offer(*self.produce_versions)
 
     @property
     def policies(self) -> Policies:
