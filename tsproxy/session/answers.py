@@ -134,6 +134,7 @@ class Answers:
                 answer, booked = produce_answer.settle(slot.ruling, payload, self._endpoint_of)
                 state.stream_times.answered(slot.ruling, booked)
                 state.emit(booked)
+                state.learn_accepted(slot.ruling, booked)
                 return answer
             case RewriteAddresses():
                 start = response_body_start(slot.api_key, slot.api_version, payload)

@@ -152,7 +152,7 @@ class Requests:
                 state.passing.learn_refusal(ruling, state.policies, self._silence(ruling.peer))
         else:
             # The frame is the transport's now: a slot that kept it would double it until it is answered.
-            slot = BookProduce(header.correlation_id, replace(ruling, to_broker=None))
+            slot = BookProduce.holding(header.correlation_id, replace(ruling, to_broker=None))
             state.forward(ruling.to_broker, slot)
             if state.passing is not None:
                 state.passing.learn(ruling, state.policies)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey
-from tsproxy.model.outcome import Outcome, Peer
+from tsproxy.model.outcome import Outcome, Peer, VerdictName
 from tsproxy.model.view import View
 from tsproxy.session import outcomes
 from tsproxy.session.effects import (
@@ -22,6 +22,7 @@ from tsproxy.session.effects import (
 )
 from tsproxy.session.passing import Passing
 from tsproxy.session.policies import Policies
+from tsproxy.session.produce import Ruling
 from tsproxy.session.purse import Purse
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot
@@ -31,6 +32,10 @@ from tsproxy.wire.apis import APIS
 from tsproxy.wire.k18_api_versions import Versions, produce_versions
 from tsproxy.wire.kernel import InFlight
 
+FREE_BYTES: Final = 64 << 10
+A_ROW: Final = 1 << 10
+"""What a topic takes in the kernel's table, with its histograms."""
+A_POLICY: Final = 512
 ANY_VERSION: Final[Versions] = (0, APIS[ApiKey.PRODUCE].max_version)
 """Of Produce, while nobody has told what brokers take."""
 
@@ -63,6 +68,8 @@ class State:
         self.ending: CloseSession | None = None
         self.waiting_bytes = 0
         """Of our own answers, in the queue behind the broker's."""
+        self.booked_bytes = 0
+        """Of requests of many partitions that are sent on and not answered yet."""
         self.effects: list[Effect] = []
         self._offered: Versions | None = None
         self._policies = Policies(peer, view)
@@ -104,6 +111,8 @@ class State:
 
     def forward(self, request: bytes, slot: Slot) -> None:
         """Send a request on, and keep in mind what is to be done with its answer."""
+        if isinstance(slot, BookProduce):
+            self.booked_bytes += slot.held_bytes
         self._to_broker.append(request)
         self.slots.push(slot)
 
@@ -115,6 +124,8 @@ class State:
 
     def answered(self) -> None:
         """The head of the queue has its answer."""
+        if isinstance(slot := self.slots.own_head(), BookProduce):
+            self.booked_bytes -= slot.held_bytes
         self.slots.pop()
         self.send_local_answers()
 
@@ -135,6 +146,21 @@ class State:
         """What the kernel has counted so far."""
         if self.passing is not None:
             self.effects += map(EmitTotals, self.passing.drain())
+
+    def learn_accepted(self, ruling: Ruling, booked: Iterable[Outcome]) -> None:
+        """A broker has taken these batches: requests like it may pass from now on."""
+        if self.passing is not None:
+            taken = (each.topic for each in booked if each.verdict is VerdictName.ACCEPTED)
+            self.passing.learn_accepted(ruling, self.policies, taken)
+
+    @property
+    def kept_bytes(self) -> int:
+        """What is kept of topics, and of requests of many partitions that are not answered yet. A few come
+        with every connection, and are not counted."""
+        topics = len(self._policies) * A_POLICY
+        if self.passing is not None:
+            topics += self.passing.topics_kept * A_ROW
+        return max(0, topics - FREE_BYTES) + self.booked_bytes
 
     def forget_what_passes(self) -> None:
         if self.passing is not None:
@@ -169,7 +195,7 @@ class State:
         if self.is_closed:
             return
         self.is_closed = True
-        self.is_judging, self.judged_bytes = False, 0
+        self.is_judging, self.judged_bytes, self.booked_bytes = False, 0, 0
         for slot in self.slots.clear():
             if isinstance(slot, BookProduce):
                 self.emit(outcomes.unconfirmed(slot.ruling))
