@@ -18,6 +18,7 @@ from tsproxy.policy.faults import OUR_LIMITS
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
 from tsproxy.policy.whole_request import STEPS
 from tsproxy.session.entries import Entry
+from tsproxy.session.job import Work
 from tsproxy.wire import codecs, message_set, record_batch, record_set
 from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.k00_produce import MOST_PARTITIONS
@@ -149,7 +150,8 @@ def _order_of_partitions(exchange: Exchange) -> bool:
 def _case(exchange: Exchange, part: Part) -> Case:
     header, request = RequestHeader(0, exchange.version, 0, "test", 0), ProduceRequest(None, 1, 0, ())
     records = PartitionProduceData(part.partition, memoryview(part.records))
-    return Entry(header, request, part.topic.config, records, View(), 0).case()
+    view = View()
+    return Entry(header, request, part.topic.config, records, view, 0, Work(view.limits)).case()
 
 
 def _own_limit_of_a_batch(exchange: Exchange) -> bool:

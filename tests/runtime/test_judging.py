@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import random
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -16,6 +15,8 @@ from tests.runtime.wire import is_reading, wire
 from tests.session.conversation import NOW_MS
 from tests.session.messages import produce
 from tests.wire.batches import LZ4, batch, record
+from tsproxy.runtime.judges import Judges
+from tsproxy.session.job import Job
 
 HALF_MIB = random.Random(7).randbytes(1 << 19)
 LARGE = batch([NOW_MS], LZ4, value=HALF_MIB)
@@ -23,7 +24,7 @@ LARGE = batch([NOW_MS], LZ4, value=HALF_MIB)
 OTHER = produce({"t": {0: batch([NOW_MS])}}, correlation_id=2)
 
 
-class Judges(ThreadPoolExecutor):
+class Gated(Judges):
     """One thread, whose jobs wait until they may."""
 
     def __init__(self):
@@ -31,18 +32,19 @@ class Judges(ThreadPoolExecutor):
         self.may_go = threading.Event()
         self.begun = threading.Event()
 
-    def submit(self, job, /, *arguments, **named):
-        def when_it_may():
+    def begin(self, job, address, done):
+        def when_it_may(work):
             self.begun.set()
             assert self.may_go.wait(PATIENCE_S)
-            return job(*arguments, **named)
+            yield
+            return (yield from job.steps())
 
-        return super().submit(when_it_may)
+        return super().begin(Job(when_it_may, job.work, job.size), address, done)
 
 
 @dataclass
 class JudgingWorld(World):
-    judges: Judges = field(default_factory=Judges)
+    judges: Gated = field(default_factory=Gated)
 
     @property
     def surroundings(self):
@@ -154,7 +156,7 @@ async def test_a_broker_that_goes_while_a_batch_is_judged_ends_the_connection():
 async def test_a_mistake_of_ours_in_a_job_ends_its_connection_alone():
     world = JudgingWorld()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tsproxy.session.produce.judge_all", lambda *_: 1 / 0)
+        patch.setattr("tsproxy.session.produce.judging", lambda *_: 1 / 0)
         async with connection(world) as the:
             await the.client_sends(large())
             await until(world.judges.begun.is_set)

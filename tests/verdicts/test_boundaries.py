@@ -21,6 +21,7 @@ from tsproxy.model.view import View
 from tsproxy.policy.judge import first_rejection
 from tsproxy.runtime.topic_limits import topic_limits
 from tsproxy.session.entries import Entry
+from tsproxy.session.job import Work
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.wire.headers import RequestHeader
 
@@ -50,13 +51,15 @@ def told_clock_ms(text: str, known: TopicLimits) -> int:
 def culprits_by_the_core(records: bytes, topic: str, known: TopicLimits, clock_ms: int) -> dict[int, str]:
     """Index -> text of each record that the core refuses at `clock_ms`."""
     header, request = RequestHeader(0, VERSION, 0, "test", 0), ProduceRequest(None, 1, 0, ())
+    view = View(topics={topic: known})
     entry = Entry(
         header,
         request,
         topic,
         PartitionProduceData(0, memoryview(records)),
-        View(topics={topic: known}),
+        view,
         clock_ms,
+        Work(view.limits),
     )
     refused = first_rejection(entry.case())
     assert isinstance(refused, Reject)

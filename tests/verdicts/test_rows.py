@@ -17,6 +17,7 @@ from tsproxy.policy.judge import first_rejection, judge
 from tsproxy.policy.whole_request import refuse_whole_request
 from tsproxy.runtime.topic_limits import topic_limits
 from tsproxy.session.entries import Entry
+from tsproxy.session.job import Work
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.wire.headers import RequestHeader
 
@@ -34,7 +35,7 @@ def rejection(row: Row) -> Reject | None:
     partition = PartitionProduceData(0, memoryview(row.records(NOW_MS)))
     request = ProduceRequest(row.transactional_id, -1, 0, ())
     view = View(topics={"t": topic_limits(row.config)})
-    case = Entry(header, request, "t", partition, view, NOW_MS).case()
+    case = Entry(header, request, "t", partition, view, NOW_MS, Work(view.limits)).case()
     refused = refuse_whole_request([case]) or first_rejection(case)
     if refused is None or refused.error_code is ErrorCode.INVALID_TIMESTAMP:
         assert judge(case) == (refused or Accept()), "what is guilty must be refused, and nothing else"

@@ -9,7 +9,7 @@ from tests.differential.batches import Batch, Record, write_batch
 from tests.differential.message_sets import Message, write_message
 from tsproxy.model.kafka import NO_TIMESTAMP, TimestampType
 from tsproxy.model.records import Fault, RecordBatch
-from tsproxy.wire.record_set import as_batch, each_batch, read_header, scan
+from tsproxy.wire.record_set import as_batch, batch_at, read_header, scan
 
 NOW_MS = 1_767_225_600_000
 
@@ -103,5 +103,7 @@ def test_a_magic_that_nobody_knows_is_told_as_javas_byte(byte: int, magic: int):
     assert (found.fault, found.fault_value) == (Fault.INVALID_MAGIC, magic)
 
 
-def test_each_batch_ends_where_the_scan_does():
-    assert len(list(each_batch(memoryview(BATCH * 3 + bytes(20))))) == 3
+def test_any_batch_is_found_by_its_place_and_none_where_the_scan_ends():
+    data = memoryview(BATCH * 3 + bytes(20))
+    found = [batch_at(data, n * len(BATCH)) for n in range(4)]
+    assert [None if each is None else bytes(each.data) for each in found] == [BATCH] * 3 + [None]

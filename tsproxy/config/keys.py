@@ -360,6 +360,21 @@ KEYS: Final = (
         is_live=True,
     ),
     Key(
+        "limits.decompressed_request",
+        TOTAL_SIZE,
+        "Largest Produce request after decompression, all its batches together; batches beyond it are "
+        "refused unread where times are limited.",
+        default="4GiB",
+        is_live=True,
+    ),
+    Key(
+        "limits.records_per_request",
+        number(1, 1_000_000_000),
+        "Most records in one Produce request; batches beyond it are refused unread likewise.",
+        default="20000000",
+        is_live=True,
+    ),
+    Key(
         "limits.culprits_listed",
         number(1, 1_000_000),
         "Most records named in one answer as refused; all are counted.",

@@ -44,6 +44,10 @@ class Fault(Enum):
     """Our own limit: `limits.records_per_batch`."""
     ZSTD_WINDOW_TOO_LARGE = auto()
     """Our own limit: `limits.zstd_window`."""
+    REQUEST_TOO_LARGE = auto()
+    """Our own limit: `limits.decompressed_request`, reached here or before."""
+    REQUEST_OF_TOO_MANY_RECORDS = auto()
+    """Our own limit: `limits.records_per_request`, reached here or before."""
 
 
 DELETE_HORIZON: Final = 0x40

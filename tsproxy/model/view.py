@@ -29,7 +29,10 @@ class SessionLimits:
     share_answer: int = 100 * 1024 * 1024
     in_flight_requests: int = 1000
     decompressed_batch: int = 256 * 1024 * 1024
+    decompressed_request: int = 4 << 30
+    """Of all its batches together, as is the next for their records."""
     records_per_batch: int = 1_000_000
+    records_per_request: int = 20_000_000
     culprits_listed: int = 10_000
     zstd_window: int = 8 * 1024 * 1024
     throttle_ms: int | None = 1_000
@@ -53,3 +56,5 @@ class View:
     masks_addresses: bool = True
     """True where clients are not told the addresses among a broker's configuration."""
     topics_on_kafka_4: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
+    produce_versions: tuple[int, int] | None = None
+    """The oldest and the newest that any broker takes; None while that is not known of each of them."""

@@ -29,7 +29,9 @@ class Case:
     on only if it is written anew.
 
     Below v3 a partition may hold any number of batches: this case is about the first, and
-    `following` gives one case for each of the others, `later_batch` being the batch it is about.
+    `following` gives a case for each of the others that may be refused, `later_batch` being the batch it is
+    about. Bare messages that no check here refuses are passed over natively: a set may hold millions. `odd`
+    gives only those of them that are not bare, or damaged; `set_facts` what all batches come to.
     """
 
     api_version: int
@@ -46,6 +48,8 @@ class Case:
     culprits_listed: int
     later_batch: RecordBatch | None = None
     following: Callable[[], Iterator["Case"]] = _none_follow
+    odd: Callable[[], Iterator["Case"]] = _none_follow
+    set_facts: Callable[[], Sequence[RecordFacts]] = tuple
     policy: TopicPolicy = NO_TOPIC_POLICY
     consulted: Callable[[], Sequence[Consulted]] = lambda: ()
     is_extended: bool = False
@@ -59,6 +63,13 @@ class Case:
         if self.record_set.batches:
             yield self
             yield from self.following()
+
+    def each_odd_batch(self) -> Iterator["Case"]:
+        """This case, and those of the following ones that something else than a time or a key may be wrong
+        with; none where the set has no batch."""
+        if self.record_set.batches:
+            yield self
+            yield from self.odd()
 
     @property
     def is_rebuilt(self) -> bool:

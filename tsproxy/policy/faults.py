@@ -55,6 +55,14 @@ OUR_LIMITS: Final[dict[Fault, str]] = {
     ),
     Fault.TOO_MANY_RECORDS: "The batch holds more records than the proxy's limits.records_per_batch allows",
     Fault.ZSTD_WINDOW_TOO_LARGE: "The batch needs a zstd window above the proxy's limits.zstd_window",
+    Fault.REQUEST_TOO_LARGE: (
+        "The request's batches up to this one decompress to more than the proxy's "
+        "limits.decompressed_request allows"
+    ),
+    Fault.REQUEST_OF_TOO_MANY_RECORDS: (
+        "The request's batches up to this one hold more records than the proxy's limits.records_per_request "
+        "allows"
+    ),
 }
 
 

@@ -62,14 +62,14 @@ def first_rejection(case: Case) -> Reject | None:
 def _rejections(case: Case) -> Iterator[Reject]:
     """All that is wrong, in a broker's order."""
     yield from _failed(PARTITION_CHECKS, case)
-    for one in case.each_batch():
+    for one in case.each_odd_batch():
         yield from _failed(LOG_CHECKS, one)
     if case.record_set.fault is not None:
         yield reject_fault(case.record_set.fault, case.record_set.fault_value)
     if case.record_set.batches:
         yield from _failed((batch_checks.one_batch_where_one_is_right,), case)
     if record_checks.is_converted(case):
-        for one in case.each_batch():
+        for one in case.each_odd_batch():
             yield from _failed((record_checks.records_are_readable,), one)
     for one in case.each_batch():
         yield from _failed(VALIDATOR_CHECKS, one)

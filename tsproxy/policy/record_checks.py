@@ -137,7 +137,7 @@ def is_converted(case: Case) -> bool:
     one after the other (`LogValidator.java#convertAndAssignOffsetsNonCompressed`).
     """
     is_bare = case.limits is None or case.limits.codec in (None, Codec.NONE)
-    return is_bare and any(one.batch.magic < 2 for one in case.each_batch())
+    return is_bare and any(one.batch.magic < 2 for one in case.each_odd_batch())
 
 
 def time_can_be_kept(case: Case) -> Reject | None:

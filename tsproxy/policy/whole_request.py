@@ -57,7 +57,7 @@ def _one_producer(cases: Sequence[Case]) -> Reject | None:
     for case in cases:
         if one_batch_of_magic_2(case) is not None:
             continue
-        for one in case.each_batch():
+        for one in case.each_odd_batch():
             batch = one.batch
             if batch.magic == 2 and batch.size_in_bytes < PRODUCER_ID_END:
                 return reject_whole(ErrorCode.UNKNOWN_SERVER_ERROR, "Record batch is shorter than its header")

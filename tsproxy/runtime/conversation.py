@@ -141,7 +141,7 @@ class Conversation:
 
     def begin_postponed(self) -> None:
         """Judge what waited for the client to take its answers."""
-        self._judging.begin_postponed()
+        self._judging.begin_postponed(self.peer.client_address)
 
     def note(self, event: str, facts: Mapping[str, object], *, ours: bool = False) -> None:
         """A line of the log about this connection."""
@@ -222,7 +222,7 @@ class Conversation:
         if self.client.gate.is_held_for(Hold.CLIENT_FULL):
             self._judging.postpone(wanted)
         else:
-            self._judging.begin(wanted)
+            self._judging.begin(wanted, self.peer.client_address)
 
     def _put_off(self, wanted: PutOff) -> None:
         self._around.metrics.throttled_ms += wanted.silence_ms

@@ -5,16 +5,12 @@ most one: the session takes no other before it is told the ruling.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
-from concurrent.futures import Executor
-from typing import Final
 
+from tsproxy.runtime.judges import Judges, Ticket
 from tsproxy.session.effects import Judge, PutOff
 from tsproxy.session.produce import Ruling
-
-JUDGES: Final = 2
-"""How many threads judge large compressed batches; decompressors let other threads run meanwhile. Each
-may hold one batch's largest block, so that few of them are a bound on memory, too."""
 
 Judged = asyncio.Future[Ruling]
 
@@ -23,27 +19,36 @@ class Judging:
     """Of one connection. `judged` is called with each ruling, or what came in its place; also with one that
     was cancelled."""
 
-    __slots__ = ("_at_work", "_judged", "_judges", "_postponed")
+    __slots__ = ("_at_work", "_judged", "_judges", "_postponed", "_ticket")
 
-    def __init__(self, judges: Executor, judged: Callable[[Judged], None]) -> None:
+    def __init__(self, judges: Judges, judged: Callable[[Judged], None]) -> None:
         self._judges = judges
         self._judged = judged
         self._at_work: Judged | None = None
         self._postponed: Judge | None = None
+        self._ticket: Ticket | None = None
 
-    def begin(self, wanted: Judge) -> None:
+    def begin(self, wanted: Judge, address: str) -> None:
+        """`address` is its client's: addresses take turns."""
         loop = asyncio.get_running_loop()
-        self._wait_for(loop.run_in_executor(self._judges, wanted.job))
+        work: Judged = loop.create_future()
+
+        def done(told: Ruling | BaseException) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends
+                loop.call_soon_threadsafe(_settle, work, told)
+
+        self._ticket = self._judges.begin(wanted.job, address, done)
+        self._wait_for(work)
 
     def postpone(self, wanted: Judge) -> None:
         """Until `begin_postponed`."""
         self._postponed = wanted
 
-    def begin_postponed(self) -> None:
+    def begin_postponed(self, address: str) -> None:
         """Where there is one."""
         if (wanted := self._postponed) is not None:
             self._postponed = None
-            self.begin(wanted)
+            self.begin(wanted, address)
 
     def put_off(self, wanted: PutOff) -> None:
         """Its ruling stands already, and is told when the silence is over."""
@@ -51,6 +56,8 @@ class Judging:
 
     def cancel(self) -> None:
         self._postponed = None
+        if self._ticket is not None:
+            self._judges.cancel(self._ticket)
         if self._at_work is not None:
             self._at_work.cancel()
 
@@ -59,8 +66,17 @@ class Judging:
         work.add_done_callback(self._done)
 
     def _done(self, work: Judged) -> None:
-        self._at_work = None
+        self._at_work = self._ticket = None
         self._judged(work)
+
+
+def _settle(work: Judged, told: Ruling | BaseException) -> None:
+    if work.done():
+        return
+    if isinstance(told, BaseException):
+        work.set_exception(told)
+    else:
+        work.set_result(told)
 
 
 def finds_nobody(judged: Judged) -> bool:

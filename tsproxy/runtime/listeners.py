@@ -60,6 +60,7 @@ class Front:
         self._unserved: dict[int, str] = {}
         self._upstream = upstream
         self._is_suspended = False
+        self._produce_versions: tuple[int, int] | None = None
         self._view = View(limits=config.session_limits, policy=config.policy)
         self._bootstrap = Port(listener.bind, self._into(self._bootstrap_targets), is_shared=self._is_shared)
         self._served = self._serving()
@@ -135,6 +136,11 @@ class Front:
         self._is_suspended = is_suspended
         self._renew_view()
 
+    def offer(self, produce_versions: tuple[int, int] | None) -> None:
+        """The versions of Produce that brokers take, for sessions whose clients have not asked."""
+        self._produce_versions = produce_versions
+        self._renew_view()
+
     def prepare(self, config: Config) -> Commit:
         """A reload: every session goes by the new settings from its next bytes on; the sizes of frames
         hold for connections made from then on."""
@@ -155,6 +161,7 @@ class Front:
             brokers=MappingProxyType({n: Endpoint(at.host, at.port) for n, at in self._brokers.items()}),
             topics=facts.topics,
             topics_on_kafka_4=facts.topics_on_kafka_4,
+            produce_versions=self._produce_versions,
             limits=config.session_limits,
             policy=replace(config.policy, is_suspended=self._is_suspended),
             broker_needs_sasl=facts.needs_sasl,

@@ -13,7 +13,7 @@ import platform
 import signal
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from prometheus_client import ProcessCollector
@@ -44,6 +44,7 @@ from tsproxy.runtime.loop_lag import LoopLag
 from tsproxy.runtime.looser_rules import LooserRules
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes, frames_of
+from tsproxy.runtime.offers import Offers
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.relay import Relay
 from tsproxy.runtime.reload import Commit, Reloader, prepare_all
@@ -54,8 +55,13 @@ from tsproxy.runtime.unfit_rules import UnfitRules
 from tsproxy.runtime.unserved import Unserved
 from tsproxy.runtime.upstream import Upstream
 from tsproxy.runtime.waivers import Waivers
+from tsproxy.wire.k18_api_versions import Versions
 
 log = structlog.get_logger()
+
+
+JUDGES_END_S: Final = 1.0
+"""How long a judge may take to see that it is not wanted any more: it looks after each piece."""
 
 
 async def serve(config: Config, source: Source, manager: ServiceManager) -> None:
@@ -133,6 +139,7 @@ class Proxy:
         self._dead_letters = DeadLetters(config, tls, self._journal.privacy, clock)
         self.metrics.add(self._dead_letters)
         self._cluster = self._cluster_of(config, tls)
+        self._offers = Offers(config.upstream, tls, self._offer)
         self._limits = ProcessLimits(config.connection_limits.share(config.workers), clock)
         around = Surroundings(
             clock,
@@ -145,6 +152,8 @@ class Proxy:
             self._cluster.want_node,
             self._limits,
         )
+        self._judges = around.judges
+        self._limits.memory.beside = lambda: around.judges.abandoned_bytes
         shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
         self._fronts = [
             Front(listener, config, shown.get(listener.name), Upstream(tls), around)
@@ -194,6 +203,7 @@ class Proxy:
             self._journal.tick,
             self._certificates.watch,
             self._limits.run,
+            self._offers.run,
             self._waivers.watch,
             Sampler(self._relays).run,
             self._sanity.run,
@@ -235,6 +245,7 @@ class Proxy:
             self._certificates.prepare,
             self._cluster.prepare,
             self._limits.prepare,
+            self._offers.prepare,
             self._waivers.prepare,
             self._looser_rules.prepare,
             self._unfit_rules.prepare,
@@ -286,7 +297,7 @@ class Proxy:
     async def report(self) -> Report:
         """How this process is now."""
         self._journal.measure()
-        self.metrics.buffered_bytes = self._limits.memory.held_bytes
+        self.metrics.buffered_bytes = self._limits.memory.held_bytes + self._judges.abandoned_bytes
         now_ms = self._clock.now_ms()
         return Report(
             amiss=tuple(self.amiss()),
@@ -340,6 +351,11 @@ class Proxy:
         ends = loop.time() + self._config.drain_timeout_ms / 1000
         cut = await drain(self._fronts, ends - loop.time(), self._hurry)
         await self._dead_letters.stop(max(0.0, ends - loop.time()), self._hurry)
+        self._judges.stop()
+        if not await asyncio.to_thread(self._judges.join, JUDGES_END_S):
+            log.warning(
+                "judges_not_ended", advice="a judge is in the middle of a piece; it ends with the process"
+            )
         return cut
 
     async def _end(self, cut: int) -> None:
@@ -355,6 +371,8 @@ class Proxy:
             front.see(facts)
         self._looser_rules.see(facts.topics)
         self._unfit_rules.see(facts.visible)
+        if self._config.upstream.brokers_from is BrokersFrom.OWN_CONNECTION:
+            self._offers.see(facts.brokers)
         members = (facts.cluster_id, tuple(sorted(facts.brokers)))
         if members != self._members:
             self._members = members
@@ -381,6 +399,10 @@ class Proxy:
             return
         brokers = {front.name: _ports(front) for front in self._fronts}
         self._announce("started", {"brokers": brokers, **self._where()})
+
+    def _offer(self, produce_versions: Versions | None) -> None:
+        for front in self._fronts:
+            front.offer(produce_versions)
 
     def _suspend(self, is_suspended: bool) -> None:
         for front in self._fronts:

@@ -1,14 +1,13 @@
 """What all relays of a process share."""
 
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from tsproxy.config.settings import Address
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.runtime.clock import Clock
-from tsproxy.runtime.judging import JUDGES
+from tsproxy.runtime.judges import Judges
 from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes
@@ -33,4 +32,4 @@ class Surroundings:
     buffers: Buffers = field(default_factory=Buffers)
     throttle: Throttle = field(default_factory=Throttle)
     stream_times: StreamTimes = field(default_factory=StreamTimes)
-    judges: Executor = field(default_factory=lambda: ThreadPoolExecutor(JUDGES, "judge"))
+    judges: Judges = field(default_factory=Judges)

@@ -136,6 +136,7 @@ class Answers:
                 answer, booked = produce_answer.settle(slot.ruling, payload, self._endpoint_of)
                 state.stream_times.answered(slot.ruling, booked)
                 state.emit(booked)
+                state.learn_accepted(slot.ruling, booked)
                 return answer
             case RewriteAddresses():
                 start = response_body_start(slot.api_key, slot.api_version, payload)
@@ -148,9 +149,9 @@ class Answers:
                 return frame(payload[:start] + k32_describe_configs.mask_addresses(slot.api_version, body))
             case NarrowVersions():
                 start = response_body_start(ApiKey.API_VERSIONS, slot.api_version, payload)
-                return frame(
-                    payload[:start] + k18_api_versions.narrow_response(slot.api_version, payload[start:])
-                )
+                version, told = slot.api_version, payload[start:]
+                state.offered(k18_api_versions.read_offers(version, told))
+                return frame(payload[:start] + k18_api_versions.narrow_response(version, told))
             case WatchHandshake():
                 start = response_body_start(ApiKey.SASL_HANDSHAKE, 0, payload)
                 error_code = k17_k36_sasl.read_handshake_response(payload[start:])

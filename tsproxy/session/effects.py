@@ -3,12 +3,13 @@
 The shell performs effects in their order. A session yields nothing after `CloseSession`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.outcome import Outcome, Totals
+from tsproxy.session.job import Job
 from tsproxy.session.produce import Ruling
 
 
@@ -60,11 +61,12 @@ class MuteClient:
 class Judge:
     """Run `job` where it holds up nobody else, and give what it returns to `Session.judged`.
 
-    It is a pure function of what it holds, and dear: a large compressed batch. The session takes
-    nothing more from the client until then (a `PauseClient` follows), and closes over it if it must.
+    It is a pure function of what it holds, and dear: a large compressed batch. It may be run step by step.
+    The session takes nothing more from the client until then (a `PauseClient` follows), and closes over it
+    if it must: then whoever runs the job stops it.
     """
 
-    job: Callable[[], Ruling]
+    job: Job[Ruling]
 
 
 @dataclass(frozen=True, slots=True)

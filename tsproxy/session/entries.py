@@ -4,12 +4,12 @@ Here bytes meet rules: `wire` opens what `policy` judges, lazily, since what pro
 cheaper to read than what tells its culprits.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import islice
 from typing import Final
 
+from tsproxy.model.kafka import Codec
 from tsproxy.model.outcome import Peer
 from tsproxy.model.own_rule import Consulted, OwnRule, RuleContext, StreamTime
 from tsproxy.model.policy import TopicPolicy
@@ -21,10 +21,12 @@ from tsproxy.policy import extended
 from tsproxy.policy.case import Case, is_rebuilt
 from tsproxy.policy.own_rules import consult
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
+from tsproxy.session.bare_messages import BareMessages, odd_only, refused_by_none
+from tsproxy.session.job import Work
 from tsproxy.session.policies import NOBODY, of_anybody
-from tsproxy.session.purse import Purse
 from tsproxy.wire import message_set, record_batch, record_set
 from tsproxy.wire.headers import RequestHeader
+from tsproxy.wire.kernel import Bounds
 
 _SCANNED: Final = 2
 """From v3 on one batch is right; a second one is wrong, and more need not be found."""
@@ -40,9 +42,9 @@ class Entry:
     partition: PartitionProduceData
     view: View
     now_ms: int
+    work: Work
     policy: TopicPolicy | None = None
     peer: Peer = NOBODY
-    purse: Purse | None = None
     is_touchable: bool = True
     stream_time: StreamTime | None = None
 
@@ -68,14 +70,22 @@ class Entry:
         batch = later_batch or (found.batches[0] if found.batches else None)
         policy = self.policy or of_anybody(self.view).of(self.topic, self.now_ms)
         is_extended = batch is not None and self.may_be_rewritten(found) and extended.is_meant(batch, policy)
-        opened = _Opened(batch, policy.limits, self.view.limits, self.purse, is_extended)
+        opened = _Opened(batch, policy.limits, self.view.limits, self.work, is_extended)
         facts = opened.facts()
         is_readable = facts is not None and facts.fault is None
+        many = BareMessages(self.partition.records, found) if self._may_be_many else None
+        bounds = refused_by_none(policy, self.now_ms) if many else None
 
-        def following() -> Iterator[Case]:
-            if self._may_be_many and self.partition.records is not None:
-                for later in islice(record_set.each_batch(self.partition.records), 1, None):
-                    yield self._case_of(found, later)
+        def later(bounds: Bounds | None) -> Iterator[Case]:
+            for one in () if many is None else many.others(bounds):
+                self.work.take_odd()
+                yield self._case_of(found, one)
+                if self.work.is_spent:  # this one was refused for it, or whatever follows is the broker's
+                    return
+
+        def set_facts() -> list[RecordFacts]:
+            of_others = [] if many is None else many.facts(self._facts_of_odd(policy))
+            return ([] if facts is None else [facts]) + of_others
 
         return Case(
             api_version=self.header.api_version,
@@ -91,11 +101,24 @@ class Entry:
             find_outside=opened.find_outside,
             culprits_listed=self.view.limits.culprits_listed,
             later_batch=later_batch,
-            following=following,
+            following=lambda: later(bounds),
+            odd=lambda: later(odd_only(policy)),
+            set_facts=set_facts,
             policy=policy,
             consulted=cache(partial(self._consult, policy.own if is_readable else (), policy, opened)),
             is_extended=is_extended,
         )
+
+    def _facts_of_odd(self, policy: TopicPolicy) -> Callable[[RecordBatch], RecordFacts]:
+        """What a batch comes to that is not passed over."""
+
+        def facts(batch: RecordBatch) -> RecordFacts:
+            self.work.take_odd()
+            found = _Opened(batch, policy.limits, self.view.limits, self.work).facts()
+            assert found is not None, "there is a batch"
+            return found
+
+        return facts
 
     def _consult(
         self, rules: tuple[OwnRule, ...], policy: TopicPolicy, opened: "_Opened"
@@ -125,7 +148,7 @@ class _Opened:
     batch: RecordBatch | None
     limits: TopicLimits | None
     bounds: SessionLimits
-    purse: Purse | None
+    work: Work
     is_extended: bool = False
 
     def facts(self) -> RecordFacts | None:
@@ -138,24 +161,28 @@ class _Opened:
         batch = self.batch
         if batch is None:
             return None
-        if batch.magic != 2:
-            return message_set.read_facts(batch, self.bounds)
         is_written_anew = is_rebuilt(batch.codec_id, self.limits)
-        if self.purse is None:
-            return record_batch.read_facts(batch, self.bounds, is_written_anew)
-        return record_batch.read_facts(batch, self.bounds, is_written_anew, self.purse.spend)
+
+        def read(bounds: SessionLimits) -> RecordFacts:
+            if batch.magic != 2:
+                return message_set.read_facts(batch, bounds, self.work.spend)
+            return record_batch.read_facts(batch, bounds, is_written_anew, self.work.spend)
+
+        return self.work.within(self.bounds, read, is_compressed=batch.codec_id != Codec.NONE)
 
     def records(self) -> Records:
         assert self.batch is not None, "asked only for what was found"
+        self.work.look(max(0, self.batch.records_count))
         if self.batch.magic == 2:
             is_written_anew = is_rebuilt(self.batch.codec_id, self.limits)
-            found = record_batch.read_records(self.batch, self.bounds, is_written_anew)
+            found = record_batch.read_records(self.batch, self.bounds, is_written_anew, self.work.read_again)
             return extended.meant(found, self.limits) if self.is_extended else found
-        return message_set.read_messages(self.batch, self.bounds)
+        return message_set.read_messages(self.batch, self.bounds, self.work.read_again)
 
     def find_outside(self, lowest_ms: int, highest_ms: int, most: int) -> Outside:
         assert self.batch is not None, "asked only for what was found"
         if self.batch.magic == 2 and not self.is_extended:
+            self.work.look(self.batch.records_count)
             return record_batch.find_outside(self.batch, self.bounds, lowest_ms, highest_ms, most)
         found = self.records()
         return Outside.among(found.timestamps_ms, found.offset_deltas, lowest_ms, highest_ms, most)

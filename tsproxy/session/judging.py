@@ -5,7 +5,7 @@ looked at by rules that only count.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
@@ -26,8 +26,8 @@ from tsproxy.policy.judge import ACCEPT, judge
 from tsproxy.policy.stream_time import Advance, advanced
 from tsproxy.policy.whole_request import refuse_whole_request
 from tsproxy.session.entries import Entry
+from tsproxy.session.job import Work, in_one_go
 from tsproxy.session.policies import Policies, of_anybody
-from tsproxy.session.purse import Purse
 from tsproxy.session.rewriting import Rewritten, rewritten
 from tsproxy.wire import record_set
 from tsproxy.wire.headers import RequestHeader
@@ -72,69 +72,91 @@ def judge_all(
     view: View,
     now_ms: int,
     policies: Policies | None = None,
-    purse: Purse | None = None,
     stream_times: StreamTimesKnown = NONE_KNOWN,
 ) -> list[Judged]:
-    """The verdict on each partition, in the request's order. `policies` are the client's own, without
-    them what anybody's would be; `stream_times` what is known of partitions whose rules ask for it.
-    Raises DearError as `purse` does.
+    """All steps of `judging` in one go. Without `policies` what anybody's would be."""
+    policies, work = policies or of_anybody(view), Work(view.limits)
+    return in_one_go(judging(header, request, policies, now_ms, work, stream_times))
+
+
+def judging(
+    header: RequestHeader,
+    request: ProduceRequest,
+    policies: Policies,
+    now_ms: int,
+    work: Work,
+    stream_times: StreamTimesKnown = NONE_KNOWN,
+) -> Generator[None, None, list[Judged]]:
+    """The verdict on each partition, in the request's order; one partition's share is a step. `policies`
+    are the client's own, `stream_times` what is known of partitions whose rules ask for it.
+    Raises DearError and StoppedError as `work` does.
 
     A partition named twice has one verdict, the first rejection of its two: a broker answers it once,
     and which of the two it then stored it does not tell.
     """
-    policies = policies or of_anybody(view)
+    view = policies.view
     named = Counter(
         (topic.name, partition.index) for topic in request.topics for partition in topic.partitions
     )
-    entries = [
-        Entry(
+    entries: list[Entry] = []
+    cases: list[Case] = []
+    for topic, partition in ((each.name, part) for each in request.topics for part in each.partitions):
+        entry = Entry(
             header,
             request,
-            topic.name,
+            topic,
             partition,
             view,
             now_ms,
-            policies.of(topic.name, now_ms),
+            work,
+            policies.of(topic, now_ms),
             policies.peer,
-            purse,
             # Of a partition named twice nobody knows which batch the broker stores: neither is touched.
-            is_touchable=named[topic.name, partition.index] == 1,
-            stream_time=stream_times.get((topic.name, partition.index)),
+            is_touchable=named[topic, partition.index] == 1,
+            stream_time=stream_times.get((topic, partition.index)),
         )
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
-    cases = [entry.case() for entry in entries]
-    findings = list(_findings(cases, view))
-    findings = [
-        _as_rewritten(entry, case, found) if entry.may_be_rewritten(case.record_set) else found
-        for entry, case, found in zip(entries, cases, findings, strict=True)
-    ]
+        entries.append(entry)
+        cases.append(entry.case())
+        work.look()
+        yield
+    findings: list[_Finding] = []
+    for entry, case, found in zip(entries, cases, _findings(cases, view), strict=True):
+        is_rewritten = entry.may_be_rewritten(case.record_set)
+        findings.append(_as_rewritten(entry, case, found) if is_rewritten else found)
+        work.look()
+        yield
     guilty: dict[tuple[str, int], Reject] = {}
     for entry, found in zip(entries, findings, strict=True):
         if isinstance(found.verdict, Reject):
             guilty.setdefault((entry.topic, entry.partition.index), found.verdict)
     whole = refuse_whole_request(cases) if guilty else None
-    return [
-        Judged(
-            entry.topic,
-            entry.partition.index,
-            facts,
-            case.limits,
-            whole or guilty.get((entry.topic, entry.partition.index)) or found.verdict,
-            _header_of(entry.partition.records),
-            _has_header_mismatch(case),
-            case.policy,
-            found.would,
-            found.would_rule,
-            found.rewritten,
-            _dead(entry, case.policy, found.verdict, facts),
-            tuple(each for each in case.consulted() if each.failure is not None),
-            _advance(entry, case, found),
-        )
-        for entry, case, found in zip(entries, cases, findings, strict=True)
-        for facts in (_facts(entry.partition.records, case),)
-    ]
+    judged: list[Judged] = []
+    for entry, case, found in zip(entries, cases, findings, strict=True):
+        verdict = whole or guilty.get((entry.topic, entry.partition.index)) or found.verdict
+        judged.append(_judged(entry, case, found, verdict))
+        work.look()
+        yield
+    return judged
+
+
+def _judged(entry: Entry, case: Case, found: "_Finding", verdict: Verdict) -> Judged:
+    facts = _facts(entry.partition.records, case)
+    return Judged(
+        entry.topic,
+        entry.partition.index,
+        facts,
+        case.limits,
+        verdict,
+        _header_of(entry.partition.records),
+        _has_header_mismatch(case),
+        case.policy,
+        found.would,
+        found.would_rule,
+        found.rewritten,
+        _dead(entry, case.policy, found.verdict, facts),
+        tuple(each for each in case.consulted() if each.failure is not None),
+        _advance(entry, case, found),
+    )
 
 
 def _dead(entry: Entry, policy: TopicPolicy, verdict: Verdict, facts: BatchFacts) -> DeadBatch | None:
@@ -239,7 +261,7 @@ def _facts(data: memoryview | None, case: Case) -> BatchFacts:
     if not case.record_set.batches:
         return BatchFacts(2, Codec.NONE.name.lower(), size, 0, -1, -1, None, None)
     batch = case.batch
-    facts = [one.facts for one in case.each_batch() if one.facts is not None]
+    facts = case.set_facts()
     return BatchFacts(
         magic=batch.magic,
         codec=batch.codec_name,

@@ -9,12 +9,12 @@ A table holds for one peer, one transactional id and one view: when any of them 
 (`forget`), and the next Produce request of each topic takes the long way and makes a row again.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Final
 
 from tsproxy.decisions.drift import EDGES
-from tsproxy.model.kafka import Codec
+from tsproxy.model.kafka import Codec, is_topic_name
 from tsproxy.model.outcome import Blame, Totals
 from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.records import RecordFacts
@@ -24,7 +24,7 @@ from tsproxy.policy.case import is_rebuilt
 from tsproxy.policy.likewise import refused_likewise
 from tsproxy.policy.passing import span_that_passes
 from tsproxy.policy.timestamps import out_of_range_pieces
-from tsproxy.session.policies import Policies
+from tsproxy.session.policies import MOST_UNKNOWN, Policies
 from tsproxy.session.produce import Ruling
 from tsproxy.session.purse import DearError, Purse
 from tsproxy.wire.answers import AnswerStream
@@ -75,6 +75,10 @@ class Passing:
         self.refuser = Refuser(self.request_lexer)
         self._retired: list[Table] = []
 
+    def offer(self, oldest: int, newest: int) -> None:
+        """Versions of Produce that the broker takes; no other passes."""
+        self.request_lexer.oldest_produce, self.request_lexer.newest_produce = oldest, newest
+
     def requests(self, frames: RequestFrames, room: int, now_ms: int) -> bytes:
         """The requests that come next and may go on, `room` at most; empty where none does."""
         return frames.fine(self.request_lexer, room, now_ms)
@@ -96,10 +100,25 @@ class Passing:
     def learn(self, ruling: Ruling, policies: Policies) -> None:
         """Let requests like this one pass: its topics, as far as their batches were forwarded.
 
-        A topic passes only where two bounds say all that is asked of its times.
+        A topic passes only where two bounds say all that is asked of its times. One of which nobody knows
+        whether it exists has to wait for `learn_accepted`: anybody may name as many as he likes.
         """
         table = self._table_for(ruling, policies)
-        for topic in dict.fromkeys(judged.topic for judged in ruling.forwarded):
+        self._add(
+            table,
+            ruling,
+            policies,
+            (judged.topic for judged in ruling.forwarded if judged.topic in policies.view.topics),
+        )
+
+    def learn_accepted(self, ruling: Ruling, policies: Policies, topics: Iterable[str]) -> None:
+        """The same for `topics` of it of which a broker has taken a batch: these exist."""
+        table = self.request_lexer.table
+        if table is not None and self._is_for(table, ruling):
+            self._add(table, ruling, policies, topics)
+
+    def _add(self, table: Table, ruling: Ruling, policies: Policies, topics: Iterable[str]) -> None:
+        for topic in dict.fromkeys(topics):
             if topic not in table:
                 policy = policies.of(topic, ruling.now_ms)  # the ruling's may be that of an earlier view
                 span = span_that_passes(policy)
@@ -114,6 +133,8 @@ class Passing:
         for judged in ruling.rejected:
             verdict, policy = judged.verdict, policies.of(judged.topic, ruling.now_ms)
             if not isinstance(verdict, Reject) or judged.batch.codec != _PLAIN or policy.limits is None:
+                continue
+            if not self._may_keep(judged.topic, policies):
                 continue
             alike = refused_likewise(policy, verdict, ruling.now_ms, EXAMPLE_EVERY_MS)
             if alike is None:
@@ -136,13 +157,30 @@ class Passing:
     def _table_for(self, ruling: Ruling, policies: Policies) -> Table:
         """That of the client as it is in this request, a new one where it was another."""
         table = self.request_lexer.table
-        if table is None or table.peer != ruling.peer or table.transactional_id != ruling.transactional_id:
+        if table is None or not self._is_for(table, ruling):
             self.forget()
             limits = policies.view.limits
             table = Table(ruling.peer, ruling.transactional_id, limits.records_per_batch, EDGES)
             self.request_lexer.table = table
             self._unfolding.limits = limits
         return table
+
+    @staticmethod
+    def _is_for(table: Table, ruling: Ruling) -> bool:
+        return table.peer == ruling.peer and table.transactional_id == ruling.transactional_id
+
+    def _may_keep(self, topic: str, policies: Policies) -> bool:
+        """True where what is refused of a topic may be kept: it exists, or not many such are kept yet."""
+        table = self.request_lexer.table
+        return topic in policies.view.topics or (
+            is_topic_name(topic) and (table is None or topic in table or table.kept < MOST_UNKNOWN)
+        )
+
+    @property
+    def topics_kept(self) -> int:
+        """In the table, and in those that are retired and still have requests in flight."""
+        table = self.request_lexer.table
+        return (table.kept if table is not None else 0) + sum(each.kept for each in self._retired)
 
     def forget(self) -> None:
         """Let no Produce request pass until something is learnt anew."""

@@ -12,19 +12,26 @@ from tsproxy.policy.resolve import resolve
 
 NOBODY: Final = Peer("", "", 0)
 
-MOST_KEPT: Final = 1_000
+MOST_KEPT: Final = 256
 """Topics of one connection; a client that names more has them looked up again."""
+MOST_UNKNOWN: Final = 32
+"""Of these, topics of which nobody knows whether they exist: anybody may name as many as he likes."""
 
 
 class Policies:
     """Resolved when a topic is first asked for, and again when its waiver has ended."""
 
-    __slots__ = ("_kept", "peer", "view")
+    __slots__ = ("_kept", "_unknown", "peer", "view")
 
     def __init__(self, peer: Peer, view: View) -> None:
         self.peer = peer
         self.view = view
         self._kept: dict[str, TopicPolicy] = {}
+        self._unknown = 0
+
+    def __len__(self) -> int:
+        """How many are kept."""
+        return len(self._kept)
 
     def of(self, topic: str, now_ms: int) -> TopicPolicy:
         kept = self._kept.get(topic)
@@ -33,8 +40,11 @@ class Policies:
         view = self.view
         known, on_kafka_4 = view.topics.get(topic), view.topics_on_kafka_4.get(topic)
         found = resolve(view.policy, self.peer, topic, known, on_kafka_4, now_ms)
-        if len(self._kept) >= MOST_KEPT:
-            self._kept.clear()
+        if kept is None:
+            if len(self._kept) >= MOST_KEPT or (known is None and self._unknown >= MOST_UNKNOWN):
+                self._kept.clear()
+                self._unknown = 0
+            self._unknown += known is None
         self._kept[topic] = found
         return found
 

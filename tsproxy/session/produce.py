@@ -4,7 +4,7 @@ Every partition in range: the frame goes on as it came, to the byte. None: nothi
 that its rule puts right: the request is written anew, under the same header.
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -14,9 +14,9 @@ from tsproxy.model.outcome import Peer
 from tsproxy.model.produce import ProduceRequest
 from tsproxy.model.verdict import Accept, Reject
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
-from tsproxy.session.judging import NONE_KNOWN, Judged, StreamTimesKnown, judge_all
+from tsproxy.session.job import Work, in_one_go
+from tsproxy.session.judging import NONE_KNOWN, Judged, StreamTimesKnown, judging
 from tsproxy.session.policies import Policies
-from tsproxy.session.purse import Purse
 from tsproxy.wire import k00_produce, record_set
 from tsproxy.wire.headers import RequestHeader, frame
 from tsproxy.wire.kernel import PassedProduce
@@ -121,15 +121,29 @@ def rule(
     request_frame: bytes,
     policies: Policies,
     now_ms: int,
-    purse: Purse | None = None,
     stream_times: StreamTimesKnown = NONE_KNOWN,
+    work: Work | None = None,
 ) -> Ruling:
-    """Judge every partition. An accepted request's frame goes on as it came, to the byte.
+    """All steps of `ruling` in one go."""
+    work = work or Work(policies.view.limits)
+    return in_one_go(ruling(header, request, request_frame, policies, now_ms, stream_times, work))
 
-    Raises DearError where there is a `purse`, and more must be decompressed than is left in it.
+
+def ruling(
+    header: RequestHeader,
+    request: ProduceRequest,
+    request_frame: bytes,
+    policies: Policies,
+    now_ms: int,
+    stream_times: StreamTimesKnown,
+    work: Work,
+) -> Generator[None, None, Ruling]:
+    """Judge every partition, in steps. An accepted request's frame goes on as it came, to the byte.
+
+    Raises DearError and StoppedError as `work` does.
     """
     version = header.api_version
-    judged = judge_all(header, request, policies.view, now_ms, policies, purse, stream_times)
+    judged = yield from judging(header, request, policies, now_ms, work, stream_times)
     guilty = {(j.topic, j.partition) for j in judged if isinstance(j.verdict, Reject)}
     anew = {(j.topic, j.partition): j.rewritten.records for j in judged if j.rewritten}
     if not guilty and not anew:

@@ -24,6 +24,7 @@ from tsproxy.session.effects import (
     ResumeClient,
     TopicWanted,
 )
+from tsproxy.session.job import Job, Work, in_one_go
 from tsproxy.session.passing import Silence, relayed_but
 from tsproxy.session.purse import DearError
 from tsproxy.session.slots import (
@@ -162,7 +163,7 @@ class Requests:
                 state.passing.learn_refusal(ruling, state.policies, self._silence(ruling.peer))
         else:
             # The frame is the transport's now: a slot that kept it would double it until it is answered.
-            slot = BookProduce(header.correlation_id, replace(ruling, to_broker=None))
+            slot = BookProduce.holding(header.correlation_id, replace(ruling, to_broker=None))
             state.forward(ruling.to_broker, slot)
             if state.passing is not None:
                 state.passing.learn(ruling, state.policies)
@@ -250,6 +251,12 @@ class Requests:
                 CloseReason.UNSUPPORTED_REQUEST,
                 f"API key {header.api_key} version {header.api_version} was never offered",
             )
+        elif header.api_key == ApiKey.PRODUCE and not self._is_offered(header.api_version):
+            oldest, newest = state.produce_versions
+            state.refuse(
+                CloseReason.UNSUPPORTED_REQUEST,
+                f"Produce version {header.api_version}, where the broker takes {oldest} to {newest}",
+            )
         elif (read := _READ.get(header.api_key)) is not None:
             read(self, request)
         elif header.api_key in addresses.LAYOUTS:
@@ -258,6 +265,12 @@ class Requests:
         else:
             state.forward(request.frame, Relay(header.correlation_id))
 
+    def _is_offered(self, version: int) -> bool:
+        """True for a version of Produce that the broker takes. It closes the connection at any other, and so
+        must we before it is judged: what is answered here it never sees. Other APIs it sees itself."""
+        oldest, newest = self._state.produce_versions
+        return oldest <= version <= newest
+
     def _produce(self, request: _Request) -> None:
         state, header = self._state, request.header
         principal = state.sasl.principal
@@ -265,25 +278,18 @@ class Requests:
             state.peer = replace(state.peer, client_id=header.client_id, principal=principal)
         asked = k00_produce.read_request(header.api_version, request.body)
         stream_times = state.stream_times.known(asked, state.policies, request.now_ms)
-        job = partial(
-            produce.rule,
-            header,
-            asked,
-            request.frame,
-            state.policies,
-            request.now_ms,
-            stream_times=stream_times,
-        )
+        policies, limits = state.policies, state.view.limits
+        begin = partial(produce.ruling, header, asked, request.frame, policies, request.now_ms, stream_times)
         self._records_taken += produce.records_at_most(header, asked)
         ruling = None
         if self._records_taken <= produce.DEAR_RECORDS and not produce.is_dear(header, asked):
             with suppress(DearError):
-                ruling = job(purse=state.purse)
+                ruling = in_one_go(begin(Work(limits, state.purse)))
         if ruling is not None:
             self.ruled(ruling, request.now_ms)
         else:
             state.is_judging, state.judged_bytes = True, len(request.frame)
-            state.effects.append(Judge(job))
+            state.effects.append(Judge(Job(begin, Work(limits), len(request.frame))))
 
     def _produce_without_answer(self, ruling: produce.Ruling) -> None:
         """acks=0: what is good goes on; if anything was not, the connection closes, as a broker's does."""

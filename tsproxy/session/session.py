@@ -56,6 +56,7 @@ class Session:
         """The world around has changed: an answer that waits for a node may go on."""
         self._state.view = view
         self._state.forget_what_passes()
+        self._state.tell_offers()
         if self._answers.waits and not self._state.is_closed:
             self._answers.take()
             self._requests.take(now_ms)
@@ -94,9 +95,10 @@ class Session:
     @property
     def held_bytes(self) -> int:
         """What is kept here: requests and answers that are not taken yet, a request that is being judged,
-        and answers of ours that wait."""
+        answers of ours that wait, and what is known of many topics and of many partitions in flight."""
         state = self._state
-        return self._requests.buffered + self._answers.buffered + state.judged_bytes + state.waiting_bytes
+        taken = state.judged_bytes + state.waiting_bytes + state.kept_bytes
+        return self._requests.buffered + self._answers.buffered + taken
 
     @property
     def requests_taken(self) -> int:

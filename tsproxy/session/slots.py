@@ -5,9 +5,14 @@ always the request that the broker is answering now. That is why a FIFO is enoug
 """
 
 from dataclasses import dataclass
+from typing import Final, Self
 
 from tsproxy.session.produce import Ruling
 from tsproxy.wire.kernel import PassedProduce, PassedRelay
+
+_FEW: Final = 100
+_A_PARTITION: Final = 1 << 10
+"""What is kept of a partition until its broker has answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +70,17 @@ class WatchRawToken:
 
 @dataclass(frozen=True, slots=True)
 class BookProduce:
-    """Read the broker's verdict, merge ours into it, book both."""
+    """Read the broker's verdict, merge ours into it, book both. `held_bytes` of many partitions."""
 
     correlation_id: int
     ruling: Ruling
+    held_bytes: int = 0
+
+    @classmethod
+    def holding(cls, correlation_id: int, ruling: Ruling) -> Self:
+        """The slot of a request that the session has judged."""
+        partitions = len(ruling.forwarded) + len(ruling.rejected)
+        return cls(correlation_id, ruling, max(0, partitions - _FEW) * _A_PARTITION)
 
 
 def of_passed(passed: PassedProduce | PassedRelay) -> Relay | BookProduce:

@@ -3,9 +3,11 @@
 Both halves write here what they want sent and done; `take_effects` hands it out once an event is over.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
-from tsproxy.model.outcome import Outcome, Peer
+from tsproxy.model.kafka import ApiKey
+from tsproxy.model.outcome import Outcome, Peer, VerdictName
 from tsproxy.model.view import View
 from tsproxy.session import outcomes
 from tsproxy.session.effects import (
@@ -20,12 +22,22 @@ from tsproxy.session.effects import (
 )
 from tsproxy.session.passing import Passing
 from tsproxy.session.policies import Policies
+from tsproxy.session.produce import Ruling
 from tsproxy.session.purse import Purse
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot
 from tsproxy.session.stream_times import SentTimes
 from tsproxy.session.throttle import Throttle
+from tsproxy.wire.apis import APIS
+from tsproxy.wire.k18_api_versions import Versions, produce_versions
 from tsproxy.wire.kernel import InFlight
+
+FREE_BYTES: Final = 64 << 10
+A_ROW: Final = 1 << 10
+"""What a topic takes in the kernel's table, with its histograms."""
+A_POLICY: Final = 512
+ANY_VERSION: Final[Versions] = (0, APIS[ApiKey.PRODUCE].max_version)
+"""Of Produce, while nobody has told what brokers take."""
 
 
 class State:
@@ -56,10 +68,31 @@ class State:
         self.ending: CloseSession | None = None
         self.waiting_bytes = 0
         """Of our own answers, in the queue behind the broker's."""
+        self.booked_bytes = 0
+        """Of requests of many partitions that are sent on and not answered yet."""
         self.effects: list[Effect] = []
+        self._offered: Versions | None = None
         self._policies = Policies(peer, view)
         self._to_broker: list[bytes] = []
         self._to_client: list[bytes] = []
+        self.tell_offers()
+
+    @property
+    def produce_versions(self) -> Versions:
+        """The oldest and the newest that the broker takes: as it told on this connection, else as far as is
+        known."""
+        return self._offered or self.view.produce_versions or ANY_VERSION
+
+    def offered(self, offers: Mapping[int, Versions] | None) -> None:
+        """The broker has told this client which versions it offers; None where it has not."""
+        if offers is not None:
+            self._offered = produce_versions(offers)
+            self.tell_offers()
+
+    def tell_offers(self) -> None:
+        """What may go by without a thought, as it is known now."""
+        if self.passing is not None:
+            self.passing.offer(*self.produce_versions)
 
     @property
     def policies(self) -> Policies:
@@ -78,6 +111,8 @@ class State:
 
     def forward(self, request: bytes, slot: Slot) -> None:
         """Send a request on, and keep in mind what is to be done with its answer."""
+        if isinstance(slot, BookProduce):
+            self.booked_bytes += slot.held_bytes
         self._to_broker.append(request)
         self.slots.push(slot)
 
@@ -89,6 +124,8 @@ class State:
 
     def answered(self) -> None:
         """The head of the queue has its answer."""
+        if isinstance(slot := self.slots.own_head(), BookProduce):
+            self.booked_bytes -= slot.held_bytes
         self.slots.pop()
         self.send_local_answers()
 
@@ -109,6 +146,21 @@ class State:
         """What the kernel has counted so far."""
         if self.passing is not None:
             self.effects += map(EmitTotals, self.passing.drain())
+
+    def learn_accepted(self, ruling: Ruling, booked: Iterable[Outcome]) -> None:
+        """A broker has taken these batches: requests like it may pass from now on."""
+        if self.passing is not None:
+            taken = (each.topic for each in booked if each.verdict is VerdictName.ACCEPTED)
+            self.passing.learn_accepted(ruling, self.policies, taken)
+
+    @property
+    def kept_bytes(self) -> int:
+        """What is kept of topics, and of requests of many partitions that are not answered yet. A few come
+        with every connection, and are not counted."""
+        topics = len(self._policies) * A_POLICY
+        if self.passing is not None:
+            topics += self.passing.topics_kept * A_ROW
+        return max(0, topics - FREE_BYTES) + self.booked_bytes
 
     def forget_what_passes(self) -> None:
         if self.passing is not None:
@@ -143,7 +195,7 @@ class State:
         if self.is_closed:
             return
         self.is_closed = True
-        self.is_judging, self.judged_bytes = False, 0
+        self.is_judging, self.judged_bytes, self.booked_bytes = False, 0, 0
         for slot in self.slots.clear():
             if isinstance(slot, BookProduce):
                 self.emit(outcomes.unconfirmed(slot.ruling))

@@ -8,6 +8,7 @@ node's port or host name leads to that node, and ids stay as they are. The answe
 every version, and the answer to a version that the broker lacks is the v0 body with error 35.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey, ErrorCode
@@ -16,6 +17,9 @@ from tsproxy.wire.apis import APIS
 from tsproxy.wire.primitives import Reader
 
 FLEXIBLE_FROM: Final = 3
+PRODUCE_ON_4_FROM: Final = 3
+FETCH_ON_4_FROM: Final = 4
+"""Of brokers from 4.0 on, the oldest versions that they take."""
 
 
 def read_client_software(version: int, body: bytes | memoryview) -> str | None:
@@ -46,6 +50,35 @@ def narrow_response(version: int, body: bytes | memoryview) -> bytes:
             offers += [put.int16(api_key), put.int16(lowest), put.int16(min(highest, api.max_version)), tags]
     kept = len(offers) // 4
     return b"".join([bytes(body[:2]), put.array(kept, flexible), *offers, bytes(body[reader.pos :])])
+
+
+Versions = tuple[int, int]
+"""The oldest and the newest."""
+
+
+def read_offers(version: int, body: bytes | memoryview) -> dict[int, Versions] | None:
+    """By API key, what the broker's answer offers; None where it offers nothing but another try (35)."""
+    reader = Reader(body)
+    if reader.int16() != ErrorCode.NONE:
+        return None
+    flexible = version >= FLEXIBLE_FROM
+    offers = {}
+    for _ in range(reader.array(flexible)):
+        api_key = reader.int16()
+        offers[api_key] = reader.int16(), reader.int16()
+        reader.tags(flexible)
+    return offers
+
+
+def produce_versions(offers: Mapping[int, Versions]) -> Versions:
+    """Which versions of Produce the broker takes; none, (0, -1), where it offers none.
+
+    Brokers from 4.0 on offer Produce from 0 on, for the sake of old librdkafka, and close at 0 to 2
+    (KIP-896, `ApiKeys.PRODUCE_API_VERSIONS_RESPONSE_MIN_VERSION`): they take Fetch from 4 on.
+    """
+    oldest, newest = offers.get(ApiKey.PRODUCE, (0, -1))
+    fetch_from, _ = offers.get(ApiKey.FETCH, (0, 0))
+    return (max(oldest, PRODUCE_ON_4_FROM) if fetch_from >= FETCH_ON_4_FROM else oldest), newest
 
 
 def unsupported_version_response() -> bytes:

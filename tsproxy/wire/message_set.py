@@ -12,13 +12,16 @@ here every message keeps its own, as in batches of magic 2.
 
 import struct
 import zlib
+from array import array
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
-from tsproxy.model.kafka import NO_TIMESTAMP, Codec
+from tsproxy.model.kafka import NO_TIMESTAMP, Codec, wrap64
 from tsproxy.model.records import Fault, RecordBatch, RecordFacts, Records
 from tsproxy.model.view import SessionLimits
-from tsproxy.wire import codecs
+from tsproxy.wire import codecs, kernel
+from tsproxy.wire.record_batch import Spend, for_nothing
 from tsproxy.wire.record_set import LOG_OVERHEAD, MAGIC_OFFSET, SMALLEST_RECORD, as_batch
 
 _HEAD: Final = struct.Struct(">qi")
@@ -33,48 +36,79 @@ def crc_is_valid(message: RecordBatch) -> bool:
     return zlib.crc32(message.data[MAGIC_OFFSET:]) == message.crc
 
 
-def read_messages(batch: RecordBatch, limits: SessionLimits) -> Records:
-    """The records of a message of magic 0 or 1, as columns, up to the first fault. Never raises."""
+def read_messages(batch: RecordBatch, limits: SessionLimits, spend: Spend = for_nothing) -> Records:
+    """The records of a message of magic 0 or 1, as columns, up to the first fault. Raises nothing but what
+    `spend` does."""
     if batch.codec_id == Codec.NONE:
-        return _columns(batch, [batch], 0)
-    inner = _unwrapped(batch, limits)
-    if isinstance(inner, Fault):
-        return Records((), (), (), (), fault=inner)
-    first = inner[-1].base_offset if batch.magic == 1 and batch.base_offset == 0 else batch.base_offset
-    if batch.magic == 1 and first < inner[-1].base_offset:
-        return Records((), (), (), (), fault=Fault.WRAPPER_OFFSET)
-    return _columns(batch, inner, first - inner[-1].base_offset if batch.magic == 1 else 0)
+        return _columns(batch, iter((batch,)), 0)
+    opened = _opened(batch, limits, spend)
+    if isinstance(opened, Fault):
+        return Records((), (), (), (), fault=opened)
+    base_offset = 0
+    if batch.magic == 1:
+        base_offset = (batch.base_offset or opened.last_offset) - opened.last_offset
+    return _columns(batch, _inner_messages(opened.plain), base_offset)
 
 
-def read_facts(batch: RecordBatch, limits: SessionLimits) -> RecordFacts:
-    """What the records of a message of magic 0 or 1 come to, up to the first fault. Never raises."""
-    records = read_messages(batch, limits)
-    times = [timestamp for timestamp in records.timestamps_ms if timestamp != NO_TIMESTAMP]
+def read_facts(batch: RecordBatch, limits: SessionLimits, spend: Spend = for_nothing) -> RecordFacts:
+    """What the records of a message of magic 0 or 1 come to, up to the first fault. Raises nothing but what
+    `spend` does."""
+    if batch.codec_id == Codec.NONE:
+        return _facts_of(read_messages(batch, limits))
+    opened = _opened(batch, limits, spend)
+    if isinstance(opened, Fault):
+        return RecordFacts(0, None, None, 0, opened)
+    run = kernel.messages(opened.plain, 0, batch.magic)
+    if run.records == opened.count:
+        return run.facts
+    return _facts_of(_columns(batch, _inner_messages(opened.plain), 0))
+
+
+def _facts_of(records: Records) -> RecordFacts:
+    times = records.timestamps_ms
+    missing = sum(1 for time_ms in times if time_ms == NO_TIMESTAMP)
     return RecordFacts(
-        records=len(records.timestamps_ms),
-        lowest_ms=min(times, default=None),
-        highest_ms=max(times, default=None),
-        missing=len(records.timestamps_ms) - len(times),
+        records=len(times),
+        lowest_ms=min((time_ms for time_ms in times if time_ms != NO_TIMESTAMP), default=None),
+        highest_ms=max((time_ms for time_ms in times if time_ms != NO_TIMESTAMP), default=None),
+        missing=missing,
         fault=records.fault,
     )
 
 
-def _unwrapped(batch: RecordBatch, limits: SessionLimits) -> list[RecordBatch] | Fault:
-    """The messages inside a wrapper, or why they cannot be had."""
-    plain = decompressed(batch, limits)
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The set of messages that a wrapper holds: how many, and the last one's offset as it came."""
+
+    plain: memoryview
+    count: int
+    last_offset: int
+
+
+def _opened(batch: RecordBatch, limits: SessionLimits, spend: Spend) -> _Opened | Fault:
+    """What is inside a wrapper, or why it cannot be had. No object is made of a message."""
+    plain = decompressed(batch, limits, spend)
     if isinstance(plain, Fault):
         return plain
-    inner: list[RecordBatch] = []
-    for found in _inner_messages(memoryview(plain)):
-        if isinstance(found, Fault):
-            return found
-        if len(inner) == limits.records_per_batch:
+    count, pos, last_offset = 0, 0, 0
+    while len(plain) - pos >= LOG_OVERHEAD:
+        offset, size = _HEAD.unpack_from(plain, pos)
+        if size < SMALLEST_RECORD:
+            return Fault.INNER_SIZE_TOO_SMALL
+        if pos + LOG_OVERHEAD + size > len(plain):
+            break
+        if count == limits.records_per_batch:
             return Fault.TOO_MANY_RECORDS
-        inner.append(found)
-    return inner or Fault.NOTHING_INSIDE
+        count, last_offset = count + 1, offset
+        pos += LOG_OVERHEAD + size
+    if not count:
+        return Fault.NOTHING_INSIDE
+    if batch.magic == 1 and batch.base_offset and batch.base_offset < last_offset:
+        return Fault.WRAPPER_OFFSET
+    return _Opened(memoryview(plain), count, last_offset)
 
 
-def decompressed(batch: RecordBatch, limits: SessionLimits) -> bytes | Fault:
+def decompressed(batch: RecordBatch, limits: SessionLimits, spend: Spend = for_nothing) -> bytes | Fault:
     """The set of messages that a wrapper holds, or why it cannot be had."""
     if batch.codec_id >= Codec.ZSTD:
         return Fault.WRAPPER_CODEC if batch.codec_id == Codec.ZSTD else Fault.UNKNOWN_CODEC
@@ -84,41 +118,39 @@ def decompressed(batch: RecordBatch, limits: SessionLimits) -> bytes | Fault:
     value_at, value_size = fields[1]
     if value_size == _NULL:
         return Fault.NOTHING_INSIDE
+    pieces = []
     try:
-        return codecs.decompress(
+        for piece in codecs.stream(
             batch.codec_id,
             batch.data[value_at : value_at + value_size],
             limits.decompressed_batch,
             limits.zstd_window,
             ignores_lz4_checksum=batch.magic == 0,
-        )
+        ):
+            spend(len(piece))
+            pieces.append(piece)
     except codecs.CodecError:
         return Fault.UNDECOMPRESSABLE
     except codecs.BudgetError:
         return Fault.DECOMPRESSED_TOO_LARGE
+    return b"".join(pieces)
 
 
-def _inner_messages(plain: memoryview) -> Iterator[RecordBatch | Fault]:
-    """One after the other; a tail that is not a whole message is no fault."""
+def _inner_messages(plain: memoryview) -> Iterator[RecordBatch]:
+    """One after the other, of a set that was opened; a tail that is not a whole message is no fault."""
     pos = 0
     while len(plain) - pos >= LOG_OVERHEAD:
-        size = _HEAD.unpack_from(plain, pos)[1]
-        if size < SMALLEST_RECORD:
-            yield Fault.INNER_SIZE_TOO_SMALL
-            return
-        end = pos + LOG_OVERHEAD + size
+        end = pos + LOG_OVERHEAD + _HEAD.unpack_from(plain, pos)[1]
         if end > len(plain):
             return
         yield as_batch(plain[pos:end])
         pos = end
 
 
-def _columns(batch: RecordBatch, messages: list[RecordBatch], base_offset: int) -> Records:
+def _columns(batch: RecordBatch, messages: Iterator[RecordBatch], base_offset: int) -> Records:
     """The messages as columns; `base_offset` is what their own offsets count from."""
-    timestamps: list[int] = []
-    offset_deltas: list[int] = []
-    key_sizes: list[int] = []
-    value_sizes: list[int] = []
+    timestamps, offset_deltas = array("q"), array("q")
+    key_sizes, value_sizes = array("i"), array("i")
     foreign: set[int] = set()
     fault = None
     for position, message in enumerate(messages):
@@ -137,7 +169,7 @@ def _columns(batch: RecordBatch, messages: list[RecordBatch], base_offset: int) 
             fault = Fault.MALFORMED_MESSAGE
             break
         timestamps.append(message.base_timestamp)
-        offset_deltas.append(base_offset + message.base_offset - batch.base_offset)
+        offset_deltas.append(wrap64(base_offset + message.base_offset - batch.base_offset))
         key_sizes.append(_NULL if fields is None else fields[0][1])
         value_sizes.append(_NULL if fields is None else fields[1][1])
     return Records(timestamps, offset_deltas, key_sizes, value_sizes, fault, frozenset(foreign))

@@ -25,11 +25,12 @@ Spend = Callable[[int], None]
 """Is told how many bytes go into a decompressor and how many came out, each time before they are read; what
 it raises ends the reading."""
 
-_EVERYTHING: Final = sys.maxsize
-"""More than anybody has to spend."""
+SHELLS: Final = sys.maxsize
+"""What `Spend` is told of each piece once too many have come that hold next to nothing: more than a loop has
+to spend. It is no number of bytes."""
 
 
-def _for_nothing(_size: int) -> None:
+def for_nothing(_size: int) -> None:
     """Nobody minds."""
 
 
@@ -44,7 +45,7 @@ def crc_is_valid(batch: RecordBatch) -> bool:
 
 
 def read_facts(
-    batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, spend: Spend = _for_nothing
+    batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, spend: Spend = for_nothing
 ) -> RecordFacts:
     """What the records of a v2 batch come to, up to the first fault. Raises nothing but what `spend` does.
 
@@ -89,11 +90,13 @@ def read_small(
     return kernel.walk(memoryview(plain), base_timestamp, records_count, is_rebuilt)
 
 
-def read_records(batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False) -> Records:
+def read_records(
+    batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, spend: Spend = for_nothing
+) -> Records:
     """The same records as columns: dear, and needed only to say which of them are guilty."""
     columns: records.Columns = ([], [], [], [])
     pieces: list[bytes | memoryview] = []
-    fault = _unfold(batch, limits, pieces.append)
+    fault = _unfold(batch, limits, pieces.append, spend)
     if fault is None:
         plain = b"".join(pieces)
         pieces.clear()  # twice the records are enough
@@ -118,13 +121,14 @@ def _unfold(
     batch: RecordBatch,
     limits: SessionLimits,
     take: Callable[[bytes | memoryview], None],
-    spend: Spend = _for_nothing,
+    spend: Spend = for_nothing,
 ) -> Fault | None:
     """Hand over the records' bytes as they were before compression, or say why they cannot be had."""
     if batch.records_count > limits.records_per_batch:
         return Fault.TOO_MANY_RECORDS
     body = batch.data[HEADER_SIZE:]
     if batch.codec_id == Codec.NONE:
+        spend(len(body))
         take(body)
         return None
     if batch.codec_id > Codec.ZSTD:
@@ -133,7 +137,7 @@ def _unfold(
         shells_left = codecs.most_shells(len(body))
         for piece in codecs.stream(batch.codec_id, body, limits.decompressed_batch, limits.zstd_window):
             shells_left -= len(piece) < codecs.SHELL_BYTES
-            spend(len(piece) if shells_left >= 0 else _EVERYTHING)
+            spend(len(piece) if shells_left >= 0 else SHELLS)
             if piece:
                 take(piece)
     except codecs.CodecError:

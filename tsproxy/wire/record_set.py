@@ -1,4 +1,4 @@
-"""Finds the batches in a `records` field: `scan` the first ones, `each_batch` all of them.
+"""Finds the batches in a `records` field: `scan` the first ones, `batch_at` any other.
 
 Source: `ByteBufferLogInputStream.java`, `LegacyRecord.java`. A batch begins with base_offset int64
 and length int32 (bytes after it, at least 14); its magic is the byte at 16. A tail that is too short
@@ -7,7 +7,7 @@ magic, attributes int8, timestamp int64 (magic 1), then key and value.
 """
 
 import struct
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import Final
 
 from tsproxy.model.kafka import NO_TIMESTAMP
@@ -43,11 +43,31 @@ def scan(records: memoryview | None, most: int, *, to_the_end: bool = False) -> 
     for found in _walk(records):
         if isinstance(found, tuple):
             return RecordSet(False, tuple(batches), *found)
-        if len(batches) < most:
-            batches.append(found)
-        if len(batches) == most and not to_the_end:
+        batches.append(found)
+        if len(batches) == most:
             break
+    if to_the_end and len(batches) == most:
+        end = sum(batch.size_in_bytes for batch in batches)
+        return RecordSet(False, tuple(batches), *(_fault_from(records, end) or ()))
     return RecordSet(False, tuple(batches))
+
+
+def batch_at(records: memoryview, pos: int) -> RecordBatch | None:
+    """The batch that begins at `pos`; None where a fault or the tail does."""
+    found = next(_walk(records[pos:]), None)
+    return None if isinstance(found, tuple) else found
+
+
+def _fault_from(records: memoryview, pos: int) -> tuple[Fault, int] | None:
+    """The first fault from `pos` on. Makes no object of a batch: a set may hold millions."""
+    while len(records) - pos >= LOG_OVERHEAD:
+        (length,) = _LENGTH.unpack_from(records, pos + 8)
+        magic = records[pos + MAGIC_OFFSET] if len(records) - pos > MAGIC_OFFSET else 3
+        if length < SMALLEST_RECORD or magic > 2:
+            found = next(_walk(records[pos:]), None)
+            return found if isinstance(found, tuple) else None
+        pos += LOG_OVERHEAD + length
+    return None
 
 
 def read_header(head: bytes) -> RecordBatch | None:
@@ -56,14 +76,6 @@ def read_header(head: bytes) -> RecordBatch | None:
         return None
     data = memoryview(head)
     return _batch(data) if head[MAGIC_OFFSET] == 2 else as_batch(data)
-
-
-def each_batch(records: memoryview) -> Iterator[RecordBatch]:
-    """All whole batches up to a fault or the end, one at a time: a set may hold millions."""
-    for found in _walk(records):
-        if isinstance(found, tuple):
-            return
-        yield found
 
 
 def _walk(records: memoryview) -> Generator[RecordBatch | tuple[Fault, int], None, None]:

@@ -66,11 +66,13 @@ class Watched(Protocol):
 
 
 class Memory:
-    """The bytes that all connections hold together. `limit` may be replaced while it runs."""
+    """The bytes that all connections hold together. `limit` may be replaced while it runs, and so may
+    `beside`: bytes of connections that are gone, and that somebody still holds."""
 
-    __slots__ = ("_connections", "held_bytes", "limit")
+    __slots__ = ("_connections", "beside", "held_bytes", "limit")
 
     def __init__(self, connections: Callable[[], Iterable[Watched]], limit: int) -> None:
+        self.beside: Callable[[], int] = lambda: 0
         self.held_bytes = 0
         self.limit = limit
         self._connections = connections
@@ -80,7 +82,7 @@ class Memory:
         held = connection.held_bytes
         self.held_bytes += held - connection.sight.held_bytes
         connection.sight.held_bytes = held
-        if self.held_bytes > self.limit:
+        if self.held_bytes + self.beside() > self.limit:
             self._relieve()
 
     def recount(self) -> None:
@@ -99,11 +101,11 @@ class Memory:
 
     def _relieve(self) -> None:
         self.recount()
-        while self.held_bytes > self.limit:
+        while self.held_bytes + self.beside() > self.limit:
             largest = max(self._connections(), key=_burden, default=None)
             if largest is None or not largest.sight.held_bytes:
                 return
-            held, total = largest.sight.held_bytes, self.held_bytes
+            held, total = largest.sight.held_bytes, self.held_bytes + self.beside()
             self.forget(largest)
             largest.exceeded(
                 Limit.BUFFERED,

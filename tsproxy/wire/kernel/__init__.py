@@ -11,6 +11,8 @@ bytes hold.
                          the facts of a batch's plain records; `lengths_must_fit` as in `wire.records`
     find_outside(data, base_timestamp, count, lowest_ms, highest_ms, most) -> Outside
                          which of a batch's plain records lie outside a span, the first `most` as columns
+    messages(data, start, magic, bounds) -> MessageRun
+                         bare messages of magic 0 or 1 of which none is odd, passed over; theirs are the facts
     record_errors(positions, times, offset_deltas, base_offset, pieces, is_flexible) -> bytes
                          of an answer: each error's text is piece, time, piece, offset, piece
     skim_errors(data, start, count, is_flexible) -> (how many errors of an answer from `start` on were stepped
@@ -39,6 +41,7 @@ Not here: buffers, decompression, verdicts.
 import os
 
 from tsproxy.wire.kernel import _twin
+from tsproxy.wire.kernel.message_run import ANY, Bounds, MessageRun
 from tsproxy.wire.kernel.passed import PassedBatch, PassedProduce, PassedRelay
 from tsproxy.wire.kernel.refusal import Refusal
 
@@ -56,6 +59,7 @@ try:
         find_outside,
         holds_zeros,
         lz4_unfolded,
+        messages,
         record_errors,
         skim_errors,
         walk,
@@ -73,6 +77,7 @@ except ImportError:
         find_outside,
         holds_zeros,
         lz4_unfolded,
+        messages,
         record_errors,
         skim_errors,
         walk,
@@ -80,9 +85,12 @@ except ImportError:
     )
 
 __all__ = [
+    "ANY",
     "NAME",
     "AnswerLexer",
+    "Bounds",
     "InFlight",
+    "MessageRun",
     "PassedBatch",
     "PassedProduce",
     "PassedRelay",
@@ -94,6 +102,7 @@ __all__ = [
     "find_outside",
     "holds_zeros",
     "lz4_unfolded",
+    "messages",
     "record_errors",
     "skim_errors",
     "walk",

@@ -9,6 +9,7 @@ from tsproxy.wire.kernel._native.culprits import find_outside, record_errors, sk
 from tsproxy.wire.kernel._native.in_flight import InFlight
 from tsproxy.wire.kernel._native.lexers import AnswerLexer, RequestLexer
 from tsproxy.wire.kernel._native.lz4 import holds_zeros, lz4_unfolded
+from tsproxy.wire.kernel._native.messages import messages
 from tsproxy.wire.kernel._native.refuser import Refuser
 from tsproxy.wire.kernel._native.stream import StreamWalker
 from tsproxy.wire.kernel._native.table import Table
@@ -28,6 +29,7 @@ __all__ = [
     "find_outside",
     "holds_zeros",
     "lz4_unfolded",
+    "messages",
     "record_errors",
     "skim_errors",
     "walk",

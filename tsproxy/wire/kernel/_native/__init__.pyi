@@ -9,6 +9,7 @@ from tsproxy.wire.kernel._twin import Table as Table
 from tsproxy.wire.kernel._twin import find_outside as find_outside
 from tsproxy.wire.kernel._twin import holds_zeros as holds_zeros
 from tsproxy.wire.kernel._twin import lz4_unfolded as lz4_unfolded
+from tsproxy.wire.kernel._twin import messages as messages
 from tsproxy.wire.kernel._twin import record_errors as record_errors
 from tsproxy.wire.kernel._twin import skim_errors as skim_errors
 from tsproxy.wire.kernel._twin import walk as walk

@@ -18,6 +18,8 @@ cdef class RequestLexer:
     cdef public Table table
     cdef public bint is_open
     cdef public Py_ssize_t most_in_flight
+    cdef public int16_t oldest_produce
+    cdef public int16_t newest_produce
     cdef readonly int64_t goes
     cdef InFlight in_flight
     cdef bytes relayed
@@ -33,6 +35,7 @@ cdef class RequestLexer:
     ) except NULL
     cdef int passes(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1
     cdef int relay_passes(self, Cursor* cursor, int64_t now_ms) except -1
+    cdef bint is_offered(self, int16_t version) noexcept
     cdef bint begins_produce(self, Cursor* cursor, int64_t now_ms, ProduceHead* head) noexcept
     cdef int produce_passes(self, Cursor* body, int64_t now_ms) except -1
     cdef Py_ssize_t stage_topic(

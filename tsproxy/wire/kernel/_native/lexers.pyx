@@ -60,6 +60,7 @@ cdef class RequestLexer:
         self.relayed, self.flexible_from = relayed, flexible_from
         self.produce_frame, self.other_frame = produce_frame, other_frame
         self.read_compressed = read_compressed
+        self.oldest_produce, self.newest_produce = OLDEST_PRODUCE, NEWEST_PRODUCE
 
     def passing(self, data, Py_ssize_t start, Py_ssize_t room, int64_t now_ms):
         cdef Py_buffer view
@@ -143,6 +144,12 @@ cdef class RequestLexer:
         self.in_flight.add(Entry(RELAY, version, 0, correlation_id, 0, now_ms, NULL))
         return 1
 
+    cdef bint is_offered(self, int16_t version) noexcept:
+        """True for a version whose layout is known here, and that the broker takes."""
+        if version < OLDEST_PRODUCE or version > NEWEST_PRODUCE:
+            return False
+        return self.oldest_produce <= version <= self.newest_produce
+
     cdef bint begins_produce(self, Cursor* cursor, int64_t now_ms, ProduceHead* head) noexcept:
         """True for a Produce request that this table was made for; `cursor` then stands before its topics."""
         cdef int64_t size = cursor.end - cursor.at
@@ -156,7 +163,7 @@ cdef class RequestLexer:
         client_id_size = read_int16(cursor)
         client_id = take(cursor, client_id_size) if client_id_size > 0 else cursor.at
         no_tags(cursor, head.is_flexible)
-        if cursor.is_bad or head.version < OLDEST_PRODUCE or head.version > NEWEST_PRODUCE:
+        if cursor.is_bad or not self.is_offered(head.version):
             return False
         if not is_text(client_id, client_id_size, self.table.client_id_bytes):
             return False

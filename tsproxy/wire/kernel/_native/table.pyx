@@ -9,7 +9,7 @@ from libc.string cimport memcmp, memset
 from tsproxy.wire.kernel._native.counts cimport Span, add, begin, release, take_totals
 from tsproxy.wire.kernel._native.refusals cimport Refusals
 
-MAX_ROWS = 1_000
+MAX_ROWS = 256
 """Topics of one connection beyond this one take the way through the session."""
 
 
@@ -44,6 +44,10 @@ cdef class Table:
 
     def __contains__(self, topic):
         return _raw(topic) in self.index
+
+    @property
+    def kept(self):
+        return self.count + len(self.refusals)
 
     def add(self, topic, limits, before_max_ms, after_max_ms):
         cdef bytes raw = _raw(topic)

@@ -9,6 +9,7 @@ from tsproxy.wire.kernel._twin.culprits import find_outside, record_errors, skim
 from tsproxy.wire.kernel._twin.in_flight import InFlight
 from tsproxy.wire.kernel._twin.lexers import AnswerLexer, RequestLexer
 from tsproxy.wire.kernel._twin.lz4 import holds_zeros, lz4_unfolded
+from tsproxy.wire.kernel._twin.messages import messages
 from tsproxy.wire.kernel._twin.refuser import Refuser
 from tsproxy.wire.kernel._twin.stream import StreamWalker
 from tsproxy.wire.kernel._twin.table import Table
@@ -28,6 +29,7 @@ __all__ = [
     "find_outside",
     "holds_zeros",
     "lz4_unfolded",
+    "messages",
     "record_errors",
     "skim_errors",
     "walk",

@@ -44,6 +44,7 @@ class RequestLexer:
 
     `is_open`: whole frames may go by without a look at anything but themselves, as long as fewer than
     `most_in_flight` are in flight behind them. The session's to set; `pass_on` heeds it, `passing` does not.
+    `oldest_produce` and `newest_produce` are the session's to narrow: what the broker takes.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class RequestLexer:
         """How often `pass_on` was asked."""
         self.is_open = False
         self.most_in_flight = 0
+        self.oldest_produce, self.newest_produce = PRODUCE_VERSIONS[0], PRODUCE_VERSIONS[-1]
         self.in_flight = in_flight
         self._relayed = relayed
         self._flexible_from = flexible_from
@@ -149,7 +151,8 @@ class RequestLexer:
         header, table = read_request_header(payload), self.table
         if table is None or now_ms < 0 or header.client_id != table.peer.client_id:
             return None
-        if header.api_version not in PRODUCE_VERSIONS or len(payload) > self._produce_frame:
+        is_offered = self.oldest_produce <= header.api_version <= self.newest_produce
+        if not is_offered or header.api_version not in PRODUCE_VERSIONS or len(payload) > self._produce_frame:
             return None
         if not self._has_plain_header(header, payload):
             return None

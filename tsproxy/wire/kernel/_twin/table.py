@@ -11,7 +11,7 @@ from tsproxy.wire.kernel._twin.refusals import Refusals
 from tsproxy.wire.kernel.passed import PassedProduce
 from tsproxy.wire.kernel.refusal import Refusal
 
-MAX_ROWS: Final = 1_000
+MAX_ROWS: Final = 256
 """Topics of one connection beyond this one take the way through the session."""
 
 
@@ -66,6 +66,11 @@ class Table:
 
     def __contains__(self, topic: str) -> bool:
         return topic in self.rows
+
+    @property
+    def kept(self) -> int:
+        """How many topics stand here, those that are refused included."""
+        return len(self.rows) + len(self.refusals)
 
     def add(
         self, topic: str, limits: TopicLimits | None, before_max_ms: int | None, after_max_ms: int | None

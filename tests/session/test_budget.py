@@ -1,0 +1,113 @@
+"""One request has a budget over all its partitions, and a judge that nobody waits for any more stops."""
+
+import pytest
+
+from tests.session.conversation import HOUR_MS, LIMITS, NOW_MS
+from tests.session.test_bombs import MIB
+from tests.wire.batches import GZIP, LZ4, SNAPPY, ZSTD, batch, record
+from tsproxy.model.policy import NO_POLICY
+from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tsproxy.model.verdict import Accept, TopicLimits
+from tsproxy.model.view import SessionLimits, View
+from tsproxy.session.job import StoppedError, Work
+from tsproxy.session.judging import judge_all, judging
+from tsproxy.session.policies import of_anybody
+from tsproxy.wire import codecs
+from tsproxy.wire.headers import RequestHeader
+
+HEADER = RequestHeader(0, 9, 1, None, 0)
+UNLIMITED = TopicLimits()
+
+
+def request_of(*records):
+    partitions = tuple(PartitionProduceData(n, memoryview(data)) for n, data in enumerate(records))
+    return ProduceRequest(None, -1, 1000, (TopicProduceData("t", partitions),))
+
+
+def judged(*records, limits=LIMITS, **bounds):
+    view = View(topics={"t": limits}, limits=SessionLimits(**bounds), policy=NO_POLICY)
+    return [one.verdict for one in judge_all(HEADER, request_of(*records), view, NOW_MS)]
+
+
+def of(count, codec=ZSTD, size=0, at_ms=NOW_MS):
+    records = [record(0, n, value=bytes(size)) for n in range(count)]
+    return batch([at_ms], codec, records=records)
+
+
+def passed(verdicts):
+    return [isinstance(each, Accept) for each in verdicts]
+
+
+def test_batches_beyond_the_records_of_one_request_are_refused_by_name():
+    """Finding 3: 20,000 partitions of a million records each took a judge up to 17 hours."""
+    verdicts = judged(of(10), of(10), of(11), of(1), records_per_request=30)
+    assert passed(verdicts) == [True, True, False, False]
+    assert "limits.records_per_request" in verdicts[2].error_message
+    assert verdicts[3].error_message == verdicts[2].error_message
+    assert passed(judged(of(10), of(10), of(10), records_per_request=30)) == [True] * 3
+
+
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
+def test_batches_beyond_the_bytes_of_one_request_are_refused_by_name(codec):
+    one = of(1, codec, size=1000)
+    verdicts = judged(one, one, one, one, of(1, 0), decompressed_request=2500)
+    assert passed(verdicts) == [True, True, False, False, True], "an uncompressed batch unfolds to nothing"
+    assert "limits.decompressed_request" in verdicts[2].error_message
+
+
+def test_a_batch_beyond_its_own_bound_is_told_of_that():
+    verdicts = judged(of(5), of(1), records_per_batch=4, records_per_request=100)
+    assert passed(verdicts) == [False, True]
+    assert "limits.records_per_batch" in verdicts[0].error_message
+
+
+def test_a_request_whose_times_are_not_limited_goes_on_as_a_batch_beyond_its_bound_does():
+    assert passed(judged(of(10), of(10), limits=UNLIMITED, records_per_request=10)) == [True, True]
+    assert passed(judged(of(10), limits=UNLIMITED, records_per_batch=9)) == [True]
+
+
+def test_once_the_budget_is_gone_nothing_more_is_decompressed(monkeypatch):
+    begun = []
+    monkeypatch.setattr(codecs, "_snappy_block", lambda block, _: begun.append(1) or bytes(1000))
+    judged(*[of(1, SNAPPY, size=100_000)] * 50, decompressed_request=2000)
+    assert len(begun) <= 5
+
+
+def test_guilty_batches_cost_no_more_than_a_few_times_the_budget():
+    """What is judged twice, to say which records are at fault, was within the budget before."""
+    work = Work(SessionLimits(records_per_request=1000))
+    guilty = [of(100, at_ms=NOW_MS + 2 * HOUR_MS)] * 500
+    view = View(topics={"t": LIMITS}, limits=SessionLimits(records_per_request=1000))
+    for _ in judging(HEADER, request_of(*guilty), of_anybody(view), NOW_MS, work):
+        pass
+    assert work.done < 3 * 1000 + 500 * 3 * 20
+
+
+def steps_of(work, *records):
+    view = View(topics={"t": LIMITS})
+    return judging(HEADER, request_of(*records), of_anybody(view), NOW_MS, work)
+
+
+def test_a_judge_that_is_stopped_ends_before_the_next_partition():
+    work = Work(SessionLimits())
+    steps = steps_of(work, *[of(1)] * 100)
+    for _ in range(3):
+        next(steps)
+    work.stop()
+    with pytest.raises(StoppedError):
+        next(steps)
+
+
+def test_a_judge_that_is_stopped_ends_between_two_pieces_of_decompression(monkeypatch):
+    work, pieces = Work(SessionLimits()), []
+
+    def stream(*_, **__):
+        for _ in range(100):
+            pieces.append(1)
+            work.stop()
+            yield bytes(MIB)
+
+    monkeypatch.setattr(codecs, "stream", stream)
+    with pytest.raises(StoppedError):
+        next(steps_of(work, of(1, size=2 * MIB)))
+    assert len(pieces) == 1

@@ -1,0 +1,101 @@
+"""What stays with a connection: little, only of topics that exist, and counted."""
+
+import pytest
+
+from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
+from tests.session.messages import accepted, produce, produced
+from tests.wire.batches import batch
+from tsproxy.model.policy import LimitsFrom, Policy, Span, Terms
+from tsproxy.session.policies import MOST_KEPT, MOST_UNKNOWN, Policies
+from tsproxy.session.session import Session
+from tsproxy.session.state import A_ROW, FREE_BYTES
+
+GOOD = batch([NOW_MS])
+BAD = batch([NOW_MS + 2 * HOUR_MS])
+MADE_UP = {f"__made-up-{n}": {0: GOOD} for n in range(1_000)}
+FROM_CONFIG = Policy(limits_from=LimitsFrom.CONFIG, defaults=Terms(after=Span(HOUR_MS)))
+"""Of no topic it is known whether it exists."""
+EXISTING = [f"existing-{n}" for n in range(1_000)]
+
+
+def session_with(view):
+    return Session(PEER, view, uses_kernel=True)
+
+
+def rows(session):
+    table = session.short_way[0].table
+    return 0 if table is None else table.kept
+
+
+def test_topics_that_do_not_exist_leave_nothing():
+    """Finding 12: a request for 1,000 topics, internal ones by name, left 1,040 KiB with its connection."""
+    session = session_with(view_of())
+    session.client_bytes(produce(MADE_UP), NOW_MS)
+    told = {topic: {0: {"error_code": 3, "base_offset": -1}} for topic in MADE_UP}
+    session.broker_bytes(produced(told), NOW_MS)
+    assert rows(session) == 0
+    assert session.held_bytes == 0
+
+
+def test_a_topic_that_a_broker_takes_batches_of_passes_though_nobody_knows_its_limits():
+    session = session_with(view_of(topics=(), policy=FROM_CONFIG))
+    session.client_bytes(produce({"t": {0: GOOD}}, correlation_id=1), NOW_MS)
+    assert rows(session) == 0
+    session.broker_bytes(produced({"t": {0: accepted()}}, correlation_id=1), NOW_MS)
+    session.totals()
+    assert rows(session) == 1
+    again = produce({"t": {0: GOOD}}, correlation_id=2)
+    assert session.short_way[0].pass_on(again, NOW_MS) == len(again)
+
+
+def test_rows_of_topics_that_exist_are_few_and_counted():
+    session = session_with(view_of(topics=EXISTING))
+    session.client_bytes(produce({topic: {0: GOOD} for topic in EXISTING}, correlation_id=1), NOW_MS)
+    session.broker_bytes(produced({topic: {0: accepted()} for topic in EXISTING}), NOW_MS)
+    assert rows(session) == 256
+    assert session.held_bytes >= 256 * A_ROW - FREE_BYTES
+
+
+def test_refusals_of_topics_that_nobody_knows_are_few():
+    session = session_with(view_of(topics=(), policy=FROM_CONFIG))
+    for n in range(0, 1_000, 10):
+        bad = {f"made-up-{n + i}": {0: BAD} for i in range(10)}
+        session.client_bytes(produce(bad, correlation_id=n), NOW_MS)
+    assert 0 < rows(session) <= MOST_UNKNOWN
+
+
+def test_policies_of_topics_that_nobody_knows_are_few():
+    policies = Policies(PEER, view_of(topics=EXISTING))
+    for topic in [*MADE_UP, *EXISTING[:100], *MADE_UP]:
+        policies.of(topic, NOW_MS)
+        assert len(policies) <= MOST_UNKNOWN + 100
+    for topic in EXISTING:
+        policies.of(topic, NOW_MS)
+    assert len(policies) <= MOST_KEPT
+
+
+def test_tables_that_are_retired_are_counted_until_their_requests_are_answered():
+    """A client may call itself something else in each request."""
+    session = session_with(view_of(topics=EXISTING))
+    some = EXISTING[:50]
+    for n in range(10):
+        session.client_bytes(
+            produce({topic: {0: GOOD} for topic in some}, correlation_id=2 * n, client_id=f"c{n}"), NOW_MS
+        )
+        again = produce({topic: {0: GOOD} for topic in some}, correlation_id=2 * n + 1, client_id=f"c{n}")
+        assert session.short_way[0].pass_on(again, NOW_MS) == len(again)
+    assert session.held_bytes >= 10 * 50 * A_ROW - FREE_BYTES
+    for n in range(20):
+        session.broker_bytes(produced({topic: {0: accepted()} for topic in some}, correlation_id=n), NOW_MS)
+    assert session.held_bytes < 100 * A_ROW
+
+
+@pytest.mark.parametrize("uses_kernel", [False, True])
+def test_what_is_kept_of_many_partitions_is_counted_until_they_are_answered(uses_kernel):
+    session = Session(PEER, view_of(), uses_kernel=uses_kernel)
+    asked = produce({"t": dict.fromkeys(range(3_000), GOOD)}, correlation_id=1)
+    (wanted, *_) = session.client_bytes(asked, NOW_MS)
+    session.judged(wanted.job(), NOW_MS)
+    assert session.held_bytes >= 2_000 * 1024
+    session.broker_bytes(produced({"t": dict.fromkeys(range(3_000), accepted())}, correlation_id=1), NOW_MS)
+    assert session.held_bytes < 1024

@@ -1,0 +1,173 @@
+"""The threads that judge dear requests beside the loop, and what waits for them: `Judges`.
+
+Nobody waits for long behind somebody else: the clients' addresses have their turn one after the other, the
+requests of one address likewise, and a turn is a slice of work (`SLICE`), not a whole request. What is
+cancelled is let go of at once: one that waits leaves the queue with its bytes, one that is at work ends at
+its next look. The threads do not hold up the end of the process, which `concurrent.futures` would.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator
+from typing import Final
+
+from tsproxy.session.job import Job, StoppedError
+from tsproxy.session.produce import Ruling
+
+JUDGES: Final = 2
+"""How many threads judge; decompressors and native readers let other threads run meanwhile. Each
+may hold one batch's largest block, so that few of them are a bound on memory, too."""
+
+SLICE: Final = 200_000
+"""A turn ends with the first step that brings its work to so many records (`Work.done`)."""
+
+Done = Callable[[Ruling | BaseException], None]
+"""Called by a judge's thread, with the ruling or with what went wrong."""
+
+
+class Ticket:
+    """One request in the queue or at work; for `Judges` alone to look into."""
+
+    __slots__ = ("address", "done", "is_at_work", "job", "steps")
+
+    def __init__(self, job: Job[Ruling], address: str, done: Done) -> None:
+        self.address = address
+        self.done: Done | None = done
+        self.is_at_work = False
+        self.job: Job[Ruling] | None = job
+        self.steps: Generator[None, None, Ruling] | None = None
+
+
+class Judges:
+    """Of one process; started with the first request that needs them."""
+
+    def __init__(self, threads: int = JUDGES) -> None:
+        self._abandoned_bytes = 0
+        self._changed = threading.Condition()
+        self._is_stopped = False
+        self._most = threads
+        self._at_work: set[Ticket] = set()
+        self._threads: list[threading.Thread] = []
+        self._waiting: dict[str, deque[Ticket]] = {}
+
+    @property
+    def abandoned_bytes(self) -> int:
+        """Of requests that were cancelled at work, and are not let go of yet."""
+        return self._abandoned_bytes
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for their turn."""
+        with self._changed:
+            return sum(map(len, self._waiting.values()))
+
+    def begin(self, job: Job[Ruling], address: str, done: Done) -> Ticket:
+        """Let `job` be judged in its turn. Nothing is ever done once `stop` was called."""
+        ticket = Ticket(job, address, done)
+        with self._changed:
+            if self._is_stopped:
+                return ticket
+            self._line_up(ticket)
+            if len(self._threads) < self._most:
+                self._begin_thread()
+            self._changed.notify()
+        return ticket
+
+    def cancel(self, ticket: Ticket) -> None:
+        """Nobody waits for it any more: `done` is not called, and its bytes are let go of."""
+        with self._changed:
+            if ticket.done is None:
+                return
+            ticket.done = None
+            if ticket.is_at_work and ticket.job is not None:
+                ticket.job.work.stop()
+                self._abandoned_bytes += ticket.job.size
+            elif (line := self._waiting.get(ticket.address)) is not None and ticket in line:
+                line.remove(ticket)
+                if not line:
+                    del self._waiting[ticket.address]
+                ticket.job = ticket.steps = None
+
+    def stop(self) -> None:
+        """The process ends: nothing is judged any more."""
+        with self._changed:
+            self._is_stopped = True
+            self._waiting.clear()
+            for ticket in self._at_work:
+                if ticket.job is not None:
+                    ticket.job.work.stop()
+            self._changed.notify_all()
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait, after `stop`, for the threads to end. False where one has not: it goes with the process."""
+        for thread in tuple(self._threads):
+            thread.join(timeout_s)
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _begin_thread(self) -> None:
+        name = f"judge-{len(self._threads)}"
+        thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _line_up(self, ticket: Ticket) -> None:
+        self._waiting.setdefault(ticket.address, deque()).append(ticket)
+
+    def _next(self) -> Ticket | None:
+        """Whose turn it is, once there is somebody; None at the end."""
+        with self._changed:
+            while not self._waiting and not self._is_stopped:
+                self._changed.wait()
+            if self._is_stopped:
+                return None
+            address = next(iter(self._waiting))
+            line = self._waiting.pop(address)
+            ticket = line.popleft()
+            if line:
+                self._waiting[address] = line  # behind all other addresses
+            ticket.is_at_work = True
+            self._at_work.add(ticket)
+            return ticket
+
+    def _work(self) -> None:
+        while (ticket := self._next()) is not None:
+            told = _turn(ticket)
+            self._rest(ticket, told)
+            told = None
+            del ticket  # until the next turn comes nothing of this one is kept
+
+    def _rest(self, ticket: Ticket, told: Ruling | BaseException | None) -> None:
+        """Its turn is over: back into the queue where nothing is told yet, else out of it for good."""
+        with self._changed:
+            ticket.is_at_work = False
+            self._at_work.discard(ticket)
+            done = ticket.done
+            if told is None and done is not None and not self._is_stopped:
+                self._line_up(ticket)
+                self._changed.notify()
+                return
+            if done is None and ticket.job is not None:
+                self._abandoned_bytes -= ticket.job.size
+            ticket.job = ticket.steps = ticket.done = None
+        if told is not None and done is not None:
+            done(told)
+
+
+def _turn(ticket: Ticket) -> Ruling | BaseException | None:
+    """What one slice of its work comes to; None where there is more to do, or nobody waits for it."""
+    job = ticket.job
+    if job is None:
+        return None
+    ends = job.work.done + SLICE
+    try:
+        steps = ticket.steps = ticket.steps or job.steps()
+        while job.work.done < ends:
+            next(steps)
+    except StopIteration as over:
+        ruling: Ruling = over.value
+        return ruling
+    except StoppedError:
+        return None
+    except BaseException as error:  # whatever it is, it ends that session alone, and no judge
+        return error
+    return None

@@ -1,0 +1,74 @@
+"""The messages of a set of magic 0 and 1 behind the first: those that matter, and what all come to.
+
+A Produce request below v3 may hold millions of them in a partition. Those with nothing odd about them are
+passed over natively (`kernel.messages`), and no object is made of any.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tsproxy.model.kafka import LONG_MAX
+from tsproxy.model.policy import TopicPolicy
+from tsproxy.model.records import RecordBatch, RecordFacts, RecordSet
+from tsproxy.policy import timestamps
+from tsproxy.wire import kernel, record_set
+from tsproxy.wire.kernel import Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class BareMessages:
+    """`found` is what a scan of `records` gave; nothing is there where that has one batch."""
+
+    records: memoryview | None
+    found: RecordSet
+
+    def others(self, bounds: Bounds | None) -> Iterator[RecordBatch]:
+        """All batches behind the first but the bare messages within `bounds`; None passes over none."""
+        for one in self._walk(bounds):
+            if isinstance(one, RecordBatch):
+                yield one
+
+    def facts(self, facts_of: Callable[[RecordBatch], RecordFacts]) -> list[RecordFacts]:
+        """What all batches behind the first come to; `facts_of` reads those that are not bare messages."""
+        walked = self._walk(kernel.ANY)
+        return [facts_of(one) if isinstance(one, RecordBatch) else one for one in walked]
+
+    def _walk(self, bounds: Bounds | None) -> Iterator[RecordBatch | RecordFacts]:
+        data, batches = self.records, self.found.batches
+        if data is None or len(batches) < 2:
+            return
+        pos, magic = batches[0].size_in_bytes, batches[0].magic
+        while True:
+            if bounds is not None and magic < 2:
+                run = kernel.messages(data, pos, magic, bounds)
+                pos = run.end
+                if run.facts.records:
+                    yield run.facts
+            one = record_set.batch_at(data, pos)
+            if one is None:
+                return
+            yield one
+            pos += one.size_in_bytes
+
+
+def odd_only(policy: TopicPolicy) -> Bounds:
+    """Passes over whatever is neither damaged nor too large, whatever its time and key."""
+    return Bounds(largest=_largest(policy))
+
+
+def refused_by_none(policy: TopicPolicy, now_ms: int) -> Bounds | None:
+    """Passes over what neither the limits nor the candidate's refuse; None where a rule asks for more."""
+    if policy.refuses_some_values or policy.own:
+        return None
+    known = [each for each in (policy.limits, policy.candidate) if each is not None]
+    allowed = [bounds for each in known if (bounds := timestamps.bounds(each, now_ms)) is not None]
+    return Bounds(
+        lowest_ms=max((0, *(each.lowest for each in allowed))),
+        highest_ms=min((LONG_MAX, *(each.highest for each in allowed))),
+        largest=_largest(policy),
+        needs_key=policy.limits is not None and policy.limits.is_compacted,
+    )
+
+
+def _largest(policy: TopicPolicy) -> int:
+    return LONG_MAX if policy.limits is None else policy.limits.max_message_bytes
