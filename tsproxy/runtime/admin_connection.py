@@ -5,8 +5,9 @@ a cluster fresh, which nobody here needs. aiokafka speaks Metadata up to v5 and 
 v2; brokers from 3.6 to 4.x take both.
 """
 
+import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -25,11 +26,18 @@ CLIENT_ID: Final = "tsproxy"
 REQUEST_TIMEOUT_MS: Final = 10_000
 TOPICS_A_REQUEST: Final = 200
 _TOPIC_RESOURCE: Final = 2  # ConfigResource.Type.TOPIC
-_DEFAULT_CONFIG: Final = 5  # DescribeConfigsResponse.ConfigSource
+_TOPIC_CONFIG: Final = 1  # DescribeConfigsResponse.ConfigSource
+_DEFAULT_CONFIG: Final = 5
+_CLOSE_S: Final = 1.0
+"""How long the end of a connection is waited for; the transport ends it all the same."""
 
 
 class ConversationError(Exception):
     """A broker cannot be reached, or does not answer as one does; the text is for operators."""
+
+
+class RefusedError(ConversationError):
+    """A broker answered, and will not have it: asked again, it says the same until somebody acts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +52,22 @@ class ClusterAnswer:
 @dataclass(frozen=True, slots=True)
 class TopicAnswer:
     """`settings` by configuration name; empty where `error_code` is not 0. `defaults` are the names of
-    those that nobody has set, on the topic or on its broker."""
+    those that nobody has set, on the topic or on its broker; `own` of those that the topic sets itself:
+    all others are those of the broker that answered."""
 
     topic: str
     error_code: int
     settings: Mapping[str, str | None]
     defaults: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
 
 
 class AdminConnection:
     """One open connection. Every method raises ConversationError when it breaks."""
 
     def __init__(self, connection: AIOKafkaConnection, address: Address, *, speaks_sasl: bool) -> None:
+        self.has_ended = False
+        """The broker, or the network, has ended it."""
         self._address = address
         self._connection = connection
         self._has_been_answered = False
@@ -80,7 +92,8 @@ class AdminConnection:
                 known = entries if error_code == 0 else ()
                 settings = {entry[0]: entry[1] for entry in known}
                 defaults = frozenset(entry[0] for entry in known if _is_default(entry[3]))
-                answers.append(TopicAnswer(name, error_code, settings, defaults))
+                own = frozenset(entry[0] for entry in known if _is_own(entry[3]))
+                answers.append(TopicAnswer(name, error_code, settings, defaults, own))
         return answers
 
     async def ask(self, request: Any) -> Any:  # aiokafka carries no types
@@ -92,10 +105,10 @@ class AdminConnection:
         except TimeoutError as error:
             raise ConversationError(f"{self._address}: no answer within {REQUEST_TIMEOUT_MS} ms") from error
         except KafkaError as error:
-            raise ConversationError(f"{self._address}: {_error_text(error)}") from error
+            raise RefusedError(f"{self._address}: {_error_text(error)}") from error
         except NotImplementedError as error:  # how aiokafka says that the versions do not meet
             text = f"the broker does not speak {request}"
-            raise ConversationError(f"{self._address}: {text}") from error
+            raise RefusedError(f"{self._address}: {text}") from error
         self._has_been_answered = True
         return answer
 
@@ -110,19 +123,38 @@ class AdminConnection:
 
 @asynccontextmanager
 async def connected(
-    address: Address, tls: ssl.SSLContext | None, sasl: Sasl | None
+    address: Address,
+    tls: ssl.SSLContext | None,
+    sasl: Sasl | None,
+    on_end: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[AdminConnection]:
-    """An open connection to one broker, closed at the end. Raises ConversationError."""
-    connection = await _connect(address, tls, sasl)
+    """An open connection to one broker, closed at the end. Raises ConversationError.
+
+    `on_end` is called when the other side has ended it (`has_ended`), asked or not.
+    """
+    yielded: list[AdminConnection] = []
+
+    def ended(*_: object) -> None:
+        for each in yielded:
+            each.has_ended = True
+            on_end()
+
+    connection = await _connect(address, tls, sasl, ended)
     try:
-        yield AdminConnection(connection, address, speaks_sasl=sasl is not None)
+        admin = AdminConnection(connection, address, speaks_sasl=sasl is not None)
+        yielded.append(admin)
+        admin.has_ended = not connection.connected()
+        yield admin
     finally:
+        yielded.clear()
         closed = connection.close()
         if closed is not None:
-            await closed
+            await asyncio.wait([closed], timeout=_CLOSE_S)
 
 
-async def _connect(address: Address, tls: ssl.SSLContext | None, sasl: Sasl | None) -> AIOKafkaConnection:
+async def _connect(
+    address: Address, tls: ssl.SSLContext | None, sasl: Sasl | None, on_end: Callable[..., None]
+) -> AIOKafkaConnection:
     credentials = (
         {
             "sasl_mechanism": sasl.mechanism.value,
@@ -139,6 +171,7 @@ async def _connect(address: Address, tls: ssl.SSLContext | None, sasl: Sasl | No
             client_id=CLIENT_ID,
             request_timeout_ms=REQUEST_TIMEOUT_MS,
             ssl_context=tls,
+            on_close=on_end,
             security_protocol=("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT"),
             **credentials,
         )
@@ -148,7 +181,12 @@ async def _connect(address: Address, tls: ssl.SSLContext | None, sasl: Sasl | No
     except CONNECT_ERRORS as error:
         raise ConversationError(f"{address}: {connect_text(error, over_tls=tls is not None)}") from error
     except KafkaError as error:
-        raise ConversationError(f"{address}: {_error_text(error)}") from error
+        raise RefusedError(f"{address}: {_error_text(error)}") from error
+
+
+def _is_own(source: bool | int) -> bool:
+    """v0, which names no source, tells only what nobody has set: the rest may be the topic's."""
+    return not source if isinstance(source, bool) else source == _TOPIC_CONFIG
 
 
 def _is_default(source: bool | int) -> bool:

@@ -131,7 +131,7 @@ class Proxy:
         )
         shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
         self._fronts = [
-            Front(listener, config, shown.get(listener.name), Upstream(tls), around)
+            Front(listener, config, shown.get(listener.name), Upstream(tls, self._cluster.meet), around)
             for listener in config.listeners
         ]
         self._sanity = ClockSanity(config, tls, clock, self._journal.tell, self._suspend)
