@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Final
 
 from aiokafka.conn import AIOKafkaConnection, create_conn
-from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.errors import IncompatibleBrokerVersion, KafkaConnectionError, KafkaError
 from aiokafka.protocol.admin import DescribeConfigsRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
@@ -28,6 +28,10 @@ TOPICS_A_REQUEST: Final = 200
 _TOPIC_RESOURCE: Final = 2  # ConfigResource.Type.TOPIC
 _TOPIC_CONFIG: Final = 1  # DescribeConfigsResponse.ConfigSource
 _DEFAULT_CONFIG: Final = 5
+_CONTROLLER: Final = (
+    "it speaks Kafka and does not offer Metadata: that is a controller's port (KRaft), which serves no "
+    "clients; name the brokers' own listeners in upstream.bootstrap_servers"
+)
 _CLOSE_S: Final = 1.0
 """How long the end of a connection is waited for; the transport ends it all the same."""
 
@@ -104,6 +108,9 @@ class AdminConnection:
             raise ConversationError(f"{self._address}: {self._why_closed()}") from error
         except TimeoutError as error:
             raise ConversationError(f"{self._address}: no answer within {REQUEST_TIMEOUT_MS} ms") from error
+        except IncompatibleBrokerVersion as error:
+            text = _CONTROLLER if isinstance(request, MetadataRequest) else _error_text(error)
+            raise RefusedError(f"{self._address}: {text}") from error
         except KafkaError as error:
             raise RefusedError(f"{self._address}: {_error_text(error)}") from error
         except NotImplementedError as error:  # how aiokafka says that the versions do not meet

@@ -17,7 +17,7 @@ from typing import Final
 
 import structlog
 
-from tsproxy.config.settings import Address, Config, Upstream
+from tsproxy.config.settings import Address, Config, Listener, Upstream
 from tsproxy.model.kafka import ErrorCode, is_topic_name
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.runtime.admin_connection import (
@@ -40,6 +40,7 @@ from tsproxy.runtime.broker_limits import (
 from tsproxy.runtime.broker_links import BrokerLinks
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.notes import frames_of
+from tsproxy.runtime.own_addresses import names_us, own_listener
 from tsproxy.runtime.reload import Commit
 from tsproxy.runtime.tls import CurrentTls
 from tsproxy.runtime.topic_limits import topic_limits
@@ -94,6 +95,7 @@ class Cluster:
         on_reachable: Callable[[bool], None],
         *,
         reads_limits: bool = True,
+        listeners: Sequence[Listener] = (),
     ) -> None:
         self._absent: dict[str, None] = {}
         self._absent_retry_ms = FIRST_RETRY_MS
@@ -101,6 +103,8 @@ class Cluster:
         self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None)
         self._differences: set[tuple[str, str, str]] = set()
         self._is_reached = False
+        self._is_told_of_itself = False
+        self._listeners = listeners
         self._links = BrokerLinks(lambda: self._upstream, tls, self._judge_again, self._want_brokers)
         self._may_read_limits = not reads_limits
         self._new: dict[str, None] = {}
@@ -125,6 +129,7 @@ class Cluster:
 
         def commit() -> None:
             self._upstream = config.upstream
+            self._listeners = config.listeners
             self._reads_limits = config.policy.asks_broker
             self._wake.set()
 
@@ -202,7 +207,7 @@ class Cluster:
                     raise
                 if isinstance(error, RefusedError):
                     kind = RefusedError
-                reasons.append(str(error))
+                reasons.append(f"{error}{self._if_own(address)}")
         raise kind("; ".join(reasons))
 
     async def _converse(self, connection: AdminConnection) -> None:
@@ -239,6 +244,7 @@ class Cluster:
         if not answer.brokers:
             raise ConversationError("the cluster has no brokers yet")
         self._reached()
+        self._tell_if_named_as_ours(answer.brokers)
         self._links.see(answer.brokers if self._reads_limits else {})
         # A broker is served from here on: limits of its own that are not known yet must count by then.
         brokers = MappingProxyType(dict(answer.brokers))
@@ -362,6 +368,27 @@ class Cluster:
             for_s=(now_ms - self._trouble_since_ms) // 1000,
             advice=self._what_follows(),
         )
+
+    def _if_own(self, address: Address) -> str:
+        listener = own_listener(address, self._listeners)
+        if listener is None:
+            return ""
+        return (
+            f" (that is where this proxy's own listener {listener!r} listens: "
+            "upstream.bootstrap_servers must name the brokers)"
+        )
+
+    def _tell_if_named_as_ours(self, brokers: Mapping[int, Address]) -> None:
+        listener = names_us(brokers, self._listeners)
+        if listener is not None and not self._is_told_of_itself:
+            self._is_told_of_itself = True
+            log.warning(
+                "upstream_may_be_proxy",
+                listener=listener,
+                brokers={str(node_id): str(address) for node_id, address in brokers.items()},
+                advice="upstream.bootstrap_servers leads to this proxy, or to another like it, unless "
+                "brokers' names lead elsewhere here than for clients: name the brokers' own addresses",
+            )
 
     def _what_follows(self) -> str:
         if self._facts.brokers:

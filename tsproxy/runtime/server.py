@@ -116,8 +116,9 @@ class Proxy:
             self._see,
             self._see_reachable,
             reads_limits=config.policy.asks_broker,
+            listeners=config.listeners,
         )
-        self._limits = ProcessLimits(config.connection_limits.share(config.workers), clock)
+        self._limits = ProcessLimits(descriptors.share_of(config), clock)
         around = Surroundings(
             clock,
             self.metrics,
