@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.config.files import SMALLEST, config_of, problems_of
-from tsproxy.config import ConfigError, empty_document, load, put_setting, read_yaml
+from tsproxy.config import ConfigError, build_sasl, empty_document, load, put_setting, read_yaml
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.reference import reference_table
@@ -69,7 +69,7 @@ admin: { bind: off }
         Path("proxy.key"),
     )
     assert upstream.sasl.mechanism is SaslMechanism.SCRAM_SHA_512
-    assert upstream.sasl.password.reveal() == "s3cret"
+    assert upstream.sasl.credentials.password.reveal() == "s3cret"
     assert upstream.refresh_ms == 250
     [listener] = config.listeners
     assert listener.brokers == BrokerPorts(19000, 3)
@@ -231,7 +231,42 @@ WRONG = {
     ),
     "half a SASL section is refused": (
         SMALLEST.replace("}", ", admin: { sasl: { mechanism: PLAIN } } }"),
-        r"upstream.admin.sasl.password: is missing: secret",
+        r"upstream.admin.sasl.password: is missing: PLAIN takes username and password",
+    ),
+    "a mechanism's keys must all be there": (
+        SMALLEST.replace("}", ", admin: { sasl: { mechanism: OAUTHBEARER, client_id: tsproxy } } }"),
+        r"sasl.token_endpoint: is missing: OAUTHBEARER takes token_endpoint and client_id and client_secret",
+    ),
+    "keys of another mechanism are refused": (
+        SMALLEST.replace("}", ", admin: { sasl: { mechanism: OAUTHBEARER, token_file: t, username: u } } }"),
+        r"sasl.username: does not go with mechanism OAUTHBEARER, which takes token_file; leave it out",
+    ),
+    "a secret goes to no issuer in the clear": (
+        SMALLEST.replace(
+            "}", ", admin: { sasl: { mechanism: OAUTHBEARER, token_endpoint: 'http://a/t' } } }"
+        ),
+        r"token_endpoint: .* is not allowed; must be an https URL, .* \(http only for localhost\)",
+    ),
+    "GSSAPI finds its user elsewhere": (
+        SMALLEST.replace("}", ", admin: { sasl: { mechanism: GSSAPI, username: u } } }"),
+        r"sasl.username: does not go with mechanism GSSAPI, which takes only service_name",
+    ),
+    "without a connection of its own it must be told of SASL": (
+        SMALLEST.replace("}", ", brokers_from: clients }") + "policy: { limits_from: config }\n",
+        r"upstream.clients_use_sasl: is missing: with upstream.brokers_from: clients",
+    ),
+    "without a connection of its own no broker tells limits": (
+        SMALLEST.replace("}", ", brokers_from: clients, clients_use_sasl: no }"),
+        r"policy.limits_from: must be config: with upstream.brokers_from: clients",
+    ),
+    "without a connection of its own nothing is written": (
+        SMALLEST.replace("}", ", brokers_from: clients, clients_use_sasl: no }")
+        + "policy: { limits_from: config }\ndecisions: { topic: { name: d } }\n",
+        r"decisions.topic: needs a connection of the proxy's own: leave it out",
+    ),
+    "with a connection of its own SASL is not said twice": (
+        SMALLEST.replace("}", ", clients_use_sasl: no }"),
+        r"upstream.clients_use_sasl: goes with upstream.brokers_from: clients alone",
     ),
     "what is not YAML is told with its line": ("upstream: [\n", r"tsproxy.yaml:2: not YAML: "),
     "a list as a file is refused": ("- 1\n", r"tsproxy.yaml:1: the file must be a mapping"),
@@ -289,7 +324,7 @@ def test_a_config_never_shows_its_password():
 
     config = config_of(text, {"PASSWORD": "hunter2"})
 
-    assert config.upstream.sasl.password.reveal() == "hunter2"
+    assert config.upstream.sasl.credentials.password.reveal() == "hunter2"
     assert "hunter2" not in repr(config)
 
 
@@ -397,9 +432,13 @@ def test_the_documentation_carries_the_table_of_keys():
     assert DOCS.read_text(encoding="utf-8").endswith("-->\n" + reference_table())
 
 
-def test_the_example_in_the_documentation_is_a_right_configuration():
-    [example] = re.findall(r"```yaml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+@pytest.mark.parametrize("example", re.findall(r"```yaml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL))
+def test_an_example_in_the_documentation_is_a_right_configuration(example):
+    assert config_of(example, {"TSPROXY_PASSWORD": "x"}).upstream.bootstrap_servers
 
-    config = config_of(example, {"TSPROXY_PASSWORD": "x"})
 
-    assert config.listeners[0].name == "public"
+def test_a_mechanism_whose_library_is_missing_names_the_extra_to_install(monkeypatch):
+    monkeypatch.setattr(build_sasl, "find_spec", lambda module: None)
+    text = SMALLEST.replace("}", ", admin: { sasl: { mechanism: AWS_MSK_IAM, region: eu-west-1 } } }")
+    with pytest.raises(ConfigError, match=r"aws_msk_iam_sasl_signer: pip install 'tsproxy\[msk\]'"):
+        load(parse_yaml(text, "tsproxy.yaml"), {})

@@ -58,10 +58,11 @@ def test_the_published_schema_is_made_from_the_table_of_keys():
 
 
 def test_the_files_that_come_along_fit():
-    [example] = re.findall(r"```yaml\n(.*?)```", (DOCS / "configuration.md").read_text("utf-8"), re.DOTALL)
+    examples = re.findall(r"```yaml\n(.*?)```", (DOCS / "configuration.md").read_text("utf-8"), re.DOTALL)
 
+    assert examples
+    assert all(map(file_fits, examples))
     assert file_fits(SMALLEST)
-    assert file_fits(example)
     assert file_fits(EXAMPLE.read_text("utf-8"))
 
 

@@ -1,4 +1,5 @@
 """GSSAPI through the proxy: the client's ticket names the proxy's host, and brokers hold a key for that name.
+The proxy's own connection logs in by GSSAPI as well.
 
 With MIT Kerberos' own KDC (Debian's krb5-kdc), for `TSPROXY_TEST=full` where it is installed.
 """
@@ -27,7 +28,7 @@ pytestmark = [
 
 REALM = "TSPROXY.TEST"
 LISTENER = "listener.name.clients"
-SERVICE, CLIENT = f"kafka/localhost@{REALM}", f"alice@{REALM}"
+SERVICE, CLIENT, PROXY_USER = f"kafka/localhost@{REALM}", f"alice@{REALM}", f"tsproxy@{REALM}"
 
 KRB5_CONF = """
 [libdefaults]
@@ -52,10 +53,12 @@ kdc_tcp_listen = 127.0.0.1:{port}
 }}
 """
 
+SCRAM = "{ mechanism: SCRAM-SHA-512, username: proxy, password: for-itself }"
+GSSAPI = "{ mechanism: GSSAPI }"
 PROXY = """
 upstream:
   bootstrap_servers: ['{upstream}']
-  admin: {{ sasl: {{ mechanism: SCRAM-SHA-512, username: proxy, password: for-itself }} }}
+  admin: {{ sasl: {sasl} }}
 listeners: [{{ bind: '127.0.0.1:0', advertised_host: localhost, brokers: {{ ports_from: 0 }} }}]
 """
 
@@ -80,6 +83,11 @@ def realm(tmp_path, monkeypatch):
     for principal in (SERVICE, CLIENT):
         run("kadmin.local", "-r", REALM, "-q", f"addprinc -randkey {principal}")
         run("kadmin.local", "-r", REALM, "-q", f"ktadd -k {keytab} {principal}")
+    own = tmp_path / "proxy.keytab"
+    run("kadmin.local", "-r", REALM, "-q", f"addprinc -randkey {PROXY_USER}")
+    run("kadmin.local", "-r", REALM, "-q", f"ktadd -k {own} {PROXY_USER}")
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(own))
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path / 'tickets'}")
     with (tmp_path / "kdc.log").open("wb") as log:
         kdc = subprocess.Popen([KDC, "-n", "-r", REALM], stdout=log, stderr=log)
     yield keytab
@@ -92,7 +100,10 @@ def run(*command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-async def test_a_ticket_for_the_proxys_host_is_taken_by_the_broker(realm, tmp_path):
+@pytest.mark.parametrize("sasl", [SCRAM, GSSAPI])
+async def test_a_ticket_for_the_proxys_host_is_taken_by_the_broker(realm, tmp_path, sasl):
+    if sasl == GSSAPI:
+        pytest.importorskip("gssapi", reason="the extra tsproxy[kerberos] is not installed")
     properties = {
         f"{LISTENER}.sasl.enabled.mechanisms": "GSSAPI,SCRAM-SHA-512",
         f"{LISTENER}.gssapi.sasl.jaas.config": login(realm, SERVICE),
@@ -102,7 +113,7 @@ async def test_a_ticket_for_the_proxys_host_is_taken_by_the_broker(realm, tmp_pa
     async with KafkaCluster(security="SASL_PLAINTEXT", users=users, properties=properties) as kafka:
         await kafka.create_topic("orders", config={"message.timestamp.before.max.ms": "60000"})
         config = tmp_path / "tsproxy.yaml"
-        config.write_text(PROXY.format(upstream=kafka.bootstrap_servers))
+        config.write_text(PROXY.format(upstream=_by_name(kafka), sasl=sasl))
         async with RunningProxy(config=config) as proxy:
             options = {
                 "bootstrap.servers": f"localhost:{proxy.bootstrap_servers.rpartition(':')[2]}",
@@ -122,3 +133,8 @@ async def test_a_ticket_for_the_proxys_host_is_taken_by_the_broker(realm, tmp_pa
     # The ticket is for the broker to read: here nobody knows whose it is.
     [decision] = [line for line in proxy.decisions() if line["event"] == "decision"]
     assert "principal" not in decision
+
+
+def _by_name(kafka):
+    """Tickets are for host names."""
+    return kafka.bootstrap_servers.replace("127.0.0.1", "localhost")

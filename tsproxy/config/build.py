@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+from tsproxy.config.brokers_from import check_brokers_from
 from tsproxy.config.build_policy import build_policy
+from tsproxy.config.build_sasl import build_sasl
 from tsproxy.config.connection_limits import MOST_CONNECTIONS, ConnectionLimits
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
@@ -26,7 +28,6 @@ from tsproxy.config.settings import (
     Listener,
     ListenerTls,
     Retention,
-    Sasl,
     TopicSettings,
     Upstream,
     UpstreamTls,
@@ -48,6 +49,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
     policy = build_policy(root["policy"], problems)
     _check_dead_letters(root, policy, problems)
     _check_clock(root, problems)
+    check_brokers_from(root, problems)
     if problems or upstream is None or policy is None:
         return None
     limits = root["limits"]
@@ -77,8 +79,10 @@ def _upstream(parsed: Parsed | None, problems: list[Problem]) -> Upstream | None
     return Upstream(
         bootstrap_servers=parsed["bootstrap_servers"],
         tls=tls,
-        sasl=Sasl(sasl["mechanism"], sasl["username"], sasl["password"]) if sasl else None,
+        sasl=build_sasl(sasl, problems) if sasl else None,
         refresh_ms=parsed["admin"]["refresh"],
+        brokers_from=parsed["brokers_from"],
+        clients_use_sasl=parsed["clients_use_sasl"],
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from tsproxy.config import patterns, values
 from tsproxy.config.settings import (
     AddressesInConfigs,
+    BrokersFrom,
     ClientAuth,
     ProxyProtocol,
     SaslMechanism,
@@ -150,6 +151,7 @@ PATH: Final = Kind("path", values.path)
 NAME: Final = Kind("name", values.name, values.NAME.pattern)
 TOPIC: Final = Kind("topic", values.topic_name, "[a-zA-Z0-9._-]{1,249}")
 TEXT: Final = Kind("text", values.words)
+URL: Final = Kind("https URL", values.url, "https?://.+")
 ENTRY_POINT: Final = Kind("name", values.entry_point, values.NAME.pattern)
 SECRET: Final = Kind("secret", values.secret, write=lambda _: HIDDEN)
 MODE: Final = _choice(Mode)
@@ -168,6 +170,7 @@ TOPIC_PATTERN: Final = _pattern(patterns.topic_pattern)
 PRINCIPAL_PATTERN: Final = _pattern(patterns.principal_pattern)
 CIDR: Final = Kind("address or network", values.network)
 INSTANT: Final = Kind("instant", values.instant_ms, write=values.instant_text)
+BROKERS_FROM: Final = _choice(BrokersFrom)
 MECHANISM: Final = _choice(SaslMechanism)
 WHEN_BEYOND: Final = _choice(WhenBeyond)
 CLIENT_AUTH: Final = _choice(ClientAuth)

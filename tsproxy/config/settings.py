@@ -49,10 +49,20 @@ class Secret:
         return hash(self._value)
 
 
+class BrokersFrom(StrEnum):
+    """Who tells the proxy which brokers there are."""
+
+    OWN_CONNECTION = "own_connection"
+    CLIENTS = "clients"
+
+
 class SaslMechanism(StrEnum):
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"
+    OAUTHBEARER = "OAUTHBEARER"
+    AWS_MSK_IAM = "AWS_MSK_IAM"
+    GSSAPI = "GSSAPI"
 
 
 class ClientAuth(StrEnum):
@@ -71,12 +81,73 @@ class TlsVersion(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Password:
+    """For PLAIN and SCRAM."""
+
+    username: str
+    password: Secret
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFile:
+    """For OAUTHBEARER: a file that somebody else keeps fresh, read at every login."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCredentials:
+    """For OAUTHBEARER: tokens from an endpoint (RFC 6749, section 4.4). `ca` None trusts what the system
+    trusts."""
+
+    endpoint: str
+    client_id: str
+    client_secret: Secret
+    scope: str | None = None
+    ca: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MskIam:
+    """For AWS_MSK_IAM: credentials come as AWS's own tools find them, or from `profile` or `role_arn`."""
+
+    region: str
+    profile: str | None = None
+    role_arn: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kerberos:
+    """For GSSAPI: tickets come as MIT Kerberos finds them (KRB5_CLIENT_KTNAME, a credential cache)."""
+
+    service_name: str = "kafka"
+
+
+Credentials = Password | TokenFile | ClientCredentials | MskIam | Kerberos
+
+
+@dataclass(frozen=True, slots=True)
 class Sasl:
     """How the proxy's own connection shows who it is."""
 
     mechanism: SaslMechanism
-    username: str
-    password: Secret
+    credentials: Credentials
+
+    @property
+    def brings_token(self) -> bool:
+        """True where it logs in with a token that somebody else has made."""
+        return isinstance(self.credentials, TokenFile | ClientCredentials | MskIam)
+
+    @property
+    def user(self) -> str:
+        """Who that is, in words for operators."""
+        match self.credentials:
+            case Password(username=name):
+                return f"the user {name!r}"
+            case ClientCredentials(client_id=name):
+                return f"the client {name!r}"
+            case _:
+                return f"the principal that authenticates by {self.mechanism.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +180,14 @@ class Upstream:
     tls: UpstreamTls | None
     sasl: Sasl | None
     refresh_ms: int
+    brokers_from: BrokersFrom = BrokersFrom.OWN_CONNECTION
+    clients_use_sasl: bool | None = None
+    """None where the own connection shows it."""
+
+    @property
+    def needs_sasl(self) -> bool:
+        """True where a client is accepted by SASL alone."""
+        return self.sasl is not None if self.clients_use_sasl is None else self.clients_use_sasl
 
 
 @dataclass(frozen=True, slots=True)

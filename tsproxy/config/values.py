@@ -10,6 +10,7 @@ from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from tsproxy.config.settings import Address, BrokerHosts, Secret
 from tsproxy.model.kafka import is_topic_name
@@ -25,6 +26,7 @@ _QUANTITY: Final = re.compile(r"([0-9]+)([A-Za-z]*)")
 # What DNS and addresses are made of; an underscore is common in container networks.
 _HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?")
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 
 
@@ -101,6 +103,22 @@ def _quantity(text: str, units: dict[str, int], allowed: str) -> int:
     if units is _MS_OF_UNIT and quantity > _MOST_MS:
         raise ValueError(f"{allowed}; at most 3660000d, ten thousand years")
     return quantity
+
+
+def url(text: str) -> str:
+    """Where to ask over HTTP. Plain HTTP only of this machine: a secret is sent there."""
+    allowed = "an https URL, such as https://login.example.com/oauth2/token (http only for localhost)"
+    try:
+        parts = urlsplit(text.strip())
+        is_here = parts.hostname in _THIS_MACHINE
+        _ = parts.port
+    except ValueError:
+        raise ValueError(allowed) from None
+    if not parts.hostname or parts.scheme not in (("http", "https") if is_here else ("https",)):
+        raise ValueError(allowed)
+    if parts.username is not None or parts.password is not None:
+        raise ValueError(f"{allowed}, without a user name or password in it")
+    return text.strip()
 
 
 def whole_number(lowest: int, highest: int) -> Callable[[str], int]:

@@ -97,7 +97,7 @@ def _scan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 def _why_nothing(visible: int, looked_at: int, patterns: Sequence[str], sasl: Sasl | None) -> str | None:
     """Why a survey had nothing to look at; None where it had, or where there are only Kafka's own topics."""
     if not visible:
-        who = f"the user {sasl.username!r}" if sasl else "this connection's principal"
+        who = sasl.user if sasl else "this connection's principal"
         return (
             f"{who} sees no topic: the cluster has none, or brokers do not let it Describe them, and then "
             "tell of none. Grant it (kafka-acls.sh --add --allow-principal User:... --operation Describe "

@@ -19,6 +19,7 @@ from aiokafka.protocol.admin import DescribeConfigsRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
 from tsproxy.config.settings import Address, Sasl
+from tsproxy.runtime.own_security import security_options
 from tsproxy.runtime.topic_limits import CONFIG_NAMES
 from tsproxy.runtime.upstream import CONNECT_ERRORS, connect_text
 
@@ -34,6 +35,10 @@ _CONTROLLER: Final = (
 )
 _CLOSE_S: Final = 1.0
 """How long the end of a connection is waited for; the transport ends it all the same."""
+
+_NOT_ACCEPTED: Final = "the broker does not accept the token (upstream.admin.sasl)"
+"""A broker answers such a token with success and a text (RFC 7628), which aiokafka takes for the end. The
+next request then gets an answer without brokers, or none."""
 
 
 class ConversationError(Exception):
@@ -69,18 +74,20 @@ class TopicAnswer:
 class AdminConnection:
     """One open connection. Every method raises ConversationError when it breaks."""
 
-    def __init__(self, connection: AIOKafkaConnection, address: Address, *, speaks_sasl: bool) -> None:
+    def __init__(self, connection: AIOKafkaConnection, address: Address, sasl: Sasl | None) -> None:
         self.has_ended = False
         """The broker, or the network, has ended it."""
         self._address = address
         self._connection = connection
         self._has_been_answered = False
-        self._speaks_sasl = speaks_sasl
+        self._sasl = sasl
 
     async def cluster(self, *, with_topics: bool = False) -> ClusterAnswer:
         # Metadata v1 and later: null asks for all topics, an empty list for none.
         answer = await self.ask(MetadataRequest(None if with_topics else []))
         brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
+        if not brokers and self._brings_token:
+            raise RefusedError(f"{self._address}: {_NOT_ACCEPTED}")
         # (error_code, topic, is_internal, partitions)
         topics = tuple(topic[1] for topic in answer.topics if topic[0] == 0 and not topic[2])
         return ClusterAnswer(getattr(answer, "cluster_id", None), brokers, topics)
@@ -119,8 +126,14 @@ class AdminConnection:
         self._has_been_answered = True
         return answer
 
+    @property
+    def _brings_token(self) -> bool:
+        return self._sasl is not None and self._sasl.brings_token
+
     def _why_closed(self) -> str:
-        if self._has_been_answered or self._speaks_sasl:
+        if not self._has_been_answered and self._brings_token:
+            return _NOT_ACCEPTED
+        if self._has_been_answered or self._sasl is not None:
             return "the broker closed the connection"
         return (
             "the broker closed the connection at the first request; a listener that requires SASL does that: "
@@ -148,7 +161,7 @@ async def connected(
 
     connection = await _connect(address, tls, sasl, ended)
     try:
-        admin = AdminConnection(connection, address, speaks_sasl=sasl is not None)
+        admin = AdminConnection(connection, address, sasl)
         yielded.append(admin)
         admin.has_ended = not connection.connected()
         yield admin
@@ -162,25 +175,14 @@ async def connected(
 async def _connect(
     address: Address, tls: ssl.SSLContext | None, sasl: Sasl | None, on_end: Callable[..., None]
 ) -> AIOKafkaConnection:
-    credentials = (
-        {
-            "sasl_mechanism": sasl.mechanism.value,
-            "sasl_plain_username": sasl.username,
-            "sasl_plain_password": sasl.password.reveal(),
-        }
-        if sasl
-        else {}
-    )
     try:
         return await create_conn(
             address.host,
             address.port,
             client_id=CLIENT_ID,
             request_timeout_ms=REQUEST_TIMEOUT_MS,
-            ssl_context=tls,
             on_close=on_end,
-            security_protocol=("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT"),
-            **credentials,
+            **security_options(tls, sasl),
         )
     except KafkaConnectionError as error:
         hint = "the broker closed the connection at once" + ("" if tls else "; does this port speak TLS?")

@@ -402,7 +402,7 @@ class Cluster:
 
 
 def _denied_text(upstream: Upstream) -> str:
-    who = f"the user {upstream.sasl.username!r}" if upstream.sasl else "this connection's principal"
+    who = upstream.sasl.user if upstream.sasl else "this connection's principal"
     return (
         f"upstream.admin: brokers do not let {who} read the limits of topics. Grant the operation "
         "DescribeConfigs on the topics that producers write to (kafka-acls.sh --add --allow-principal "

@@ -9,6 +9,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
 from tsproxy.config.settings import Address, Upstream
+from tsproxy.runtime.own_security import security_options
 from tsproxy.runtime.tls import CurrentTls
 
 _REQUEST_TIMEOUT_MS: Final = 10_000
@@ -25,23 +26,11 @@ async def own_producer(
 ) -> AsyncIterator[AIOKafkaProducer]:
     """One that has found its brokers, closed at the end. `servers` stand in for upstream's, `options` are
     aiokafka's. Raises whatever aiokafka does: mostly a KafkaError."""
-    sasl = upstream.sasl
-    credentials = (
-        {
-            "sasl_mechanism": sasl.mechanism.value,
-            "sasl_plain_username": sasl.username,
-            "sasl_plain_password": sasl.password.reveal(),
-        }
-        if sasl
-        else {}
-    )
     producer = AIOKafkaProducer(
         bootstrap_servers=[str(server) for server in servers or upstream.bootstrap_servers],
         client_id=client_id,
         request_timeout_ms=_REQUEST_TIMEOUT_MS,
-        security_protocol=("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT"),
-        ssl_context=tls() if tls else None,
-        **credentials,
+        **security_options(tls() if tls else None, upstream.sasl),
         **options,
     )
     try:

@@ -17,7 +17,7 @@ import structlog
 
 from tsproxy import __version__
 from tsproxy.config.reloaded import Reloaded
-from tsproxy.config.settings import Address, Config
+from tsproxy.config.settings import Address, BrokersFrom, Config
 from tsproxy.config.source import Source
 from tsproxy.runtime import variant
 from tsproxy.runtime.admin.http import AdminHttp
@@ -32,6 +32,7 @@ from tsproxy.runtime.cluster import Cluster, ClusterFacts, PermissionDeniedError
 from tsproxy.runtime.dead_letters.room import DeadLetters
 from tsproxy.runtime.draining import drain
 from tsproxy.runtime.latency.sampler import Sampler
+from tsproxy.runtime.learnt_cluster import LearntCluster
 from tsproxy.runtime.limits import descriptors
 from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.listeners import Front
@@ -43,6 +44,7 @@ from tsproxy.runtime.relay import Relay
 from tsproxy.runtime.reload import Commit, Reloader, prepare_all
 from tsproxy.runtime.service_manager import ServiceManager
 from tsproxy.runtime.surroundings import Surroundings
+from tsproxy.runtime.tls import CurrentTls
 from tsproxy.runtime.upstream import Upstream
 from tsproxy.runtime.waivers import Waivers
 
@@ -109,15 +111,7 @@ class Proxy:
         self._journal = journal_of(config, tls, self.metrics, clock, self._collect_totals)
         self._dead_letters = DeadLetters(config, tls, self._journal.privacy, clock)
         self.metrics.add(self._dead_letters)
-        self._cluster = Cluster(
-            config.upstream,
-            tls,
-            clock,
-            self._see,
-            self._see_reachable,
-            reads_limits=config.policy.asks_broker,
-            listeners=config.listeners,
-        )
+        self._cluster = self._cluster_of(config, tls)
         self._limits = ProcessLimits(descriptors.share_of(config), clock)
         around = Surroundings(
             clock,
@@ -157,6 +151,19 @@ class Proxy:
             cut = await self._drain()
             await _cancelled(*rooms)
             await self._end(cut)
+
+    def _cluster_of(self, config: Config, tls: CurrentTls | None) -> Cluster | LearntCluster:
+        if config.upstream.brokers_from is BrokersFrom.CLIENTS:
+            return LearntCluster(config.upstream, tls, self._see, self._see_reachable)
+        return Cluster(
+            config.upstream,
+            tls,
+            self._clock,
+            self._see,
+            self._see_reachable,
+            reads_limits=config.policy.asks_broker,
+            listeners=config.listeners,
+        )
 
     def _rooms(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """What goes on beside the connections, until all of them are gone."""

@@ -26,6 +26,7 @@ from tsproxy.policy.timestamps import is_out_of_range
 from tsproxy.policy.units import guess_unit
 from tsproxy.runtime.admin_connection import ConversationError
 from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.own_security import security_options
 from tsproxy.runtime.tls import upstream_context
 
 POLL_MS: Final = 200
@@ -123,13 +124,5 @@ async def _to_the_end(consumer: AIOKafkaConsumer, partitions: list[TopicPartitio
 
 def _options(upstream: Upstream) -> dict[str, Any]:
     tls: ssl.SSLContext | None = upstream_context(upstream.tls) if upstream.tls else None
-    options: dict[str, Any] = {
-        "bootstrap_servers": [str(address) for address in upstream.bootstrap_servers],
-        "security_protocol": ("SASL_" if upstream.sasl else "") + ("SSL" if tls else "PLAINTEXT"),
-        "ssl_context": tls,
-    }
-    if upstream.sasl:
-        options["sasl_mechanism"] = upstream.sasl.mechanism.value
-        options["sasl_plain_username"] = upstream.sasl.username
-        options["sasl_plain_password"] = upstream.sasl.password.reveal()
-    return options
+    servers = [str(address) for address in upstream.bootstrap_servers]
+    return {"bootstrap_servers": servers, **security_options(tls, upstream.sasl)}

@@ -1,0 +1,91 @@
+"""An issuer of tokens: OAuth 2 client credentials, and the keys that Kafka's validator checks by."""
+
+import base64
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, unquote_plus
+
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.hashes import SHA256
+
+ISSUER = "https://issuer.test"
+AUDIENCE = "kafka"
+
+
+class Issuer:
+    """`clients` are ids with their secrets. Serves on a free port for as long as a `with` lasts."""
+
+    def __init__(self, clients, lasts_s=3600):
+        self.asked = []
+        """(client id, the form that it sent) of each request for a token."""
+        self._clients = clients
+        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self._lasts_s = lasts_s
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self._server.shutdown()
+        self._server.server_close()
+
+    def token(self, subject):
+        """A signed JWT."""
+        now = int(time.time())
+        claims = {"sub": subject, "iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + self._lasts_s}
+        head = {"alg": "RS256", "typ": "JWT", "kid": "one"}
+        signed = b".".join(_dashed(json.dumps(part).encode()) for part in (head, claims))
+        return (signed + b"." + _dashed(self._key.sign(signed, padding.PKCS1v15(), SHA256()))).decode()
+
+    def keys(self):
+        numbers = self._key.public_key().public_numbers()
+        key = {"kty": "RSA", "kid": "one", "alg": "RS256", "use": "sig", "n": _number(numbers.n)}
+        return json.dumps({"keys": [{**key, "e": _number(numbers.e)}]})
+
+    def _handler(self):
+        issuer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                form = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                scheme, _, pair = self.headers["Authorization"].partition(" ")
+                encoded = base64.b64decode(pair).decode().partition(":")
+                client_id, secret = unquote_plus(encoded[0]), unquote_plus(encoded[2])
+                issuer.asked.append((client_id, parse_qs(form)))
+                if scheme != "Basic" or issuer._clients.get(client_id) != secret:
+                    self._answer(401, {"error": "invalid_client", "error_description": "planted-description"})
+                    return
+                self._answer(
+                    200,
+                    {
+                        "access_token": issuer.token(client_id),
+                        "token_type": "Bearer",
+                        "expires_in": issuer._lasts_s,
+                    },
+                )
+
+            def _answer(self, status, body):
+                data = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_):
+                """Nothing is told of requests."""
+
+        return Handler
+
+
+def _dashed(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+
+def _number(value):
+    return _dashed(value.to_bytes((value.bit_length() + 7) // 8, "big")).decode()

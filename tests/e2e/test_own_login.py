@@ -1,0 +1,214 @@
+"""The proxy's own connection logs in with a token, where brokers check tokens as in production.
+
+Kafka's own validator reads the issuer's keys from a file (KIP-768). Sessions end after a few seconds and
+must be made anew (KIP-368). A client with SCRAM shows that the proxy knows the topic's limits.
+"""
+
+import base64
+import contextlib
+import os
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import pytest_asyncio
+
+from tests.e2e.issuer import AUDIENCE, ISSUER, Issuer
+from tests.runtime.surroundings import until
+from tsproxy.config.settings import ClientCredentials, MskIam, Sasl, SaslMechanism, Secret
+from tsproxy.runtime.own_security import security_options
+from tsproxy.runtime.tokens import Token, TokenError, TokenProvider, token_provider
+from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Refused
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.proxy import ProxyError, RunningProxy
+
+LISTENER = "listener.name.clients"
+BEARER = f"{LISTENER}.oauthbearer"
+HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+SECRET = "planted secret: of/the+proxy"
+LIFETIME_MS = 3_000
+
+
+@pytest.fixture(scope="module")
+def issuer():
+    with Issuer({"tsproxy": SECRET}, lasts_s=LIFETIME_MS // 1000) as it:
+        yield it
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def kafka(issuer, tmp_path_factory):
+    keys = tmp_path_factory.mktemp("issuer") / "jwks.json"
+    keys.write_text(issuer.keys())
+    properties = {
+        f"{LISTENER}.sasl.enabled.mechanisms": "OAUTHBEARER,SCRAM-SHA-512",
+        f"{BEARER}.sasl.jaas.config": f"{MODULE} required;",
+        f"{BEARER}.sasl.server.callback.handler.class": HANDLER,
+        f"{BEARER}.connections.max.reauth.ms": str(LIFETIME_MS),
+        f"{BEARER}.sasl.oauthbearer.jwks.endpoint.url": keys.as_uri(),
+        f"{BEARER}.sasl.oauthbearer.expected.audience": AUDIENCE,
+        f"{BEARER}.sasl.oauthbearer.expected.issuer": ISSUER,
+        # Nobody but the proxy may read how topics are configured, and only by this name.
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:tsproxy;User:alice;User:ANONYMOUS",
+    }
+    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={keys.as_uri()}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_TOOL_OPTIONS", f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {allowed}".strip())
+        async with KafkaCluster(
+            security="SASL_PLAINTEXT", users={"alice": "of-alice"}, properties=properties
+        ) as it:
+            await it.create_topic("orders", config={"message.timestamp.before.max.ms": "60000"})
+            yield it
+
+
+def settings_of(**keys):
+    return {f"upstream.admin.sasl.{name}": value for name, value in keys.items()}
+
+
+BY_ENDPOINT = {
+    "mechanism": "OAUTHBEARER",
+    "client_id": "tsproxy",
+    "client_secret": "${CLIENT_SECRET}",
+    "scope": "kafka",
+}
+
+
+def proxy_of(kafka, settings, secret=SECRET):
+    return RunningProxy(
+        kafka.bootstrap_servers,
+        settings={**settings, "upstream.admin.refresh": "1s"},
+        environment={"CLIENT_SECRET": secret},
+    )
+
+
+async def sent(kafka, proxy, **record):
+    """What alice's client is told of one record of hers."""
+    options = kafka.client_options("alice", mechanism="SCRAM-SHA-512").java()
+    async with JavaProducer({**options, "bootstrap.servers": proxy.bootstrap_servers}) as producer:
+        [result] = await producer.send_all([JavaRecord("orders", b"value", **record)])
+    return result
+
+
+@pytest.mark.broker
+async def test_tokens_of_an_issuer_are_asked_for_again_when_a_session_has_ended(kafka, issuer):
+    settings = settings_of(token_endpoint=f"{issuer.url}/token", **BY_ENDPOINT)
+    before = len(issuer.asked)
+    async with proxy_of(kafka, settings) as proxy:
+        await until(lambda: len(issuer.asked) - before >= 3)
+        assert isinstance(await sent(kafka, proxy), Acknowledged)
+        refused = await sent(kafka, proxy, timestamp_ms=1)
+        assert isinstance(refused, Refused)
+        assert refused.exception == "InvalidTimestampException"
+
+    assert {client_id for client_id, _ in issuer.asked} == {"tsproxy"}
+    assert issuer.asked[-1][1] == {"grant_type": ["client_credentials"], "scope": ["kafka"]}
+    assert "upstream_unreachable" not in [line["event"] for line in proxy.log]
+    assert SECRET not in str(proxy.log)
+
+
+@pytest.mark.broker
+async def test_a_token_is_read_from_its_file_at_each_login(kafka, issuer, tmp_path):
+    file = tmp_path / "token"
+    file.write_text(issuer.token("somebody-else") + "\n")  # the broker accepts it, and lets it read nothing
+    settings = settings_of(mechanism="OAUTHBEARER", token_file=str(file))
+    with pytest.raises(ProxyError, match="authenticates by OAUTHBEARER read the limits of topics"):
+        async with proxy_of(kafka, settings):
+            pass
+
+    file.write_text(issuer.token("tsproxy") + "\n")
+    async with proxy_of(kafka, settings) as proxy:
+        assert isinstance(await sent(kafka, proxy, timestamp_ms=1), Refused)
+        file.write_text("not.a.token")
+        await until(lambda: any("not accept the token" in line.get("error", "") for line in proxy.log))
+        told = len(proxy.log)
+        file.write_text(issuer.token("tsproxy") + "\n")
+        await until(lambda: "upstream_reached" in [line["event"] for line in proxy.log[told:]])
+
+
+async def test_an_issuer_that_refuses_is_told_without_a_secret(issuer):
+    asked = ClientCredentials(f"{issuer.url}/token", "tsproxy", Secret("wrong-secret"))
+    with pytest.raises(TokenError, match=r"token answered 401: invalid_client$"):
+        await token_provider(asked).token()
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    {
+        "no JSON": (b"<html>", "without an access_token"),
+        "no object": (b"[]", "without an access_token"),
+        "no token": (b"{}", "without an access_token"),
+        "no text": (b'{"access_token": 7}', "holds no token"),
+        "a token that would end the message": (b'{"access_token": "a\\u0001b"}', "holds no token"),
+        "a redirect": (None, "answered 302"),
+        "nothing": (b"", "without an access_token"),
+    }.values(),
+)
+async def test_an_answer_that_is_no_token_is_told(answer, told):
+    with answering(answer) as url:
+        source = ClientCredentials(url, "tsproxy", Secret("planted-secret"))
+        with pytest.raises(TokenError, match=told) as error:
+            await token_provider(source).token()
+    assert "planted" not in str(error.value)
+
+
+async def test_a_token_is_kept_until_shortly_before_its_end():
+    clock, asked = AnyClock(), []
+
+    def fetch():
+        asked.append(clock.now)
+        return Token(f"token-{len(asked)}", 100_000)
+
+    provider = TokenProvider(fetch, clock)
+    for clock.now in (0, 79_999, 80_000, 159_999):
+        await provider.token()
+    assert asked == [0, 80_000]
+    assert await provider.token() == "token-2"
+
+
+async def test_msk_is_given_a_request_that_awss_own_library_has_signed(monkeypatch):
+    """No cluster of AWS is here; how brokers of MSK read it is AWS's documentation's word."""
+    pytest.importorskip("aws_msk_iam_sasl_signer")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDPLANTED")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted-secret")
+    options = security_options(None, Sasl(SaslMechanism.AWS_MSK_IAM, MskIam("eu-west-1")))
+    assert options["sasl_mechanism"] == "OAUTHBEARER"
+    token = await options["sasl_oauth_token_provider"].token()
+
+    request = urlsplit(base64.urlsafe_b64decode(token + "==").decode())
+    query = parse_qs(request.query)
+    assert request.hostname == "kafka.eu-west-1.amazonaws.com"
+    assert query["Action"] == ["kafka-cluster:Connect"]
+    assert query["X-Amz-Expires"] == ["900"]
+    assert query["X-Amz-Credential"][0].startswith("AKIDPLANTED/")
+    assert "planted-secret" not in token
+
+
+@contextlib.contextmanager
+def answering(body):
+    """The URL of a server that gives every request this body, or sends it elsewhere."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(302 if body is None else 200)
+            self.send_header("Location", "http://127.0.0.1:1/elsewhere")
+            self.send_header("Content-Length", str(len(body or b"")))
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+        def log_message(self, *_):
+            """Nothing is told of requests."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/token"
+        server.shutdown()
+
+
+class AnyClock:
+    now = 0
+
+    def monotonic_ms(self):
+        return self.now
