@@ -13,7 +13,7 @@ from typing import Final
 from tsproxy.config.brokers_from import check_brokers_from
 from tsproxy.config.build_policy import build_policy
 from tsproxy.config.build_sasl import build_sasl
-from tsproxy.config.connection_limits import ConnectionLimits
+from tsproxy.config.connection_limits import MOST_CONNECTIONS, ConnectionLimits
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import (
@@ -162,7 +162,7 @@ def _broker_ports(parsed: Parsed, bind: Address, problems: list[Problem]) -> Bro
             f"ports {ports_from} to {last} go beyond 65535: count may be at most {fits}, or ports_from lower"
         )
         problems.append(Problem(parsed.place, parsed.path, text))
-    return BrokerPorts(ports_from, count)
+    return BrokerPorts(ports_from, count, parsed["first_id"])
 
 
 def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:
@@ -194,8 +194,10 @@ def _session_limits(limits: Parsed) -> SessionLimits:
 
 
 def _connection_limits(limits: Parsed) -> ConnectionLimits:
+    given: int | None = limits["connections"]
     return ConnectionLimits(
-        connections=limits["connections"],
+        connections=MOST_CONNECTIONS if given is None else given,
+        follows_system=given is None,
         connections_per_address=limits["connections_per_address"],
         buffered=limits["buffered"],
         stalled_frame_ms=limits["stalled_frame"],

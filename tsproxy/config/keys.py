@@ -186,8 +186,15 @@ KEYS: Final = (
     Key(
         "listeners[].brokers.count",
         number(1, 65535),
-        "Node ids from 0 to count - 1 can be served.",
+        "So many node ids can be served, from first_id on.",
         default="200",
+    ),
+    Key(
+        "listeners[].brokers.first_id",
+        number(0, 2**31 - 1),
+        "The lowest node id that is served, on the port ports_from: 1001 where a cluster of ZooKeeper's time "
+        "counts from there.",
+        default="0",
     ),
     *LISTENER_TLS_KEYS,
     Key(
@@ -385,8 +392,8 @@ KEYS: Final = (
     Key(
         "limits.connections",
         number(1, 1_000_000),
-        "Clients that may be connected at a time; each takes two file descriptors.",
-        default="10000",
+        "Clients that may be connected at a time; each takes two file descriptors. Without it 10,000, or as "
+        "many as the system's limit of open files allows.",
         is_live=True,
     ),
     Key(

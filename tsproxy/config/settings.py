@@ -197,17 +197,20 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class BrokerPorts:
-    """Node n is served on `ports_from + n`, for n in 0..count-1; 0 takes any free port (tests)."""
+    """Node n is served on `ports_from + n - first_id`, for `count` ids from `first_id` on; `ports_from` 0
+    takes any free port (tests)."""
 
     ports_from: int
     count: int
+    first_id: int = 0
 
     def port_of(self, node_id: int) -> int | None:
         """The port of a node, or None where it lies outside the range. A pure function of n, so
         that all workers and replicas agree without talking."""
-        if not 0 <= node_id < self.count:
+        place = node_id - self.first_id
+        if not 0 <= place < self.count:
             return None
-        return self.ports_from + node_id if self.ports_from else 0
+        return self.ports_from + place if self.ports_from else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 
 from tsproxy.config import Config, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import Items, Scalar, Section
+from tsproxy.config.settings import Sasl
 from tsproxy.config.values import bound, duration_ms, instant_ms, topic_name, whole_number
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.policy import HOUR_MS, Span
@@ -83,11 +84,28 @@ def _scan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         print(json.dumps(as_json(found, took_ms), indent=2))
     else:
         print(as_text(found, took_ms, options.rows))
+    if (why := _why_nothing(found.visible_topics, found.topics, options.topics, upstream.sasl)) is not None:
+        print(f"tsproxy: {why}", file=sys.stderr)
+        return FAILED
     if not options.fail_on:
         return OK
     if found.has(frozenset(Kind) if options.fail_on == "any" else frozenset({Kind(options.fail_on)})):
         return TRIPPED
     return FAILED if found.unread else OK
+
+
+def _why_nothing(visible: int, looked_at: int, patterns: Sequence[str], sasl: Sasl | None) -> str | None:
+    """Why a survey had nothing to look at; None where it had, or where there are only Kafka's own topics."""
+    if not visible:
+        who = sasl.user if sasl else "this connection's principal"
+        return (
+            f"{who} sees no topic: the cluster has none, or brokers do not let it Describe them, and then "
+            "tell of none. Grant it (kafka-acls.sh --add --allow-principal User:... --operation Describe "
+            "--topic '*')"
+        )
+    if patterns and not looked_at:
+        return f"none of the {visible:,} topics that may be seen fits --topics {','.join(patterns)}"
+    return None
 
 
 def add_explain(explain: argparse.ArgumentParser) -> None:

@@ -5,15 +5,16 @@ a cluster fresh, which nobody here needs. aiokafka speaks Metadata up to v5 and 
 v2; brokers from 3.6 to 4.x take both.
 """
 
+import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
 from aiokafka.conn import AIOKafkaConnection, create_conn
-from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.errors import IncompatibleBrokerVersion, KafkaConnectionError, KafkaError
 from aiokafka.protocol.admin import DescribeConfigsRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
@@ -26,7 +27,14 @@ CLIENT_ID: Final = "tsproxy"
 REQUEST_TIMEOUT_MS: Final = 10_000
 TOPICS_A_REQUEST: Final = 200
 _TOPIC_RESOURCE: Final = 2  # ConfigResource.Type.TOPIC
-_DEFAULT_CONFIG: Final = 5  # DescribeConfigsResponse.ConfigSource
+_TOPIC_CONFIG: Final = 1  # DescribeConfigsResponse.ConfigSource
+_DEFAULT_CONFIG: Final = 5
+_CONTROLLER: Final = (
+    "it speaks Kafka and does not offer Metadata: that is a controller's port (KRaft), which serves no "
+    "clients; name the brokers' own listeners in upstream.bootstrap_servers"
+)
+_CLOSE_S: Final = 1.0
+"""How long the end of a connection is waited for; the transport ends it all the same."""
 
 _NOT_ACCEPTED: Final = "the broker does not accept the token (upstream.admin.sasl)"
 """A broker answers such a token with success and a text (RFC 7628), which aiokafka takes for the end. The
@@ -35,6 +43,10 @@ next request then gets an answer without brokers, or none."""
 
 class ConversationError(Exception):
     """A broker cannot be reached, or does not answer as one does; the text is for operators."""
+
+
+class RefusedError(ConversationError):
+    """A broker answered, and will not have it: asked again, it says the same until somebody acts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +61,22 @@ class ClusterAnswer:
 @dataclass(frozen=True, slots=True)
 class TopicAnswer:
     """`settings` by configuration name; empty where `error_code` is not 0. `defaults` are the names of
-    those that nobody has set, on the topic or on its broker."""
+    those that nobody has set, on the topic or on its broker; `own` of those that the topic sets itself:
+    all others are those of the broker that answered."""
 
     topic: str
     error_code: int
     settings: Mapping[str, str | None]
     defaults: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
 
 
 class AdminConnection:
     """One open connection. Every method raises ConversationError when it breaks."""
 
     def __init__(self, connection: AIOKafkaConnection, address: Address, sasl: Sasl | None) -> None:
+        self.has_ended = False
+        """The broker, or the network, has ended it."""
         self._address = address
         self._connection = connection
         self._has_been_answered = False
@@ -71,7 +87,7 @@ class AdminConnection:
         answer = await self.ask(MetadataRequest(None if with_topics else []))
         brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
         if not brokers and self._brings_token:
-            raise ConversationError(f"{self._address}: {_NOT_ACCEPTED}")
+            raise RefusedError(f"{self._address}: {_NOT_ACCEPTED}")
         # (error_code, topic, is_internal, partitions)
         topics = tuple(topic[1] for topic in answer.topics if topic[0] == 0 and not topic[2])
         return ClusterAnswer(getattr(answer, "cluster_id", None), brokers, topics)
@@ -87,7 +103,8 @@ class AdminConnection:
                 known = entries if error_code == 0 else ()
                 settings = {entry[0]: entry[1] for entry in known}
                 defaults = frozenset(entry[0] for entry in known if _is_default(entry[3]))
-                answers.append(TopicAnswer(name, error_code, settings, defaults))
+                own = frozenset(entry[0] for entry in known if _is_own(entry[3]))
+                answers.append(TopicAnswer(name, error_code, settings, defaults, own))
         return answers
 
     async def ask(self, request: Any) -> Any:  # aiokafka carries no types
@@ -98,11 +115,14 @@ class AdminConnection:
             raise ConversationError(f"{self._address}: {self._why_closed()}") from error
         except TimeoutError as error:
             raise ConversationError(f"{self._address}: no answer within {REQUEST_TIMEOUT_MS} ms") from error
+        except IncompatibleBrokerVersion as error:
+            text = _CONTROLLER if isinstance(request, MetadataRequest) else _error_text(error)
+            raise RefusedError(f"{self._address}: {text}") from error
         except KafkaError as error:
-            raise ConversationError(f"{self._address}: {_error_text(error)}") from error
+            raise RefusedError(f"{self._address}: {_error_text(error)}") from error
         except NotImplementedError as error:  # how aiokafka says that the versions do not meet
             text = f"the broker does not speak {request}"
-            raise ConversationError(f"{self._address}: {text}") from error
+            raise RefusedError(f"{self._address}: {text}") from error
         self._has_been_answered = True
         return answer
 
@@ -123,25 +143,45 @@ class AdminConnection:
 
 @asynccontextmanager
 async def connected(
-    address: Address, tls: ssl.SSLContext | None, sasl: Sasl | None
+    address: Address,
+    tls: ssl.SSLContext | None,
+    sasl: Sasl | None,
+    on_end: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[AdminConnection]:
-    """An open connection to one broker, closed at the end. Raises ConversationError."""
-    connection = await _connect(address, tls, sasl)
+    """An open connection to one broker, closed at the end. Raises ConversationError.
+
+    `on_end` is called when the other side has ended it (`has_ended`), asked or not.
+    """
+    yielded: list[AdminConnection] = []
+
+    def ended(*_: object) -> None:
+        for each in yielded:
+            each.has_ended = True
+            on_end()
+
+    connection = await _connect(address, tls, sasl, ended)
     try:
-        yield AdminConnection(connection, address, sasl)
+        admin = AdminConnection(connection, address, sasl)
+        yielded.append(admin)
+        admin.has_ended = not connection.connected()
+        yield admin
     finally:
+        yielded.clear()
         closed = connection.close()
         if closed is not None:
-            await closed
+            await asyncio.wait([closed], timeout=_CLOSE_S)
 
 
-async def _connect(address: Address, tls: ssl.SSLContext | None, sasl: Sasl | None) -> AIOKafkaConnection:
+async def _connect(
+    address: Address, tls: ssl.SSLContext | None, sasl: Sasl | None, on_end: Callable[..., None]
+) -> AIOKafkaConnection:
     try:
         return await create_conn(
             address.host,
             address.port,
             client_id=CLIENT_ID,
             request_timeout_ms=REQUEST_TIMEOUT_MS,
+            on_close=on_end,
             **security_options(tls, sasl),
         )
     except KafkaConnectionError as error:
@@ -150,7 +190,12 @@ async def _connect(address: Address, tls: ssl.SSLContext | None, sasl: Sasl | No
     except CONNECT_ERRORS as error:
         raise ConversationError(f"{address}: {connect_text(error, over_tls=tls is not None)}") from error
     except KafkaError as error:
-        raise ConversationError(f"{address}: {_error_text(error)}") from error
+        raise RefusedError(f"{address}: {_error_text(error)}") from error
+
+
+def _is_own(source: bool | int) -> bool:
+    """v0, which names no source, tells only what nobody has set: the rest may be the topic's."""
+    return not source if isinstance(source, bool) else source == _TOPIC_CONFIG
 
 
 def _is_default(source: bool | int) -> bool:

@@ -2,8 +2,10 @@
 
 Brokers are read every `refresh_ms`, and at once when an answer named an unknown one; the limits of
 every topic that producers were seen to write to likewise, and at once for a new topic (all that
-were wanted while a request was under way go into the next one). Whatever changes is handed on as
-one whole. With the cluster away, what was last known stays, and the connection is tried for ever.
+were wanted while a request was under way go into the next one). Limits that a topic does not set itself
+are each broker's own: every broker is asked (`broker_links`), and the loosest hold (`broker_limits`).
+Whatever changes is handed on as one whole. With the cluster away, what was last known stays, and the
+connection is tried for ever.
 """
 
 import asyncio
@@ -15,20 +17,42 @@ from typing import Final
 
 import structlog
 
-from tsproxy.config.settings import Address, Config, Upstream
+from tsproxy.config.settings import Address, Config, Listener, Upstream
 from tsproxy.model.kafka import ErrorCode, is_topic_name
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.runtime.admin_connection import AdminConnection, ConversationError, TopicAnswer, connected
+from tsproxy.runtime.admin_connection import (
+    AdminConnection,
+    ConversationError,
+    RefusedError,
+    TopicAnswer,
+    connected,
+)
+from tsproxy.runtime.broker_limits import (
+    Given,
+    Own,
+    Together,
+    differences,
+    examples,
+    given_by,
+    own_of,
+    together,
+)
+from tsproxy.runtime.broker_links import BrokerLinks
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.notes import frames_of
+from tsproxy.runtime.own_addresses import names_us, own_listener
 from tsproxy.runtime.reload import Commit
 from tsproxy.runtime.tls import CurrentTls
-from tsproxy.runtime.topic_limits import as_kafka_4, topic_limits
+from tsproxy.runtime.topic_limits import topic_limits
 
 log = structlog.get_logger()
 
 FIRST_RETRY_MS: Final = 250
-LAST_RETRY_MS: Final = 10_000
+LAST_RETRY_MS: Final = 1_000
+"""While nobody answers: that brokers are back is to be noticed at once."""
+LAST_REFUSED_RETRY_MS: Final = 10_000
+"""Where a broker answers and will not have us, as with a wrong password, which it counts."""
+TROUBLE_AGAIN_MS: Final = 5 * 60_000
 NODES_EVERY_MS: Final = 1_000
 """Unknown nodes make the brokers be read again no more often than this."""
 MAX_TOPICS: Final = 50_000
@@ -36,6 +60,8 @@ MAX_ABSENT: Final = 1_000
 """Names that no topic has yet are asked for again; the oldest of more than these are forgotten."""
 TOPICS_PROBED: Final = 200
 TOPIC_PROBED: Final = "tsproxy.probe"
+MOST_TOLD: Final = 100
+"""Lines about brokers that differ: ten thousand topics may be alike."""
 
 
 class PermissionDeniedError(Exception):
@@ -77,21 +103,30 @@ class Cluster:
         on_reachable: Callable[[bool], None],
         *,
         reads_limits: bool = True,
+        listeners: Sequence[Listener] = (),
     ) -> None:
         self._absent: dict[str, None] = {}
         self._absent_retry_ms = FIRST_RETRY_MS
         self._clock = clock
         self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None)
+        self._differences: set[tuple[str, str, str]] = set()
         self._is_reached = False
+        self._is_told_of_itself = False
+        self._listeners = listeners
+        self._links = BrokerLinks(lambda: self._upstream, tls, self._judge_again, self._want_brokers)
         self._may_read_limits = not reads_limits
         self._new: dict[str, None] = {}
         self._node_is_wanted = False
         self._on_facts = on_facts
         self._on_reachable = on_reachable
+        self._owns: dict[str, Own] = {}
         self._reads_limits = reads_limits
         self._tls = tls
+        self._given = Given({}, frozenset(), frozenset())
+        """By the broker that answers on the connection that topics are read on."""
         self._told: set[tuple[str, str]] = set()
         self._trouble: str | None = None
+        self._trouble_told_ms = self._trouble_since_ms = 0
         self._upstream = upstream
         self._wake = asyncio.Event()
 
@@ -102,6 +137,7 @@ class Cluster:
 
         def commit() -> None:
             self._upstream = config.upstream
+            self._listeners = config.listeners
             self._reads_limits = config.policy.asks_broker
             self._facts = replace(self._facts, visible=None)  # rules may name others: read again
             self._wake.set()
@@ -132,10 +168,21 @@ class Cluster:
             self._node_is_wanted = True
             self._wake.set()
 
+    def meet(self, address: Address) -> None:
+        """A client's connection to `address` was made."""
+        self._links.meet(address)
+
     async def run(self) -> None:
         """Converse for ever. Raises PermissionDeniedError if limits may not be read at the start."""
+        try:
+            await self._run()
+        finally:
+            await self._links.close()
+
+    async def _run(self) -> None:
         retry_ms = FIRST_RETRY_MS
         while True:
+            last_retry_ms = LAST_REFUSED_RETRY_MS
             try:
                 await self._converse_with_any()
             except ConversationError as error:
@@ -143,6 +190,8 @@ class Cluster:
                     self._is_reached = False
                     retry_ms = FIRST_RETRY_MS
                     continue
+                if not isinstance(error, RefusedError):
+                    last_retry_ms = LAST_RETRY_MS
                 self._tell_trouble(str(error))
             except PermissionDeniedError:
                 raise
@@ -150,28 +199,32 @@ class Cluster:
                 # A mistake of ours or of the client library must not take the data path down.
                 self._is_reached = False
                 log.error("cluster_conversation_crashed", error=type(error).__name__, frames=frames_of(error))
-            await asyncio.sleep(retry_ms / 1000)
-            retry_ms = min(2 * retry_ms, LAST_RETRY_MS)
+            await asyncio.sleep(min(retry_ms, last_retry_ms) / 1000)
+            retry_ms = min(2 * retry_ms, last_retry_ms)
 
     async def _converse_with_any(self) -> None:
         """With the first of the given and the known brokers that answers. Ends by raising only."""
         addresses = dict.fromkeys((*self._upstream.bootstrap_servers, *self._facts.brokers.values()))
-        reasons = []
+        reasons, kind = [], ConversationError
         for address in addresses:
             try:
                 tls = self._tls() if self._tls else None
-                async with connected(address, tls, self._upstream.sasl) as connection:
+                async with connected(address, tls, self._upstream.sasl, self._wake.set) as connection:
                     await self._converse(connection)
             except ConversationError as error:
                 if self._is_reached:
                     raise
-                reasons.append(str(error))
-        raise ConversationError("; ".join(reasons))
+                if isinstance(error, RefusedError):
+                    kind = RefusedError
+                reasons.append(f"{error}{self._if_own(address)}")
+        raise kind("; ".join(reasons))
 
     async def _converse(self, connection: AdminConnection) -> None:
         """Refresh when it is time, and sooner for what is wanted. Ends by raising only."""
         absent_due_ms = refreshed_ms = await self._refresh(connection)
         while True:
+            if connection.has_ended:
+                raise ConversationError("the broker closed the connection")
             now_ms = self._clock.monotonic_ms()
             wait_ms = NODES_EVERY_MS if self._node_is_wanted else self._upstream.refresh_ms
             due_ms = refreshed_ms + min(wait_ms, self._upstream.refresh_ms)
@@ -201,14 +254,17 @@ class Cluster:
         if not answer.brokers:
             raise ConversationError("the cluster has no brokers yet")
         self._reached()
+        self._tell_if_named_as_ours(answer.brokers)
+        self._links.see(answer.brokers if self._reads_limits else {})
+        # A broker is served from here on: limits of its own that are not known yet must count by then.
         changed = replace(
-            self._facts,
+            self._facts_of_topics(),
             cluster_id=answer.cluster_id,
             brokers=MappingProxyType(dict(answer.brokers)),
             visible=VisibleTopics(answer.topics) if reads_names else self._facts.visible,
         )
         self._publish(changed)
-        await self._read_limits(connection, [*self._facts.topics, *self._new, *self._absent])
+        await self._read_limits(connection, [*self._owns, *self._new, *self._absent])
         return self._clock.monotonic_ms()
 
     async def _probe(self, connection: AdminConnection) -> None:
@@ -223,41 +279,75 @@ class Cluster:
     async def _read_limits(self, connection: AdminConnection, topics: Sequence[str]) -> None:
         if not topics:
             return
-        limits, on_kafka_4 = dict(self._facts.topics), dict(self._facts.topics_on_kafka_4)
-        for answer in await connection.describe(topics):
+        answers = await connection.describe(topics)
+        for answer in answers:
             self._new.pop(answer.topic, None)
-            self._take(answer, limits, on_kafka_4)
-        facts = replace(
-            self._facts,
-            topics=MappingProxyType(limits),
-            topics_on_kafka_4=MappingProxyType(on_kafka_4),
-        )
-        self._publish(facts)
+            self._take(answer)
+        self._given = given_by(answers) or self._given
+        self._links.ask(examples(self._owns))
+        await self._links.answered()
+        self._judge_again()
 
-    def _take(
-        self, answer: TopicAnswer, limits: dict[str, TopicLimits], on_kafka_4: dict[str, TopicLimits]
-    ) -> None:
+    def _take(self, answer: TopicAnswer) -> None:
         """Enter one topic's answer, or leave the topic to be asked for again."""
         if answer.error_code == ErrorCode.NONE:
             try:
-                limits[answer.topic] = topic_limits(answer.settings)
-                on_kafka_4[answer.topic] = topic_limits(as_kafka_4(answer.settings, answer.defaults))
+                topic_limits(answer.settings)
             except ValueError as error:
                 self._tell_once("topic_limits_not_understood", answer.topic, error=str(error))
             else:
+                self._owns[answer.topic] = own_of(answer)
                 self._absent.pop(answer.topic, None)
                 return
         elif answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             # What was known stays in force: losing a permission must not open the gate.
             self._tell_once("topic_limits_denied", answer.topic, needs="DescribeConfigs on the topic")
         elif answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            limits.pop(answer.topic, None)
-            on_kafka_4.pop(answer.topic, None)
-        if answer.topic not in limits and answer.topic not in self._absent:
+            self._owns.pop(answer.topic, None)
+        if answer.topic not in self._owns and answer.topic not in self._absent:
             self._absent[answer.topic] = None
             self._absent_retry_ms = FIRST_RETRY_MS
             if len(self._absent) > MAX_ABSENT:
                 self._absent.pop(next(iter(self._absent)))
+
+    def _judge_again(self) -> None:
+        """Hand on what limits come to, by all that topics and brokers have told."""
+        self._publish(self._facts_of_topics())
+
+    def _facts_of_topics(self) -> ClusterFacts:
+        brokers, found = self._links.given, dict[Own, Together | None]()
+        limits, on_kafka_4 = dict[str, TopicLimits](), dict[str, TopicLimits]()
+        for topic, own in self._owns.items():
+            if own not in found:
+                found[own] = self._together(own, brokers)
+            if (known := found[own]) is not None:
+                limits[topic], on_kafka_4[topic] = known.limits, known.on_kafka_4
+                self._tell_differences(topic, known)
+        topics, topics_on_kafka_4 = MappingProxyType(limits), MappingProxyType(on_kafka_4)
+        return replace(self._facts, topics=topics, topics_on_kafka_4=topics_on_kafka_4)
+
+    def _together(self, own: Own, brokers: Mapping[int, Given | None]) -> Together | None:
+        """None where what some broker gives is not understood."""
+        try:
+            return together(own, self._given, brokers)
+        except ValueError as error:
+            self._tell_once("broker_limits_not_understood", "", error=str(error))
+            return None
+
+    def _tell_differences(self, topic: str, found: Together) -> None:
+        for each in differences(found):
+            told = (topic, each.key, str(each.by_node))
+            if told not in self._differences and len(self._differences) < MOST_TOLD:
+                self._differences.add(told)
+                log.warning(
+                    "topic_limits_differ",
+                    topic=topic,
+                    key=each.key,
+                    brokers={str(node_id): value for node_id, value in each.by_node.items()},
+                    here=each.here,
+                    advice="the loosest holds here, leaders refuse the rest themselves; "
+                    "set it on the topic, or give all brokers the same",
+                )
 
     def _publish(self, facts: ClusterFacts) -> None:
         if facts != self._facts:
@@ -272,12 +362,53 @@ class Cluster:
             log.info("upstream_reached")
             self._trouble = None
 
+    def _want_brokers(self) -> None:
+        """One of them went away, or came back."""
+        self._node_is_wanted = True
+        self._wake.set()
+
     def _tell_trouble(self, text: str) -> None:
-        """One line when the cluster goes away, and one when the reason changes."""
+        """One line when the cluster goes away, one when the reason changes, and one now and then while it
+        lasts."""
         self._on_reachable(False)
-        if text != self._trouble:
-            self._trouble = text
-            log.error("upstream_unreachable", error=text, advice="tried again for ever; clients are refused")
+        now_ms = self._clock.monotonic_ms()
+        if self._trouble is None:
+            self._trouble_since_ms = now_ms
+        elif text == self._trouble and now_ms - self._trouble_told_ms < TROUBLE_AGAIN_MS:
+            return
+        self._trouble, self._trouble_told_ms = text, now_ms
+        log.error(
+            "upstream_unreachable",
+            error=text,
+            for_s=(now_ms - self._trouble_since_ms) // 1000,
+            advice=self._what_follows(),
+        )
+
+    def _if_own(self, address: Address) -> str:
+        listener = own_listener(address, self._listeners)
+        if listener is None:
+            return ""
+        return (
+            f" (that is where this proxy's own listener {listener!r} listens: "
+            "upstream.bootstrap_servers must name the brokers)"
+        )
+
+    def _tell_if_named_as_ours(self, brokers: Mapping[int, Address]) -> None:
+        listener = names_us(brokers, self._listeners)
+        if listener is not None and not self._is_told_of_itself:
+            self._is_told_of_itself = True
+            log.warning(
+                "upstream_may_be_proxy",
+                listener=listener,
+                brokers={str(node_id): str(address) for node_id, address in brokers.items()},
+                advice="upstream.bootstrap_servers leads to this proxy, or to another like it, unless "
+                "brokers' names lead elsewhere here than for clients: name the brokers' own addresses",
+            )
+
+    def _what_follows(self) -> str:
+        if self._facts.brokers:
+            return "tried again for ever; brokers that are known are still tried for each client"
+        return "tried again for ever; clients are not let in before a broker has answered"
 
     def _tell_once(self, event: str, topic: str, **facts: object) -> None:
         if (event, topic) not in self._told and len(self._told) < MAX_TOPICS:

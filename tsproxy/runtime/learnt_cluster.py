@@ -62,6 +62,9 @@ class LearntCluster:
     def knows_topic(self, _topic: str) -> bool:
         return False
 
+    def meet(self, _address: Address) -> None:
+        """Nobody is asked for limits that it may have changed."""
+
     def want_node(self, node_id: int, address: Address) -> None:
         """An answer named a broker that is not known, or that has moved."""
         known = self._facts.brokers

@@ -56,7 +56,7 @@ class ServedByPort:
     def serve(self, node_id: int) -> None:
         number = self._brokers.port_of(node_id)
         if number is None:
-            raise ListenError(f"its id is not below brokers.count ({self._brokers.count})")
+            raise ListenError(_outside(node_id, self._brokers))
         self._ports[node_id] = self._open_port(node_id, number)
 
     def endpoints(self, advertised_host: str) -> dict[int, Endpoint]:
@@ -99,3 +99,12 @@ class ServedByHost:
 
     def close(self) -> None:
         """The bootstrap port is all there is."""
+
+
+def _outside(node_id: int, brokers: BrokerPorts) -> str:
+    first, last = brokers.first_id, brokers.first_id + brokers.count - 1
+    return (
+        f"its id is not among the {brokers.count} from {first} to {last} that have a port: set "
+        "listeners[].brokers.first_id to the lowest node id and brokers.count to as many as there may be "
+        f"from there on ({abs(node_id - first) + 1} or more), or serve by host names (brokers.host)"
+    )

@@ -140,7 +140,7 @@ class Proxy:
         self.metrics.add(self._dead_letters)
         self._cluster = self._cluster_of(config, tls)
         self._offers = Offers(config.upstream, tls, self._offer)
-        self._limits = ProcessLimits(config.connection_limits.share(config.workers), clock)
+        self._limits = ProcessLimits(descriptors.share_of(config), clock)
         around = Surroundings(
             clock,
             self.metrics,
@@ -156,7 +156,7 @@ class Proxy:
         self._limits.memory.beside = lambda: around.judges.abandoned_bytes
         shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
         self._fronts = [
-            Front(listener, config, shown.get(listener.name), Upstream(tls), around)
+            Front(listener, config, shown.get(listener.name), Upstream(tls, self._cluster.meet), around)
             for listener in config.listeners
         ]
         self._sanity = ClockSanity(config, tls, clock, self._journal.tell, self._suspend)
@@ -195,6 +195,7 @@ class Proxy:
             self._see,
             self._see_reachable,
             reads_limits=config.policy.asks_broker,
+            listeners=config.listeners,
         )
 
     def _rooms(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:

@@ -21,11 +21,15 @@ class UpstreamError(Exception):
 
 
 class Upstream:
-    """How brokers are connected; `tls` None for plain connections."""
+    """How brokers are connected; `tls` None for plain connections. `on_connected` hears of each address that
+    was reached, before a byte of its client is judged."""
 
-    __slots__ = ("_tls",)
+    __slots__ = ("_on_connected", "_tls")
 
-    def __init__(self, tls: CurrentTls | None) -> None:
+    def __init__(
+        self, tls: CurrentTls | None, on_connected: Callable[[Address], None] = lambda _: None
+    ) -> None:
+        self._on_connected = on_connected
         self._tls = tls
 
     async def connect(self, addresses: Sequence[Address], protocol: asyncio.BaseProtocol) -> None:
@@ -38,6 +42,7 @@ class Upstream:
             except CONNECT_ERRORS as error:
                 reasons.append(f"{address}: {connect_text(error, over_tls=self._tls is not None)}")
             else:
+                self._on_connected(address)
                 return
         raise UpstreamError("; ".join(reasons) or "no broker is known")
 

@@ -57,7 +57,7 @@ class Work:
             raise StoppedError
 
     def spend(self, size: int) -> None:
-        """So many bytes go into a decompressor, or came out of it (`wire.record_batch.Spend`). Raises DearError
+        """So many bytes go into a decompressor, or came out of it (`record_batch.Spend`). Raises DearError
         as the purse does, and as `look`."""
         if self._purse is not None:
             self._purse.spend(size)

@@ -56,12 +56,16 @@ _MARKER: Final = "leader.replication.throttled.replicas"
 
 
 class KafkaCluster:
-    """A cluster of `nodes` brokers (a number, or the node ids themselves) of one Kafka version.
+    """A cluster of `nodes` brokers (a number, or the node ids themselves), as a rule of one Kafka version.
+
+    `versions` names those of another version than `version` by node id: a cluster in the middle of a roll.
+    Its features are those of the oldest (`metadata.version`).
 
     `security` is what clients meet: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. With `mutual_tls`
     they need a certificate as well. `users` (passwords by name; letters, digits, `.`, `_`, `-`) are
     known to every SASL mechanism. TLS needs an `authority` to sign for it, which a proxy may share.
-    `properties` are added to every broker's server.properties and win over the kit's own. Where
+    `properties` are added to every broker's server.properties and win over the kit's own,
+    `node_properties` to one broker's. Where
     they name an authorizer, the kit itself stays a super user. `advertised_host` is the name that
     brokers tell their clients, for tests that must tell a broker's own address from a proxy's.
     """
@@ -71,21 +75,25 @@ class KafkaCluster:
         version: str = DEFAULT_VERSION,
         nodes: int | Sequence[int] = 1,
         *,
+        versions: Mapping[int, str] | None = None,
         security: str = "PLAINTEXT",
         mutual_tls: bool = False,
         users: Mapping[str, str] | None = None,
         authority: "CertificateAuthority | None" = None,
         properties: Mapping[str, str] | None = None,
+        node_properties: Mapping[int, Mapping[str, str]] | None = None,
         advertised_host: str = HOST,
         heap: str = "256m",
     ) -> None:
         self.version = version
         self.node_ids = tuple(range(1, nodes + 1)) if isinstance(nodes, int) else tuple(nodes)
+        self.versions = {n: (versions or {}).get(n, version) for n in self.node_ids}
         self._security = security
         self._mutual_tls = mutual_tls
         self._authority = authority
         self._users = dict(users or {})
         self._properties = dict(properties or {})
+        self._node_properties = dict(node_properties or {})
         self._advertised_host = advertised_host
         self._heap = heap
         self._nodes: dict[int, KafkaNode] = {}
@@ -95,8 +103,10 @@ class KafkaCluster:
         _check_security(security, mutual_tls, authority, self._users)
 
     async def __aenter__(self) -> Self:
-        jars = await asyncio.to_thread(fetch_kafka_jars, self.version)
-        await prepare_classes(jars)
+        jars = {}
+        for version in sorted(set(self.versions.values()), key=_as_numbers):
+            jars[version] = await asyncio.to_thread(fetch_kafka_jars, version)
+            await prepare_classes(jars[version])
         for _ in range(_STARTS - 1):
             with suppress(PortTakenError):
                 await self._start(jars)
@@ -235,27 +245,36 @@ class KafkaCluster:
         await self._until(is_known, f"every partition of {topic} has a leader")
         return dict(sorted(offsets.items()))
 
-    async def _start(self, jars: Path) -> None:
-        """One try with one choice of ports; leaves nothing behind where it fails."""
+    async def _start(self, jars: Mapping[str, Path]) -> None:
+        """One try with one choice of ports; leaves nothing behind where it fails. `jars` by version, the
+        oldest first: its storage tool writes the cluster's first metadata, which newer brokers read."""
         async with AsyncExitStack() as stack:
             stack.callback(self._reap)
             folder, group = await stack.enter_async_context(guarded_folder("tsproxy-kafka-"))
-            runtime = Runtime(jars, self._heap, group)
+            runtimes = {version: Runtime(each, self._heap, group) for version, each in jars.items()}
             ports = _choose_ports(self.node_ids)
-            self._nodes = {n: KafkaNode(n, ports[n], folder / f"node-{n}", runtime) for n in self.node_ids}
+            self._nodes = {
+                n: KafkaNode(n, ports[n], folder / f"node-{n}", runtimes[self.versions[n]])
+                for n in self.node_ids
+            }
             security = self._client_security()
             scram = scram_arguments(security.users)
             texts = {
-                n: server_properties(n, ports, security, node.data, self._properties, self._advertised_host)
+                n: server_properties(n, ports, security, node.data, self._own(n), self._advertised_host)
                 for n, node in self._nodes.items()
             }
-            is_like_others = not (scram or self._properties)
-            kept = jars.with_name(f"{jars.name}.checkpoint") if is_like_others else None
-            await format_nodes(tuple(self._nodes.values()), texts, scram, kept)
+            oldest = next(iter(jars.values()))
+            is_like_others = not (scram or self._properties or self._node_properties)
+            kept = oldest.with_name(f"{oldest.name}.checkpoint") if is_like_others else None
+            by_age = sorted(self._nodes.values(), key=lambda node: _as_numbers(self.versions[node.node_id]))
+            await format_nodes(by_age, texts, scram, kept)
             for node in self._nodes.values():
                 node.start()
             await self._until(self._is_formed, "the brokers serve")
             self._closing = stack.pop_all()
+
+    def _own(self, node_id: int) -> dict[str, str]:
+        return {**self._properties, **self._node_properties.get(node_id, {})}
 
     def _client_security(self) -> ClientSecurity:
         """The CLIENTS listener's security, with the certificates it needs."""
@@ -313,6 +332,10 @@ class KafkaCluster:
     def _reap(self) -> None:
         for node in self._nodes.values():
             node.reap()
+
+
+def _as_numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def _choose_ports(node_ids: Sequence[int]) -> dict[int, NodePorts]:

@@ -50,6 +50,7 @@ class KafkaNode:
         self.host = HOST
         self.port = ports.clients
         self.internal_port = ports.internal
+        self.controller_port = ports.controller
         self.folder = folder
         self._runtime = runtime
         self._process: subprocess.Popen[bytes] | None = None

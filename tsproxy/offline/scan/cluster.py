@@ -46,10 +46,12 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """`settings` of the topics that hold timestamps; None where they may not be read."""
+    """`settings` of the topics that hold timestamps; None where they may not be read. `visible_topics`: so
+    many there are, wanted or not; brokers tell nobody of topics that he may not Describe."""
 
     cluster_id: str | None
     brokers: int
+    visible_topics: int
     newest: tuple[PartitionOffset, ...]
     unread: tuple[Unread, ...]
     settings: Mapping[str, Settings | None]
@@ -113,6 +115,7 @@ class _Inquiry:
         return Answers(
             cluster_id=layout.cluster_id,
             brokers=len(layout.brokers),
+            visible_topics=layout.visible_topics,
             newest=tuple(self.newest),
             unread=tuple(Unread(*partition, why) for partition, why in sorted(self.unread.items())),
             settings=await self._settings(first),
@@ -169,6 +172,7 @@ class _Layout:
 
     cluster_id: str | None
     brokers: Mapping[int, Address]
+    visible_topics: int
     leaders: Mapping[TopicPartition, int]
 
 
@@ -181,7 +185,7 @@ async def _layout(connection: AdminConnection, is_wanted: Callable[[str], bool])
         if is_wanted(name)
         for _, number, leader, *_ in partitions
     }
-    return _Layout(getattr(answer, "cluster_id", None), brokers, leaders)
+    return _Layout(getattr(answer, "cluster_id", None), brokers, len(answer.topics), leaders)
 
 
 def _error_text(error_code: int) -> str:

@@ -32,11 +32,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """`empty` counts partitions without any timestamp; `findings` come with the worst first."""
+    """`empty` counts partitions without any timestamp; `findings` come with the worst first. `topics` of the
+    `visible_topics` were looked at."""
 
     now_ms: int
     cluster_id: str | None
     brokers: int
+    visible_topics: int
     topics: int
     partitions: int
     empty: int
@@ -57,6 +59,7 @@ def survey(answers: Answers, now_ms: int, ahead_ms: int) -> Survey:
         now_ms=now_ms,
         cluster_id=answers.cluster_id,
         brokers=answers.brokers,
+        visible_topics=answers.visible_topics,
         topics=len(set(seen)),
         partitions=len(seen),
         empty=sum(one.offset < 0 for one in answers.newest),

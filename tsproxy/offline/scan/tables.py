@@ -28,6 +28,7 @@ def as_json(survey: Survey, took_ms: int) -> dict[str, Any]:
         "took_ms": took_ms,
         "cluster_id": survey.cluster_id,
         "brokers": survey.brokers,
+        "visible_topics": survey.visible_topics,
         "topics": survey.topics,
         "partitions": survey.partitions,
         "empty": survey.empty,
@@ -56,8 +57,8 @@ def _entry(finding: Finding) -> dict[str, Any]:
 def _lines(survey: Survey, took_ms: int, rows: int) -> Iterator[str]:
     cluster = f"cluster {survey.cluster_id}" if survey.cluster_id else "the cluster"
     yield (
-        f"{cluster}, {survey.brokers} broker(s), {survey.topics:,} topics, {survey.partitions:,} partitions, "
-        f"asked in {span(took_ms)} at {instant(survey.now_ms)}"
+        f"{cluster}, {survey.brokers} broker(s), {survey.topics:,} of {survey.visible_topics:,} topics, "
+        f"{survey.partitions:,} partitions, asked in {span(took_ms)} at {instant(survey.now_ms)}"
     )
     for kind in Kind:
         yield from _table([each for each in survey.findings if each.hazard.kind is kind], kind, rows)

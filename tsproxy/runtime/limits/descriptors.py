@@ -1,27 +1,29 @@
 """Whether the system grants as many open files as the configured connections need.
 
 A connection takes two descriptors, its client's and its broker's. A proxy that finds out under load
-stops accepting for a second at a time; one that asks at its start can say what to change.
+stops accepting for a second at a time; one that asks at its start can say what to change, or, where nobody
+asked for so many connections, take no more than there is room for.
 """
 
 import resource
+from dataclasses import replace
 from typing import Final
 
 import structlog
 
+from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.settings import Config
 
 log = structlog.get_logger()
 
 A_CONNECTION: Final = 2
-BESIDES: Final = 64
+BESIDES: Final = 128
 """Standard streams, the event loop, the decision log, the proxy's own connections, the admin port."""
 
 
 def needed(config: Config) -> int:
     """Descriptors of one process that serves all the connections it may."""
-    ports = sum(1 + listener.brokers.count for listener in config.listeners)
-    return A_CONNECTION * _connections(config) + ports + BESIDES
+    return A_CONNECTION * _asked(config).connections + _beside_connections(config)
 
 
 def ask_for(count: int) -> int | None:
@@ -39,19 +41,34 @@ def ask_for(count: int) -> int | None:
         return None
 
 
+def share_of(config: Config) -> ConnectionLimits:
+    """What this process may take: its share, or less where nobody asked for as many connections as would
+    need more open files than the system grants."""
+    asked, granted = _asked(config), ask_for(needed(config))
+    if granted is None or not asked.follows_system:
+        return asked
+    fitting = max(1, (granted - _beside_connections(config)) // A_CONNECTION)
+    return replace(asked, connections=min(asked.connections, fitting))
+
+
 def check(config: Config) -> None:
-    """Raise the limit where that is allowed; one line in the log where it stays too low."""
+    """One line in the log where connections that were asked for need more than is granted."""
     count = needed(config)
     granted = ask_for(count)
-    if granted is not None and granted < count:
-        log.warning(
-            "file_descriptors_few",
-            granted=granted,
-            needed=count,
-            connections=max(0, _connections(config) - (count - granted) // A_CONNECTION),
-            advice="raise LimitNOFILE (systemd) or ulimit -n, or lower limits.connections",
-        )
+    if granted is None or granted >= count or _asked(config).follows_system:
+        return
+    log.warning(
+        "file_descriptors_few",
+        granted=granted,
+        needed=count,
+        connections=max(0, _asked(config).connections - (count - granted) // A_CONNECTION),
+        advice="raise LimitNOFILE (systemd) or ulimit -n, or lower limits.connections",
+    )
 
 
-def _connections(config: Config) -> int:
-    return config.connection_limits.share(config.workers).connections
+def _asked(config: Config) -> ConnectionLimits:
+    return config.connection_limits.share(config.workers)
+
+
+def _beside_connections(config: Config) -> int:
+    return sum(1 + listener.brokers.count for listener in config.listeners) + BESIDES

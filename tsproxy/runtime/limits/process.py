@@ -6,6 +6,7 @@ from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.settings import Config
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.limits.admission import Admission
+from tsproxy.runtime.limits.descriptors import share_of
 from tsproxy.runtime.limits.limit import Limit
 from tsproxy.runtime.limits.patrol import Memory, Patrol, Watched
 from tsproxy.runtime.reload import Commit
@@ -56,7 +57,7 @@ class ProcessLimits:
 
     def prepare(self, config: Config) -> Commit:
         """A reload: it holds for those who are connected as well; nobody is closed for being one too many."""
-        limits = config.connection_limits.share(config.workers)
+        limits = share_of(config)
 
         def commit() -> None:
             self._limits = self._admission.limits = self._patrol.limits = limits

@@ -1,0 +1,58 @@
+"""Whether an upstream is the proxy itself. Pure; no name is looked up.
+
+Before brokers are known a listener refuses connections, so a proxy that is its own upstream never starts.
+One that reaches another of its kind, through a load balancer or a DNS name, hears of brokers by the names
+that it gives them itself.
+"""
+
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
+
+from tsproxy.config.settings import Address, BrokerHosts, Listener
+
+
+def own_listener(address: Address, listeners: Sequence[Listener]) -> str | None:
+    """The name of the listener that takes connections to `address`; None where none of them does."""
+    for listener in listeners:
+        if address.port == listener.bind.port and _is_at(address.host, listener):
+            return listener.name
+    return None
+
+
+def names_us(brokers: Mapping[int, Address], listeners: Sequence[Listener]) -> str | None:
+    """The name of the listener that serves all these brokers at just these addresses.
+
+    That may be right where clients and the proxy look the same names up differently.
+    """
+    for listener in listeners:
+        if brokers and all(_serves(listener, node_id, at) for node_id, at in brokers.items()):
+            return listener.name
+    return None
+
+
+def _is_at(host: str, listener: Listener) -> bool:
+    bind = listener.bind.host
+    return host in (bind, listener.advertised_host) or (
+        _is_local(host) and (_is_local(bind) or _is_any(bind))
+    )
+
+
+def _serves(listener: Listener, node_id: int, address: Address) -> bool:
+    brokers = listener.brokers
+    if isinstance(brokers, BrokerHosts):
+        return address == Address(brokers.host_of(node_id), listener.bind.port)
+    return address == Address(listener.advertised_host, brokers.port_of(node_id) or 0)
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_any(host: str) -> bool:
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False
