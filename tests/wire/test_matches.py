@@ -104,7 +104,9 @@ def test_a_zstd_frame_larger_than_its_window_is_read(level, says_size, window_lo
     data = maker.compress(content) + maker.flush()
     assert zstandard.get_frame_parameters(data).window_size < len(content)
     assert decompressed(ZSTD, data) == content
-    assert one_call.decompressed(ZSTD, data, 1 << 20, WINDOW) == content
+    # Blocks are no longer than the window: of very many the short way leaves the data to the long one.
+    short = one_call.decompressed(ZSTD, data, 1 << 20, WINDOW)
+    assert short == content or (short is None and window_log < 16)
 
 
 # -- A batch ----------------------------------------------------------------------------------------
