@@ -99,6 +99,18 @@ def test_a_rule_for_somebody_is_not_for_a_client_that_does_not_say_who_it_is(fie
     assert found.rule == TOPIC_LIMITS
 
 
+@pytest.mark.parametrize("pattern", ["*", "User:*", "/.*/", "/(?!User:mallory).*/", "/.{0}|User:x/"])
+def test_no_pattern_fits_a_client_without_a_principal(pattern):
+    """So that nothing which is allowed by name is allowed to nobody, by a rule or by a waiver."""
+    allowance = Match(principals=named(pattern))
+    waiver = Waiver("w", allowance, NOW_MS + 1, "data-platform", "OPS-123")
+    policy = Policy(
+        rules=(Rule("allowed", allowance, Terms(mode=Mode.OFF)), rule("strict")), waivers=(waiver,)
+    )
+    found = resolved(policy, peer=Peer("public", "10.1.2.3", 1))
+    assert (found.rule, found.mode, found.waiver) == ("strict", Mode.ENFORCE, None)
+
+
 def test_an_ipv4_client_of_an_ipv6_socket_fits_an_ipv4_network():
     mapped = Peer("public", "::ffff:10.1.2.3", 1)
     assert resolved(Policy(rules=(rule(addresses=(ip_network("10.0.0.0/8"),)),)), peer=mapped).rule == "own"

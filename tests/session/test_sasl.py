@@ -102,7 +102,13 @@ EXCHANGES = {
     ),
     "OAUTHBEARER with somebody else's token under another key": (
         "OAUTHBEARER",
-        [(bearer({"sub": "alice"}).replace(b"n,,", bearer({"sub": "root"}).upper().rstrip(b"\x01")), b"")],
+        [
+            (
+                bearer({"sub": "root"}).rstrip(b"\x01").replace(b"auth", b"AUTH")
+                + bearer({"sub": "alice"})[3:],
+                b"",
+            )
+        ],
         "User:alice",
     ),
     "a delegation token, by its id": (

@@ -1,0 +1,117 @@
+"""Whom a SASL token names, read as strictly as the broker reads it. None where the two might differ.
+
+Source: `PlainSaslServer`, `ScramMessages.ClientFirstMessage`, `ScramExtensions`, `ScramFormatter.username`,
+`OAuthBearerClientInitialResponse` and the two validators of tokens (`OAuthBearerUnsecuredJws`,
+`ValidatorAccessTokenValidator`; `BrokerJwtValidator` since 4.1). What is told here counts only once the
+broker has accepted the token.
+
+Readers look for what they want and split nothing: a token may be as large as a frame before
+authentication, and its cost must grow with its bytes and by nothing else.
+"""
+
+import base64
+import json
+import re
+from typing import Final
+
+MOST_CLAIMS_BYTES: Final = 1 << 16
+"""Of a JWT's claims as they are encoded. Larger ones name nobody: they would take too long to read."""
+
+_SCRAM_FIRST: Final = re.compile(
+    rb"n,(?:a=(?P<authzid>[^\x00,\x80-\xff]++))?,"
+    rb"(?:m=[^\x00,\x80-\xff]++,)?"
+    rb"n=(?P<name>[^\x00,\x80-\xff]++),"
+    rb"r=[\x21-\x2b\x2d-\x7e]++"
+    rb"(?P<extensions>(?:,[A-Za-z]++=[^\x00,\x80-\xff]++)*+)"
+)
+_TOKEN_AUTH: Final = b",tokenauth="
+
+_BEARER_INITIAL: Final = re.compile(
+    rb"n,(?:a=(?P<authzid>[^\x00,\x80-\xff]++))?,(?P<pairs>\x01(?:[A-Za-z]++=[\t\n\r -~]++\x01)++)\x01"
+)
+_AUTH: Final = b"\x01auth="
+_BEARER: Final = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] ++([-_.a-zA-Z0-9]++)")
+
+_JAVA_BLANKS: Final = "".join(map(chr, range(0x21)))
+"""What Java's `String.trim` takes away."""
+
+
+def plain_name(token: bytes) -> str | None:
+    """RFC 4616: `authzid NUL authcid NUL passwd`, where the authzid is the name or nothing."""
+    if token.count(b"\x00") != 2:
+        return None
+    authzid, _, rest = token.partition(b"\x00")
+    name, _, password = rest.partition(b"\x00")
+    if not name or not password or authzid not in (b"", name):
+        return None
+    try:
+        return name.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def scram_name(token: bytes) -> str | None:
+    """RFC 5802, of the client's first message. None for a delegation token (KIP-48), whose id stands where a
+    name does: its owner only the broker knows."""
+    message = _SCRAM_FIRST.fullmatch(token)
+    if message is None or _is_delegation_token(message["extensions"]):
+        return None
+    name = _unescaped(message["name"])
+    authzid = message["authzid"]
+    if name is None or (authzid is not None and authzid != name):
+        return None
+    return name.decode("ascii")
+
+
+def _is_delegation_token(extensions: bytes) -> bool:
+    """`ScramExtensions.tokenAuthenticated`: of a key that comes twice, the last value holds."""
+    _, found, after = extensions.rpartition(_TOKEN_AUTH)
+    return bool(found) and after.partition(b",")[0].lower() == b"true"
+
+
+def _unescaped(name: bytes) -> bytes | None:
+    """`ScramFormatter.username`: a comma is `=2C`, an equals sign is `=3D`, and stands nowhere else."""
+    if name.count(b"=") != name.count(b"=2C") + name.count(b"=3D"):
+        return None
+    return name.replace(b"=2C", b",").replace(b"=3D", b"=")
+
+
+def bearer_name(token: bytes) -> str | None:
+    """RFC 7628: the `sub` claim of the JWT, which is Kafka's default (`sasl.oauthbearer.sub.claim.name`)."""
+    initial = _BEARER_INITIAL.fullmatch(token)
+    if initial is None:
+        return None
+    # Of a key that comes twice the broker takes the last value: any other may be somebody else's token.
+    _, found, after = initial["pairs"].rpartition(_AUTH)
+    auth = _BEARER.fullmatch(after.partition(b"\x01")[0]) if found else None
+    name = _subject(auth[1]) if auth is not None else None
+    authzid = initial["authzid"]
+    if name is None or (authzid is not None and authzid.decode("ascii") != name):
+        return None  # the broker has compared the authzid with its own reading of the token: that is another
+    return name
+
+
+def _subject(jwt: bytes) -> str | None:
+    """None also for what Kafka's validators read differently: blanks around it, a claim given twice."""
+    if jwt.count(b".") != 2:
+        return None
+    claims = jwt.split(b".")[1]
+    if len(claims) > MOST_CLAIMS_BYTES:
+        return None
+    try:
+        text = base64.urlsafe_b64decode(claims + b"===").decode("utf-8")
+        read = json.loads(text, object_pairs_hook=_each_once)
+        subject = read.get("sub") if isinstance(read, dict) else None
+        if not isinstance(subject, str) or not subject or subject != subject.strip(_JAVA_BLANKS):
+            return None
+        subject.encode("utf-8")
+    except (ValueError, RecursionError):  # no base64, UTF-8 or JSON; nested deep; half a surrogate pair
+        return None
+    return subject
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key that comes twice")
+    return found
