@@ -80,6 +80,12 @@ RIGHT = (
     "policy: { rules: [{ name: all }, { name: own, match: { topics: ['*-changelog'] } }] }",
     "policy: { rules: [{ name: a, on_violation: stamp, keep_original_time: yes }] }",
     "policy: { mode: audit, rules: [{ name: a, on_violation: repair }] }",
+    "policy: { rules: [{ name: a, match: { principals: ['User:a'] }, message.timestamp.before.max.ms: 30d },"
+    " { name: b, message.timestamp.before.max.ms: 1h }] }",
+    "policy: { rules: [{ name: a, match: { principals: ['User:etl'] }, mode: 'off' }] }",
+    "policy: { mode: audit, rules: [{ name: a, match: { principals: ['User:etl'] }, zero: reject }] }",
+    "policy: { limits_from: config, defaults: { message.timestamp.before.max.ms: 1d },"
+    " rules: [{ name: a, match: { principals: ['User:etl'] }, message.timestamp.before.max.ms: 30d }] }",
 )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tsproxy.config.build_policy import AFTER, BEFORE, DIFFERENCE
+from tsproxy.config.nameless import passed_by_nobody
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import Config
@@ -36,6 +37,7 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
         found += _of_rule(parsed, rule, policy.defaults)
         found += _never_reached(parsed, rule, first)
         first.setdefault(rule.match, rule)
+    found += passed_by_nobody(section["rules"], policy)
     for parsed, waiver in zip(section["waivers"], policy.waivers, strict=True):
         if waiver.until_ms <= now_ms:
             text = f"was {instant_text(waiver.until_ms)}: it is inert; take it out, or give it a later end"

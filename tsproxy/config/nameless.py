@@ -1,0 +1,68 @@
+"""Rules by principal that a client without a principal passes by: `passed_by_nobody`.
+
+Nobody fits no `principals`, whatever the pattern. So an allowance by name is never given to nobody, and a
+rule that is stricter for one name holds only as long as that client comes with its name.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from typing import Final
+
+from tsproxy.config.parsed import Parsed
+from tsproxy.config.problems import Problem
+from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, Policy, Rule, Span, Terms
+
+_CHOICES: Final = ("no_timestamp", "zero", "negative")
+
+
+def passed_by_nobody(parsed: Sequence[Parsed], policy: Policy) -> Iterator[Problem]:
+    """A notice for each rule by principal that is stricter than what nobody gets in its place."""
+    for index, (written, rule) in enumerate(zip(parsed, policy.rules, strict=True)):
+        if not rule.match.principals:
+            continue
+        other = _for_nobody(rule.match, policy.rules[index + 1 :])
+        if _is_stricter(rule.terms, other.terms if other else Terms(), policy):
+            what = f"{other.name} ({other.place})" if other else "what holds where no rule fits"
+            text = (
+                f"is stricter than {what}, which a client without a principal gets: who can come without one "
+                "passes this rule by; let the rule without principals be the strict one, and allow by name"
+            )
+            yield Problem(written.place, f"{written.path}.match.principals", text)
+
+
+def _for_nobody(match: Match, later: Sequence[Rule]) -> Rule | None:
+    """The first of these that certainly fits a client that fits `match` but for its name."""
+    wanted = replace(match, principals=())
+    return next((rule for rule in later if _covers(rule.match, wanted)), None)
+
+
+def _covers(match: Match, wanted: Match) -> bool:
+    return all(
+        not (own := getattr(match, each.name)) or own == getattr(wanted, each.name) for each in fields(Match)
+    )
+
+
+def _is_stricter(terms: Terms, other: Terms, policy: Policy) -> bool:
+    """True where `terms` certainly refuse something that `other` let pass, as far as a file can tell."""
+    if (terms.mode or policy.mode) is not Mode.ENFORCE:
+        return False
+    if (other.mode or policy.mode) is not Mode.ENFORCE:
+        return True
+    defaults = policy.defaults if policy.limits_from is not LimitsFrom.BROKER else Terms()
+    return (
+        _is_narrower(terms.before or defaults.before, other.before or defaults.before)
+        or _is_narrower(terms.after or defaults.after, other.after or defaults.after)
+        or any(_refuses(terms, name, policy) and not _refuses(other, name, policy) for name in _CHOICES)
+    )
+
+
+def _is_narrower(own: Span | None, other: Span | None) -> bool:
+    """A bound that is left to the topic counts as wide: where it is not, brokers refuse all the same."""
+    if own is None or own.max_ms is None:
+        return False
+    return other is None or other.max_ms is None or own.max_ms < other.max_ms
+
+
+def _refuses(terms: Terms, name: str, policy: Policy) -> bool:
+    chosen = getattr(terms, name) or getattr(policy.defaults, name)
+    return chosen is Choice.REJECT
