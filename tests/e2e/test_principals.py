@@ -1,0 +1,410 @@
+"""Whom the broker takes a client for, the session takes it for as well, or for nobody.
+
+A real broker lets each user write to the topic of its name alone. The same bytes pass through a session,
+whose bookings say whom it takes the client for. `TSPROXY_TEST=full` does more, and 3.9.1 as well.
+"""
+
+import asyncio
+import os
+import random
+import re
+import time
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.e2e.principals import (
+    AUTHORIZER,
+    ClosedError,
+    ScramFirst,
+    Watched,
+    add_scram_user,
+    allow,
+    delegation_token,
+    scram,
+)
+from tests.e2e.sasl import connect, plain, unsecured_token
+from tests.session.messages import produce
+from tests.wire.batches import batch
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.proxy import RunningProxy
+from tsproxy.wire import k00_produce
+
+pytestmark = pytest.mark.broker
+
+FULL = os.environ.get("TSPROXY_TEST") == "full"
+SAMPLES = 400 if FULL else 40
+SEED = 14
+USERS = {"mallory": "password-of-mallory", "admin": "password-of-admin"}
+ODD, ODD_PASSWORD = "a,b=c", "password-of-the-odd-one"
+TOPICS = {"mallory": "mallory", "admin": "admin", "odd": ODD, "spaced": " mallory"}
+LISTENER = "listener.name.clients"
+SCRAMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+PROPERTIES = {
+    **AUTHORIZER,
+    "connection.failed.authentication.delay.ms": "0",
+    f"{LISTENER}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+    f"{LISTENER}.oauthbearer.sasl.jaas.config": (
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
+    ),
+    **{
+        f"{LISTENER}.{mechanism}.connections.max.reauth.ms": "600000"
+        for mechanism in ("scram-sha-256", "scram-sha-512", "oauthbearer", "plain")
+    },
+}
+BETWEEN_RENEWALS_S = 1.1
+"""Brokers take one a second at most (`KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS`)."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["4.3.1", "3.9.1"] if FULL else ["4.3.1"])
+async def kafka(request):
+    async with KafkaCluster(
+        request.param, security="SASL_PLAINTEXT", users=USERS, properties=PROPERTIES
+    ) as it:
+        await allow(it, TOPICS)
+        await add_scram_user(it, ODD, ODD_PASSWORD)
+        while await names(it, "SCRAM-SHA-256", odd()) is None:  # brokers learn of the newest user last
+            pass
+        yield it
+
+
+def odd():
+    return scram("SCRAM-SHA-256", ScramFirst("a=2Cb=3Dc"), ODD_PASSWORD)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def token(kafka):
+    """(id, password) of mallory's own delegation token."""
+    client = await Watched.to(kafka, TOPICS)
+    assert (await client.handshake("PLAIN"))[0] == 0
+    assert (await client.authenticate(plain("mallory", USERS["mallory"])))[0] == 0
+    token_id, password = await delegation_token(client)
+    client.close()
+    first = ScramFirst(token_id, (("tokenauth", "true"),))
+    while await scram_names(kafka, SCRAMS[0], first, password) is None:
+        pass  # the broker learns of it in a moment
+    yield token_id, password
+
+
+async def names(kafka, mechanism, exchange, *, is_raw=False):
+    """(the broker's name, the session's principal) after this exchange; None where the broker refused."""
+    client = await Watched.to(kafka, TOPICS)
+    try:
+        assert (await client.handshake(mechanism, 0 if is_raw else 1))[0] == 0
+        if is_raw:
+            await client.authenticate_raw(exchange)
+        elif (await client.authenticate(exchange))[0] != 0:
+            return None
+        return await client.names()
+    except (asyncio.IncompleteReadError, ConnectionError, ClosedError):
+        return None
+    finally:
+        client.close()
+
+
+async def scram_names(kafka, mechanism, first, password, *, behind="", is_raw=False):
+    """The same by SCRAM, in whichever order the broker signs the extensions."""
+    for each in first.orders():
+        exchange = scram(mechanism, each, password, behind=behind)
+        if (found := await names(kafka, mechanism, exchange, is_raw=is_raw)) is not None:
+            return found
+    return None
+
+
+# -- PLAIN -------------------------------------------------------------------------------------------
+
+
+async def said(*tokens):
+    """These tokens one after another, until the broker's answer is empty."""
+    for each in tokens:
+        if not (yield each):
+            return
+
+
+PASSWORD = USERS["mallory"].encode()
+PLAIN_TOKENS = {
+    b"\0mallory\0" + PASSWORD: "mallory",
+    b"mallory\0mallory\0" + PASSWORD: "mallory",
+    b"admin\0mallory\0" + PASSWORD: None,
+    b"\0mallory\0" + PASSWORD + b"\0": None,
+    b"mallory\0" + PASSWORD: None,
+    b"\0\0mallory\0" + PASSWORD: None,
+}
+
+
+@pytest.mark.parametrize("is_raw", [False, True])
+async def test_by_plain_the_two_agree(kafka, is_raw):
+    for given, name in PLAIN_TOKENS.items():
+        found = await names(kafka, "PLAIN", said(given), is_raw=is_raw)
+        assert found == (name and (name, f"User:{name}"))
+
+
+# -- SCRAM -------------------------------------------------------------------------------------------
+
+TRICKS = {
+    "none": ((), ""),
+    "a key that is no token's": ((("TOKENAUTH", "true"),), ",n=admin"),
+    "a value that is taken back": ((("tokenauth", "true"), ("tokenauth", "false")), ",n=admin"),
+    "a name among the extensions": ((("n", "admin"),), ",n=admin"),
+    "a token in the last message": ((), ",tokenauth=true,n=admin"),
+}
+
+
+@pytest.mark.parametrize("is_raw", [False, True])
+@pytest.mark.parametrize("mechanism", SCRAMS)
+async def test_by_scram_nobody_chooses_its_own_principal(kafka, mechanism, is_raw):
+    for extensions, behind in TRICKS.values():
+        found = await scram_names(
+            kafka,
+            mechanism,
+            ScramFirst("mallory", extensions),
+            USERS["mallory"],
+            behind=behind,
+            is_raw=is_raw,
+        )
+        assert found == ("mallory", "User:mallory")
+
+
+FIRSTS = {
+    "its own authorization id": (ScramFirst("mallory", authzid="mallory"), USERS["mallory"], "mallory"),
+    "another's authorization id": (ScramFirst("mallory", authzid="admin"), USERS["mallory"], None),
+    "something reserved": (ScramFirst("mallory", reserved="m=x,"), USERS["mallory"], "mallory"),
+    "an escaped name": (ScramFirst("a=2Cb=3Dc"), ODD_PASSWORD, "odd"),
+}
+
+
+@pytest.mark.parametrize(("first", "password", "topic"), FIRSTS.values(), ids=FIRSTS)
+async def test_by_scram_the_two_agree(kafka, first, password, topic):
+    found = await scram_names(kafka, "SCRAM-SHA-256", first, password)
+    assert found == (topic and (topic, f"User:{TOPICS[topic]}"))
+
+
+@pytest.mark.parametrize("is_raw", [False, True])
+@pytest.mark.parametrize("mechanism", SCRAMS)
+async def test_a_delegation_token_has_an_owner_for_the_broker_and_none_here(kafka, token, mechanism, is_raw):
+    token_id, password = token
+    for extensions in (
+        (("tokenauth", "true"),),
+        (("tokenauth", "false"), ("tokenauth", "TRUE")),
+        (("n", "admin"), ("tokenauth", "true")),
+    ):
+        first = ScramFirst(token_id, extensions)
+        found = await scram_names(kafka, mechanism, first, password, behind=",n=admin", is_raw=is_raw)
+        assert found == ("mallory", None), extensions
+
+
+KEYS = ("tokenauth", "TOKENAUTH", "tokenAuth", "xtokenauth", "n", "a", "r", "m", "p", "ext")
+VALUES = ("true", "TRUE", "false", "admin", "mallory", "x=y", "=", "tokenauth=true", " true", "n=admin")
+
+
+async def test_by_generated_scram_messages_the_two_agree(kafka, token):
+    """Keys, values, orders and repetitions by chance; the seed is told."""
+    chance, accepted = random.Random(SEED), 0
+    for number in range(SAMPLES):
+        mechanism = chance.choice(SCRAMS)
+        name, password = chance.choice([("mallory", USERS["mallory"]), token])
+        extensions = tuple((chance.choice(KEYS), chance.choice(VALUES)) for _ in range(chance.randrange(5)))
+        first = ScramFirst(name, extensions, authzid=chance.choice(["", "", "", name]))
+        behind = "".join(
+            f",{chance.choice(KEYS)}={chance.choice(VALUES)}" for _ in range(chance.randrange(3))
+        )
+        is_raw = chance.random() < 0.3
+        found = await scram_names(kafka, mechanism, first, password, behind=behind, is_raw=is_raw)
+        is_token = dict(extensions).get("tokenauth", "").lower() == "true"
+        expected = (
+            None if is_token != (name != "mallory") else ("mallory", None if is_token else "User:mallory")
+        )
+        assert found == expected, f"seed {SEED}, number {number}: {first}, {behind}"
+        accepted += found is not None
+    assert accepted >= SAMPLES // 5
+
+
+# -- OAUTHBEARER -------------------------------------------------------------------------------------
+
+
+def bearer(*auths, head=b"n,,", more=()):
+    pairs = [b"auth=Bearer " + auth for auth in auths]
+    return head + b"\x01" + b"".join(pair + b"\x01" for pair in (*pairs, *more)) + b"\x01"
+
+
+OVER, MINE = unsecured_token("admin", lasts_s=-60), unsecured_token("mallory")
+BEARERS = {
+    "its own": ([bearer(MINE)], ("mallory", "User:mallory")),
+    "one that is over, then its own": ([bearer(OVER), bearer(MINE)], ("mallory", "User:mallory")),
+    "one that is over, then none": ([bearer(OVER), b"\x01"], None),
+    "two in one message": ([bearer(OVER, MINE)], ("mallory", "User:mallory")),
+    "the wrong one last": ([bearer(MINE, OVER), b"\x01"], None),
+    "extensions": ([bearer(MINE, more=[b"traceId=1", b"Auth=x"])], ("mallory", "User:mallory")),
+    "its authorization id": ([bearer(MINE, head=b"n,a=mallory,")], ("mallory", "User:mallory")),
+    "another's authorization id": ([bearer(MINE, head=b"n,a=admin,")], None),
+    "blanks around its name": ([bearer(unsecured_token(" mallory"))], ("spaced", None)),
+}
+
+
+@pytest.mark.parametrize("is_raw", [False, True])
+@pytest.mark.parametrize(("tokens", "expected"), BEARERS.values(), ids=BEARERS)
+async def test_by_oauthbearer_the_accepted_token_names(kafka, tokens, expected, is_raw):
+    assert await names(kafka, "OAUTHBEARER", said(*tokens), is_raw=is_raw) == expected
+
+
+async def test_by_generated_bearer_messages_the_two_agree(kafka):
+    chance, accepted = random.Random(SEED), 0
+    parts = (OVER, MINE, b"opaque", b"a.b.c", unsecured_token("admin", lasts_s=-1, sub2="mallory"))
+    extras = (b"traceId=1", b"AUTH=Bearer " + OVER, b"xauth=Bearer " + OVER, b"e=auth=Bearer x")
+    heads = (b"n,,", b"n,,", b"n,a=mallory,", b"n,a=admin,", b"N,,")
+    for number in range(SAMPLES):
+        tokens = [
+            bearer(
+                *(chance.choice(parts) for _ in range(chance.randrange(1, 3))),
+                head=chance.choice(heads),
+                more=[chance.choice(extras) for _ in range(chance.randrange(2))],
+            )
+            for _ in range(chance.randrange(1, 4))
+        ]
+        found = await names(kafka, "OAUTHBEARER", said(*tokens), is_raw=chance.random() < 0.3)
+        assert found in (None, ("mallory", "User:mallory")), f"seed {SEED}, number {number}: {tokens}"
+        accepted += found is not None
+    assert accepted >= SAMPLES // 10
+
+
+# -- Renewals (KIP-368) ------------------------------------------------------------------------------
+
+
+async def test_a_session_that_is_renewed_keeps_its_name_or_loses_it(kafka, token):
+    """By any trick it stays itself; by a token it is nobody; as another it is closed."""
+    token_id, token_password = token
+    mechanism = "SCRAM-SHA-512"
+    client = await Watched.to(kafka, TOPICS)
+    by_token = ScramFirst(token_id, (("tokenauth", "true"),))
+    for first, password, behind, expected in (
+        (ScramFirst("mallory"), USERS["mallory"], "", "User:mallory"),
+        (ScramFirst("mallory", (("TOKENAUTH", "true"),)), USERS["mallory"], ",n=admin", "User:mallory"),
+        (by_token, token_password, ",n=admin", None),
+        (ScramFirst("mallory"), USERS["mallory"], ",n=admin", "User:mallory"),
+    ):
+        assert (await client.handshake(mechanism))[0] == 0
+        assert (await client.authenticate(scram(mechanism, first, password, behind=behind)))[0] == 0
+        assert await client.names() == ("mallory", expected)
+        await asyncio.sleep(BETWEEN_RENEWALS_S)
+    assert (await client.handshake(mechanism))[0] == 0
+    exchange = scram(mechanism, ScramFirst("admin"), USERS["admin"])
+    error_code, message, _ = await client.authenticate(exchange)
+    assert (error_code, "Cannot change principals" in message) == (58, True)
+    client.close()
+
+
+async def test_a_renewal_by_another_mechanism_is_closed(kafka):
+    client = await Watched.to(kafka, TOPICS)
+    assert (await client.handshake("PLAIN"))[0] == 0
+    assert (await client.authenticate(plain("mallory", USERS["mallory"])))[0] == 0
+    await asyncio.sleep(BETWEEN_RENEWALS_S)
+    assert (await client.handshake("OAUTHBEARER"))[0] == 0
+    with pytest.raises(asyncio.IncompleteReadError):  # no answer tells why
+        await client.authenticate(said(bearer(MINE)))
+    client.close()
+
+
+# -- Certificates ------------------------------------------------------------------------------------
+
+
+async def test_after_sasl_a_broker_goes_by_no_certificate(certificates):
+    """Nor does a session, where the name cannot be read: `test_who_logged_in_without_a_name_…`."""
+    topics = {"mallory": "mallory", "shown": "CN=client"}
+    async with KafkaCluster(
+        security="SASL_SSL",
+        mutual_tls=True,
+        authority=certificates,
+        users=USERS,
+        properties={**AUTHORIZER, "connection.failed.authentication.delay.ms": "0"},
+    ) as kafka:
+        await allow(kafka, topics)
+        tls = kafka.client_options().aiokafka()["ssl_context"]
+        made = await logged_in(kafka, topics, tls, "PLAIN", lambda: plain("mallory", USERS["mallory"]))
+        token_id, password = await delegation_token(made)
+        made.close()
+        first = ScramFirst(token_id, (("tokenauth", "true"),))
+        client = await logged_in(kafka, topics, tls, SCRAMS[0], lambda: scram(SCRAMS[0], first, password))
+        assert await client.names() == ("mallory", None)
+        client.close()
+
+
+async def logged_in(kafka, topics, tls, mechanism, exchange):
+    """A connection that the broker has accepted, as soon as it knows the user."""
+    while True:
+        client = await Watched.to(kafka, topics, tls)
+        assert (await client.handshake(mechanism))[0] == 0
+        if (await client.authenticate(exchange()))[0] == 0:
+            return client
+        client.close()
+
+
+# -- Through a proxy: what rules make of it ------------------------------------------------------------
+
+RULES = """\
+upstream:
+  bootstrap_servers: ['{servers}']
+  admin: {{ sasl: {{ mechanism: SCRAM-SHA-512, username: admin, password: {password} }} }}
+listeners: [{{ bind: 127.0.0.1:0 }}]
+policy:
+  limits_from: config
+  rules:
+    - {{ name: admins, match: {{ principals: ["User:admin"] }}, mode: 'off' }}
+    - {{ name: others, message.timestamp.before.max.ms: 1d }}
+"""
+TEN_DAYS_MS = 10 * 86_400_000
+
+
+async def test_a_rule_for_one_principal_is_for_nobody_else(kafka, token, tmp_path):
+    """Mallory's old record gets 32, whatever her messages say; so does nobody's."""
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(RULES.format(servers=kafka.bootstrap_servers, password=USERS["admin"]))
+    trick = ScramFirst("mallory", (("tokenauth", "true"), ("tokenauth", "false")))
+    nobody = ScramFirst(token[0], (("tokenauth", "true"),))
+    logins = (
+        ("SCRAM-SHA-256", scram("SCRAM-SHA-256", trick, USERS["mallory"], behind=",n=admin"), 32),
+        ("SCRAM-SHA-256", scram("SCRAM-SHA-256", nobody, token[1], behind=",n=admin"), 32),
+        ("OAUTHBEARER", said(bearer(OVER), bearer(MINE)), 32),
+        ("SCRAM-SHA-512", scram("SCRAM-SHA-512", ScramFirst("admin"), USERS["admin"]), 0),
+    )
+    async with RunningProxy(config=file) as proxy:
+        for mechanism, exchange, expected in logins:
+            client = await connect(proxy.bootstrap_servers)
+            assert (await client.handshake(mechanism))[0] == 0
+            assert (await client.authenticate(exchange))[0] == 0
+            topic = "admin" if expected == 0 else "mallory"
+            old = batch([time.time_ns() // 1_000_000 - TEN_DAYS_MS])
+            answer = await client.frame(produce({topic: {0: old}}, version=8))
+            answered = k00_produce.read_response(8, answer[4:])
+            assert answered.topics[0].partitions[0].error_code == expected
+            client.close()
+    fates = {
+        (line.get("rule"), line.get("principal"), line["verdict"])
+        for line in proxy.decisions()
+        if line["event"] == "counters"
+    }
+    assert fates >= {("others", "User:mallory", "rejected"), ("others", None, "rejected")}
+    assert {principal for _, principal, verdict in fates if verdict == "accepted"} == {"User:admin"}
+
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
+[NAMELESS] = re.findall(r"^### Clients without a principal$.*?^```yaml\n(.*?)^```$", DOCUMENT, re.M | re.S)
+
+
+async def test_the_documents_allowance_by_name_is_not_nobodys(tmp_path):
+    """Two days old, where etl may be thirty late: who has not logged in gets the rule for everybody."""
+    async with KafkaCluster() as kafka:
+        await kafka.create_topic("orders")
+        file = tmp_path / "tsproxy.yaml"
+        file.write_text(
+            f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
+            f"listeners: [{{ bind: 127.0.0.1:0 }}]\n{NAMELESS}"
+        )
+        async with RunningProxy(config=file) as proxy:
+            client = await connect(proxy.bootstrap_servers)
+            old = batch([time.time_ns() // 1_000_000 - 2 * 86_400_000])
+            answer = await client.frame(produce({"orders": {0: old}}, version=8))
+            answered = k00_produce.read_response(8, answer[4:])
+            assert answered.topics[0].partitions[0].error_code == 32
+            client.close()
+    assert {line["rule"] for line in proxy.decisions() if line["event"] == "decision"} == {"everybody"}
