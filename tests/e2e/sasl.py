@@ -47,6 +47,11 @@ class RawClient:
         self._reader = reader
         self._writer = writer
 
+    @property
+    def port(self):
+        """Its own, by which the proxy's log names it."""
+        return self._writer.get_extra_info("sockname")[1]
+
     async def ask(self, api_key, version=0, body=b""):
         """An answer's body. Only versions that are not flexible. IncompleteReadError: closed instead."""
         return (await self.frame(request(api_key, version, body)))[_HEADER_BYTES:]

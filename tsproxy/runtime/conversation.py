@@ -17,6 +17,7 @@ from tsproxy.runtime.latency.stopwatch import Stopwatch
 from tsproxy.runtime.leg import Leg
 from tsproxy.runtime.notes import frames_of
 from tsproxy.runtime.surroundings import Surroundings
+from tsproxy.session import warnings
 from tsproxy.session.effects import (
     CloseReason,
     CloseSession,
@@ -38,7 +39,6 @@ from tsproxy.session.effects import (
     TopicWanted,
 )
 from tsproxy.session.session import Session
-from tsproxy.session.warnings import RULE_FAILED, WARNINGS
 
 NODE_WAIT_S: Final = 5.0
 """How long an answer waits for a broker that it names to be served, before it fails closed."""
@@ -186,9 +186,8 @@ class Conversation:
                 case ReleaseBroker():
                     self._wait_no_more()
                 case Note():
-                    was_noted = was_noted or effect.event not in WARNINGS
-                    if effect.event == RULE_FAILED:
-                        self._around.metrics.rule_failures.inc()
+                    was_noted = was_noted or effect.event not in warnings.WARNINGS
+                    self._count(effect)
                     self.note(effect.event, effect.facts)
                 case CloseSession():
                     close = effect
@@ -198,6 +197,14 @@ class Conversation:
         self.client.write(to_client)
         if close is not None:  # one line is enough
             self._owner.close(close.reason, close.text, is_told=was_noted)
+
+    def _count(self, told: Note) -> None:
+        """What metrics say of it as well, whatever the log has room for."""
+        match told.event:
+            case warnings.RULE_FAILED:
+                self._around.metrics.rule_failures.inc()
+            case warnings.SASL_FAILED:
+                self._around.metrics.sasl_failed(self.peer.listener, str(told.facts["mechanism"]))
 
     def _wait_for_node(self) -> None:
         self.broker.gate.hold(Hold.SESSION_ASKED)

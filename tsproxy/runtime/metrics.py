@@ -87,6 +87,12 @@ class Metrics:
             ("listener",),
             registry=registry,
         )
+        self._sasl_failures = Counter(
+            "tsproxy_sasl_failures",
+            "Logins of clients that brokers did not accept, by mechanism",
+            ("listener", "mechanism"),
+            registry=registry,
+        )
         self._limits_reached = Counter(
             "tsproxy_limits",
             "Connections that were ended or refused because of a limit of the proxy",
@@ -202,6 +208,10 @@ class Metrics:
 
     def handshake_failed(self, listener: str) -> None:
         self._handshakes.labels(listener).inc()
+
+    def sasl_failed(self, listener: str, mechanism: str) -> None:
+        """`mechanism` is of the closed list of `session.sasl`."""
+        self._sasl_failures.labels(listener, mechanism).inc()
 
     def add(self, collector: Collector) -> None:
         """Show what somebody else counts, too."""

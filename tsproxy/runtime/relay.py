@@ -27,6 +27,9 @@ from tsproxy.wire.frames import Unfinished
 UPSTREAM_UNAVAILABLE: Final = "upstream_unavailable"
 """Beside `CloseReason`: no broker could be connected. The session is not asked."""
 
+_NEEDS_NO_LINE: Final = frozenset({CloseReason.PEER_CLOSED, CloseReason.SASL_FAILED})
+"""The ordinary end, and one that has had its line when the broker refused."""
+
 HALF_CLOSED_S: Final = 30.0
 """How long a client that sends no more may wait for the answers it is still owed."""
 
@@ -316,7 +319,7 @@ class Relay:
             self._timer.cancel()
         self._conversation.end()
         self._around.metrics.session_closed(self.peer.listener, reason)
-        if reason != CloseReason.PEER_CLOSED and not is_told:
+        if reason not in _NEEDS_NO_LINE and not is_told:
             self._conversation.note("session_closed", {"reason": reason, "text": text})
         self.client.finish()
         self.broker.finish()

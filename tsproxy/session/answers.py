@@ -8,6 +8,7 @@ from tsproxy.model.kafka import ApiKey
 from tsproxy.model.view import Endpoint
 from tsproxy.session import produce_answer
 from tsproxy.session.effects import CloseReason, EmitTotals, HoldBroker, NodeWanted, ReleaseBroker
+from tsproxy.session.sasl import SaslFailure
 from tsproxy.session.slots import (
     BookProduce,
     Held,
@@ -22,6 +23,7 @@ from tsproxy.session.slots import (
     WatchToken,
 )
 from tsproxy.session.state import State
+from tsproxy.session.warnings import sasl_failed
 from tsproxy.wire import addresses, k17_k36_sasl, k18_api_versions, k32_describe_configs
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.headers import frame, response_body_start
@@ -151,17 +153,21 @@ class Answers:
                 )
             case WatchHandshake():
                 start = response_body_start(ApiKey.SASL_HANDSHAKE, 0, payload)
-                state.sasl.handshake_answered(k17_k36_sasl.read_handshake_response(payload[start:]))
+                error_code = k17_k36_sasl.read_handshake_response(payload[start:])
+                self._tell(state.sasl.handshake_answered(error_code))
             case WatchToken():
                 start = response_body_start(ApiKey.SASL_AUTHENTICATE, slot.api_version, payload)
-                state.sasl.token_answered(
-                    *k17_k36_sasl.read_authenticate_response(slot.api_version, payload[start:])
-                )
+                read = k17_k36_sasl.read_authenticate_response(slot.api_version, payload[start:])
+                self._tell(state.sasl.token_answered(*read))
                 state.forget_what_passes()  # the principal may be another one
             case WatchRawToken():
-                state.sasl.token_answered(0, payload)
+                self._tell(state.sasl.token_answered(0, payload))
                 state.forget_what_passes()
         return frame(payload)
+
+    def _tell(self, failure: SaslFailure | None) -> None:
+        if failure is not None:
+            self._state.effects.append(sasl_failed(failure))
 
     def _endpoint_of(self, node_id: int, host: str, port: int) -> Endpoint:
         view, told = self._state.view, Endpoint(host, port)

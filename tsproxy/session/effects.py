@@ -23,6 +23,8 @@ class CloseReason(StrEnum):
     ADDRESS_UNMAPPED = "address_unmapped"
     BAD_ANSWER = "bad_answer"
     TOO_MANY_IN_FLIGHT = "too_many_in_flight"
+    SASL_FAILED = "sasl_failed"
+    """The broker did not accept the client, as a line of the log has said."""
     PEER_CLOSED = "peer_closed"
     INTERNAL_ERROR = "internal_error"
 

@@ -1,4 +1,4 @@
-"""Watches a SASL exchange pass by: when has the broker accepted the peer, and who is it?
+"""Watches a SASL exchange pass by: when has the broker accepted the peer, who is it, or why did it fail?
 
 Source: `SaslServerAuthenticator.java`, RFC 4616 (PLAIN), RFC 5802 (SCRAM), RFC 7628 (OAUTHBEARER).
 Tokens are relayed untouched and never kept; of each only the name is taken (`sasl_names`). Handshake v1
@@ -12,7 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.session.sasl_names import bearer_name, plain_name, scram_name
+
+OTHER: Final = "other"
+"""A mechanism that is none of `_KNOWN`. What a client calls it may be anything, and is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,20 @@ _NAMED: Final = {
     "SCRAM-SHA-512": _Mechanism(scram_name, is_named_first=True),
     "OAUTHBEARER": _Mechanism(bearer_name),
 }
+_KNOWN: Final = frozenset({*_NAMED, "GSSAPI", "AWS_MSK_IAM"})
+
+
+@dataclass(frozen=True, slots=True)
+class SaslFailure:
+    """A login that came to nothing. `mechanism` is of a closed list, `error` a Kafka error's name or our
+    own words: neither holds a word of the exchange."""
+
+    mechanism: str
+    error: str
+
+
+CLOSED: Final = "the broker closed instead of an answer"
+REFUSED_TOKEN: Final = "the broker refused the token"  # noqa: S105  # words of the log
 
 
 def _is_last_answer(mechanism: str, token: bytes) -> bool:
@@ -45,16 +63,20 @@ class SaslWatch:
     `principal`: whom the broker has authenticated, as far as the exchange shows it. Before an exchange it
     is `shown`, who the client's certificate says it is; after one never, since a broker goes by SASL
     alone (`DefaultKafkaPrincipalBuilder`).
+    `has_failed`: the newest exchange has been refused.
     """
 
     def __init__(self, is_needed: bool, shown: str | None = None) -> None:
         self.is_accepted = not is_needed
         self.takes_raw_tokens = False
         self.principal = shown
+        self.has_failed = False
         self._mechanism = ""
         self._version = 1
         self._tokens = 0
         self._name: str | None = None
+        self._is_owed_answer = False
+        self._was_refused_token = False
         self._authenticated: str | None = None
         """The first name that the broker has accepted: a renewal keeps it (KIP-368)."""
 
@@ -62,27 +84,65 @@ class SaslWatch:
         """A new exchange: nothing of the one before it counts."""
         self._version, self._mechanism = version, mechanism
         self._tokens, self._name = 0, None
+        self.has_failed = self._was_refused_token = False
 
-    def handshake_answered(self, error_code: int) -> None:
+    def handshake_answered(self, error_code: int) -> SaslFailure | None:
+        """What to tell of a handshake that was refused."""
         self.takes_raw_tokens = error_code == 0 and self._version == 0
+        return None if error_code == 0 else self._failed(error_code)
 
     def token_sent(self, token: bytes) -> None:
         mechanism = _NAMED.get(self._mechanism)
         if mechanism is not None and not (mechanism.is_named_first and self._tokens):
             self._name = mechanism.name_of(token)
         self._tokens += 1
+        self._is_owed_answer = True
 
-    def token_answered(self, error_code: int, token: bytes) -> None:
-        if error_code == 0 and _is_last_answer(self._mechanism, token):
+    def token_answered(self, error_code: int, token: bytes) -> SaslFailure | None:
+        """What to tell of a token that was refused; the peer may be accepted now."""
+        self._is_owed_answer = False
+        if error_code != 0:
+            self._name = None
+            return self._failed(error_code)
+        if _is_last_answer(self._mechanism, token):
             self._accept()
-        elif error_code != 0 or self._mechanism == "OAUTHBEARER":
-            self._name = None  # RFC 7628: an answer that goes on says that the token will not do
+        elif self._mechanism == "OAUTHBEARER":  # RFC 7628: the token will not do; another one may follow
+            self._name, self._was_refused_token = None, True
+        return None
+
+    def parted(self, is_broker: bool) -> SaslFailure | None:
+        """What to tell of an exchange that ends because the broker closes, or else the client.
+
+        After handshake v0 a broker has no other way to refuse, and a renewal by another mechanism ends
+        like that as well.
+        """
+        if self.has_failed:
+            return None
+        if is_broker and self._is_owed_answer:
+            return self._failure(CLOSED)
+        return self._failure(REFUSED_TOKEN) if self._was_refused_token else None
 
     def _accept(self) -> None:
         self.is_accepted = True
-        self.takes_raw_tokens = False
+        self.takes_raw_tokens = self._was_refused_token = False
         name, known = self._name, self._authenticated
         if known is not None and name != known:
             name = None  # no broker of Kafka's takes another principal: one of the two was misread
         self._authenticated = known if known is not None else name
         self.principal = f"User:{name}" if name is not None else None
+
+    def _failed(self, error_code: int) -> SaslFailure | None:
+        if self.is_accepted and error_code == ErrorCode.ILLEGAL_SASL_STATE:
+            return None  # a broker without renewals says so and goes on
+        return self._failure(_error_name(error_code))
+
+    def _failure(self, error: str) -> SaslFailure:
+        self.has_failed = True
+        return SaslFailure(self._mechanism if self._mechanism in _KNOWN else OTHER, error)
+
+
+def _error_name(error_code: int) -> str:
+    try:
+        return ErrorCode(error_code).name
+    except ValueError:
+        return f"error {error_code}"

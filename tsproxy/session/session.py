@@ -22,6 +22,7 @@ from tsproxy.session.slots import of_passed
 from tsproxy.session.state import State
 from tsproxy.session.stream_times import SentTimes, StreamTimes
 from tsproxy.session.throttle import Throttle
+from tsproxy.session.warnings import sasl_failed
 from tsproxy.wire.frames import Unfinished
 from tsproxy.wire.kernel import AnswerLexer, InFlight, Refuser, RequestLexer
 
@@ -164,13 +165,21 @@ class Session:
         if unfinished and not state.is_closed and not state.ending and not state.sasl.takes_raw_tokens:
             facts = {"received_bytes": unfinished.received, "announced_bytes": unfinished.announced}
             state.effects.append(Note("frame_cut_short", facts))
-        state.close(CloseReason.PEER_CLOSED, "the client closed")
+        self._parted("the client closed", is_broker=False)
         return self._done()
 
     def broker_closed(self) -> list[Effect]:
         """The broker's side ended, or could not be reached."""
-        self._state.close(CloseReason.PEER_CLOSED, "the broker closed")
+        self._parted("the broker closed", is_broker=True)
         return self._done()
+
+    def _parted(self, text: str, *, is_broker: bool) -> None:
+        """One of the two ends is over; where a login came to nothing, that is why."""
+        state = self._state
+        failure = None if state.is_closed else state.sasl.parted(is_broker)
+        if failure is not None:
+            state.effects.append(sasl_failed(failure))
+        state.close(CloseReason.SASL_FAILED if state.sasl.has_failed else CloseReason.PEER_CLOSED, text)
 
     def totals(self) -> list[Effect]:
         """What was accepted or refused since the last call and is not told as an outcome each."""

@@ -1,4 +1,4 @@
-"""What an operator is warned of in passing, beside what becomes of a batch: `far_ahead`, `rule_failed`.
+"""What an operator is warned of, beside what becomes of a batch: `far_ahead`, `rule_failed`, `sasl_failed`.
 
 The shell writes no more of these for one client than an operator can read (`runtime.notes`).
 """
@@ -10,10 +10,13 @@ from tsproxy.model.policy import CANDIDATE
 from tsproxy.session.effects import Note
 from tsproxy.session.judging import Judged
 from tsproxy.session.produce import Ruling
+from tsproxy.session.sasl import SaslFailure
 
 RECORD_FAR_AHEAD: Final = "record_far_ahead"
 RULE_FAILED: Final = "rule_failed"
+SASL_FAILED: Final = "sasl_failed"
 WARNINGS: Final = frozenset({RECORD_FAR_AHEAD, RULE_FAILED})
+"""Those that say nothing of why a session ends."""
 
 
 def is_far_ahead(judged: Judged, now_ms: int) -> bool:
@@ -58,3 +61,9 @@ def rule_failed(ruling: Ruling, judged: Judged, failed: Consulted) -> Note:
         "client_id": ruling.peer.client_id,
     }
     return Note(RULE_FAILED, facts)
+
+
+def sasl_failed(failure: SaslFailure) -> Note:
+    """A login that the broker did not accept. Nothing of the exchange is told, the name included: people
+    type passwords where names are due."""
+    return Note(SASL_FAILED, {"mechanism": failure.mechanism, "error": failure.error})

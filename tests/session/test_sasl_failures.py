@@ -1,0 +1,150 @@
+"""A login that came to nothing is told once: its mechanism and the broker's error, and no word of it."""
+
+import struct
+
+import pytest
+
+from tests.session.conversation import (
+    Conversation,
+    broker,
+    broker_closes,
+    client,
+    client_closes,
+    closed,
+    noted,
+    paused,
+    resumed,
+    to_broker,
+    to_client,
+)
+from tests.session.messages import METADATA, frame, request
+from tests.session.test_sasl import EXCHANGES, accept, authenticate, authenticated, handshake, locked, shaken
+from tsproxy.session.effects import CloseReason
+
+SECRET = b"correct horse battery staple"
+REFUSED = 58
+INVALID_TOKEN = b'{"status":"invalid_token"}'
+
+
+def failed(mechanism, error):
+    return noted("sasl_failed", facts={"mechanism": mechanism, "error": error})
+
+
+def refused(conversation, sent, said, *told):
+    """A step that the broker answers so."""
+    conversation = (
+        conversation >> client(sent) << to_broker(sent) << paused >> broker(said) << to_client(said)
+    )
+    for expected in told:
+        conversation = conversation << expected
+    return conversation << resumed
+
+
+WRONG = {
+    "PLAIN": b"\x00alice\x00" + SECRET,
+    "SCRAM-SHA-256": b"n,,n=alice,r=abc",
+    "SCRAM-SHA-512": b"n,,n=alice,r=abc",
+    "OAUTHBEARER": b"\x01",
+    "GSSAPI": b"\x60\x01",
+    "AWS_MSK_IAM": SECRET,
+}
+
+
+@pytest.mark.parametrize("ends", [broker_closes, client_closes])
+@pytest.mark.parametrize(("mechanism", "token"), WRONG.items(), ids=WRONG)
+def test_a_refused_token_is_told_with_its_answer_and_is_why_the_session_ends(mechanism, token, ends):
+    conversation = accept(Conversation(locked()), mechanism, [], 1)
+    error = failed(mechanism, "SASL_AUTHENTICATION_FAILED")
+    conversation = refused(conversation, authenticate(token), authenticated(error_code=REFUSED), error)
+    assert conversation >> ends << closed(CloseReason.SASL_FAILED)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize(("name", "told"), [("SCRAM-SHA-512", "SCRAM-SHA-512"), ("a password", "other")])
+def test_a_refused_mechanism_is_told_by_a_name_of_a_closed_list(version, name, told):
+    sent, said = handshake(name, version), shaken(33, version)
+    conversation = refused(Conversation(locked()), sent, said, failed(told, "UNSUPPORTED_SASL_MECHANISM"))
+    assert conversation >> broker_closes << closed(CloseReason.SASL_FAILED)
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_a_raw_token_that_a_broker_answers_by_closing_is_told(mechanism):
+    """Handshake v0: a broker has no other way to refuse."""
+    token = frame(WRONG[mechanism])
+    assert (
+        accept_raw(mechanism)
+        >> client(token)
+        << to_broker(token)
+        << paused
+        >> broker_closes
+        << failed(mechanism, "the broker closed instead of an answer")
+        << closed(CloseReason.SASL_FAILED)
+    )
+
+
+def accept_raw(mechanism):
+    sent, said = handshake(mechanism, 0), shaken(version=0)
+    return refused(Conversation(locked()), sent, said)
+
+
+def test_a_client_that_goes_while_the_broker_thinks_has_not_failed():
+    token = frame(WRONG["PLAIN"])
+    assert (
+        accept_raw("PLAIN")
+        >> client(token)
+        << to_broker(token)
+        << paused
+        >> client_closes
+        << closed(CloseReason.PEER_CLOSED)
+    )
+
+
+@pytest.mark.parametrize("ends", [broker_closes, client_closes])
+def test_an_exchange_that_nobody_goes_on_with_has_not_failed(ends):
+    steps = EXCHANGES["SCRAM-SHA-256"][1][:1]
+    assert (
+        accept(Conversation(locked()), "SCRAM-SHA-256", steps, 1) >> ends << closed(CloseReason.PEER_CLOSED)
+    )
+
+
+@pytest.mark.parametrize("ends", [broker_closes, client_closes])
+def test_a_bearer_that_goes_after_the_text_that_refuses_its_token_has_failed(ends):
+    """RFC 7628: the answer has no error code; clients need not ask for one."""
+    conversation = accept(Conversation(locked()), "OAUTHBEARER", [(b"forged", INVALID_TOKEN)], 1)
+    told = failed("OAUTHBEARER", "the broker refused the token")
+    assert conversation >> ends << told << closed(CloseReason.SASL_FAILED)
+
+
+def test_a_bearer_with_a_second_and_better_token_has_not_failed():
+    steps = [(b"forged", INVALID_TOKEN), *EXCHANGES["OAUTHBEARER"][1]]
+    conversation = accept(Conversation(locked()), "OAUTHBEARER", steps, 1)
+    assert conversation >> client_closes << closed(CloseReason.PEER_CLOSED)
+
+
+def test_a_renewal_that_is_refused_is_told():
+    """KIP-368: such a client loses a connection that worked."""
+    conversation = accept(Conversation(locked()), *EXCHANGES["PLAIN"][:2], 1)
+    conversation = accept(conversation, "PLAIN", [], 1)
+    error = failed("PLAIN", "SASL_AUTHENTICATION_FAILED")
+    conversation = refused(
+        conversation, authenticate(WRONG["PLAIN"]), authenticated(error_code=REFUSED), error
+    )
+    assert conversation >> broker_closes << closed(CloseReason.SASL_FAILED)
+
+
+def test_a_renewal_where_the_broker_knows_none_is_no_failure():
+    """ILLEGAL_SASL_STATE (34), and the connection goes on."""
+    conversation = accept(Conversation(locked()), *EXCHANGES["PLAIN"][:2], 1)
+    conversation = refused(conversation, handshake("PLAIN"), shaken(34))
+    asked = request(METADATA, 1, struct.pack(">i", 0))
+    conversation = conversation >> client(asked) << to_broker(asked)
+    assert conversation >> client_closes << closed(CloseReason.PEER_CLOSED)
+
+
+def test_each_login_that_fails_is_told_once():
+    conversation = Conversation(locked())
+    for _ in range(2):
+        conversation = refused(
+            conversation, handshake("X"), shaken(33), failed("other", "UNSUPPORTED_SASL_MECHANISM")
+        )
+    assert conversation >> broker_closes << closed(CloseReason.SASL_FAILED)
