@@ -39,8 +39,8 @@ def initial(token, head=b"n,,", tail=b"\x01"):
 class Client:
     """One client of one session, and the broker that answers it as it is told to."""
 
-    def __init__(self, peer=PEER, is_raw=False):
-        self._session = Session(peer, locked())
+    def __init__(self, peer=PEER, is_raw=False, view=None):
+        self._session = Session(peer, view or locked())
         self._is_raw = is_raw
 
     def exchange(self, mechanism, *steps):
@@ -223,6 +223,13 @@ def test_a_bearers_name_is_that_of_the_token_which_was_accepted(is_raw):
     forged, own = (initial(ROOTS), INVALID_TOKEN), (initial(jwt({"sub": "mallory"})), b"")
     client = Client(is_raw=is_raw).exchange("OAUTHBEARER", forged, own)
     assert client.principal == "User:mallory"
+
+
+@pytest.mark.parametrize(("claim", "name"), [("sub", "root"), ("client_id", "mallory"), ("none", None)])
+def test_a_bearers_name_is_in_the_claim_that_brokers_go_by(claim, name):
+    client = Client(view=replace(locked(), bearer_claim=claim))
+    token = initial(jwt({"sub": "root", "client_id": "mallory"}))
+    assert client.exchange("OAUTHBEARER", (token, b"")).principal == (name and f"User:{name}")
 
 
 def test_a_token_without_a_name_leaves_none_of_the_one_before_it():
