@@ -38,11 +38,12 @@ class Watched(RawClient):
     """A connection to a broker that passes through a session, which books under some principal."""
 
     @classmethod
-    async def to(cls, kafka, topics, tls=None):
+    async def to(cls, kafka, topics, tls=None, claim="sub"):
         host, _, port = kafka.bootstrap_servers.rpartition(":")
         client = cls(*await asyncio.open_connection(host, int(port), ssl=tls))
         client._topics = topics
-        client._session = Session(PEER, view_of(topics=topics, broker_needs_sasl=True))
+        view = replace(view_of(topics=topics, broker_needs_sasl=True), bearer_claim=claim)
+        client._session = Session(PEER, view)
         client._booked = []
         return client
 

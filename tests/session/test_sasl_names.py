@@ -11,6 +11,8 @@ import tracemalloc
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.session.conversation import NOW_MS, PEER
 from tests.session.messages import frame, produce
@@ -20,6 +22,7 @@ from tsproxy.session.effects import Emit
 from tsproxy.session.sasl_names import bearer_name, plain_name, scram_name
 from tsproxy.session.session import Session
 
+JAVAS_BLANKS = "".join(map(chr, range(33)))
 SERVER_FIRST, SERVER_FINAL = b"r=abcdef,s=QSXC,i=4096", b"v=rmF9"
 CLIENT_FINAL = b"c=biws,r=abcdef,p=cHJvb2Y="
 INVALID_TOKEN = b'{"status":"invalid_token"}'
@@ -39,8 +42,8 @@ def initial(token, head=b"n,,", tail=b"\x01"):
 class Client:
     """One client of one session, and the broker that answers it as it is told to."""
 
-    def __init__(self, peer=PEER, is_raw=False):
-        self._session = Session(peer, locked())
+    def __init__(self, peer=PEER, is_raw=False, view=None):
+        self._session = Session(peer, view or locked())
         self._is_raw = is_raw
 
     def exchange(self, mechanism, *steps):
@@ -225,6 +228,13 @@ def test_a_bearers_name_is_that_of_the_token_which_was_accepted(is_raw):
     assert client.principal == "User:mallory"
 
 
+@pytest.mark.parametrize(("claim", "name"), [("sub", "root"), ("client_id", "mallory"), ("none", None)])
+def test_a_bearers_name_is_in_the_claim_that_brokers_go_by(claim, name):
+    client = Client(view=replace(locked(), bearer_claim=claim))
+    token = initial(jwt({"sub": "root", "client_id": "mallory"}))
+    assert client.exchange("OAUTHBEARER", (token, b"")).principal == (name and f"User:{name}")
+
+
 def test_a_token_without_a_name_leaves_none_of_the_one_before_it():
     forged, own = (initial(ROOTS), INVALID_TOKEN), (initial(b"opaque"), b"")
     assert Client().exchange("OAUTHBEARER", forged, own).principal is None
@@ -274,6 +284,52 @@ def test_a_session_that_is_renewed_has_no_name_of_before(first, second, principa
 def test_a_token_after_another_handshake_is_read_by_the_newer_mechanism():
     client = Client().exchange("SCRAM-SHA-256", (b"n,,n=root,r=abc", SERVER_FIRST))
     assert client.exchange("PLAIN", (b"\x00alice\x00pw", b"")).principal == "User:alice"
+
+
+# -- Whatever comes ----------------------------------------------------------------------------------
+
+PIECES = [
+    b"n,",
+    b",",
+    b"=",
+    b"n=alice",
+    b"a=alice",
+    b"r=abc",
+    b"m=x",
+    b",tokenauth=",
+    b"true",
+    b"=2C",
+    b"=3D",
+    b"\x00",
+    b"\x01",
+    b"auth=",
+    b"Bearer ",
+    ALICES,
+    b".",
+    b"\xff",
+    b"\xed\xa0\x80",
+]
+TOKENS = st.lists(st.sampled_from(PIECES) | st.binary(max_size=3), max_size=12).map(b"".join)
+
+
+@given(token=TOKENS)
+def test_any_token_has_a_name_that_can_be_written_down_or_none(token):
+    for read in (plain_name, scram_name, bearer_name):
+        name = read(token)
+        assert name is None or name.encode()
+
+
+CLAIMS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+)
+
+
+@given(claims=st.dictionaries(st.sampled_from(["sub", "Sub", "x"]) | st.text(max_size=3), CLAIMS))
+def test_a_bearer_is_whom_its_subject_says_without_blanks_or_nobody(claims):
+    subject = claims.get("sub")
+    is_name = isinstance(subject, str) and subject and subject == subject.strip(JAVAS_BLANKS)
+    assert bearer_name(initial(jwt(claims))) == (subject if is_name else None)
 
 
 # -- Before authentication, nobody may make the proxy work or remember ---------------------------------

@@ -89,6 +89,7 @@ def _upstream(parsed: Parsed | None, problems: list[Problem]) -> Upstream | None
         refresh_ms=parsed["admin"]["refresh"],
         brokers_from=parsed["brokers_from"],
         clients_use_sasl=parsed["clients_use_sasl"],
+        bearer_claim=parsed["bearer_claim"],
     )
 
 

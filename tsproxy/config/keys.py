@@ -107,6 +107,14 @@ KEYS: Final = (
         "proxy's own connection uses SASL or does not.",
     ),
     Key(
+        "upstream.bearer_claim",
+        TEXT,
+        "The claim of OAUTHBEARER tokens that brokers make the principal of: their "
+        "`sasl.oauthbearer.sub.claim.name`. Holds for connections made from then on.",
+        default="sub",
+        is_live=True,
+    ),
+    Key(
         "upstream.admin.refresh",
         DURATION,
         "How often brokers and the limits of all topics in use are read again.",

@@ -188,6 +188,8 @@ class Upstream:
     brokers_from: BrokersFrom = BrokersFrom.OWN_CONNECTION
     clients_use_sasl: bool | None = None
     """None where the own connection shows it."""
+    bearer_claim: str = "sub"
+    """Of OAUTHBEARER tokens: what brokers make the principal of."""
 
     @property
     def needs_sasl(self) -> bool:

@@ -52,6 +52,8 @@ class View:
     policy: Policy = NO_POLICY
     broker_needs_sasl: bool = False
     """True where nothing may be judged before the broker has accepted the peer."""
+    bearer_claim: str = "sub"
+    """Of OAUTHBEARER tokens: what the broker makes the principal of."""
     brokers: Mapping[int, Endpoint] = field(default_factory=lambda: MappingProxyType({}))
     masks_addresses: bool = True
     """True where clients are not told the addresses among a broker's configuration."""

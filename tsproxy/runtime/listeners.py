@@ -165,6 +165,7 @@ class Front:
             limits=config.session_limits,
             policy=replace(config.policy, is_suspended=self._is_suspended),
             broker_needs_sasl=facts.needs_sasl,
+            bearer_claim=config.upstream.bearer_claim,
             masks_addresses=self._listener.addresses_in_configs is AddressesInConfigs.MASK,
         )
         for relay in tuple(self.relays):  # an answer that waited may be the last of one

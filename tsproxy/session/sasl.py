@@ -8,7 +8,6 @@ An exchange goes in lockstep: after each step the session takes no further frame
 has answered, so that nothing is judged, and nothing slips by, before the peer is accepted.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,21 +18,9 @@ OTHER: Final = "other"
 """A mechanism that is none of `_KNOWN`. What a client calls it may be anything, and is not told."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Mechanism:
-    """`name_of` a client's token; where only the first of an exchange has one, `is_named_first`."""
-
-    name_of: Callable[[bytes], str | None]
-    is_named_first: bool = False
-
-
-_NAMED: Final = {
-    "PLAIN": _Mechanism(plain_name),
-    "SCRAM-SHA-256": _Mechanism(scram_name, is_named_first=True),
-    "SCRAM-SHA-512": _Mechanism(scram_name, is_named_first=True),
-    "OAUTHBEARER": _Mechanism(bearer_name),
-}
-_KNOWN: Final = frozenset({*_NAMED, "GSSAPI", "AWS_MSK_IAM"})
+_KNOWN: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM"})
+_END_EMPTY: Final = frozenset({"PLAIN", "OAUTHBEARER", "GSSAPI"})
+"""Mechanisms in which the broker's last token is empty, and only that one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +37,11 @@ REFUSED_TOKEN: Final = "the broker refused the token"  # noqa: S105  # words of 
 
 
 def _is_last_answer(mechanism: str, token: bytes) -> bool:
-    """True where the broker's token ends the exchange: SCRAM's is its proof, the others' is empty."""
+    """True where the broker's token ends the exchange: SCRAM's is its proof. Where nothing is known of the
+    mechanism, the first one counts."""
     if mechanism.startswith("SCRAM-"):
         return token.startswith(b"v=")
-    return not token or mechanism not in (*_NAMED, "GSSAPI")
+    return not token or mechanism not in _END_EMPTY
 
 
 class SaslWatch:
@@ -66,11 +54,12 @@ class SaslWatch:
     `has_failed`: the newest exchange has been refused.
     """
 
-    def __init__(self, is_needed: bool, shown: str | None = None) -> None:
+    def __init__(self, is_needed: bool, shown: str | None = None, bearer_claim: str = "sub") -> None:
         self.is_accepted = not is_needed
         self.takes_raw_tokens = False
         self.principal = shown
         self.has_failed = False
+        self._bearer_claim = bearer_claim
         self._mechanism = ""
         self._version = 1
         self._tokens = 0
@@ -92,11 +81,21 @@ class SaslWatch:
         return None if error_code == 0 else self._failed(error_code)
 
     def token_sent(self, token: bytes) -> None:
-        mechanism = _NAMED.get(self._mechanism)
-        if mechanism is not None and not (mechanism.is_named_first and self._tokens):
-            self._name = mechanism.name_of(token)
+        self._name = self._name_in(token)
         self._tokens += 1
         self._is_owed_answer = True
+
+    def _name_in(self, token: bytes) -> str | None:
+        """Whom the exchange names with this token."""
+        match self._mechanism:
+            case "PLAIN":
+                return plain_name(token)
+            case "OAUTHBEARER":
+                return bearer_name(token, self._bearer_claim)
+            case "SCRAM-SHA-256" | "SCRAM-SHA-512":
+                return self._name if self._tokens else scram_name(token)  # the first alone names somebody
+            case _:
+                return None
 
     def token_answered(self, error_code: int, token: bytes) -> SaslFailure | None:
         """What to tell of a token that was refused; the peer may be accepted now."""

@@ -76,22 +76,22 @@ def _unescaped(name: bytes) -> bytes | None:
     return name.replace(b"=2C", b",").replace(b"=3D", b"=")
 
 
-def bearer_name(token: bytes) -> str | None:
-    """RFC 7628: the `sub` claim of the JWT, which is Kafka's default (`sasl.oauthbearer.sub.claim.name`)."""
+def bearer_name(token: bytes, claim: str = "sub") -> str | None:
+    """RFC 7628: what the JWT says in the claim that brokers go by (`sasl.oauthbearer.sub.claim.name`)."""
     initial = _BEARER_INITIAL.fullmatch(token)
     if initial is None:
         return None
     # Of a key that comes twice the broker takes the last value: any other may be somebody else's token.
     _, found, after = initial["pairs"].rpartition(_AUTH)
     auth = _BEARER.fullmatch(after.partition(b"\x01")[0]) if found else None
-    name = _subject(auth[1]) if auth is not None else None
+    name = _subject(auth[1], claim) if auth is not None else None
     authzid = initial["authzid"]
     if name is None or (authzid is not None and authzid.decode("ascii") != name):
         return None  # the broker has compared the authzid with its own reading of the token: that is another
     return name
 
 
-def _subject(jwt: bytes) -> str | None:
+def _subject(jwt: bytes, claim: str) -> str | None:
     """None also for what Kafka's validators read differently: blanks around it, a claim given twice."""
     if jwt.count(b".") != 2:
         return None
@@ -101,7 +101,7 @@ def _subject(jwt: bytes) -> str | None:
     try:
         text = base64.urlsafe_b64decode(claims + b"===").decode("utf-8")
         read = json.loads(text, object_pairs_hook=_each_once)
-        subject = read.get("sub") if isinstance(read, dict) else None
+        subject = read.get(claim) if isinstance(read, dict) else None
         if not isinstance(subject, str) or not subject or subject != subject.strip(_JAVA_BLANKS):
             return None
         subject.encode("utf-8")

@@ -57,7 +57,7 @@ class State:
         self.view = view
         self.slots = slots
         self.passing = passing
-        self.sasl = SaslWatch(view.broker_needs_sasl, peer.principal)
+        self.sasl = SaslWatch(view.broker_needs_sasl, peer.principal, view.bearer_claim)
         self.purse = purse
         self.throttle = throttle
         self.stream_times = stream_times
