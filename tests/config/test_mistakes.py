@@ -63,6 +63,7 @@ TOGETHER = {
     "Limits, and whom they are for": {"Limits", "Which rule decides"},
     "No time, zero and negative times": {"No time, zero and negative times", "Times before 1970"},
     "Internal topics": set(),
+    "Running it": set(),
     "Offline": {"Why: tsproxy explain"},
 }
 """Where one table is about several sections of policy.md, or of another page."""
