@@ -67,6 +67,7 @@ TOGETHER = {
     "Listeners": set(),
     "Brokers": set(),
     "The decision log": set(),
+    "Running it": set(),
     "Offline": {"Why: tsproxy explain"},
 }
 """Where one table is about several sections of policy.md, or of another page."""

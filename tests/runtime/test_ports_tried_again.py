@@ -1,5 +1,6 @@
 """A broker's port that is busy: the start ends, a proxy that runs tries again until it has it."""
 
+import asyncio
 import contextlib
 import errno
 import socket
@@ -12,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 from tests.runtime.frames import answer
 from tests.runtime.fronts import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.runtime.loops import on_both_loops
-from tests.runtime.running import TWO, command, events, series, until_page
+from tests.runtime.running import TWO, command, series, until_page
 from tests.runtime.surroundings import World
 from tsproxy.config.port_notices import OutgoingPorts, port_notices
 from tsproxy.config.settings import Address
@@ -21,7 +22,7 @@ from tsproxy.runtime.ports import ListenError, Port, listen_text
 from tsproxy.runtime.unserved import TELL_EVERY_MS, Unserved
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
-from tsproxy.testing.proxy import ProxyError, RunningProxy
+from tsproxy.testing.proxy import RunningProxy
 
 
 @contextlib.contextmanager
@@ -86,14 +87,14 @@ async def test_a_broker_whose_port_was_busy_when_it_was_found_is_served_once_the
 @pytest.mark.parametrize("workers", [(), TWO], ids=["one process", "workers"])
 async def test_a_brokers_port_that_is_busy_at_the_start_ends_the_start(kafka_431, tmp_path, workers):
     first = free_ports(5)[0]
-    proxy = RunningProxy(
-        config=file_for(kafka_431, tmp_path, first), decisions=tmp_path / "log", arguments=workers
-    )
-    with outgoing(first + 1), pytest.raises(ProxyError, match=f"cannot listen on {HOST}:{first + 1}: "):
-        await proxy.__aenter__()
+    file = file_for(kafka_431, tmp_path, first)
+    arguments = ("run", "--config", file, "--admin", "off", "--decisions", tmp_path / "log", *workers)
+    with outgoing(first + 1):
+        ended = await asyncio.to_thread(command, *arguments)
 
-    assert await proxy.stop() == 1
-    assert "proxy_started" not in events(proxy)
+    assert ended.returncode == 1
+    assert f"cannot listen on {HOST}:{first + 1}: " in ended.stderr.splitlines()[-1]
+    assert "proxy_started" not in ended.stderr
 
 
 @on_both_loops

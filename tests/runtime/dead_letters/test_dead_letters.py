@@ -7,7 +7,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import InvalidTimestampError
 
-from tests.runtime.running import until_page
+from tests.runtime.running import page, until_page
 from tests.runtime.surroundings import until
 from tsproxy.runtime.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
@@ -112,9 +112,12 @@ async def test_a_topic_that_is_not_there_delays_nobody_and_what_waits_is_bounded
         await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="queue_full"} 2.0')
         await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_waiting 3.0")
         await until(lambda: "dead_letters_failed" in [line["event"] for line in proxy.log])
+        told = f"warning: dead letters cannot be sent to the topic {dead}: "
+        await until_page(proxy, "/readyz?verbose", 200, told)
         await kafka_431.delete_topic(twin(dead))
         await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_total 3.0")
         await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_up 1.0")
+        assert await page(proxy.admin_address, "/readyz?verbose") == (200, "ready\n")
     [lost] = [line for line in proxy.log if line["event"] == "dead_letters_lost"]
     assert lost["records"] == {"queue_full": 2}
     assert [each.value for each in (await letters(kafka_431, dead))[0]] == [b"1", b"2", b"5"]

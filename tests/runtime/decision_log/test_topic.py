@@ -6,7 +6,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from tests.runtime.decision_log.logs import names
-from tests.runtime.running import EVERY_SECOND, until_page
+from tests.runtime.running import EVERY_SECOND, page, until_page
 from tests.runtime.surroundings import until
 from tsproxy.runtime.decision_log.topic import key_and_headers
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -87,12 +87,15 @@ async def test_what_a_killed_proxy_had_not_sent_is_sent_by_the_next_one(kafka_43
     await first.__aenter__()
     await produce(first, topic)
     await until(lambda: [line for line in first.decisions() if line["event"] == "counters"])
+    told = f"warning: the decision log cannot be sent to the topic {topic}-log: "
+    await until_page(first, "/readyz?verbose", 200, told)
     await first.kill()
     with pytest.raises(ProxyError, match="status -9"):
         await first.__aexit__(None, None, None)
     assert "decision_topic_failed" in [line["event"] for line in first.log]
     async with proxy_of(kafka_431, topic, tmp_path) as second:
         await until_page(second, "/metrics", 200, "tsproxy_decision_topic_up 1.0")
+        assert await page(second.admin_address, "/readyz?verbose") == (200, "ready\n")
         await until(lambda: not list(tmp_path.glob(".unsent-*"))[1:])
 
     lines = [line for _, _, line in await sent(kafka_431, f"{topic}-log")]

@@ -27,6 +27,7 @@ from tsproxy.runtime.admin.totals import families_now, joined
 from tsproxy.runtime.boot import StartError
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.logging import set_level
+from tsproxy.runtime.notes import frames_of
 from tsproxy.runtime.ports import ListenError
 from tsproxy.runtime.reload import Reloader
 from tsproxy.runtime.server import complain
@@ -158,7 +159,11 @@ class Supervisor:
         """Keep what is known of the workers fresh, for ever: who is killed can tell no more, and who hangs
         is found."""
         while True:
-            await asyncio.gather(*(member.look_after() for member in self._members))
+            try:
+                await asyncio.gather(*(member.look_after() for member in self._members))
+            except Exception as error:
+                # A mistake of ours must not end the watch over the workers.
+                log.error("worker_watch_crashed", error=type(error).__name__, frames=frames_of(error))
             await asyncio.sleep(REPORT_EVERY_S)
 
     async def _ask_all(self) -> None:
