@@ -78,8 +78,12 @@ class BrokerLink:
         while True:
             try:
                 async with self._connect(self.address, self._wake.set) as connection:
-                    retry_ms = FIRST_RETRY_MS
-                    await self._converse(connection)
+                    began_s = asyncio.get_running_loop().time()
+                    try:
+                        await self._converse(connection)
+                    finally:
+                        if asyncio.get_running_loop().time() - began_s > LAST_RETRY_MS / 1000:
+                            retry_ms = FIRST_RETRY_MS
             except ConversationError as error:
                 self._lost(str(error))
             except Exception as error:

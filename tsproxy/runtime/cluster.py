@@ -188,17 +188,18 @@ class Cluster:
     async def _run(self) -> None:
         retry_ms = FIRST_RETRY_MS
         while True:
-            last_retry_ms = LAST_REFUSED_RETRY_MS
+            last_retry_ms, began_ms = LAST_REFUSED_RETRY_MS, self._clock.monotonic_ms()
             try:
                 await self._converse_with_any()
             except ConversationError as error:
-                if self._is_reached:  # connections end and brokers restart: news only if none answers now
-                    self._is_reached = False
-                    retry_ms = FIRST_RETRY_MS
+                was_reached, self._is_reached = self._is_reached, False
+                if was_reached and self._clock.monotonic_ms() - began_ms > LAST_RETRY_MS:
+                    retry_ms = FIRST_RETRY_MS  # connections end and brokers restart: another answers at once
                     continue
-                if not isinstance(error, RefusedError):
+                if was_reached or not isinstance(error, RefusedError):
                     last_retry_ms = LAST_RETRY_MS
-                self._tell_trouble(str(error))
+                if not was_reached:  # else it is news only if none answers now
+                    self._tell_trouble(str(error))
             except PermissionDeniedError:
                 raise
             except Exception as error:
