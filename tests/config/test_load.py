@@ -264,6 +264,11 @@ WRONG = {
         + "policy: { limits_from: config }\ndecisions: { topic: { name: d } }\n",
         r"decisions.topic: needs a connection of the proxy's own: leave it out",
     ),
+    "without a connection of its own no broker tells its time": (
+        SMALLEST.replace("}", ", brokers_from: clients, clients_use_sasl: no }")
+        + "policy: { limits_from: config }\nclock: { when_beyond: audit }\n",
+        r"clock.when_beyond: must be warn: with upstream.brokers_from: clients",
+    ),
     "with a connection of its own SASL is not said twice": (
         SMALLEST.replace("}", ", clients_use_sasl: no }"),
         r"upstream.clients_use_sasl: goes with upstream.brokers_from: clients alone",

@@ -165,11 +165,6 @@ PROBE = "clock: { when_beyond: audit, max_offset: 5s, probe: { topic: time } }\n
     ("sections", "problem"),
     [
         (
-            "clock: { when_beyond: audit }\n",
-            "tsproxy.yaml:4: clock.when_beyond: needs clock.probe, without which nothing is known of the "
-            "brokers' clocks",
-        ),
-        (
             PROBE + BY_ALL + "dead_letters: { topic: time }\n",
             "tsproxy.yaml:4: clock.probe.topic: is dead_letters.topic as well; give it a topic of its own",
         ),

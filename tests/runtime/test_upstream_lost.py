@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
+from itertools import pairwise
 
 import pytest
 import structlog
@@ -157,3 +158,32 @@ async def test_a_node_id_beyond_the_ports_names_the_remedy_and_an_offset_is_one(
         )
         async with RunningProxy(config=file) as proxy:
             assert proxy.facts["brokers"]["default"].keys() == {"1001"}
+
+
+# -- One that ends every connection ------------------------------------------------------------------
+
+
+async def test_a_broker_that_ends_each_connection_at_once_is_not_connected_without_a_pause(kafka_431):
+    """A load balancer may: each second there are a few tries, not as many as a machine can make."""
+    node, taken = kafka_431.node(1), []
+
+    async def relayed(reader, writer):
+        """The first two requests (ApiVersions, Metadata) go on; then the connection ends."""
+        taken.append(asyncio.get_running_loop().time())
+        broker_reader, broker_writer = await asyncio.open_connection(node.host, node.port)
+        for _ in range(2):
+            for source, target in ((reader, broker_writer), (broker_reader, writer)):
+                with suppress(asyncio.IncompleteReadError):
+                    size = await source.readexactly(4)
+                    target.write(size + await source.readexactly(int.from_bytes(size, "big")))
+        broker_writer.close()
+        writer.close()
+
+    server = await asyncio.start_server(relayed, "127.0.0.1", 0)
+    upstream = Upstream((Address(*server.sockets[0].getsockname()),), None, None, 3_600_000)
+    cluster = Cluster(upstream, None, Clock(), lambda _: None, lambda _: None, reads_limits=False)
+    async with conversing(cluster):
+        await until(lambda: len(taken) == 4)
+    server.close()
+    pauses_s = [later - sooner for sooner, later in pairwise(taken)]
+    assert min(pauses_s) >= 0.2

@@ -4,7 +4,7 @@ from typing import Final
 
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
-from tsproxy.config.settings import BrokersFrom
+from tsproxy.config.settings import BrokersFrom, WhenBeyond
 from tsproxy.model.policy import LimitsFrom
 
 _KEY: Final = "upstream.brokers_from"
@@ -43,6 +43,10 @@ def check_brokers_from(root: Parsed, problems: list[Problem]) -> None:
         if section is not None:
             text = f"needs a connection of the proxy's own: leave it out, or say {_KEY}: own_connection"
             problems.append(Problem(section.place, path, text))
+    clock = root["clock"]
+    if isinstance(clock, Parsed) and clock.is_sound and clock["when_beyond"] is not WhenBeyond.WARN:
+        text = f"must be warn: with {_KEY}: clients nothing is known of the brokers' clocks"
+        problems.append(Problem(clock.place, f"{clock.path}.when_beyond", text))
 
 
 def _at(root: Parsed, path: str) -> Parsed | None:

@@ -33,7 +33,6 @@ from tsproxy.config.settings import (
     TopicSettings,
     Upstream,
     UpstreamTls,
-    WhenBeyond,
 )
 from tsproxy.config.values import ports_text
 from tsproxy.model.policy import Policy
@@ -270,9 +269,6 @@ def _check_clock(root: Parsed, problems: list[Problem]) -> None:
         return
     probe: Parsed | None = clock["probe"]
     if probe is None:
-        if clock["when_beyond"] is not WhenBeyond.WARN:
-            text = "needs clock.probe, without which nothing is known of the brokers' clocks"
-            problems.append(Problem(clock.place, f"{clock.path}.when_beyond", text))
         return
     others = {
         "decisions.topic.name": decisions["topic"] and decisions["topic"]["name"],

@@ -309,8 +309,8 @@ KEYS: Final = (
     Key(
         "clock.when_beyond",
         WHEN_BEYOND,
-        "What is done while it is further: `warn` only says so, `audit` enforces nothing until it is back; "
-        "needs `clock.probe`.",
+        "What is done while it is further: `warn` only says so, `audit` enforces nothing until it is back. "
+        "Without `clock.probe` it goes by times that brokers write anyway, to a few seconds.",
         default="warn",
         is_live=True,
     ),

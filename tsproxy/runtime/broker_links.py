@@ -43,12 +43,14 @@ class BrokerLink:
         on_news: Callable[[], None],
     ) -> None:
         self.address = address
+        self.connection: AdminConnection | None = None
+        """None while it is not open."""
         self.given: Given | None = None
         self.is_settled = asyncio.Event()
         """Unset while it owes an answer that may come."""
         self._connect = connect
         self._is_lost = False
-        self._is_open = False
+        self._is_told = False
         self._node_id = node_id
         self._on_change = on_change
         self._on_news = on_news
@@ -64,11 +66,11 @@ class BrokerLink:
 
     def meet(self) -> None:
         """A client reaches it: where our own connection has ended, another broker may be there."""
-        if not self._is_open and self.given is not None:
-            self.given = None
-            self._on_change()
-        if not self._is_open:
+        if self.connection is None:
             self._wake.set()
+            if self.given is not None:
+                self.given = None
+                self._on_change()
 
     async def run(self) -> None:
         """Converse for ever."""
@@ -76,8 +78,12 @@ class BrokerLink:
         while True:
             try:
                 async with self._connect(self.address, self._wake.set) as connection:
-                    retry_ms = FIRST_RETRY_MS
-                    await self._converse(connection)
+                    began_s = asyncio.get_running_loop().time()
+                    try:
+                        await self._converse(connection)
+                    finally:
+                        if asyncio.get_running_loop().time() - began_s > LAST_RETRY_MS / 1000:
+                            retry_ms = FIRST_RETRY_MS
             except ConversationError as error:
                 self._lost(str(error))
             except Exception as error:
@@ -99,7 +105,7 @@ class BrokerLink:
             topics = self._topics
             answers = await connection.describe(topics)
             self._told(given_by(each for each in answers if each.error_code == ErrorCode.NONE))
-            self._is_open = True
+            self.connection = connection
             if topics is self._topics:
                 self.is_settled.set()
             await self._wake.wait()
@@ -108,6 +114,7 @@ class BrokerLink:
         if self._is_lost:
             self._is_lost = False
             self._on_news()
+        self._is_told = False
         if given is not None and given != self.given:
             self.given = given
             self._on_change()
@@ -117,14 +124,15 @@ class BrokerLink:
         if not self._is_lost:
             self._is_lost = True
             self._on_news()
-            if self.given is None:
-                log.warning(
-                    "broker_limits_unknown",
-                    node_id=self._node_id,
-                    error=text,
-                    advice="limits that topics do not set themselves are left to brokers until it answers",
-                )
-        self._is_open = False
+        if self._topics and self.given is None and not self._is_told:
+            self._is_told = True
+            log.warning(
+                "broker_limits_unknown",
+                node_id=self._node_id,
+                error=text,
+                advice="limits that topics do not set themselves are left to brokers until it answers",
+            )
+        self.connection = None
         self.is_settled.set()
 
 
@@ -154,6 +162,12 @@ class BrokerLinks:
         """By node id, None for one of which nothing is known; one such without an id for those met again."""
         known = {node_id: link.given for node_id, link in self._links.items()}
         return {**known, -1: None} if self._met else known
+
+    @property
+    def connections(self) -> Mapping[int, AdminConnection]:
+        """Those that are open, by node id."""
+        links = self._links.items()
+        return {node_id: link.connection for node_id, link in links if link.connection is not None}
 
     def see(self, brokers: Mapping[int, Address]) -> None:
         """The brokers that there are now."""

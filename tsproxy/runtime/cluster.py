@@ -12,13 +12,14 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
 import structlog
 
 from tsproxy.config.settings import Address, Config, Listener, Upstream
-from tsproxy.model.kafka import ErrorCode, is_topic_name
+from tsproxy.model.kafka import ErrorCode, TimestampType, is_topic_name
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.runtime.admin_connection import (
     AdminConnection,
@@ -59,6 +60,7 @@ MAX_TOPICS: Final = 50_000
 MAX_ABSENT: Final = 1_000
 """Names that no topic has yet are asked for again; the oldest of more than these are forgotten."""
 TOPICS_PROBED: Final = 200
+STAMPED_TOPICS: Final = 20
 TOPIC_PROBED: Final = "tsproxy.probe"
 MOST_TOLD: Final = 100
 """Lines about brokers that differ: ten thousand topics may be alike."""
@@ -172,6 +174,19 @@ class Cluster:
         """A client's connection to `address` was made."""
         self._links.meet(address)
 
+    def connections(self) -> Mapping[int, AdminConnection]:
+        """Those of our own that are open, by the node id of the broker."""
+        return self._links.connections
+
+    def stamped_topics(self) -> Sequence[str]:
+        """Some topics to whose records brokers give their own time, as far as topics are known."""
+        stamped = (
+            topic
+            for topic, limits in self._facts.topics.items()
+            if limits.timestamp_type is TimestampType.LOG_APPEND_TIME
+        )
+        return [*islice(stamped, STAMPED_TOPICS)]
+
     async def run(self) -> None:
         """Converse for ever. Raises PermissionDeniedError if limits may not be read at the start."""
         try:
@@ -182,17 +197,18 @@ class Cluster:
     async def _run(self) -> None:
         retry_ms = FIRST_RETRY_MS
         while True:
-            last_retry_ms = LAST_REFUSED_RETRY_MS
+            last_retry_ms, began_ms = LAST_REFUSED_RETRY_MS, self._clock.monotonic_ms()
             try:
                 await self._converse_with_any()
             except ConversationError as error:
-                if self._is_reached:  # connections end and brokers restart: news only if none answers now
-                    self._is_reached = False
-                    retry_ms = FIRST_RETRY_MS
+                was_reached, self._is_reached = self._is_reached, False
+                if was_reached and self._clock.monotonic_ms() - began_ms > LAST_RETRY_MS:
+                    retry_ms = FIRST_RETRY_MS  # connections end and brokers restart: another answers at once
                     continue
-                if not isinstance(error, RefusedError):
+                if was_reached or not isinstance(error, RefusedError):
                     last_retry_ms = LAST_RETRY_MS
-                self._tell_trouble(str(error))
+                if not was_reached:  # else it is news only if none answers now
+                    self._tell_trouble(str(error))
             except PermissionDeniedError:
                 raise
             except Exception as error:
@@ -255,7 +271,7 @@ class Cluster:
             raise ConversationError("the cluster has no brokers yet")
         self._reached()
         self._tell_if_named_as_ours(answer.brokers)
-        self._links.see(answer.brokers if self._reads_limits else {})
+        self._links.see(answer.brokers)
         # A broker is served from here on: limits of its own that are not known yet must count by then.
         changed = replace(
             self._facts_of_topics(),

@@ -14,6 +14,7 @@ from tsproxy.decisions import DecisionLog, LifecycleKind, Privacy, WriterHealth
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.runtime.admin.offenders import Offenders
 from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.clock_sanity.crowd import Crowd
 from tsproxy.runtime.decision_log.files import DecisionFiles
 from tsproxy.runtime.decision_log.topic import DecisionTopic
 from tsproxy.runtime.metrics import Metrics
@@ -42,6 +43,7 @@ class Journal:
         collect: Callable[[], None],
         topic: DecisionTopic | None = None,
     ) -> None:
+        self.crowd = Crowd()
         self.offenders = Offenders(log.privacy)
         self._clock = clock
         self._collect = collect
@@ -78,12 +80,14 @@ class Journal:
         self._files.put(self._log.book(outcome))
         self._metrics.booked(outcome)
         self.offenders.book(outcome)
+        self.crowd.book(outcome)
 
     def book_totals(self, totals: Totals) -> None:
         """Many batches have ended alike since a session was last asked."""
         self._files.put(self._log.book_totals(totals))
         self._metrics.booked_totals(totals)
         self.offenders.book_totals(totals)
+        self.crowd.book_totals(totals)
 
     def tell(self, kind: LifecycleKind, facts: Mapping[str, object]) -> None:
         """Something happened to the proxy itself."""

@@ -9,7 +9,7 @@ port is refused until then; Kafka's clients bootstrap again.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -18,6 +18,7 @@ import structlog
 
 from tsproxy.config.settings import Address, Config
 from tsproxy.config.settings import Upstream as Settings
+from tsproxy.runtime.admin_connection import AdminConnection
 from tsproxy.runtime.cluster import ClusterFacts
 from tsproxy.runtime.reload import Commit
 from tsproxy.runtime.tls import CurrentTls
@@ -64,6 +65,12 @@ class LearntCluster:
 
     def meet(self, _address: Address) -> None:
         """Nobody is asked for limits that it may have changed."""
+
+    def connections(self) -> Mapping[int, AdminConnection]:
+        return {}
+
+    def stamped_topics(self) -> Sequence[str]:
+        return ()
 
     def want_node(self, node_id: int, address: Address) -> None:
         """An answer named a broker that is not known, or that has moved."""

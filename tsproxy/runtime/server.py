@@ -159,7 +159,16 @@ class Proxy:
             Front(listener, config, shown.get(listener.name), Upstream(tls, self._cluster.meet), around)
             for listener in config.listeners
         ]
-        self._sanity = ClockSanity(config, tls, clock, self._journal.tell, self._suspend)
+        self._sanity = ClockSanity(
+            config,
+            tls,
+            clock,
+            self._journal.tell,
+            self._suspend,
+            connections=self._cluster.connections,
+            stamped_topics=self._cluster.stamped_topics,
+        )
+        self._journal.crowd = self._sanity.crowd
         self.metrics.add(self._sanity)
         self._unserved = Unserved(self._fronts, self._count_brokers)
         self._admin = AdminHttp(pages(self), lambda: own_names(self.config))

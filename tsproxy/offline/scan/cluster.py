@@ -17,9 +17,9 @@ from aiokafka.protocol.metadata import MetadataRequest
 
 from tsproxy.config.settings import Address, Upstream
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.offline.scan.newest import newest_timestamps
 from tsproxy.offline.scan.retention import CONFIG_NAMES
 from tsproxy.runtime.admin_connection import AdminConnection, ConversationError, connected
+from tsproxy.runtime.newest import newest_timestamps
 from tsproxy.runtime.tls import upstream_context
 from tsproxy.wire.k02_list_offsets import PartitionOffset
 

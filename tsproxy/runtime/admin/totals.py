@@ -21,6 +21,7 @@ GAUGES: Final[Mapping[str, Callable[[float, float], float]]] = {
     "tsproxy_brokers_not_served": max,
     "tsproxy_build_info": max,
     "tsproxy_certificate_expiry_seconds": min,
+    "tsproxy_clock_suspected": max,
     "tsproxy_clock_offset_seconds": lambda one, other: max(one, other, key=abs),
     "tsproxy_dead_letters_up": min,
     "tsproxy_decision_log_writable": min,

@@ -1,0 +1,77 @@
+"""Whether nearly all clients are off by the same amount: then it may be this proxy that is. Pure.
+
+It only warns. Clients say what they like, and enough of them together must not end what is enforced.
+"""
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from tsproxy.decisions.drift import bucket_bounds_ms, drift_ms
+from tsproxy.model.outcome import Bars, Outcome, Peer, Totals
+
+FEWEST_CLIENTS: Final = 10
+SHARE: Final = 0.9
+"""So many of them must agree."""
+LEAST_MS: Final = 5 * 60_000
+"""Less than that is how late data usually is."""
+LATELY_MS: Final = 5 * 60_000
+MOST_CLIENTS: Final = 2_000
+
+_Client = tuple[str, str | None]
+"""Address and client id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """So many clients agree, of so many, that our clock is off by `offset_ms` (ours minus theirs)."""
+
+    clients: int
+    of: int
+    offset_ms: int
+
+
+class Crowd:
+    """The newest times that each client has sent lately, against our clock."""
+
+    def __init__(self) -> None:
+        self._drifts: dict[_Client, tuple[int, int]] = {}
+
+    def forget(self) -> None:
+        """Our clock was set."""
+        self._drifts = {}
+
+    def book(self, outcome: Outcome) -> None:
+        if (newest_ms := outcome.batch.max_timestamp_ms) is not None:
+            self._saw(outcome.peer, drift_ms(newest_ms, outcome.now_ms), outcome.now_ms)
+
+    def book_totals(self, totals: Totals) -> None:
+        if totals.ahead:
+            self._saw(totals.peer, _middle(totals.ahead), totals.last_ms)
+
+    def agreement(self, now_ms: int, least_ms: int) -> Agreement | None:
+        """None where they do not agree, or on less than `least_ms` or LEAST_MS."""
+        drifts = [drift for drift, seen_ms in self._drifts.values() if abs(now_ms - seen_ms) < LATELY_MS]
+        if len(drifts) < FEWEST_CLIENTS:
+            return None
+        middle = int(median(drifts))
+        # A bar of drift-v1 is up to a fifth wide, and clients send what they made a moment ago.
+        alike = sum(abs(each - middle) <= max(30_000, abs(middle) // 4) for each in drifts)
+        if abs(middle) <= max(LEAST_MS, least_ms) or alike < SHARE * len(drifts):
+            return None
+        return Agreement(alike, len(drifts), -middle)
+
+    def _saw(self, peer: Peer, drift: int, now_ms: int) -> None:
+        client = (peer.client_address, peer.client_id)
+        self._drifts.pop(client, None)
+        self._drifts[client] = (drift, now_ms)
+        if len(self._drifts) > MOST_CLIENTS:
+            del self._drifts[next(iter(self._drifts))]
+
+
+def _middle(bars: Bars) -> int:
+    """The middle of the bar that holds the middle batch."""
+    half, seen = sum(batches for _, batches, _ in bars) / 2, 0
+    index = next(index for index, batches, _ in bars if (seen := seen + batches) >= half)
+    low_ms, high_ms = bucket_bounds_ms(index)
+    return (low_ms + high_ms) // 2 * (-1 if index < 0 else 1)

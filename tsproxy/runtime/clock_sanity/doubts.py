@@ -1,0 +1,44 @@
+"""What speaks against this proxy's clock, told once for each change."""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+import structlog
+from prometheus_client.metrics_core import GaugeMetricFamily
+
+log = structlog.get_logger()
+
+
+class Witness(StrEnum):
+    """Who doubts: the kernel, brokers by their own times, or nearly all clients."""
+
+    KERNEL = "kernel"
+    BROKERS = "brokers"
+    CLIENTS = "clients"
+
+
+class Doubts:
+    def __init__(self) -> None:
+        self._texts: dict[Witness, str] = {}
+
+    def put(self, witness: Witness, text: str | None, facts: Mapping[str, object] | None = None) -> None:
+        """What that witness says now; None where it has no doubt."""
+        was = self._texts.pop(witness, None)
+        if text is not None:
+            self._texts[witness] = text
+        if text is not None and was is None:
+            log.warning("clock_suspected", by=witness.value, text=text, **(facts or {}))
+        elif text is None and was is not None:
+            log.info("clock_suspicion_ended", by=witness.value)
+
+    @property
+    def texts(self) -> list[str]:
+        return [self._texts[witness] for witness in Witness if witness in self._texts]
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        family = GaugeMetricFamily(
+            "tsproxy_clock_suspected", "1 while that witness doubts this proxy's clock", labels=["by"]
+        )
+        for witness in Witness:
+            family.add_metric([witness.value], witness in self._texts)
+        yield family
