@@ -6,6 +6,7 @@ Made of the decoders that the rest of `wire` uses, so it is slow and plain.
 from typing import Final
 
 from tsproxy.wire.kernel._twin.culprits import find_outside, record_errors
+from tsproxy.wire.kernel._twin.finder import Finder
 from tsproxy.wire.kernel._twin.in_flight import InFlight
 from tsproxy.wire.kernel._twin.lexers import AnswerLexer, RequestLexer
 from tsproxy.wire.kernel._twin.messages import messages
@@ -19,6 +20,7 @@ NAME: Final[str] = "twin"
 __all__ = [
     "NAME",
     "AnswerLexer",
+    "Finder",
     "InFlight",
     "Refuser",
     "RequestLexer",
