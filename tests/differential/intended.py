@@ -243,10 +243,11 @@ INTENDED: Final = (
         _order_of_partitions,
     ),
     Difference(
-        "a batch beyond `limits.decompressed_batch`, `limits.records_per_batch` or `limits.zstd_window`",
+        "a batch beyond `limits.decompressed_batch`, `limits.records_per_batch` or `limits.zstd_window`; one "
+        "with which its request comes beyond `limits.decompressed_request` or `limits.records_per_request`",
         "Reads on, as far as its heap goes.",
         "INVALID_RECORD 87 with a message that names the limit and its key, without culprits.",
-        "What one batch may cost is bounded by configuration, whatever a few bytes of it claim.",
+        "What a batch and a request may cost is bounded by configuration, whatever a few bytes of them claim.",
         _own_limit_of_a_batch,
     ),
     Difference(

@@ -33,6 +33,11 @@ BEYOND: dict[str, tuple[SessionLimits, Callable[[], bytes]]] = {
         SessionLimits(decompressed_batch=99),
         lambda: good(Codec.GZIP, 9, bytes(50)),
     ),
+    "limits.records_per_request": (SessionLimits(records_per_request=2), good),
+    "limits.decompressed_request": (
+        SessionLimits(decompressed_request=99),
+        lambda: good(Codec.GZIP, 9, bytes(50)),
+    ),
     "limits.zstd_window": (SessionLimits(zstd_window=1 << 18), lambda: good(Codec.ZSTD, 3, bytes(1 << 18))),
 }
 """Key -> limits that a batch breaks which every broker takes."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, Self
 
-from tsproxy.model.kafka import NO_TIMESTAMP, Codec, TimestampType, wrap64
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, Codec, TimestampType, wrap64
 
 
 class Fault(Enum):
@@ -147,6 +147,17 @@ class Records:
     foreign: frozenset[int] = frozenset()
     real_minus_ones: frozenset[int] = frozenset()
 
+    def at(self, positions: Sequence[int]) -> "Records":
+        """Those alone, which then stand one behind the other."""
+        return Records(
+            [self.timestamps_ms[at] for at in positions],
+            [self.offset_deltas[at] for at in positions],
+            [self.key_sizes[at] for at in positions],
+            [self.value_sizes[at] for at in positions],
+            foreign=frozenset(to for to, at in enumerate(positions) if at in self.foreign),
+            real_minus_ones=frozenset(to for to, at in enumerate(positions) if at in self.real_minus_ones),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Outside:
@@ -182,6 +193,57 @@ class Outside:
             array("q", [timestamps_ms[index] for index in listed]),
             array("q", [wrap64(offset_deltas[index]) for index in listed]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """Which records of a batch are to be found. Times in ms.
+
+    A time is suspect outside `lowest_ms` and `highest_ms` (-1 is no time); where its `clock` is given, one
+    of at most Long.MIN_VALUE + now is judged as Kafka's wrapping longs do: (now_ms, before_max_ms,
+    after_max_ms, whether one at that very edge is). `is_each`: every record is. A record without a key is
+    suspect for that alone where `needs_key`.
+    """
+
+    lowest_ms: int = LONG_MIN
+    highest_ms: int = LONG_MAX
+    clock: tuple[int, int, int, bool] | None = None
+    needs_key: bool = False
+    is_each: bool = False
+    is_missing: bool = False
+    is_zero: bool = False
+    is_negative: bool = False
+
+    def has_time(self, time_ms: int) -> bool:
+        """True for a time that is suspect."""
+        if self.is_each:
+            return True
+        if time_ms == NO_TIMESTAMP:
+            return self.is_missing
+        if (time_ms == 0 and self.is_zero) or (time_ms < 0 and self.is_negative):
+            return True
+        if self.clock is None or time_ms > LONG_MIN + self.clock[0]:
+            return not self.lowest_ms <= time_ms <= self.highest_ms
+        now_ms, before_max_ms, after_max_ms, is_edge = self.clock
+        difference = wrap64(now_ms - time_ms)
+        if difference == LONG_MIN:
+            return is_edge
+        return difference > before_max_ms or -difference > after_max_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Culprits:
+    """Records that were found: `count` is how many there are, `positions` where the first of them stand in
+    their batch, and the columns of `records` what these are.
+
+    `timely` is the place in the columns of the first that is not without a key, None where there is none; it
+    may stand behind the others, as the last.
+    """
+
+    count: int
+    positions: Sequence[int]
+    records: Records
+    timely: int | None
 
 
 @dataclass(frozen=True, slots=True)

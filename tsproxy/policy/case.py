@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tsproxy.model.own_rule import Consulted
 from tsproxy.model.policy import NO_TOPIC_POLICY, TopicPolicy
-from tsproxy.model.records import Outside, RecordBatch, RecordFacts, Records, RecordSet
+from tsproxy.model.records import Culprits, Outside, RecordBatch, RecordFacts, Records, RecordSet, Suspects
 from tsproxy.model.verdict import Reject, TopicLimits
 
 
@@ -22,7 +22,8 @@ class Case:
     for beyond them; `consulted` is what operators' own rules say. `crc_is_valid`, `read_records`, which
     reads the batch as columns, and `find_outside` (lowest_ms, highest_ms, how many to list), which finds
     those outside in a batch without a fault and costs a hundredth, are asked only of what is refused or
-    would be.
+    would be. `find_culprits` (whom, how many to list) finds any others as cheaply; None where all records are
+    to be read for that.
     `culprits_listed` bounds how many violations a rejection names; all are counted.
 
     `is_extended`: facts and records are those of KIP-228's other reading (`extended`), and the batch goes
@@ -46,6 +47,7 @@ class Case:
     read_records: Callable[[], Records]
     find_outside: Callable[[int, int, int], Outside]
     culprits_listed: int
+    find_culprits: Callable[[Suspects, int], Culprits] | None = None
     later_batch: RecordBatch | None = None
     following: Callable[[], Iterator["Case"]] = _none_follow
     odd: Callable[[], Iterator["Case"]] = _none_follow

@@ -4,11 +4,11 @@ Source: `LogValidator.java#validateRecord`, `#processRecordErrors`. Every record
 come before times; one bad time makes the whole answer INVALID_TIMESTAMP.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
-from tsproxy.model.kafka import LONG_MIN, NO_TIMESTAMP, Codec, ErrorCode, TimestampType, wrap64
-from tsproxy.model.records import Fault, Records
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, Codec, ErrorCode, TimestampType, wrap64
+from tsproxy.model.policy import Choice
+from tsproxy.model.records import Culprits, Fault, Records, Suspects
 from tsproxy.model.verdict import OutOfRange, Reason, Reject, TopicLimits, Violation, reason_out_of_range
 from tsproxy.policy import extended, own_values, timestamps
 from tsproxy.policy.case import Case
@@ -32,27 +32,21 @@ def each_record_is_valid(case: Case) -> Reject | None:
     """INVALID_TIMESTAMP or INVALID_RECORD with the culprits in ascending order."""
     if _only_their_range_matters(case):
         return _each_is_in_range(case)
-    listed: list[Violation] = []
-    first: Violation | None = None
-    timely: Violation | None = None
-    bad_records = 0
-    for violation in _violations(case):  # one at a time: a small batch may hold a million
-        first = first or violation
-        bad_records += 1
-        if bad_records <= case.culprits_listed:
-            listed.append(violation)
-        if timely is None and violation.error_code is ErrorCode.INVALID_TIMESTAMP:
-            timely = violation
-    if first is None:
+    found = _culprits(case)
+    if found is None or not found.count:
         return None
-    culprits = tuple(listed)
-    if timely is None:
-        text = _invalid_record_text(culprits, bad_records)
-        return Reject(ErrorCode.INVALID_RECORD, text, first.reason, culprits, bad_records)
+    # Of a million culprits no more are made objects of than are listed.
+    listed = found.positions[: max(0, case.culprits_listed)]
+    culprits = tuple(_violation(case, found, at) for at in range(len(listed)))
+    if found.timely is None:
+        text = _invalid_record_text(culprits, found.count)
+        first = _violation(case, found, 0)
+        return Reject(ErrorCode.INVALID_RECORD, text, first.reason, culprits, found.count)
+    timely = _violation(case, found, found.timely)
     is_of_value = timely.reason is not Reason.TYPE_MISMATCH
     guess = guess_unit(timely.timestamp_ms, case.now_ms) if is_of_value else None
     return Reject(
-        ErrorCode.INVALID_TIMESTAMP, timestamps.REJECTED, timely.reason, culprits, bad_records, guess
+        ErrorCode.INVALID_TIMESTAMP, timestamps.REJECTED, timely.reason, culprits, found.count, guess
     )
 
 
@@ -88,36 +82,79 @@ def _each_is_in_range(case: Case) -> Reject | None:
     )
 
 
-def _violations(case: Case) -> Iterator[Violation]:
+def _culprits(case: Case) -> Culprits | None:
+    """The records that are at fault; None where none was read."""
     if case.facts is None:
-        return
-    batch, records, limits, where = case.batch, case.read_records(), case.limits, case.topic_partition
-    sets_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
-    refuses_values = case.policy.refuses_some_values
-    for index, timestamp_ms in enumerate(records.timestamps_ms):
-        if index in records.foreign:
-            text = f"Record's magic does not match outer magic {batch.magic} in topic partition {where}"
-            yield Violation(index, timestamp_ms, Reason.INVALID_MAGIC, text, ErrorCode.INVALID_RECORD)
-        elif limits is not None and limits.is_compacted and records.key_sizes[index] < 0:
-            text = f"Compacted topic cannot accept message without key in topic partition {where}"
-            yield Violation(index, timestamp_ms, Reason.NO_KEY, text, ErrorCode.INVALID_RECORD)
-        elif index in records.real_minus_ones:
-            text = extended.text(wrap64(batch.base_offset + records.offset_deltas[index]))
-            yield Violation(index, timestamp_ms, Reason.NEGATIVE, text, ErrorCode.INVALID_TIMESTAMP)
-        elif limits is not None and timestamps.is_out_of_range(timestamp_ms, limits, case.now_ms):
-            offset = wrap64(batch.base_offset + records.offset_deltas[index])
-            text = _out_of_range_text(case, timestamp_ms, offset, limits)
-            reason = reason_out_of_range(timestamp_ms, case.now_ms)
-            yield Violation(index, timestamp_ms, reason, text, ErrorCode.INVALID_TIMESTAMP)
-        elif (
-            refuses_values and (reason_of_value := own_values.refused(timestamp_ms, case.policy)) is not None
-        ):
-            offset = wrap64(batch.base_offset + records.offset_deltas[index])
-            text = own_values.text(timestamp_ms, offset, case.policy)
-            yield Violation(index, timestamp_ms, reason_of_value, text, ErrorCode.INVALID_TIMESTAMP)
-        elif sets_append_time:
-            text = timestamps.log_append_time_text(_record_text(case, records, index))
-            yield Violation(index, timestamp_ms, Reason.TYPE_MISMATCH, text, ErrorCode.INVALID_TIMESTAMP)
+        return None
+    suspects, most = _suspects(case), max(1, case.culprits_listed)
+    if case.find_culprits is not None:
+        return case.find_culprits(suspects, most)
+    return _culprits_among(case.read_records(), suspects, most)
+
+
+def _suspects(case: Case) -> Suspects:
+    limits, policy = case.limits, case.policy
+    bounds = None if limits is None else timestamps.bounds(limits, case.now_ms)
+    clock = None
+    if limits is not None and bounds is not None:
+        longs = [LONG_MAX if each is None else each for each in (limits.before_max_ms, limits.after_max_ms)]
+        clock = (case.now_ms, longs[0], longs[1], limits.before_max_ms is not None)
+    return Suspects(
+        lowest_ms=LONG_MIN if bounds is None else bounds.lowest,
+        highest_ms=LONG_MAX if bounds is None else bounds.highest,
+        clock=clock,
+        needs_key=limits is not None and limits.is_compacted,
+        is_each=case.batch.timestamp_type is TimestampType.LOG_APPEND_TIME,
+        is_missing=policy.no_timestamp is Choice.REJECT,
+        is_zero=policy.zero is Choice.REJECT,
+        is_negative=policy.negative is Choice.REJECT,
+    )
+
+
+def _culprits_among(records: Records, suspects: Suspects, most: int) -> Culprits:
+    """Those of records that had to be read."""
+    listed: list[int] = []
+    timely: int | None = None
+    count = 0
+    for at, time_ms in enumerate(records.timestamps_ms):
+        lacks_key = at in records.foreign or (suspects.needs_key and records.key_sizes[at] < 0)
+        if not (lacks_key or at in records.real_minus_ones or suspects.has_time(time_ms)):
+            continue
+        count += 1
+        if count <= most:
+            listed.append(at)
+        if timely is None and not lacks_key:
+            timely = at
+    if timely is not None and count > most and timely > listed[-1]:
+        listed.append(timely)
+    return Culprits(
+        count, tuple(listed), records.at(listed), None if timely is None else listed.index(timely)
+    )
+
+
+def _violation(case: Case, found: Culprits, at: int) -> Violation:
+    """What is wrong with one of them, in a broker's order and words."""
+    records, limits, where = found.records, case.limits, case.topic_partition
+    index, timestamp_ms = found.positions[at], records.timestamps_ms[at]
+    offset = wrap64(case.batch.base_offset + records.offset_deltas[at])
+    code = ErrorCode.INVALID_TIMESTAMP
+    if at in records.foreign:
+        text = f"Record's magic does not match outer magic {case.batch.magic} in topic partition {where}"
+        return Violation(index, timestamp_ms, Reason.INVALID_MAGIC, text, ErrorCode.INVALID_RECORD)
+    if limits is not None and limits.is_compacted and records.key_sizes[at] < 0:
+        text = f"Compacted topic cannot accept message without key in topic partition {where}"
+        return Violation(index, timestamp_ms, Reason.NO_KEY, text, ErrorCode.INVALID_RECORD)
+    if at in records.real_minus_ones:
+        return Violation(index, timestamp_ms, Reason.NEGATIVE, extended.text(offset), code)
+    if limits is not None and timestamps.is_out_of_range(timestamp_ms, limits, case.now_ms):
+        text = _out_of_range_text(case, timestamp_ms, offset, limits)
+        return Violation(index, timestamp_ms, reason_out_of_range(timestamp_ms, case.now_ms), text, code)
+    if (reason := own_values.refused(timestamp_ms, case.policy)) is not None:
+        return Violation(
+            index, timestamp_ms, reason, own_values.text(timestamp_ms, offset, case.policy), code
+        )
+    text = timestamps.log_append_time_text(_record_text(case, records, at))
+    return Violation(index, timestamp_ms, Reason.TYPE_MISMATCH, text, code)
 
 
 def _out_of_range_text(case: Case, timestamp_ms: int, offset: int, limits: TopicLimits) -> str:

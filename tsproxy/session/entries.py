@@ -14,7 +14,15 @@ from tsproxy.model.outcome import Peer
 from tsproxy.model.own_rule import Consulted, OwnRule, RuleContext, StreamTime
 from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest
-from tsproxy.model.records import Outside, RecordBatch, RecordFacts, Records, RecordSet
+from tsproxy.model.records import (
+    Culprits,
+    Outside,
+    RecordBatch,
+    RecordFacts,
+    Records,
+    RecordSet,
+    Suspects,
+)
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.policy import extended
@@ -100,6 +108,7 @@ class Entry:
             read_records=opened.records,
             find_outside=opened.find_outside,
             culprits_listed=self.view.limits.culprits_listed,
+            find_culprits=opened.find_culprits if opened.is_found_natively else None,
             later_batch=later_batch,
             following=lambda: later(bounds),
             odd=lambda: later(odd_only(policy)),
@@ -179,11 +188,21 @@ class _Opened:
             return extended.meant(found, self.limits) if self.is_extended else found
         return message_set.read_messages(self.batch, self.bounds, self.work.read_again)
 
+    @property
+    def is_found_natively(self) -> bool:
+        return self.batch is not None and self.batch.magic == 2 and not self.is_extended
+
+    def find_culprits(self, suspects: Suspects, most: int) -> Culprits:
+        assert self.batch is not None, "asked only for what was found"
+        self.work.look(max(0, self.batch.records_count))
+        return record_batch.find_culprits(self.batch, self.bounds, suspects, most, self.work.read_again)
+
     def find_outside(self, lowest_ms: int, highest_ms: int, most: int) -> Outside:
         assert self.batch is not None, "asked only for what was found"
         if self.batch.magic == 2 and not self.is_extended:
             self.work.look(self.batch.records_count)
-            return record_batch.find_outside(self.batch, self.bounds, lowest_ms, highest_ms, most)
+            again = self.work.read_again
+            return record_batch.find_outside(self.batch, self.bounds, lowest_ms, highest_ms, most, again)
         found = self.records()
         return Outside.among(found.timestamps_ms, found.offset_deltas, lowest_ms, highest_ms, most)
 

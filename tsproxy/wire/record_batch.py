@@ -4,13 +4,14 @@ Source: `DefaultRecordBatch.java`. How one record is laid out stands in `records
 """
 
 import sys
+from array import array
 from collections.abc import Callable
 from typing import Final
 
 import google_crc32c
 
 from tsproxy.model.kafka import Codec
-from tsproxy.model.records import Fault, Outside, RecordBatch, RecordFacts, Records
+from tsproxy.model.records import Culprits, Fault, Outside, RecordBatch, RecordFacts, Records, Suspects
 from tsproxy.model.view import SessionLimits
 from tsproxy.wire import codecs, kernel, one_call, records
 from tsproxy.wire.record_set import ATTRIBUTES_OFFSET, HEADER_SIZE
@@ -106,15 +107,37 @@ def read_records(
 
 
 def find_outside(
-    batch: RecordBatch, limits: SessionLimits, lowest_ms: int, highest_ms: int, most: int
+    batch: RecordBatch,
+    limits: SessionLimits,
+    lowest_ms: int,
+    highest_ms: int,
+    most: int,
+    spend: Spend = for_nothing,
 ) -> Outside:
     """Of records that were read without a fault, those that lie outside; the first `most` as columns."""
-    pieces: list[bytes | memoryview] = []
-    fault = _unfold(batch, limits, pieces.append)
+    if batch.codec_id == Codec.NONE:
+        plain, count = batch.data[HEADER_SIZE:], batch.records_count
+        return kernel.find_outside(plain, batch.base_timestamp, count, lowest_ms, highest_ms, most)
+    found = find_culprits(batch, limits, Suspects(lowest_ms, highest_ms), most, spend)
+    times, deltas = found.records.timestamps_ms, found.records.offset_deltas
+    room = max(0, most)
+    return Outside(
+        found.count,
+        array("i", found.positions[:room]),
+        array("q", times[:room]),
+        array("q", deltas[:room]),
+    )
+
+
+def find_culprits(
+    batch: RecordBatch, limits: SessionLimits, suspects: Suspects, most: int, spend: Spend = for_nothing
+) -> Culprits:
+    """Of records that were read without a fault, those that are suspect; the first `most` as columns. Of what
+    comes out of the decompressor nothing is kept."""
+    finder = kernel.Finder(batch.base_timestamp, batch.records_count, suspects, most)
+    fault = _unfold(batch, limits, finder.feed, spend)
     assert fault is None, "asked only of what could be read"
-    plain = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-    count = batch.records_count
-    return kernel.find_outside(plain, batch.base_timestamp, count, lowest_ms, highest_ms, most)
+    return finder.finish()
 
 
 def _unfold(

@@ -23,6 +23,8 @@ bytes hold.
     StreamWalker(base_timestamp, count, lengths_must_fit)  .feed(data), .finish() -> RecordFacts
                          the same for records that come in pieces, of which it keeps nothing; any
                          pieces give what `walk` gives. Belongs to one thread
+    Finder(base_timestamp, count, suspects, most)  .feed(data), .finish() -> Culprits
+                         which records are suspect, of a batch without a fault that comes in pieces
     RequestLexer(...)    .passing(data, start, room, now_ms) -> end of the requests that may go on
     Refuser(requests)    .refuse(data, now_ms) -> (end of the requests that are refused as others were,
                          the answers to them, for how many ms the client is to be silent)
@@ -51,6 +53,7 @@ try:
     from tsproxy.wire.kernel._native import (
         NAME,
         AnswerLexer,
+        Finder,
         InFlight,
         Refuser,
         RequestLexer,
@@ -69,6 +72,7 @@ except ImportError:
     from tsproxy.wire.kernel._twin import (
         NAME,
         AnswerLexer,
+        Finder,
         InFlight,
         Refuser,
         RequestLexer,
@@ -89,6 +93,7 @@ __all__ = [
     "NAME",
     "AnswerLexer",
     "Bounds",
+    "Finder",
     "InFlight",
     "MessageRun",
     "PassedBatch",

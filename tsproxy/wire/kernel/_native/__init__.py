@@ -6,6 +6,7 @@ What Python sees of a module here, the twin's of the same name has as well. Impo
 from typing import Final
 
 from tsproxy.wire.kernel._native.culprits import find_outside, record_errors, skim_errors
+from tsproxy.wire.kernel._native.finder import Finder
 from tsproxy.wire.kernel._native.in_flight import InFlight
 from tsproxy.wire.kernel._native.lexers import AnswerLexer, RequestLexer
 from tsproxy.wire.kernel._native.lz4 import holds_zeros, lz4_unfolded
@@ -21,6 +22,7 @@ NAME: Final[str] = "native"
 __all__ = [
     "NAME",
     "AnswerLexer",
+    "Finder",
     "InFlight",
     "Refuser",
     "RequestLexer",

@@ -1,6 +1,7 @@
 from typing import Final
 
 from tsproxy.wire.kernel._twin import AnswerLexer as AnswerLexer
+from tsproxy.wire.kernel._twin import Finder as Finder
 from tsproxy.wire.kernel._twin import InFlight as InFlight
 from tsproxy.wire.kernel._twin import Refuser as Refuser
 from tsproxy.wire.kernel._twin import RequestLexer as RequestLexer

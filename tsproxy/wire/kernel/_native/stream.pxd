@@ -34,6 +34,9 @@ cdef struct Stream:
     int64_t length     # of the record that was begun: as declared, and as read
     int64_t read
     uint64_t delta
+    uint64_t offset_delta
+    uint64_t key_size
+    uint64_t value_size
     int64_t headers    # how many are still to come
 
 
@@ -67,7 +70,13 @@ cdef inline void take_varint(Stream* stream, uint64_t raw) noexcept nogil:
             stream.facts.fault = MALFORMED_RECORD
         if stream.headers == 0:
             stream.field = RECORD_END
-    elif field != OFFSET_DELTA:
+    elif field == OFFSET_DELTA:
+        stream.offset_delta = raw
+    else:
+        if field == KEY:
+            stream.key_size = raw
+        elif field == VALUE:
+            stream.value_size = raw
         if not raw & 1:
             stream.skip = <int64_t>(raw >> 1)
         elif field == HEADER_NAME:

@@ -6,6 +6,7 @@ Made of the decoders that the rest of `wire` uses, so it is slow and plain.
 from typing import Final
 
 from tsproxy.wire.kernel._twin.culprits import find_outside, record_errors, skim_errors
+from tsproxy.wire.kernel._twin.finder import Finder
 from tsproxy.wire.kernel._twin.in_flight import InFlight
 from tsproxy.wire.kernel._twin.lexers import AnswerLexer, RequestLexer
 from tsproxy.wire.kernel._twin.lz4 import holds_zeros, lz4_unfolded
@@ -21,6 +22,7 @@ NAME: Final[str] = "twin"
 __all__ = [
     "NAME",
     "AnswerLexer",
+    "Finder",
     "InFlight",
     "Refuser",
     "RequestLexer",
