@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from spark_reports import words
-from spark_reports.shape import Producer, ReasonRow, Totals, Trend
+from spark_reports.shape import Producer, ReasonRow, Totals, Trend, WouldReject
 from tsproxy.model.verdict import UnitGuess
 
 _DOMINANT = 0.5
@@ -43,16 +43,30 @@ def details(
     producers: Sequence[Producer],
     reasons: Sequence[ReasonRow],
     trend: Trend | None = None,
+    would_reject: Sequence[WouldReject] = (),
 ) -> list[str]:
-    """Up to three sentences: the worst producer, the collateral, what was sent again; and one more where
-    the days before are known, and somebody is new."""
+    """Up to three sentences: the worst producer, the collateral, what was sent again; one more where records
+    passed that lie far behind the clock, and one where the days before are known, and somebody is new."""
     sentences = [
         _worst_producer(totals, producers),
         _collateral(totals),
         _sent_again(totals),
         _broker_only(reasons),
     ]
-    return [*[sentence for sentence in sentences if sentence][:3], *_new(trend)]
+    return [*[sentence for sentence in sentences if sentence][:3], *_far_behind(would_reject), *_new(trend)]
+
+
+def _far_behind(would_reject: Sequence[WouldReject]) -> list[str]:
+    """The worst of them: nothing refused these records, so no total of refusals tells of them."""
+    found = [row for row in would_reject if words.is_far_behind(row)]
+    if not found:
+        return []
+    worst = max(found, key=lambda row: row["bad_records"])
+    records = words.many(sum(row["bad_records"] for row in found), "record")
+    return [
+        f"{records} far behind the clock passed, which nothing refuses; most from "
+        f"{words.short(words.client(worst['client_id']), 60)}: {worst['cause']} ({worst['fix']})."
+    ]
 
 
 def _new(trend: Trend | None) -> list[str]:

@@ -50,15 +50,31 @@ def notice(report: Report, producer: Producer) -> str:
 
 def _warning(report: Report, rows: Sequence[WouldReject]) -> str:
     """The text for the owner of what was let pass, and would not be if the rules were enforced."""
-    lines = [
-        _to(rows[0]["client_id"], rows[0]["principal"]),
-        f"On {_days(report)} (UTC) these records of yours were let pass and only counted. They would be "
-        "refused if what counted them were enforced:",
-        *map(_watched, rows[:_WARNED]),
-    ]
-    if (more := len(rows) - _WARNED) > 0:
-        lines.append(f"And {words.count(more)} more like this.")
+    lines = [_to(rows[0]["client_id"], rows[0]["principal"])]
+    if watched := [row for row in rows if not words.is_far_behind(row)]:
+        lines.append(
+            f"On {_days(report)} (UTC) these records of yours were let pass and only counted. They would be "
+            "refused if what counted them were enforced:"
+        )
+        lines += _listed([_watched(row) for row in watched])
+    if behind := [row for row in rows if words.is_far_behind(row)]:
+        lines.append(
+            f"On {_days(report)} (UTC) these records of yours were let pass. They lie so far behind the "
+            "clock that a mistake is likely. Nothing refuses them; a topic that deletes by time deletes them "
+            "at once:"
+        )
+        lines += _listed([_so_old(row) for row in behind])
     return "\n".join(lines) + "\n"
+
+
+def _listed(texts: Sequence[str]) -> list[str]:
+    more = len(texts) - _WARNED
+    return [*texts[:_WARNED], *([f"And {words.count(more)} more like this."] if more > 0 else [])]
+
+
+def _so_old(row: WouldReject) -> str:
+    records, topic = words.many(row["bad_records"], "record"), words.short(row["topic"], 60)
+    return f"* {records} to {topic}: {row['cause']}: {row['fix']}."
 
 
 def _watched(row: WouldReject) -> str:

@@ -49,6 +49,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     reasons = sorted((_reason_row(r) for r in tables.reasons), key=lambda r: (-r["records"], r["cause"]))
     topics = _topics(tables.topics)
     trend = _trend(tables)
+    would_reject = [_would_reject(row) for row in tables.would_reject]
     refused = totals["records_rejected"] + totals["records_broker_rejected"]
     log = quality(tables.boots, tables.gaps, tables.files, first, last, now_ms)
     return Report(
@@ -59,7 +60,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         last_day=last.isoformat(),
         is_over=instant(now_ms)[:10] > last.isoformat(),
         headline=headline(totals, producers, is_complete=log["is_complete"]),
-        details=details(totals, producers, reasons, trend),
+        details=details(totals, producers, reasons, trend, would_reject),
         log=log,
         totals=totals,
         producers=producers,
@@ -74,7 +75,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         drift_hist=HISTOGRAM_NAME,
         drift=_drift(tables.drift),
         what_if=_what_if(tables.what_if),
-        would_reject=[_would_reject(row) for row in tables.would_reject],
+        would_reject=would_reject,
         late=[LateTopic(**row) for row in tables.late],  # type: ignore[typeddict-item]  # its keys are the columns
         rules=[RuleAtWork(**row) for row in tables.rules],  # type: ignore[typeddict-item]  # its keys are the columns
         in_force=[_in_force(row) for row in tables.in_force],
@@ -233,13 +234,14 @@ def _what_if(rows: Rows) -> WhatIf:
 
 
 def _would_reject(row: dict[str, Any]) -> WouldReject:
-    said = words.advice(row["reason"], row["unit_guess"], 0, latest_ms(row))
+    said = words.advice_if_let_pass(row["rule"], row["reason"], row["unit_guess"], latest_ms(row))
     return WouldReject(
         rule=row["rule"],
         waiver=row["waiver"],
         topic=row["topic"],
         client_id=row["client_id"],
         principal=row["principal"],
+        reason=row["reason"],
         cause=said.cause,
         fix=said.fix,
         batches=row["batches"],

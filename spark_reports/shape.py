@@ -212,6 +212,7 @@ class WouldReject(TypedDict):
     topic: str
     client_id: str | None
     principal: str | None
+    reason: str | None
     cause: str
     fix: str
     batches: int

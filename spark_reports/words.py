@@ -9,7 +9,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from spark_reports.shape import Limits, ReasonRow, Trend
+from spark_reports.shape import Limits, ReasonRow, Trend, WouldReject
 from tsproxy.decisions.text import bounded
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
@@ -211,6 +211,29 @@ def advice(
     if reason is not None and reason in REASON_ADVICE and reason != Reason.OTHER:
         return REASON_ADVICE[reason]
     return Advice(f"the broker answered {error_name(error_code)}", "see Kafka's documentation of this error")
+
+
+def advice_if_let_pass(
+    rule: str | None, reason: str | None, unit_guess: str | None, latest_ms: int | None = None
+) -> Advice:
+    """The same for what was let pass and only counted, by `rule`."""
+    if rule == CANDIDATE and reason == Reason.TOO_OLD and unit_guess not in UNIT_ADVICE:
+        return Advice("timestamps lie far behind the clock", "an old archive? else look at unit and clock")
+    return advice(reason, unit_guess, 0, latest_ms)
+
+
+def is_far_behind(row: WouldReject) -> bool:
+    """True for what only the candidate's limit for old records counts: a likely mistake, and nothing that any
+    broker is known to refuse."""
+    reason = row.get("reason")  # a report of an earlier release has none
+    return row["rule"] == CANDIDATE and reason == Reason.TOO_OLD
+
+
+FAR_BEHIND: Final = (
+    "These records lie further behind the clock than the candidate limit for old records (3,650 days, unless "
+    "another is configured). Nothing refuses them, and no version of Kafka does by itself: they are counted "
+    "since a wrong unit or clock is likely, and a topic that deletes by time deletes them at once."
+)
 
 
 def by_fate(

@@ -110,12 +110,24 @@ def _metered(records: int, whole: int) -> Content:
 
 def watched(report: Report, rows: int) -> Markup:
     """What rules in audit and the candidate limits would have refused, had they been in force."""
-    found = report["would_reject"]
+    found = [row for row in report["would_reject"] if not words.is_far_behind(row)]
     if not found:
         return element(
             "p", "No rule in audit, and no candidate limit, would have refused anything more.", class_="none"
         )
     return join(
+        table(_WATCHED_HEADS, [_watched_cells(row) for row in found[:rows]], "watched"),
+        _more(len(found) - rows),
+    )
+
+
+def far_behind(report: Report, rows: int) -> Markup | None:
+    """What nothing refuses and is likely a mistake; None where there is none."""
+    found = [row for row in report["would_reject"] if words.is_far_behind(row)]
+    if not found:
+        return None
+    return join(
+        element("p", words.FAR_BEHIND, class_="soft"),
         table(_WATCHED_HEADS, [_watched_cells(row) for row in found[:rows]], "watched"),
         _more(len(found) - rows),
     )

@@ -38,6 +38,7 @@ def render(report: Report) -> str:
 
 def _page(report: Report, rows: int) -> str:
     week, late = compared.trend(report, rows), compared.late(report, rows)
+    behind = compared.far_behind(report, rows)
     body = join(
         _head(report),
         element(
@@ -49,6 +50,7 @@ def _page(report: Report, rows: int) -> str:
             _section("drift", "How far timestamps were off", plots.drift(report)),
             _section("whatif", "What other limits would refuse", compared.what_if(report)),
             _section("watched", "What rules in audit would refuse", compared.watched(report, rows)),
+            _section("behind", "Far behind the clock", behind) if behind else None,
             _section("late", "Records out of order", late) if late else None,
             _section("hours", "Topics by hour", plots.hours(report)),
             _section("reasons", "Why records were refused", lists.reasons(report)),

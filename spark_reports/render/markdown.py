@@ -49,6 +49,7 @@ def render(report: Report) -> str:
         _changes(report),
         _what_if(report),
         _watched(report),
+        _far_behind(report),
         "## Topics and their limits",
         _topics(report),
         _rules(report),
@@ -160,9 +161,17 @@ def _what_if(report: Report) -> str:
 
 def _watched(report: Report) -> str:
     """What was let pass and only counted."""
-    found = report["would_reject"]
-    if not found:
-        return ""
+    found = [row for row in report["would_reject"] if not words.is_far_behind(row)]
+    return f"## What rules in audit would refuse\n\n{_let_pass(found)}" if found else ""
+
+
+def _far_behind(report: Report) -> str:
+    """What nothing refuses and is likely a mistake."""
+    found = [row for row in report["would_reject"] if words.is_far_behind(row)]
+    return f"## Far behind the clock\n\n{words.FAR_BEHIND}\n\n{_let_pass(found)}" if found else ""
+
+
+def _let_pass(found: Sequence[WouldReject]) -> str:
     heads = ("producer", "topic", "rule", "why, and what to do", "records", "at fault")
     rows = [
         (
@@ -176,7 +185,7 @@ def _watched(report: Report) -> str:
         for row in found[:_ROWS]
     ]
     more = f"\n\nAnd {words.count(len(found) - _ROWS)} more in report.json." if len(found) > _ROWS else ""
-    return f"## What rules in audit would refuse\n\n{_table(heads, rows)}{more}"
+    return _table(heads, rows) + more
 
 
 def _who_let_pass(row: WouldReject) -> str:

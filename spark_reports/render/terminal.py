@@ -139,7 +139,8 @@ def _watched(report: Report, paint: _Paint, width: int) -> list[str]:
 
 def _by_which_rule(row: WouldReject) -> str:
     waiver = row.get("waiver")  # a report of an earlier release has none
-    by = words.rule(row["rule"]) + (f", waiver {words.short(waiver, 40)}" if waiver else "")
+    by = "far behind, refused by nothing" if words.is_far_behind(row) else words.rule(row["rule"])
+    by += f", waiver {words.short(waiver, 40)}" if waiver else ""
     return bounded(f"{by}: {words.short(row['topic'], 60)}, {row['cause']}", _TEXT_CHARS)
 
 

@@ -1,6 +1,7 @@
 """What a policy comes to for one topic of one client: which rule, which bounds, for how long."""
 
 import re
+from dataclasses import replace
 from fnmatch import translate
 from ipaddress import ip_network
 
@@ -10,6 +11,7 @@ from tsproxy.model.kafka import LONG_MAX, TimestampType
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import (
     CANDIDATE,
+    FAR_BEHIND_MS,
     INTERNAL_TOPICS,
     NO_POLICY,
     TOPIC_LIMITS,
@@ -256,7 +258,32 @@ def test_where_the_file_says_all_kafka_4_means_an_hour_ahead():
         defaults=Terms(before=Span(None), after=Span(None)),
         candidate=Terms(preset=Preset.KAFKA_4),
     )
-    assert bounds(resolved(policy, known=None, on_kafka_4=None).candidate) == (None, HOUR_MS)
+    assert bounds(resolved(policy, known=None, on_kafka_4=None).candidate) == (FAR_BEHIND_MS, HOUR_MS)
+
+
+def test_a_preset_looks_ten_years_behind_where_nobody_limits_old_records():
+    unlimited = TopicLimits()
+    policy = Policy(candidate=Terms(preset=Preset.KAFKA_4))
+    found = resolved(policy, known=unlimited, on_kafka_4=TopicLimits(after_max_ms=HOUR_MS))
+    assert bounds(found.candidate) == (FAR_BEHIND_MS, HOUR_MS)
+    assert bounds(found.limits) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("own_ms", "before", "expected_ms"),
+    [
+        (2 * FAR_BEHIND_MS, None, None),
+        (None, Span(None), None),
+        (None, Span(DAY_MS), DAY_MS),
+        (None, Span(2 * FAR_BEHIND_MS), 2 * FAR_BEHIND_MS),
+    ],
+    ids=["a topic's own longer limit", "switched off", "a shorter one", "a longer one"],
+)
+def test_whoever_has_said_how_old_records_may_be_is_taken_at_that_word(own_ms, before, expected_ms):
+    known = TopicLimits(before_max_ms=own_ms)
+    policy = Policy(candidate=Terms(preset=Preset.KAFKA_4, before=before))
+    found = resolved(policy, known=known, on_kafka_4=replace(known, after_max_ms=HOUR_MS))
+    assert bounds(found.candidate) == (expected_ms or own_ms, HOUR_MS)
 
 
 def test_a_log_append_time_topic_has_no_candidate_and_no_refused_values():

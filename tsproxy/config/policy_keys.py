@@ -162,7 +162,12 @@ POLICY_KEYS: Final = (
         "`kafka-4`: the topic's limits as a 4.x broker computes them.",
         default="kafka-4",
     ),
-    _live(f"policy.candidate.{_BEFORE}", BOUND, "The candidate's own limit behind the clock."),
+    _live(
+        f"policy.candidate.{_BEFORE}",
+        BOUND,
+        "The candidate's own limit behind the clock; with a preset and without it `3650d` where records may "
+        "be of any age: what looks like a mistake is counted.",
+    ),
     _live(f"policy.candidate.{_AFTER}", BOUND, "The candidate's own limit ahead of the clock."),
     _live(f"policy.candidate.{_DIFFERENCE}", BOUND, "Both of them at once; deprecated."),
     _live("policy.rules[].name", NAME, "Names the rule in the decision log.", is_required=True),

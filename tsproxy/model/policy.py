@@ -19,6 +19,10 @@ from tsproxy.model.verdict import TopicLimits
 
 HOUR_MS: Final = 3_600_000
 
+FAR_BEHIND_MS: Final = 3_650 * 24 * HOUR_MS
+"""Ten years: so far behind the clock a time is more likely a mistake, such as seconds for milliseconds, than
+a time. A preset that is the candidate counts what lies beyond it where the limits in force allow any."""
+
 TOPIC_LIMITS: Final = "topic-limits"
 """The name under which a topic's own configuration, or the file's defaults, decides."""
 CANDIDATE: Final = "candidate"

@@ -5,7 +5,7 @@ from typing import Final
 
 from tsproxy.model.kafka import LONG_MIN, NO_TIMESTAMP, ErrorCode, TimestampType
 from tsproxy.model.policy import INTERNAL_TOPICS, TOPIC_LIMITS, Mode
-from tsproxy.model.verdict import Reject, TopicLimits
+from tsproxy.model.verdict import Reason, Reject, TopicLimits
 from tsproxy.offline.words import instant, span
 from tsproxy.policy.explain import Explanation
 
@@ -59,8 +59,7 @@ def _lines(found: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple
         yield "reason", f"{found.refusal.reason.value}, error code {_code(found.refusal)}"
         yield "text", found.refusal.violations[0].message if found.refusal.violations else "none"
     if policy.candidate:
-        fate = "refused" if found.candidate else "taken"
-        yield "candidate", f"{_limits(policy.candidate)}: would be {fate}"
+        yield "candidate", f"{_limits(policy.candidate)}: {_by_candidate(found.candidate)}"
     if found.unit_hint:
         yield "unit", found.unit_hint
 
@@ -72,6 +71,17 @@ def _fate(found: Explanation) -> str:
     if found.refusal or mode is Mode.OFF:
         return _FATES[mode]
     return "forwarded in brokers' own reading, with bit 6 cleared" if found.is_extended else "forwarded"
+
+
+def _by_candidate(refusal: Reject | None) -> str:
+    """No broker's limit is said to refuse what is only far behind: Kafka 4 has none by default."""
+    if refusal is None:
+        return "would be taken"
+    return (
+        "counted as far behind, refused by nothing"
+        if refusal.reason is Reason.TOO_OLD
+        else "would be refused"
+    )
 
 
 def _time(timestamp_ms: int, now_ms: int, is_extended: bool) -> str:

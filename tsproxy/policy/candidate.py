@@ -3,9 +3,13 @@
 What proves a batch innocent of the limits in force, the lowest and the highest of its times, proves it
 innocent of these as well: only where it does not are its records looked at again, natively, to count
 them and to name the first. Nobody is answered, so no text is made.
+
+Each side is judged by itself, ahead before behind. What lies ahead says whether a newer broker would refuse
+the batch; what lies far behind says that a time is likely a mistake. A verdict is about one of them, so no
+count mixes both, and a batch with both is counted for the side that a broker would refuse.
 """
 
-from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode
 from tsproxy.model.verdict import OutOfRange, Reject, TopicLimits, reason_out_of_range
 from tsproxy.policy import timestamps
 from tsproxy.policy.case import Case
@@ -22,17 +26,18 @@ def judge_candidate(case: Case) -> Reject | None:
         return None
     bounds = timestamps.bounds(limits, case.now_ms)
     assert bounds is not None, "a candidate limits something"
-    for one in case.each_batch():
-        facts = one.facts
-        if facts is None or facts.fault or facts.lowest_ms is None or facts.highest_ms is None:
-            continue
-        if facts.lowest_ms < bounds.lowest or facts.highest_ms > bounds.highest:
-            return _refusal(one, bounds, limits)
+    for side in (timestamps.Bounds(LONG_MIN, bounds.highest), timestamps.Bounds(bounds.lowest, LONG_MAX)):
+        for one in case.each_batch():
+            facts = one.facts
+            if facts is None or facts.fault or facts.lowest_ms is None or facts.highest_ms is None:
+                continue
+            if facts.lowest_ms < side.lowest or facts.highest_ms > side.highest:
+                return _refusal(one, side, limits)
     return None
 
 
-def _refusal(case: Case, bounds: timestamps.Bounds, limits: TopicLimits) -> Reject | None:
-    outside = case.find_outside(bounds.lowest, bounds.highest, case.culprits_listed)
+def _refusal(case: Case, side: timestamps.Bounds, limits: TopicLimits) -> Reject | None:
+    outside = case.find_outside(side.lowest, side.highest, case.culprits_listed)
     if not outside.timestamps_ms:
         return None
     first_ms = outside.timestamps_ms[0]

@@ -26,7 +26,8 @@ from tsproxy.policy.units import unit_hint
 class Explanation:
     """`refusal` is what the limits in force say of the timestamp, whatever the mode makes of it;
     `candidate` what the candidate limits say of one that is let pass. `rule` is None where the topic's own
-    limits decide, or it is an internal topic (`policy.rule` says which). `mended_ms` is the time that such
+    limits decide, or it is an internal topic (`policy.rule` says which). `unit_hint` is there for
+    whatever looks like another unit, let pass or not. `mended_ms` is the time that such
     a record gets where its rule puts it right; `is_extended`: it was read as KIP-228 would have had it."""
 
     policy: TopicPolicy
@@ -88,7 +89,7 @@ def explain(
         waiver=active_waiver(policy, peer, topic, now_ms) if found.waiver else None,
         refusal=refusal,
         candidate=candidate,
-        unit_hint=unit_hint(timestamp_ms, now_ms) if refusal or candidate else None,
+        unit_hint=unit_hint(timestamp_ms, now_ms),
         mended_ms=_mended_ms(case, case_of),
         is_extended=case.is_extended,
     )

@@ -11,6 +11,7 @@ from tsproxy.model.addresses import is_in
 from tsproxy.model.kafka import LONG_MAX, TimestampType
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import (
+    FAR_BEHIND_MS,
     HOUR_MS,
     INTERNAL_TOPICS,
     TOPIC_LIMITS,
@@ -170,9 +171,11 @@ def _candidate(
     terms = policy.candidate
     if terms is None or limits is None:
         return None
-    candidate = _widened(
-        _bounded(_preset(terms.preset, limits, on_kafka_4) or limits, terms), policy.clock_tolerance_ms
-    )
+    wanted = _preset(terms.preset, limits, on_kafka_4) or limits
+    if terms.preset is not None and limits.before_max_ms is None:
+        # No preset limits old records. Whoever has set a limit is taken at that word, however long.
+        wanted = replace(wanted, before_max_ms=_least(wanted.before_max_ms, FAR_BEHIND_MS))
+    candidate = _widened(_bounded(wanted, terms), policy.clock_tolerance_ms)
     if candidate is None or not timestamps.is_limited(candidate):
         return None
     adds = _is_less(candidate.before_max_ms, limits.before_max_ms) or _is_less(

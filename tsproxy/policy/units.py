@@ -1,7 +1,8 @@
 """Guesses the unit mistake behind a refused timestamp: the one reading that lands near the clock.
 
 Evidence: producers that send seconds, microseconds or nanoseconds where Kafka wants milliseconds
-are the most frequent cause of bad timestamps. Nothing is guessed for a value inside the limits.
+are the most frequent cause of bad timestamps. The judge asks only about values outside the limits, or the
+candidate's; `explain` about any.
 
 Milliseconds times 1,000 twice are nanoseconds that end in six zeros. A clock of nanoseconds shows six zeros
 once in a million times, so such a value was milliseconds once; unless it is a whole second, which either

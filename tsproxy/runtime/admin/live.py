@@ -14,7 +14,10 @@ from typing import Final
 
 from tsproxy import __version__
 from tsproxy.config.settings import Config
+from tsproxy.decisions.ledger import Key
 from tsproxy.model.outcome import VerdictName
+from tsproxy.model.policy import CANDIDATE
+from tsproxy.model.verdict import Reason
 from tsproxy.runtime.admin.numbers import Numbers
 from tsproxy.runtime.admin.offenders import REST, Offender
 from tsproxy.runtime.admin.report import Report
@@ -151,7 +154,7 @@ def _offender(row: Offender, now_ms: int) -> Sequence[Cell]:
         (key.reason or "").replace("_", " "),
         f"in {key.unit_guess}" if key.unit_guess else "",
         _HOW.get(key.verdict, ""),
-        "would be refused" if key.would_reject else "",
+        _let_pass(key) if key.would_reject else "",
     ]
     seen = (
         f"at {row.client_address}" if row.client_address else "",
@@ -165,6 +168,12 @@ def _offender(row: Offender, now_ms: int) -> Sequence[Cell]:
         _ago(now_ms - row.last_ms),
         ", ".join(each for each in seen if each),
     )
+
+
+def _let_pass(key: Key) -> str:
+    """By no limit of a broker's is anything refused for what the candidate has against old records."""
+    is_far_behind = key.rule == CANDIDATE and key.reason == Reason.TOO_OLD
+    return "far behind, only counted" if is_far_behind else "would be refused"
 
 
 def _drift(numbers: Numbers) -> str:

@@ -1,0 +1,177 @@
+"""What producers send again by themselves: told, stored, booked. The books name what nobody can know.
+
+`test_truth_of_books.py` has all that ends at once; here a broker goes and comes back meanwhile.
+"""
+
+import asyncio
+from collections import Counter
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from tests.runtime.surroundings import until
+from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
+from tsproxy.testing.proxy import RunningProxy
+
+RECORDS = 20
+PATIENCE_S = 120
+NOT_ENOUGH_REPLICAS = 19
+
+
+async def by_java(servers, topic):
+    options = {"bootstrap.servers": servers, "client.id": "java", "acks": "all"}
+    async with JavaProducer(options) as producer:
+        results = await producer.send_all(JavaRecord(topic, b"%d" % n) for n in range(RECORDS))
+    return Counter(isinstance(each, Acknowledged) for each in results)
+
+
+async def by_librdkafka(servers, topic, **more):
+    def send():
+        told = Counter()
+        options = {"bootstrap.servers": servers, "client.id": "librdkafka", "enable.idempotence": True}
+        producer = Producer(options | more)
+        for n in range(RECORDS):
+            producer.produce(topic, b"%d" % n, on_delivery=lambda error, _: told.update([error is None]))
+        assert producer.flush(PATIENCE_S) == 0
+        return told
+
+    return await asyncio.to_thread(send)
+
+
+async def by_aiokafka(servers, topic):
+    options = {"client_id": "aiokafka", "enable_idempotence": True}
+    async with AIOKafkaProducer(bootstrap_servers=servers, **options) as producer:
+        sent = [await producer.send(topic, b"%d" % n) for n in range(RECORDS)]
+        ended = await asyncio.gather(*sent, return_exceptions=True)
+    return Counter(not isinstance(each, BaseException) for each in ended)
+
+
+async def by_kafka_python(servers, topic):
+    def send():
+        producer = KafkaProducer(bootstrap_servers=servers, client_id="kafka-python", acks="all")
+        told = Counter(is_stored(each) for each in [producer.send(topic, b"%d" % n) for n in range(RECORDS)])
+        producer.close()
+        return told
+
+    def is_stored(future):
+        try:
+            future.get(PATIENCE_S)
+        except KafkaError:
+            return False
+        return True
+
+    return await asyncio.to_thread(send)
+
+
+CLIENTS = {
+    "java": by_java,
+    "librdkafka": by_librdkafka,
+    "aiokafka": by_aiokafka,
+    "kafka-python": by_kafka_python,
+}
+
+
+def leader_of(kafka, topic):
+    described = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(topic, timeout=30)
+    return described.topics[topic].partitions[0].leader
+
+
+def in_sync(kafka, topic):
+    described = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(topic, timeout=30)
+    return len(described.topics[topic].partitions[0].isrs)
+
+
+def books_of(proxy, topic):
+    """(verdict, error code, is_final) -> records."""
+    sums = Counter()
+    for line in proxy.decisions():
+        if line["event"] == "counters" and line["topic"] == topic:
+            sums[line["verdict"], line["error_code"], line["is_final"]] += line["records"]
+    return sums
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(600)  # each wait has its own bound, which says for what
+async def test_what_is_sent_again_until_replicas_are_back_is_counted_once_and_given_up_records_never(
+    three_brokers, topic
+):
+    kafka, gives_up = three_brokers, f"{topic}-gives-up"[-200:]
+    topics = {name: f"{name}-{topic}"[:200] for name in CLIENTS}
+    for each in (gives_up, *topics.values()):
+        await kafka.create_topic(each, replication=3, config={"min.insync.replicas": "3"})
+    await kafka.stop_node(3)
+    async with RunningProxy(kafka.bootstrap_servers) as proxy:
+
+        def is_short_everywhere():
+            return all(in_sync(kafka, each) == 2 for each in (gives_up, *topics.values()))
+
+        await until(is_short_everywhere)
+        sending = [
+            asyncio.create_task(send(proxy.bootstrap_servers, topics[name])) for name, send in CLIENTS.items()
+        ]
+        lost = await by_librdkafka(proxy.bootstrap_servers, gives_up, **{"message.timeout.ms": 4_000})
+
+        def all_are_sent_again():
+            refused = {line["topic"] for line in proxy.decisions() if line.get("error_code") == 19}
+            return refused >= {gives_up, *topics.values()}
+
+        await until(all_are_sent_again)
+        await kafka.start_node(3)
+        told = dict(zip(CLIENTS, await asyncio.gather(*sending), strict=True))
+
+    for name, own in topics.items():
+        books = books_of(proxy, own)
+        assert told[name] == {True: RECORDS}
+        assert (await kafka.end_offsets(own))[0] == RECORDS
+        assert sum(books[key] for key in books if key[2]) == books["accepted", 0, True] == RECORDS, books
+        assert books["broker_rejected", NOT_ENOUGH_REPLICAS, False] >= RECORDS
+    books = books_of(proxy, gives_up)
+    assert lost == {False: RECORDS}
+    assert (await kafka.end_offsets(gives_up))[0] == 0
+    assert set(books) == {("broker_rejected", NOT_ENOUGH_REPLICAS, False)}
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(600)
+async def test_while_a_leader_goes_what_is_not_accepted_in_the_books_is_unconfirmed_or_sent_again(
+    three_brokers, topic
+):
+    """An idempotent producer, so that what it was told is stored is stored once."""
+    kafka, told = three_brokers, Counter()
+    await kafka.create_topic(topic, replication=3, config={"min.insync.replicas": "2"})
+    async with RunningProxy(kafka.bootstrap_servers) as proxy:
+        producer = Producer(
+            {"bootstrap.servers": proxy.bootstrap_servers, "enable.idempotence": True, "linger.ms": 0}
+        )
+        is_over = asyncio.Event()
+
+        def send_a_few():
+            for _ in range(10):
+                producer.produce(topic, b"x", on_delivery=lambda error, _: told.update([error is None]))
+            producer.poll(0.01)
+
+        async def keeps_sending():
+            while not is_over.is_set():
+                await asyncio.to_thread(send_a_few)
+
+        sending = asyncio.create_task(keeps_sending())
+        await until(lambda: told[True] > 100)
+        first = await asyncio.to_thread(leader_of, kafka, topic)
+        await kafka.kill_node(first)
+        before = told[True]
+        await until(lambda: told[True] > before + 100)
+        is_over.set()
+        await sending
+        assert await asyncio.to_thread(producer.flush, PATIENCE_S) == 0
+        await kafka.start_node(first)
+    books = books_of(proxy, topic)
+    [stored] = (await kafka.end_offsets(topic)).values()
+    accepted = books["accepted", 0, True]
+    unconfirmed = sum(books[key] for key in books if key[0] == "unconfirmed")
+    assert told == {True: stored}
+    assert accepted <= stored <= accepted + unconfirmed
+    assert not [key for key in books if key[2] and key[0] not in ("accepted", "unconfirmed")], books

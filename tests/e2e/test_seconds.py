@@ -1,0 +1,97 @@
+"""Seconds for milliseconds, into a topic as Kafka makes it: refused by nothing, and shown by everything."""
+
+import asyncio
+import json
+import sys
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.attacks.attacker import metric, until
+from tests.runtime.running import page
+from tsproxy.cli import main
+from tsproxy.decisions.text import instant
+from tsproxy.runtime.clock import Clock
+from tsproxy.testing.proxy import RunningProxy
+
+RECORDS = 500
+COUNTED = 'tsproxy_candidate_bad_records_total{reason="too_old",unit="seconds"}'
+
+
+def send(servers, topic, timestamps, client_id):
+    """By librdkafka; how many records it was told are stored."""
+    stored = []
+    producer = Producer({"bootstrap.servers": servers, "client.id": client_id, "linger.ms": 20})
+    for number, timestamp in enumerate(timestamps):
+        producer.produce(
+            topic,
+            b"%d" % number,
+            timestamp=timestamp,
+            on_delivery=lambda error, _: stored.append(error is None),
+        )
+    assert producer.flush(60) == 0
+    return sum(stored)
+
+
+@pytest.mark.timeout(1_800)  # one start of Java for the report, on a machine that may be busy
+async def test_500_records_in_seconds_are_seen_everywhere_and_refused_nowhere(kafka, topic, tmp_path, capsys):
+    await kafka.create_topic(topic)
+    log = tmp_path / "log"
+    now_ms = Clock().now_ms()
+    async with RunningProxy(kafka.bootstrap_servers, decisions=log) as proxy:
+
+        async def limits_are_known():
+            await asyncio.to_thread(send, proxy.bootstrap_servers, topic, [now_ms], "warm-up")
+            return any(each.get("kind") == "limits" for each in proxy.decisions())
+
+        await until(limits_are_known, "the candidate is measured against the topic's own limits")
+        seconds = [now_ms // 1_000 - number for number in range(RECORDS)]
+        stored = await asyncio.to_thread(send, proxy.bootstrap_servers, topic, seconds, "in-seconds")
+        assert stored == RECORDS
+
+        assert await metric(proxy, COUNTED) == RECORDS
+        _, top = await page(proxy.admin_address, "/decisions/top")
+        [offender] = json.loads(top)["offenders"]
+        assert (offender["client_id"], offender["bad_records"]) == ("in-seconds", RECORDS)
+        assert (offender["unit_guess"], offender["verdict"]) == ("seconds", "accepted")
+        _, live = await page(proxy.admin_address, "/")
+        assert "in-seconds" in live
+        assert "too old, in seconds, far behind, only counted" in live
+        assert "Nobody, since this proxy began" not in live
+    examples = [each for each in proxy.decisions() if each["event"] == "decision"]
+    assert {(each["rule"], each["unit_guess"], each["verdict"]) for each in examples} == {
+        ("candidate", "seconds", "accepted")
+    }
+
+    report, pages = await reported(log, tmp_path / "report", now_ms)
+    totals = report["totals"]
+    assert (totals["records_rejected"], totals["records_broker_rejected"]) == (0, 0)
+    [row] = report["would_reject"]
+    assert (row["client_id"], row["bad_records"]) == ("in-seconds", RECORDS)
+    assert (row["cause"], row["fix"]) == ("timestamps are in seconds", "multiply by 1,000")
+    said = " ".join(report["details"])
+    assert f"{RECORDS} records far behind the clock passed" in said
+    assert "in-seconds: timestamps are in seconds (multiply by 1,000)" in said
+    for text in pages:
+        assert "Far behind the clock" in text
+        assert "in-seconds" in text
+
+    (tmp_path / "tsproxy.yaml").write_text("policy: { mode: enforce }\n")
+    at = ["--config", str(tmp_path / "tsproxy.yaml"), "--topic", topic, "--timestamp", str(now_ms // 1_000)]
+    assert main(["explain", *at, "--before", "unlimited", "--after", "1h"]) == 0
+    explained = capsys.readouterr().out
+    assert "looks like seconds: multiply by 1,000" in explained
+    assert "counted as far behind, refused by nothing" in explained
+
+
+async def reported(log, folder, now_ms):
+    """report.json, and the page and its Markdown, of the days that the log may be about."""
+    days = f"{instant(now_ms)[:10]}..{instant(Clock().now_ms())[:10]}"
+    command = [sys.executable, "-m", "spark_reports", "daily", "--date", days, "--input", str(log)]
+    process = await asyncio.create_subprocess_exec(
+        *command, "--output", str(folder), "--master", "local[2]", "--quiet", stderr=asyncio.subprocess.PIPE
+    )
+    _, complaints = await process.communicate()
+    assert (process.returncode, complaints) == (0, b"")
+    pages = [(folder / f"report.{name}").read_text() for name in ("html", "md")]
+    return json.loads((folder / "report.json").read_text()), pages
