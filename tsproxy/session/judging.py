@@ -4,7 +4,6 @@
 looked at by rules that only count.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -78,14 +77,8 @@ def judge_all(
     """The verdict on each partition, in the request's order. `policies` are the client's own, without
     them what anybody's would be; `stream_times` what is known of partitions whose rules ask for it.
     Raises DearError as `purse` does.
-
-    A partition named twice has one verdict, the first rejection of its two: a broker answers it once,
-    and which of the two it then stored it does not tell.
     """
     policies = policies or of_anybody(view)
-    named = Counter(
-        (topic.name, partition.index) for topic in request.topics for partition in topic.partitions
-    )
     entries = [
         Entry(
             header,
@@ -97,8 +90,6 @@ def judge_all(
             policies.of(topic.name, now_ms),
             policies.peer,
             purse,
-            # Of a partition named twice nobody knows which batch the broker stores: neither is touched.
-            is_touchable=named[topic.name, partition.index] == 1,
             stream_time=stream_times.get((topic.name, partition.index)),
         )
         for topic in request.topics
@@ -110,18 +101,15 @@ def judge_all(
         _as_rewritten(entry, case, found) if entry.may_be_rewritten(case.record_set) else found
         for entry, case, found in zip(entries, cases, findings, strict=True)
     ]
-    guilty: dict[tuple[str, int], Reject] = {}
-    for entry, found in zip(entries, findings, strict=True):
-        if isinstance(found.verdict, Reject):
-            guilty.setdefault((entry.topic, entry.partition.index), found.verdict)
-    whole = refuse_whole_request(cases) if guilty else None
+    is_guilty = any(isinstance(found.verdict, Reject) for found in findings)
+    whole = refuse_whole_request(cases) if is_guilty else None
     return [
         Judged(
             entry.topic,
             entry.partition.index,
             facts,
             case.limits,
-            whole or guilty.get((entry.topic, entry.partition.index)) or found.verdict,
+            whole or found.verdict,
             _header_of(entry.partition.records),
             _has_header_mismatch(case),
             case.policy,
@@ -220,12 +208,11 @@ def _as_rewritten(entry: Entry, case: Case, found: _Finding) -> _Finding:
 
 
 def _has_header_mismatch(case: Case) -> bool:
+    """A broker's maximum begins at NO_TIMESTAMP: `LogValidator.java`."""
     facts = case.facts
     if facts is None or facts.fault is not None or case.batch.magic < 2 or case.is_extended:
         return False
-    highest_ms = NO_TIMESTAMP if facts.highest_ms is None else facts.highest_ms
-    if facts.missing:
-        highest_ms = max(highest_ms, NO_TIMESTAMP)
+    highest_ms = NO_TIMESTAMP if facts.highest_ms is None else max(facts.highest_ms, NO_TIMESTAMP)
     return case.batch.max_timestamp != highest_ms
 
 
