@@ -237,7 +237,8 @@ class Scene:
             header |= pick.choice(ODD_HEADERS)
         if self._aside.random() < 0.03:
             times = [self._aside.choice(BELOW_ZERO) for _ in times]
-            header["max_timestamp"] = self._aside.choice([max(times), -1, max(-1, *times)])
+            told = max((each for each in times if each != -1), default=-1)
+            header["max_timestamp"] = self._aside.choice([told, -1, max(-1, *times)])
         codec = pick.choice(list(CODECS.values())) if self.chance(20) else 0
         made = batch([wrap(t) for t in times], codec, value=bytes(pick.choice([0, 1, 60, 70, 300])), **header)
         if self.oddly(3):
