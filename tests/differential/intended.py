@@ -15,7 +15,7 @@ from tsproxy.model.records import Fault
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.policy.case import Case
 from tsproxy.policy.faults import OUR_LIMITS
-from tsproxy.policy.request_checks import ONE_BATCH_FROM
+from tsproxy.policy.request_checks import ONE_BATCH_FROM, is_left_to_the_broker
 from tsproxy.policy.whole_request import STEPS
 from tsproxy.session.entries import Entry
 from tsproxy.session.job import Work
@@ -108,6 +108,15 @@ def _unsound_match(exchange: Exchange) -> bool:
     except codecs.CodecError as error:
         return "match" in str(error)
     return False
+
+
+def _unknown_codec(exchange: Exchange) -> bool:
+    """The broker refuses the request for a codec in it, and the proxy this partition for what is its own."""
+    if exchange.direct is None or exchange.direct.error_code != ErrorCode.UNKNOWN_SERVER_ERROR:
+        return False
+    if exchange.proxied is None or exchange.proxied.error_code == ErrorCode.NONE:
+        return False
+    return any(is_left_to_the_broker(_case(exchange, part)) for part in exchange.request)
 
 
 HEAP_BYTES: Final = 1 << 26
@@ -243,11 +252,19 @@ INTENDED: Final = (
         _order_of_partitions,
     ),
     Difference(
+        "a codec that nobody knows beside a partition that is refused here (Produce v3 to v6)",
+        "-1 for every partition, where the codec's own exists and may be written to.",
+        "The refused partition is told its own reason; the broker is sent the others, the codec among them.",
+        "A good partition is not refused for a codec that the broker may never look at.",
+        _unknown_codec,
+    ),
+    Difference(
         "a batch beyond `limits.decompressed_batch`, `limits.records_per_batch` or `limits.zstd_window`; one "
         "with which its request comes beyond `limits.decompressed_request` or `limits.records_per_request`",
         "Reads on, as far as its heap goes.",
         "INVALID_RECORD 87 with a message that names the limit and its key, without culprits.",
-        "What a batch and a request may cost is bounded by configuration, whatever a few bytes of them claim.",
+        "What a batch and a request may cost is bounded by configuration, whatever a few bytes of them "
+        "claim.",
         _own_limit_of_a_batch,
     ),
     Difference(

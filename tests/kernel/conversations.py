@@ -13,8 +13,9 @@ from tests.session.messages import (
     FETCH,
     HEARTBEAT,
     PRODUCE,
+    Entries,
     frame,
-    produce,
+    produce_entries,
     request,
 )
 from tests.wire.batches import CODECS, batch, wrap
@@ -45,6 +46,8 @@ LIMITS = (
 )
 OFFSETS_MS = (0, 0, 0, -1, 1, -50, 900, -DAY_MS, -DAY_MS - 1, HOUR_MS, HOUR_MS + 1, 40 * DAY_MS)
 EDGES_MS = (-1, -1, -2, 0, LONG_MIN, LONG_MIN + NOW_MS, LONG_MIN + NOW_MS + 1, LONG_MAX, NOW_MS * 1000)
+BELOW_ZERO = (-1, -1, -2, -5, 0)
+"""-1 is no time, but where a broker's maximum begins."""
 WRONG_CLOCKS = (
     lambda time_ms: time_ms + 2 * HOUR_MS,
     lambda time_ms: time_ms - 2 * DAY_MS,
@@ -186,14 +189,32 @@ class Scene:
             topics, partitions = topics[:1], min(2, partitions)
         if self.oddly(2):
             partitions = self.random.choice([0, 70])
-        return produce(
-            {topic: {index: self._batch() for index in range(partitions)} for topic in topics},
+        entries = [(topic, [(index, self._batch()) for index in range(partitions)]) for topic in topics]
+        return produce_entries(
+            self._named_again(entries),
             version=self.random.choice([3, 4, 5, 7, 8, 9, 9, 10, 11, 12, 12]) if not self.oddly(3) else 2,
             acks=self.random.choice([-1, -1, 1]) if not self.oddly(4) else self.random.choice([0, 2, -2]),
             correlation_id=self._correlation_id,
             client_id=self.client_id,
             transactional_id=self.transactional_id,
         )
+
+    def _named_again(self, entries: Entries) -> Entries:
+        """Mostly as they are; else a topic or a partition is named twice, or partitions in another order.
+
+        Drawn aside, as wrong clocks are.
+        """
+        aside, odd = self._aside, self._aside.random()
+        name, partitions = aside.choice(entries)
+        if odd < 0.01 * self._oddness and partitions:
+            partitions.insert(aside.randint(0, len(partitions)), aside.choice(partitions))
+        elif odd < 0.02 * self._oddness and partitions:
+            entries.append((name, [aside.choice(partitions)]))
+        elif odd < 0.04:
+            entries.append((name, [(100 + index, data) for index, data in partitions]))
+        elif odd < 0.1:
+            aside.shuffle(partitions)
+        return entries
 
     def _batch(self) -> bytes | None:
         pick = self.random
@@ -209,8 +230,15 @@ class Scene:
         header = {}
         if self.transactional_id is not None and self.chance(80):
             header = {"attributes": 0x10, "producer_id": 7, "producer_epoch": 1, "base_sequence": 0}
+        if header and self._aside.random() < 0.1:
+            header["producer_id"] = self._aside.choice([8, 7, -1])
+            header["producer_epoch"] = self._aside.choice([1, 2])
         if self.oddly(4):
             header |= pick.choice(ODD_HEADERS)
+        if self._aside.random() < 0.03:
+            times = [self._aside.choice(BELOW_ZERO) for _ in times]
+            told = max((each for each in times if each != -1), default=-1)
+            header["max_timestamp"] = self._aside.choice([told, -1, max(-1, *times)])
         codec = pick.choice(list(CODECS.values())) if self.chance(20) else 0
         made = batch([wrap(t) for t in times], codec, value=bytes(pick.choice([0, 1, 60, 70, 300])), **header)
         if self.oddly(3):

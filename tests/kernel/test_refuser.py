@@ -101,6 +101,15 @@ LEFT_TO_THE_SESSION = {
     "a wrong maximum": produce({"t": {0: batch([AHEAD_MS], max_timestamp=5)}}),
     "a wrong count": produce({"t": {0: batch([AHEAD_MS], records_count=2)}}),
     "no sequence": produce({"t": {0: batch([AHEAD_MS], producer_id=7, base_sequence=-1)}}),
+    "several producers": produce(
+        {"t": {n: batch([AHEAD_MS], producer_id=n, producer_epoch=0, base_sequence=0) for n in (7, 8)}}
+    ),
+    "several epochs": produce(
+        {"t": {n: batch([AHEAD_MS], producer_id=7, producer_epoch=n, base_sequence=0) for n in (1, 2)}}
+    ),
+    "a producer, and none": produce(
+        {"t": {0: AHEAD, 1: batch([AHEAD_MS], producer_id=7, producer_epoch=0, base_sequence=0)}}
+    ),
     "two batches": produce({"t": {0: AHEAD + AHEAD}}),
     "a byte more": produce({"t": {0: AHEAD + b"\x00"}}),
     "more culprits than are listed": produce({"t": {0: batch([AHEAD_MS] * 101)}}),

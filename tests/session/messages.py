@@ -40,15 +40,24 @@ def _is_flexible(api_key, version):
     return api_key in APIS and APIS[api_key].is_flexible(version)
 
 
+Entries = list[tuple[str, list[tuple[int, bytes | None]]]]
+"""Topics with their partitions and these with their records, each as often as it is to be named."""
+
+
 def produce(topics, version=9, acks=-1, correlation_id=1, client_id="app", transactional_id=None):
     """`topics`: {name: {partition: record batch, or None}}."""
+    entries = [(name, list(partitions.items())) for name, partitions in topics.items()]
+    return produce_entries(entries, version, acks, correlation_id, client_id, transactional_id)
+
+
+def produce_entries(entries, version=9, acks=-1, correlation_id=1, client_id="app", transactional_id=None):
     asked = ProduceRequest(
         transactional_id=transactional_id,
         acks=acks,
         timeout_ms=30_000,
         topics=tuple(
-            TopicProduceData(name, tuple(PartitionProduceData(i, data) for i, data in partitions.items()))
-            for name, partitions in topics.items()
+            TopicProduceData(name, tuple(PartitionProduceData(i, data) for i, data in partitions))
+            for name, partitions in entries
         ),
     )
     return request(PRODUCE, version, k00_produce.write_request(version, asked), correlation_id, client_id)

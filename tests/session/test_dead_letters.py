@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import partial
 
-from tests.policy.verdicts import judged_by
 from tests.session.conversation import (
     DAY_MS,
     NOW_MS,
@@ -82,13 +81,6 @@ def test_a_batch_refused_as_a_whole_is_handed_on_without_its_bytes():
     [dead] = dead_of(client(produce({"t": {0: batch([BAD_MS] * 2, crc=1)}}))(Conversation(view())))
 
     assert (dead.records, dead.bad_records, dead.refusal.bad_records) == (b"", 2, None)
-
-
-def test_of_a_partition_named_twice_only_the_batch_at_fault_is_handed_on():
-    good, bad = batch([NOW_MS]), batch([BAD_MS])
-
-    assert judged_by(view(), good, bad)[0].dead is None
-    assert judged_by(view(), bad, good)[0].dead.records == bad
 
 
 def test_defaults_may_ask_for_everybody_and_a_rule_may_not_want_it():

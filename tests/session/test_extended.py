@@ -173,7 +173,6 @@ NEVER_ON = {
     "half a batch behind it": ([marked([NOW_MS]) + batch([NOW_MS])[:40]], 9, ErrorCode.INVALID_RECORD),
     "another batch behind it": ([marked([NOW_MS]) + batch([NOW_MS])], 2, ErrorCode.INVALID_RECORD),
     "it behind another batch": ([batch([NOW_MS]) + marked([NOW_MS])], 2, ErrorCode.INVALID_RECORD),
-    "a partition named twice": ([marked([NOW_MS]), batch([NOW_MS])], 9, ErrorCode.INVALID_RECORD),
     "a codec that nobody knows": ([marked([NOW_MS], attributes=0x05)], 9, ErrorCode.UNKNOWN_SERVER_ERROR),
 }
 

@@ -25,7 +25,7 @@ from tests.wire.batches import batch, record
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Culprit
 from tsproxy.model.policy import Choice, Mode, OnViolation
-from tsproxy.model.verdict import Accept, Reason, Reject, UnitGuess
+from tsproxy.model.verdict import Accept, Reason, UnitGuess
 from tsproxy.policy.passing import span_that_passes
 from tsproxy.session.policies import of_anybody
 
@@ -111,13 +111,6 @@ def test_what_is_innocent_goes_on_as_it_came():
 @pytest.mark.parametrize("mode", [Mode.AUDIT, Mode.OFF])
 def test_nothing_is_written_anew_where_a_rule_only_looks(mode):
     assert judged(batch([US]), mode=mode, on_violation=REPAIR, keep_both_times=True).rewritten is None
-
-
-def test_a_partition_named_twice_is_not_touched():
-    found, _ = judged_by(view(on_violation=REPAIR), batch([US]), batch([US], value=b"w"))
-
-    assert isinstance(found.verdict, Reject)
-    assert found.rewritten is None
 
 
 BESIDE = {"another batch": batch([NOW_MS]), "half a batch": batch([NOW_MS])[:40], "a byte": b"x"}

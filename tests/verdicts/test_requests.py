@@ -53,18 +53,6 @@ def test_null_records_are_refused_and_the_rest_goes_on(proxied: Proxied, direct:
     assert count(direct, topic) == [0, 1, 0]
 
 
-def test_a_partition_named_twice_is_refused_where_one_of_the_two_is_bad(proxied, direct, topic):
-    """A broker answers one of the two and does not tell which it stored."""
-    sent = [(topic, 0, GOOD(now_ms())), (topic, 0, BAD(now_ms())), (topic, 1, GOOD(now_ms()))]
-    (payload,) = proxied.ask([produce_frame(VERSION, 1, sent)])
-    answers = read_answers(VERSION, payload)
-    assert answers[topic, 0].error_code == ErrorCode.INVALID_TIMESTAMP
-    assert answers[topic, 1].error_code == ErrorCode.NONE
-    assert count(direct, topic) == [0, 1, 0]
-    rejected = [o for o in proxied.outcomes if o.verdict is VerdictName.REJECTED]
-    assert [(o.partition, o.error_code) for o in rejected] == [(0, 32), (0, 32)]
-
-
 @pytest.mark.parametrize("way", ["direct", "proxied"])
 def test_with_acks_0_good_batches_are_stored_and_a_bad_one_closes_the_connection(way, address, topic):
     """Both alike: the broker stores what is good and closes, since it has no answer to put an error in."""

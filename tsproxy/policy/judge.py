@@ -6,7 +6,8 @@ are made as well, and the first that fails gives the answer.
 
 Guilty is what the proxy's rules or the limits it knows forbid: a timestamp out of range, bit 3 set
 by a producer, bit 6, null records; and a batch that cannot be read where its times are limited,
-since nothing proves it innocent.
+since nothing proves it innocent. A codec that nobody knows is an exception below Produce v7, where it is
+not the partition's alone to answer for (`request_checks.is_left_to_the_broker`).
 """
 
 from collections.abc import Iterator
@@ -49,7 +50,7 @@ ACCEPT: Final = Accept()
 
 def judge(case: Case) -> Verdict:
     """Accept, or the Reject that a broker would have given (and ours where a broker has a hole)."""
-    if is_innocent(case):
+    if is_innocent(case) or request_checks.is_left_to_the_broker(case):
         return ACCEPT
     return first_rejection(case) or ACCEPT
 

@@ -18,6 +18,17 @@ CODEC_READ_BELOW: Final = 7
 """Up to this version validation looks at the codec, since zstd is not allowed there."""
 
 
+def is_left_to_the_broker(case: Case) -> bool:
+    """True for a codec that nobody knows, below v7: it escapes the validation of its partition.
+
+    A broker then refuses the whole request, and stores nothing of it. But it only meets the codec in a
+    partition that exists and that the client may write to: which of them do, it alone knows.
+    """
+    if not ONE_BATCH_FROM <= case.api_version < CODEC_READ_BELOW or not case.record_set.batches:
+        return False
+    return case.batch.magic == 2 and case.batch.codec_id > Codec.ZSTD
+
+
 def records_are_there(case: Case) -> Reject | None:
     """A broker that meets null records sends nothing and stays mute; 87 is the answer it has for none."""
     if not case.record_set.is_null:

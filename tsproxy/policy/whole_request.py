@@ -3,17 +3,18 @@
 Source: `KafkaApis.scala#handleProduceRequest`, `RequestUtils.java#flag`,
 `ReplicaManager.scala#handleProduceAppend`. Asked only where some partition is guilty: a request
 without one goes on as it came, and the broker says all this itself. Were the rest sent on without
-the guilty partition, what the whole was to be refused for might be gone.
+the guilty partition, what the whole was to be refused for might be gone. A codec that nobody knows is not
+among it: only the broker can tell whether it meets it (`request_checks.is_left_to_the_broker`).
 """
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tsproxy.model.kafka import Codec, ErrorCode
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.verdict import Reason, Reject
 from tsproxy.policy.case import Case
 from tsproxy.policy.faults import FAULTS, fault_text, reason_of_fault, reject_whole
-from tsproxy.policy.request_checks import CODEC_READ_BELOW, ONE_BATCH_FROM, one_batch_of_magic_2
+from tsproxy.policy.request_checks import is_left_to_the_broker, one_batch_of_magic_2
 
 PRODUCER_ID_END: Final = 51
 """Where a v2 batch's producer_id ends: a batch cut before it cannot be asked for one."""
@@ -41,21 +42,11 @@ def _transactional_id_is_there(cases: Sequence[Case]) -> Reject | None:
     return None
 
 
-def _codecs_are_known(cases: Sequence[Case]) -> Reject | None:
-    """Below v7 a codec that nobody knows escapes the validation of its partition."""
-    for case in cases:
-        if not ONE_BATCH_FROM <= case.api_version < CODEC_READ_BELOW or not case.record_set.batches:
-            continue
-        if case.batch.magic == 2 and case.batch.codec_id > Codec.ZSTD:
-            return reject_whole(ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown compression type id")
-    return None
-
-
 def _one_producer(cases: Sequence[Case]) -> Reject | None:
     """All batches of what has passed validation are asked for their producer."""
     producers: set[tuple[int, int]] = set()
     for case in cases:
-        if one_batch_of_magic_2(case) is not None:
+        if one_batch_of_magic_2(case) is not None or is_left_to_the_broker(case):
             continue
         for one in case.each_odd_batch():
             batch = one.batch
@@ -81,7 +72,6 @@ def _unreadable(case: Case) -> Reject:
 
 STEPS: Final[tuple[Callable[[Sequence[Case]], Reject | None], ...]] = (
     _transactional_id_is_there,
-    _codecs_are_known,
     _one_producer,
 )
 """In the order in which a broker comes to them."""

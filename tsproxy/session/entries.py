@@ -53,7 +53,6 @@ class Entry:
     work: Work
     policy: TopicPolicy | None = None
     peer: Peer = NOBODY
-    is_touchable: bool = True
     stream_time: StreamTime | None = None
 
     def case(self) -> Case:
@@ -68,7 +67,7 @@ class Entry:
     def may_be_rewritten(self, found: RecordSet) -> bool:
         """Only where the one batch is all that there is: whatever else a client put beside it is the broker's
         to refuse, and would be lost here."""
-        if not self.is_touchable or self.policy is None or not self.policy.rewrites:
+        if self.policy is None or not self.policy.rewrites:
             return False
         return len(found.batches) == 1 and found.batches[0].size_in_bytes == len(
             self.partition.records or b""

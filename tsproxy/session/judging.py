@@ -4,7 +4,6 @@
 looked at by rules that only count.
 """
 
-from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -90,14 +89,8 @@ def judging(
     """The verdict on each partition, in the request's order; one partition's share is a step. `policies`
     are the client's own, `stream_times` what is known of partitions whose rules ask for it.
     Raises DearError and StoppedError as `work` does.
-
-    A partition named twice has one verdict, the first rejection of its two: a broker answers it once,
-    and which of the two it then stored it does not tell.
     """
     view = policies.view
-    named = Counter(
-        (topic.name, partition.index) for topic in request.topics for partition in topic.partitions
-    )
     entries: list[Entry] = []
     cases: list[Case] = []
     for topic, partition in ((each.name, part) for each in request.topics for part in each.partitions):
@@ -111,8 +104,6 @@ def judging(
             work,
             policies.of(topic, now_ms),
             policies.peer,
-            # Of a partition named twice nobody knows which batch the broker stores: neither is touched.
-            is_touchable=named[topic, partition.index] == 1,
             stream_time=stream_times.get((topic, partition.index)),
         )
         entries.append(entry)
@@ -125,15 +116,11 @@ def judging(
         findings.append(_as_rewritten(entry, case, found) if is_rewritten else found)
         work.look()
         yield
-    guilty: dict[tuple[str, int], Reject] = {}
-    for entry, found in zip(entries, findings, strict=True):
-        if isinstance(found.verdict, Reject):
-            guilty.setdefault((entry.topic, entry.partition.index), found.verdict)
-    whole = refuse_whole_request(cases) if guilty else None
+    is_guilty = any(isinstance(found.verdict, Reject) for found in findings)
+    whole = refuse_whole_request(cases) if is_guilty else None
     judged: list[Judged] = []
     for entry, case, found in zip(entries, cases, findings, strict=True):
-        verdict = whole or guilty.get((entry.topic, entry.partition.index)) or found.verdict
-        judged.append(_judged(entry, case, found, verdict))
+        judged.append(_judged(entry, case, found, whole or found.verdict))
         work.look()
         yield
     return judged
@@ -242,12 +229,11 @@ def _as_rewritten(entry: Entry, case: Case, found: _Finding) -> _Finding:
 
 
 def _has_header_mismatch(case: Case) -> bool:
+    """A broker's maximum begins at NO_TIMESTAMP: `LogValidator.java`."""
     facts = case.facts
     if facts is None or facts.fault is not None or case.batch.magic < 2 or case.is_extended:
         return False
-    highest_ms = NO_TIMESTAMP if facts.highest_ms is None else facts.highest_ms
-    if facts.missing:
-        highest_ms = max(highest_ms, NO_TIMESTAMP)
+    highest_ms = NO_TIMESTAMP if facts.highest_ms is None else max(facts.highest_ms, NO_TIMESTAMP)
     return case.batch.max_timestamp != highest_ms
 
 

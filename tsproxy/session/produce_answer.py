@@ -68,13 +68,10 @@ def _frame_of(ruling: Ruling, head: bytes, response: ProduceResponse) -> bytes:
 def _merged(
     topics: tuple[TopicProduceResponse, ...], rejected: Iterable[Judged], version: int
 ) -> tuple[TopicProduceResponse, ...]:
-    """The broker's topics with our rejections added; a partition named twice is answered once."""
-    answered = {(topic.name, p.index) for topic in topics for p in topic.partitions}
+    """The broker's topics with our rejections added."""
     ours: dict[str, list[PartitionProduceResponse]] = {}
     for judged in rejected:
-        if (judged.topic, judged.partition) not in answered:
-            answered.add((judged.topic, judged.partition))
-            ours.setdefault(judged.topic, []).append(_rejection(judged, version))
+        ours.setdefault(judged.topic, []).append(_rejection(judged, version))
     merged = [replace(t, partitions=(*t.partitions, *ours.pop(t.name, ()))) for t in topics]
     return (*merged, *(TopicProduceResponse(name, tuple(partitions)) for name, partitions in ours.items()))
 

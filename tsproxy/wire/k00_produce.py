@@ -39,12 +39,16 @@ bound a frame of 100 MiB, six bytes a partition, would take 30 GB. The native ke
 MOST_ERRORS_READ: Final = 21
 """Of a partition: one more than a decision lists, which shows that there are more. A broker may tell of a
 million, 80 bytes each; the rest is stepped over."""
+_LONGEST_TOPIC: Final = 249
+"""In characters, by `Topic.java`."""
 
 
 def read_request(version: int, body: bytes | memoryview) -> ProduceRequest:
     """The request whose body this is; bytes after its end are ignored, as brokers do.
 
-    DecodeError where it does not fit its layout, or has more than MOST_PARTITIONS.
+    DecodeError where it does not fit its layout, has more than MOST_PARTITIONS, or names one twice: a broker
+    keeps the last batch of the two and answers once, so that nobody could tell what became of the other.
+    A topic may stand there more than once.
     """
     flexible = version >= FLEXIBLE_FROM
     reader = Reader(body)
@@ -58,17 +62,24 @@ def read_request(version: int, body: bytes | memoryview) -> ProduceRequest:
 
 
 def _read_topics(reader: Reader, flexible: bool) -> Iterator[TopicProduceData]:
-    left = MOST_PARTITIONS
+    left, named = MOST_PARTITIONS, set[tuple[str, int]]()
     for _ in range(reader.array(flexible)):
         name, partitions = reader.string(flexible), reader.array(flexible)
         left -= max(1, partitions)
         if left < 0:
             raise DecodeError(f"a Produce request for more than {MOST_PARTITIONS} partitions")
-        yield TopicProduceData(
+        topic = TopicProduceData(
             name=name,
             partitions=tuple(_read_partition(reader, flexible) for _ in range(partitions)),
             tags=reader.tags(flexible),
         )
+        for partition in topic.partitions:
+            if (name, partition.index) in named:
+                raise DecodeError(
+                    f"a Produce request that names {name[:_LONGEST_TOPIC]}-{partition.index} twice"
+                )
+            named.add((name, partition.index))
+        yield topic
 
 
 def _read_partition(reader: Reader, flexible: bool) -> PartitionProduceData:

@@ -38,6 +38,7 @@ cdef class RequestLexer:
     cdef bint is_offered(self, int16_t version) noexcept
     cdef bint begins_produce(self, Cursor* cursor, int64_t now_ms, ProduceHead* head) noexcept
     cdef int produce_passes(self, Cursor* body, int64_t now_ms) except -1
+    cdef bint are_named_once(self, Py_ssize_t first) except -1
     cdef Py_ssize_t stage_topic(
         self, Cursor* body, bint is_flexible, Py_ssize_t guess, int64_t now_ms
     ) except? -2

@@ -6,8 +6,10 @@ Every read of a frame goes through a `Cursor` or the walk, which both stay insid
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.ref cimport PyObject
-from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
 from tsproxy.wire.kernel._native.cursor cimport (
@@ -28,6 +30,7 @@ cdef enum:
     ZSTD = 4                     # the last codec there is
     MOST_UNORDERED = 64          # one bit each
     MOST_PARTITIONS = 20000      # as k00_produce
+    MOST_COMPARED = 32           # each with each; of more, sorted neighbours
 
 
 cdef bint is_text(const uint8_t* at, int64_t size, bytes text) noexcept:
@@ -35,6 +38,11 @@ cdef bint is_text(const uint8_t* at, int64_t size, bytes text) noexcept:
     if text is None or size < 0:
         return text is None and size == -1
     return size == PyBytes_GET_SIZE(text) and memcmp(at, PyBytes_AS_STRING(text), size) == 0
+
+
+cdef int compared(const void* one, const void* other) noexcept nogil:
+    cdef uint64_t a = (<const uint64_t*>one)[0], b = (<const uint64_t*>other)[0]
+    return (a > b) - (a < b)
 
 
 cdef bint is_within(Row* row, int64_t lowest_ms, int64_t highest_ms, int64_t now_ms) noexcept:
@@ -191,6 +199,9 @@ cdef class RequestLexer:
         if not is_whole(body) or self.in_flight.batch_count - staged_before > MOST_PARTITIONS:
             self.in_flight.batch_count = staged_before
             return 0
+        if not self.are_named_once(staged_before):
+            self.in_flight.batch_count = staged_before
+            return 0
         self.in_flight.add(
             Entry(
                 kind=PRODUCE,
@@ -204,6 +215,31 @@ cdef class RequestLexer:
         )
         self.table.in_flight += 1
         return 1
+
+    cdef bint are_named_once(self, Py_ssize_t first) except -1:
+        """True where no two of the batches that are staged from `first` on are of one partition."""
+        cdef Py_ssize_t count = self.in_flight.batch_count - first, at, other
+        cdef Batch* one
+        cdef uint64_t* named
+        cdef bint is_once = True
+        if count > MOST_COMPARED:
+            named = <uint64_t*>PyMem_Malloc(count * sizeof(uint64_t))
+            if named == NULL:
+                raise MemoryError
+            for at in range(count):
+                one = self.in_flight.batch(first + at)
+                named[at] = <uint64_t>one.row << 32 | <uint32_t>one.partition
+            qsort(named, count, sizeof(uint64_t), compared)
+            for at in range(1, count):
+                is_once = is_once and named[at] != named[at - 1]
+            PyMem_Free(named)
+            return is_once
+        for at in range(first + 1, first + count):
+            one = self.in_flight.batch(at)
+            for other in range(first, at):
+                if self.in_flight.batch(other).partition == one.partition:
+                    is_once = is_once and self.in_flight.batch(other).row != one.row
+        return is_once
 
     cdef Py_ssize_t stage_topic(
         self, Cursor* body, bint is_flexible, Py_ssize_t guess, int64_t now_ms
@@ -256,7 +292,7 @@ cdef class RequestLexer:
             walk_records(at + BATCH_HEADER, at + size, peek_int64(at + 27), count, True, &found)
             if found.fault != FINE:
                 return False
-        if peek_int64(at + 35) != (found.highest if found.lowest <= found.highest else -1):
+        if peek_int64(at + 35) != max(found.highest, -1):  # where a broker's maximum begins
             return False
         batch.size_in_bytes, batch.records = <int32_t>size, count
         batch.lowest_ms, batch.highest_ms = found.lowest, found.highest

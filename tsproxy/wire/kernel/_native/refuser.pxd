@@ -17,6 +17,7 @@ cdef struct Guilty:        # one partition of a request, and how it is refused
     int32_t partition
     int32_t records
     int64_t size
+    const uint8_t* producer
     int way
     Span times
     Span at_fault

@@ -31,6 +31,8 @@ cdef enum:
     SIZE_BYTES = 4
     SMALLEST = 10
     ATTRIBUTES = 21
+    PRODUCER = 43
+    PRODUCER_BYTES = 10          # its id, and its epoch
     MOST_RECORDS = 20000         # of one go
     MOST_BESIDE = 64             # bytes of an answer, of a topic in it or of a partition, texts aside
     KEPT_BYTES = 16384           # of room for answers, from one go to the next
@@ -177,7 +179,7 @@ cdef class Refuser:
         count = records_of(at)
         walk_records(at + BATCH_HEADER, at + guilty.size, peek_int64(at + 27), count, True, &found)
         bounds = refusals.bounds(now_ms)
-        if found.fault != FINE or found.lowest > found.highest or peek_int64(at + 35) != found.highest:
+        if found.fault != FINE or found.lowest > found.highest or peek_int64(at + 35) != max(found.highest, -1):
             return False
         if found.lowest <= INT64_MIN + now_ms:
             return False
@@ -186,6 +188,7 @@ cdef class Refuser:
         columns = <char*>PyMem_Malloc(count * (2 * sizeof(int64_t) + sizeof(int32_t)))
         if columns == NULL:
             raise MemoryError
+        guilty.producer = at + PRODUCER
         guilty.records, guilty.times = count, Span(found.lowest, found.highest)
         guilty.culprits.times = <long long*>columns
         guilty.culprits.offset_deltas = guilty.culprits.times + count
@@ -215,7 +218,7 @@ cdef class Refuser:
         return crc_of(checked) == peek_uint32(at + 17)
 
     cdef bint is_short(self) noexcept:
-        """True where no partition is named twice, nor a topic, and all of it is soon done."""
+        """True where no partition is named twice, nor a topic, all is of one producer, and soon done."""
         cdef Py_ssize_t at, other
         cdef int64_t bad_records = 0
         cdef Guilty* one
@@ -223,6 +226,8 @@ cdef class Refuser:
         for at in range(self.count):
             one = &self.guilty[at]
             bad_records += one.bad_records
+            if memcmp(one.producer, self.guilty[0].producer, PRODUCER_BYTES) != 0:
+                return False
             for other in range(at):
                 before = &self.guilty[other]
                 if before.topic != one.topic:

@@ -198,7 +198,7 @@ class RequestLexer:
         facts = self._record_facts(batch, limits)
         if facts is None:
             return None
-        highest_ms = NO_TIMESTAMP if facts.highest_ms is None else facts.highest_ms
+        highest_ms = NO_TIMESTAMP if facts.highest_ms is None else max(facts.highest_ms, NO_TIMESTAMP)
         if facts.fault is not None or batch.max_timestamp != highest_ms:
             return None
         return BatchFacts(

@@ -88,7 +88,8 @@ class Refuser:
         records = sum(each.batch.records for each in every)
         if bad_records > every[0].way.refusal.culprits_listed or records > self._records_left:
             return None
-        if len(every) > MOST_PARTITIONS or _is_named_twice(request):
+        producers = {(each.batch.producer_id, each.batch.producer_epoch) for each in every}
+        if len(every) > MOST_PARTITIONS or len(producers) > 1 or _is_named_twice(request):
             return None
         silence = every[0].way.refusal.silence
         size_bytes = sum(each.batch.batch_bytes for each in every)
@@ -131,10 +132,9 @@ class Refuser:
 
 
 def _is_named_twice(request: ProduceRequest) -> bool:
-    """True for a topic, or a partition."""
+    """True for a topic; of a partition such a request is not read."""
     topics = [topic.name for topic in request.topics]
-    named = [(topic.name, partition.index) for topic in request.topics for partition in topic.partitions]
-    return len({*topics}) < len(topics) or len({*named}) < len(named)
+    return len({*topics}) < len(topics)
 
 
 def _answer(

@@ -1,0 +1,50 @@
+"""Whose maximum a header must tell: a broker's begins at -1, and negative times do not lower it.
+
+`LogValidator.java`: `long maxTimestamp = RecordBatch.NO_TIMESTAMP`.
+"""
+
+from itertools import product
+
+from tests.differential.lines import Direct, Proxied, now_ms
+from tests.differential.requests import produce_frame, read_answers
+from tests.differential.stored import stored_batches
+from tests.verdicts.rows import KEEP, v2_at
+from tsproxy.model.kafka import Codec, ErrorCode
+from tsproxy.model.verdict import Reason, TopicLimits
+from tsproxy.model.view import View
+from tsproxy.testing.kafka_cluster import KafkaCluster
+
+TIMES = ([-5, -3], [-1, -5], [-5, -1], [-1], [-3], [-1, 7], [-5, 7], [0, -2])
+HEADERS = (-5, -3, -1, 7, 0)
+VERSION = 11
+
+
+async def test_the_reason_says_what_a_broker_does_to_the_header(kafka: KafkaCluster, topic: str):
+    rows = [
+        (times, header, codec)
+        for codec, times, header in product((Codec.NONE, Codec.GZIP), TIMES, HEADERS)
+        if codec is Codec.NONE or header in (times[0], -1)
+    ]
+    await kafka.create_topic(topic, partitions=len(rows), config=KEEP)
+    node = kafka.node(kafka.node_ids[0])
+    proxied = Proxied((node.host, node.port), View(topics={topic: TopicLimits()}))
+    direct = Direct((node.host, node.port))
+    try:
+        sent = [
+            (topic, partition, v2_at(*times, codec=codec, max_timestamp=header)(now_ms()))
+            for partition, (times, header, codec) in enumerate(rows)
+        ]
+        (payload,) = proxied.ask([produce_frame(VERSION, -1, sent)])
+        assert payload is not None
+        answers = read_answers(VERSION, payload)
+        assert {each.error_code for each in answers.values()} == {ErrorCode.NONE}
+        reasons = {outcome.partition: outcome.reason for outcome in proxied.outcomes}
+        for partition, (times, header, codec) in enumerate(rows):
+            (stored,) = stored_batches(direct, topic, partition, False)
+            maximum = int.from_bytes(stored.comparable[23:31], "big", signed=True)
+            assert maximum == max(-1, *times), (times, header, codec)
+            expected = None if maximum == header else Reason.HEADER_MISMATCH
+            assert reasons[partition] is expected, (times, header, codec)
+    finally:
+        proxied.close()
+        direct.close()

@@ -1,0 +1,102 @@
+"""A partition, or a topic, that one request names twice: what real brokers do, and what the proxy does."""
+
+import pytest
+
+from tests.differential.lines import Direct, Proxied, now_ms
+from tests.differential.requests import read_answers, request_frame
+from tests.differential.stored import stored_batches
+from tests.verdicts.rows import DAY, HOUR, KEEP, limits, v2
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.view import View
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.wire import k00_produce
+
+BOTH = TopicLimits(before_max_ms=DAY, after_max_ms=HOUR)
+VERSIONS = [3, 7, 11]
+
+
+@pytest.fixture
+async def address(kafka: KafkaCluster, topic: str) -> tuple[str, int]:
+    await kafka.create_topic(topic, partitions=3, config=KEEP | limits(DAY, HOUR))
+    node = kafka.node(kafka.node_ids[0])
+    return node.host, node.port
+
+
+@pytest.fixture
+def proxied(address: tuple[str, int], topic: str):
+    line = Proxied(address, View(topics={topic: BOTH}))
+    yield line
+    line.close()
+
+
+@pytest.fixture
+def direct(address: tuple[str, int]):
+    line = Direct(address)
+    yield line
+    line.close()
+
+
+def frame_of(version: int, topic: str, *entries: tuple[int, ...]) -> bytes:
+    """One request with an entry of `topic` for each of `entries`, which name its partitions."""
+    number = iter(range(1, 10))
+    topics = tuple(
+        TopicProduceData(
+            topic,
+            tuple(
+                PartitionProduceData(partition, memoryview(v2(*[0] * next(number))(now_ms())))
+                for partition in partitions
+            ),
+        )
+        for partitions in entries
+    )
+    tags = b"\x00" if version >= k00_produce.FLEXIBLE_FROM else b""
+    request = ProduceRequest(None, -1, 30_000, topics)
+    return request_frame(0, version, tags + k00_produce.write_request(version, request))
+
+
+def stored(line: Direct, topic: str) -> list[list[int]]:
+    """Of each partition, how many records each of its batches holds."""
+    return [
+        [
+            int.from_bytes(each.comparable[11:15], "big") + 1
+            for each in stored_batches(line, topic, partition, False)
+        ]
+        for partition in range(3)
+    ]
+
+
+TWICE = {"in one entry of its topic": [(0, 0, 1)], "in two": [(0, 1), (0,)]}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("entries", TWICE.values(), ids=TWICE)
+def test_a_broker_stores_the_last_batch_of_a_partition_named_twice_and_answers_once(
+    direct, topic, entries, version
+):
+    (payload,) = direct.ask([frame_of(version, topic, *entries)])
+    answers = read_answers(version, payload)
+    assert [answers[topic, partition].error_code for partition in (0, 1)] == [ErrorCode.NONE] * 2
+    last = 2 if len(entries) == 1 else 3
+    assert stored(direct, topic)[0] == [last]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("entries", TWICE.values(), ids=TWICE)
+def test_the_proxy_closes_the_connection_and_forwards_nothing(proxied, direct, topic, entries, version):
+    """Booked would be both, and stored is one."""
+    assert proxied.ask([frame_of(version, topic, *entries)]) == [None]
+    assert stored(direct, topic) == [[], [], []]
+    assert proxied.outcomes == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("way", ["direct", "proxied"])
+def test_a_topic_named_twice_with_different_partitions_is_stored_whole(way, direct, proxied, topic, version):
+    line = direct if way == "direct" else proxied
+    (payload,) = line.ask([frame_of(version, topic, (2,), (0, 1))])
+    answers = read_answers(version, payload)
+    assert {each.error_code for each in answers.values()} == {ErrorCode.NONE}
+    assert len(answers) == 3
+    assert stored(direct, topic) == [[2], [3], [1]]
