@@ -83,11 +83,11 @@ def test_many_small_sections_have_a_bound_together():
 @pytest.mark.parametrize(
     ("api_key", "version", "body"),
     [
-        (PRODUCE, 9, b"\x01" + bytes(4) + tags(200_000)),
+        (PRODUCE, 9, b"\x01" + bytes(4) + tags(30_000)),
         (
             FIND_COORDINATOR,
             4,
-            bytes(4) + b"\x02\x02k" + b"\xff" * 4 + b"\x01" + bytes(6) + b"\x00" + tags(200_000),
+            bytes(4) + b"\x02\x02k" + b"\xff" * 4 + b"\x01" + bytes(6) + b"\x00" + tags(30_000),
         ),
     ],
 )

@@ -10,6 +10,7 @@ from enum import StrEnum
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.session.produce import Ruling
+from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 
 
 class CloseReason(StrEnum):
@@ -63,6 +64,17 @@ class Judge:
     """
 
     job: Callable[[], Ruling]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAnswer:
+    """Run `job` where it holds up nobody else, and give what it returns to `Session.answer_read`.
+
+    It is a pure function of what it holds, and dear: a large answer that must be read. The session takes
+    nothing more from the broker until then: nothing more should be read from it.
+    """
+
+    job: Callable[[], AnswerRead | NodeUnknown | Unreadable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +165,7 @@ Effect = (
     | MuteClient
     | Judge
     | PutOff
+    | ReadAnswer
     | CloseSession
     | Emit
     | EmitTotals
