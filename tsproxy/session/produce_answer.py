@@ -4,8 +4,9 @@
 merges our rejections into it, and says what became of every batch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Final
 
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome
@@ -23,12 +24,37 @@ from tsproxy.wire import k00_produce, kernel
 from tsproxy.wire.addresses import MapEndpoint
 from tsproxy.wire.headers import frame, response_body_start, response_header
 
+_THROTTLE_FROM: Final = 1
+"""The version from which answers have a throttle time."""
+
 
 def local(ruling: Ruling) -> bytes:
     """The frame that answers a request of which nothing was forwarded."""
     header = ruling.header
     head = response_header(ApiKey.PRODUCE, header.api_version, header.correlation_id)
     return _frame_of(ruling, head, ProduceResponse(topics=()))
+
+
+def with_all_made(job: Callable[[], Ruling]) -> Ruling:
+    """What `job` rules, with all that can be made of it where it runs: beside the loop."""
+    ruling = job()
+    if not ruling.rejected:
+        return ruling
+    is_answered_here = ruling.to_broker is None and ruling.acks != 0
+    return replace(
+        ruling,
+        answer=local(ruling) if is_answered_here else b"",
+        booked=tuple(outcomes.of_rejections(ruling)),
+    )
+
+
+def silenced(ruling: Ruling) -> bytes:
+    """`ruling.answer` with the silence that was found since: behind it stand no tags, or an empty section."""
+    version, answer = ruling.header.api_version, ruling.answer
+    if version < _THROTTLE_FROM:
+        return answer
+    at = len(answer) - 4 - (version >= k00_produce.FLEXIBLE_FROM)
+    return answer[:at] + ruling.throttle_ms.to_bytes(4, "big") + answer[at + 4 :]
 
 
 def settle(ruling: Ruling, payload: bytes, endpoint_of: MapEndpoint) -> tuple[bytes, list[Outcome]]:
