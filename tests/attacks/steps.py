@@ -1,7 +1,7 @@
 """How much Python a call costs, counted and not timed: `bytecodes`.
 
-CPython runs some 40 million of them a second, so that 2 for each byte received are 50 ms for a MiB. What C
-does in one call is not counted: it is a hundred times as fast.
+CPython runs 40 to 100 million of them a second, so that 2 for each byte received are 50 ms for a MiB at most.
+What C does in one call is not counted: it is a hundred times as fast.
 """
 
 import sys
@@ -9,7 +9,7 @@ import sys
 A_BYTE = 2
 """So many bytecodes may a byte received cost the loop: 50 ms a MiB."""
 AT_ONCE = 400_000
-"""So many may pass before others have their turn, whatever came: 10 ms, and on the slowest machine 100."""
+"""So many may pass before others have their turn, whatever came: 4 to 10 ms."""
 
 
 def bytecodes(call, *arguments):

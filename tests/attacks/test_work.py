@@ -6,6 +6,8 @@ Bytecodes are counted, not milliseconds (`steps`). Each attack is as large as it
 import gzip
 import struct
 import zlib
+from dataclasses import replace
+from functools import partial
 
 import cramjam
 import lz4.frame
@@ -26,7 +28,13 @@ from tests.session.messages import (
 )
 from tests.wire.batches import GZIP, LZ4, SNAPPY, XERIAL_HEADER, ZSTD, batch, unsigned
 from tsproxy.session.effects import CloseReason, CloseSession, Judge, PauseClient
+from tsproxy.session.outcomes import of_rejections
+from tsproxy.session.policies import of_anybody
+from tsproxy.session.produce import rule
+from tsproxy.session.produce_answer import local, silenced, with_all_made
 from tsproxy.session.session import Session
+from tsproxy.wire import k00_produce
+from tsproxy.wire.headers import RequestHeader, read_request_header
 from tsproxy.wire.primitives import MOST_TAGS, MOST_TAGS_TOGETHER, DecodeError, Reader
 
 DESCRIBE_CONFIGS = 32
@@ -83,11 +91,11 @@ def test_many_small_sections_have_a_bound_together():
 @pytest.mark.parametrize(
     ("api_key", "version", "body"),
     [
-        (PRODUCE, 9, b"\x01" + bytes(4) + tags(200_000)),
+        (PRODUCE, 9, b"\x01" + bytes(4) + tags(30_000)),
         (
             FIND_COORDINATOR,
             4,
-            bytes(4) + b"\x02\x02k" + b"\xff" * 4 + b"\x01" + bytes(6) + b"\x00" + tags(200_000),
+            bytes(4) + b"\x02\x02k" + b"\xff" * 4 + b"\x01" + bytes(6) + b"\x00" + tags(30_000),
         ),
     ],
 )
@@ -183,3 +191,56 @@ def test_an_old_message_that_unfolds_to_much_is_judged_beside_the_loop_at_any_ve
 
     assert len(attack) < 10_000
     assert [type(effect) for effect in effects] == [Judge, PauseClient]
+
+
+MANY = 1_000
+OF_EACH_KIND = {"null": None, "good": batch([NOW_MS]), "bad": batch([0])}
+
+
+@pytest.mark.parametrize("kind", OF_EACH_KIND)
+@pytest.mark.parametrize("is_one_topic", [True, False])
+def test_many_partitions_are_ruled_on_beside_the_loop(kind, is_one_topic):
+    """On the loop remains what must be told and sent, some dozens of bytecodes for each."""
+    indexes = range(MANY)
+    records = OF_EACH_KIND[kind]
+    topics = (
+        {"t": dict.fromkeys(indexes, records)} if is_one_topic else {f"t{n}": {0: records} for n in indexes}
+    )
+    one = session(topics=list(topics))
+    (judge, _), reading = bytecodes(one.client_bytes, produce(topics), NOW_MS)
+    ruling = judge.job()
+    _, ruled = bytecodes(one.judged, ruling, NOW_MS)
+
+    assert isinstance(judge, Judge)
+    assert reading < 900 * MANY
+    assert ruled < (200 if kind != "good" or not is_one_topic else 60) * MANY
+
+
+@pytest.mark.parametrize("version", range(13))
+@pytest.mark.parametrize("silence_ms", [0, 1, 70_000])
+def test_an_answer_that_was_made_beside_the_loop_is_the_one_that_would_have_been_made_on_it(
+    version, silence_ms
+):
+    header, body = (
+        RequestHeader(PRODUCE, version, 7, "app", 0),
+        {"t": {0: batch([0]), 1: None}, "u": {5: batch([0])}},
+    )
+    whole = produce(body, version)
+    read = read_request_header(whole[4:])
+    asked = k00_produce.read_request(version, whole[4 + read.body_start :])
+    job = partial(rule, header, asked, whole, of_anybody(view_of()), NOW_MS)
+    beside = replace(with_all_made(job), throttle_ms=silence_ms)
+
+    assert beside.answer
+    assert silenced(beside) == local(replace(job(), throttle_ms=silence_ms))
+    assert beside.booked == tuple(of_rejections(job()))
+
+
+def test_requests_that_are_refused_one_by_one_are_judged_beside_the_loop_once_they_are_many():
+    """A go is what one read brings: 256 KiB of requests of a hundred bytes took 0.2 s."""
+    bad = batch([0])
+    frames = [produce({"t": {n: bad}}, correlation_id=n) for n in range(2_000)]
+    effects, count = bytecodes(session().client_bytes, b"".join(frames), NOW_MS)
+
+    assert Judge in [type(effect) for effect in effects]
+    assert count < 15 * AT_ONCE

@@ -14,7 +14,16 @@ from typing import Final
 
 from tsproxy.model.outcome import Outcome, Peer
 from tsproxy.model.view import View
-from tsproxy.session.effects import CloseSession, Effect, Emit, Judge, PutOff, SendToBroker, SendToClient
+from tsproxy.session.effects import (
+    CloseSession,
+    Effect,
+    Emit,
+    Judge,
+    PutOff,
+    ReadAnswer,
+    SendToBroker,
+    SendToClient,
+)
 from tsproxy.session.session import Session
 
 PATIENCE_S: Final = 60
@@ -144,6 +153,8 @@ class Proxied:
                     return self._perform(self._session.judged(effect.job(), self._clock()))
                 case PutOff():
                     return self._perform(self._session.judged(effect.ruling, self._clock()))
+                case ReadAnswer():
+                    return self._perform(self._session.answer_read(effect.job(), self._clock()))
                 case CloseSession():
                     return False
         return True

@@ -24,6 +24,7 @@ from tsproxy.session.effects import (
     Judge,
     MuteClient,
     PauseClient,
+    ReadAnswer,
     ResumeClient,
     SendToBroker,
     SendToClient,
@@ -68,6 +69,8 @@ class Spectator:
                     self.is_paused = isinstance(effect, PauseClient)
                 case Judge(job):
                     waiting += self.session.judged(job(), now_ms)
+                case ReadAnswer(job):
+                    waiting += self.session.answer_read(job(), now_ms)
                 case EmitTotals(totals):
                     self.ledger.book_totals(totals)
                     if totals.verdict is VerdictName.ACCEPTED:

@@ -1,14 +1,16 @@
 """The journal: outcomes reach the decision log and the metrics, and no line is lost on the way."""
 
+import asyncio
 import json
 import os
 from dataclasses import replace
 
 from tests.runtime.decision_log.logs import HandClock, files_in
 from tests.runtime.measured import ACCEPTED, TOTALS, rendered
+from tests.runtime.surroundings import until
 from tsproxy.config.settings import Retention
 from tsproxy.decisions import DecisionLog, LifecycleKind
-from tsproxy.runtime.journal import Journal
+from tsproxy.runtime.journal import MOST_AT_ONCE, Journal
 from tsproxy.runtime.metrics import Metrics
 
 MINUTE_MS = 60_000
@@ -58,6 +60,39 @@ async def test_totals_are_asked_for_before_an_outcome_ends_the_interval_that_the
     assert [line["batches"] for line in counters] == [21, 1]
     accepted = 'listener="public",reason="",verdict="accepted"'
     assert rendered(metrics)[f"tsproxy_batches_total{{{accepted}}}"] == 22
+
+
+async def test_very_many_outcomes_are_booked_in_turns_and_none_is_lost(tmp_path):
+    """A request of 20,000 partitions must not hold up everybody while it is booked."""
+    clock, metrics = HandClock(), Metrics()
+    files = files_in(tmp_path, clock=clock)
+    journal = Journal(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None)
+    journal.start({})
+    accepted = 'tsproxy_batches_total{listener="public",reason="",verdict="accepted"}'
+
+    def booked():
+        return rendered(metrics)[accepted]
+
+    many = 2 * MOST_AT_ONCE + 10
+    for _ in range(many):
+        journal.book(ACCEPTED)
+    assert booked() == MOST_AT_ONCE
+    await asyncio.sleep(0)
+    journal.book(ACCEPTED)
+    assert MOST_AT_ONCE < booked() <= 2 * MOST_AT_ONCE
+    await until(lambda: booked() == many + 1)
+    await asyncio.sleep(0)
+    for _ in range(many):
+        journal.book(ACCEPTED)
+    journal.measure()
+    assert booked() == 2 * many + 1
+    for _ in range(many):
+        journal.book(ACCEPTED)
+    assert await journal.stop()
+
+    [file] = tmp_path.iterdir()
+    counters = [line for line in map(json.loads, file.open()) if line["event"] == "counters"]
+    assert sum(line["batches"] for line in counters) == 3 * many + 1
 
 
 async def test_what_was_dropped_and_what_was_deleted_is_told_by_metrics_and_the_next_heartbeat(

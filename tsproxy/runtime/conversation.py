@@ -16,6 +16,7 @@ from tsproxy.runtime.judging import Judged, Judging
 from tsproxy.runtime.latency.stopwatch import Stopwatch
 from tsproxy.runtime.leg import Leg
 from tsproxy.runtime.notes import frames_of
+from tsproxy.runtime.reading import Read, Reading
 from tsproxy.runtime.surroundings import Surroundings
 from tsproxy.session import warnings
 from tsproxy.session.effects import (
@@ -32,6 +33,7 @@ from tsproxy.session.effects import (
     Note,
     PauseClient,
     PutOff,
+    ReadAnswer,
     ReleaseBroker,
     ResumeClient,
     SendToBroker,
@@ -53,6 +55,9 @@ class Owner(Protocol):
     def decided(self, judged: Judged) -> None:
         """A request that was judged beside the loop, or put off, has gone on."""
 
+    def answer_was_read(self) -> None:
+        """An answer that was read beside the loop has gone on."""
+
 
 class Conversation:
     """`session` is the definition of what is said; everything that takes time is here."""
@@ -63,6 +68,7 @@ class Conversation:
         "_mute_timer",
         "_node_timer",
         "_owner",
+        "_reading",
         "_stopwatch",
         "broker",
         "client",
@@ -79,6 +85,7 @@ class Conversation:
         self.session = _session_of(peer, view, around)
         self._around = around
         self._judging = Judging(around.judges, self._judged)
+        self._reading = Reading(around.readers, self._answer_was_read)
         self._mute_timer: asyncio.TimerHandle | None = None
         self._node_timer: asyncio.TimerHandle | None = None
         self._owner = owner
@@ -129,6 +136,7 @@ class Conversation:
             if timer is not None:
                 timer.cancel()
         self._judging.cancel()
+        self._reading.cancel()
 
     def mute(self, throttle_ms: int) -> None:
         """Not read the client for so long, as brokers do with one that is over its quota."""
@@ -177,6 +185,9 @@ class Conversation:
                     self._judge(effect)
                 case PutOff():
                     self._put_off(effect)
+                case ReadAnswer():
+                    self.broker.gate.hold(Hold.READING)
+                    self._reading.begin(effect)
                 case TopicWanted():
                     self._around.want_topic(effect.topic)
                 case NodeWanted():
@@ -238,6 +249,13 @@ class Conversation:
         if self._stopwatch is not None:
             self._stopwatch.judged()
         self._owner.decided(judged)
+
+    def _answer_was_read(self, read: Read) -> None:
+        self.broker.gate.release(Hold.READING)
+        self.step(lambda: self.session.answer_read(read.result(), self._around.clock.now_ms()))
+        if self._stopwatch is not None:
+            self._stopwatch.answer_was_read()
+        self._owner.answer_was_read()
 
 
 def _session_of(peer: Peer, view: View, around: Surroundings) -> Session:

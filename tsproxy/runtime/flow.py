@@ -5,7 +5,8 @@ The rule is one sentence, the reasons are a set, and reading goes on when the se
 * the *client* is not read while the broker takes no more (its requests go there), while the client
   itself takes no more (answers made here go back to it without passing the broker), while the
   broker is still being connected, while the session asks for it, and while it is being drained;
-* the *broker* is not read while the client takes no more.
+* the *broker* is not read while the client takes no more, and while an answer of its own is being
+  read beside the loop.
 
 "Takes no more" is asyncio's `pause_writing`: the transport's buffer is above its high-water mark.
 So a connection holds at most the marks of both ends plus what one read brings, and the frame that
@@ -30,6 +31,7 @@ class Hold(Enum):
     SESSION_ASKED = auto()
     FINISHING = auto()
     MUTED = auto()
+    READING = auto()
 
 
 class ReadGate:

@@ -4,6 +4,7 @@ Pure lines come from `tsproxy.decisions`; this adds the clock that ticks and the
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -24,6 +25,9 @@ from tsproxy.runtime.reload import Commit
 log = structlog.get_logger()
 
 TICK_S: Final = 1.0
+MOST_AT_ONCE: Final = 500
+"""So many outcomes are booked in one turn of the loop; some 10 ms. A request may have 20,000."""
+
 LAST_LINES_S: Final = 10.0
 """How long the last lines may take to reach the disk."""
 LAST_SENT_S: Final = 5.0
@@ -51,6 +55,10 @@ class Journal:
         self._log = log
         self._metrics = metrics
         self._topic = topic
+        self._booked_now = 0
+        """In this turn of the loop."""
+        self._waiting: deque[Outcome] = deque()
+        """What is booked in the next turns."""
 
     def start(self, facts: Mapping[str, object]) -> None:
         """Open the first file. Raises OSError where the directory cannot be written."""
@@ -74,7 +82,29 @@ class Journal:
         return self._log.privacy
 
     def book(self, outcome: Outcome) -> None:
-        """One batch has ended."""
+        """One batch has ended. Where very many end together, some are booked a little later."""
+        if self._booked_now == 0:
+            asyncio.get_running_loop().call_soon(self._next_turn)
+        if self._waiting or self._booked_now >= MOST_AT_ONCE:
+            self._waiting.append(outcome)
+        else:
+            self._book(outcome)
+
+    def _next_turn(self) -> None:
+        self._booked_now = 0
+        if self._waiting:
+            self._booked_now = 1  # a turn is coming
+            asyncio.get_running_loop().call_soon(self._next_turn)
+        for _ in range(min(MOST_AT_ONCE, len(self._waiting))):
+            self._book(self._waiting.popleft())
+
+    def _catch_up(self) -> None:
+        """Book all that waits: before anything is told of how much was booked."""
+        while self._waiting:
+            self._book(self._waiting.popleft())
+
+    def _book(self, outcome: Outcome) -> None:
+        self._booked_now += 1
         if self._log.is_due(outcome.now_ms):
             self._collect()
         self._files.put(self._log.book(outcome))
@@ -105,6 +135,7 @@ class Journal:
                 now_ms = self._clock.now_ms()
                 if self._log.is_due(now_ms):
                     self._collect()
+                    self._catch_up()
                 self._files.put(self._log.tick(now_ms, self._health()))
             except Exception as error:
                 # A mistake in the counting must not take the data path down.
@@ -114,6 +145,7 @@ class Journal:
         """Write the last lines, close the file, send what the topic has not got yet; False where the disk
         took too long. What a topic takes too long for is left to the next start."""
         self._collect()
+        self._catch_up()
         self._files.put(self._log.stop(self._clock.now_ms(), self._health()))
         is_written = await asyncio.to_thread(self._files.stop, LAST_LINES_S)
         if self._topic is not None and not await self._topic.stop(LAST_SENT_S):
@@ -128,6 +160,7 @@ class Journal:
     def measure(self) -> None:
         """Bring the metrics up to what the sessions and the files say."""
         self._collect()
+        self._catch_up()
         self._metrics.decision_log_writable = self._files.amiss() is None
         self._metrics.decision_files_deleted = self._files.files_deleted
         self._metrics.decisions_written = self._files.written

@@ -130,6 +130,11 @@ class Relay:
         is_open = self._stage is Stage.RELAYING or self._stage is Stage.FINISHING
         return is_open and self._session.in_flight_requests > 0
 
+    @property
+    def _is_reading_answer(self) -> bool:
+        """True while `answer_was_read` is still to come."""
+        return self._stage is not Stage.CLOSING and self._session.is_reading_answer
+
     def tell_totals(self) -> None:
         """Book what was accepted and is only counted so far."""
         if self._stage is not Stage.CLOSING:
@@ -203,6 +208,8 @@ class Relay:
         if leg is self.client and self.is_owed_answers:
             self._finish(HALF_CLOSED_S)
             return True
+        if leg is self.broker and self._is_reading_answer:
+            return True  # see `answer_was_read`
         self._part(leg)
         return False
 
@@ -212,6 +219,8 @@ class Relay:
         if leg is self.client and self._session.is_judging:
             self._conversation.begin_postponed()
             return  # a broker would have read this request before it saw the end: see `decided`
+        if leg is self.broker and self._is_reading_answer:
+            return  # the client is owed what has come: see `answer_was_read`
         self._part(leg)
         self._end_if_over()
 
@@ -235,6 +244,18 @@ class Relay:
             return
         if self.client.was_lost:
             self.lost(self.client)
+        else:
+            self._part_if_owed_nothing()
+
+    def answer_was_read(self) -> None:
+        """A broker that ended while its answer was read is let go now."""
+        self._around.limits.memory.count(self)
+        if self._is_reading_answer:
+            return
+        if self.broker.was_lost:
+            self.lost(self.broker)
+        elif self.broker.end_was_seen:
+            self._part(self.broker)
         else:
             self._part_if_owed_nothing()
 

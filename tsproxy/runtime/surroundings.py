@@ -1,6 +1,7 @@
 """What all relays of a process share."""
 
 from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from tsproxy.config.settings import Address
@@ -12,6 +13,7 @@ from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.metrics import Metrics
 from tsproxy.runtime.notes import Notes
 from tsproxy.runtime.pipe import Buffers
+from tsproxy.runtime.reading import READERS
 from tsproxy.session.stream_times import StreamTimes
 from tsproxy.session.throttle import Throttle
 
@@ -33,3 +35,4 @@ class Surroundings:
     throttle: Throttle = field(default_factory=Throttle)
     stream_times: StreamTimes = field(default_factory=StreamTimes)
     judges: Judges = field(default_factory=Judges)
+    readers: Executor = field(default_factory=lambda: ThreadPoolExecutor(READERS, "reader"))

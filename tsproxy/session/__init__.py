@@ -9,6 +9,7 @@ Public face (all return `list[Effect]`):
     session.client_bytes(data, now_ms)     bytes came from the client
     session.broker_bytes(data, now_ms)     bytes came from the broker
     session.judged(ruling, now_ms)         the job of a `Judge` effect is done
+    session.answer_read(read, now_ms)      the job of a `ReadAnswer` effect is done
     session.client_closed()                the client's side ended (EOF or error)
     session.broker_closed()                the broker's side ended
     session.see(view, now_ms)              limits, brokers or mode changed

@@ -4,19 +4,35 @@ Most stream through, whatever their size. Those that are read are held until the
 names a node which the proxy does not serve (yet) waits until it does, and all behind it wait as well.
 """
 
+from functools import partial
+from typing import Final
+
 from tsproxy.model.kafka import ApiKey
-from tsproxy.model.view import Endpoint
-from tsproxy.session import produce_answer
-from tsproxy.session.effects import CloseReason, EmitTotals, HoldBroker, NodeWanted, ReleaseBroker
+from tsproxy.model.view import View
+from tsproxy.session.effects import (
+    CloseReason,
+    EmitTotals,
+    HoldBroker,
+    NodeWanted,
+    ReadAnswer,
+    ReleaseBroker,
+)
+from tsproxy.session.reading import (
+    MOST_READ_HERE,
+    AnswerRead,
+    Node,
+    NodeUnknown,
+    Readable,
+    Unreadable,
+    read_answer,
+    read_beside,
+)
 from tsproxy.session.sasl import SaslFailure
 from tsproxy.session.slots import (
     BookProduce,
     Held,
     Local,
-    MaskConfigs,
-    NarrowVersions,
     Relay,
-    RewriteAddresses,
     Slot,
     WatchHandshake,
     WatchRawToken,
@@ -24,24 +40,25 @@ from tsproxy.session.slots import (
 )
 from tsproxy.session.state import State
 from tsproxy.session.warnings import sasl_failed
-from tsproxy.wire import addresses, k17_k36_sasl, k18_api_versions, k32_describe_configs
+from tsproxy.wire import k17_k36_sasl
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.headers import frame, response_body_start
 from tsproxy.wire.primitives import DecodeError
 
-
-class _EndpointUnknownError(Exception):
-    """An answer names a node that we do not listen for."""
-
-    def __init__(self, node_id: int, host: str, port: int) -> None:
-        self.wanted = NodeWanted(node_id, host, port)
+_UNREADABLE: Final = "an answer of the broker could not be read: "
 
 
 class Answers:
     def __init__(self, state: State) -> None:
         self._state = state
         self._stream = AnswerStream(state.slots)
-        self._waiting: tuple[Held, bytes] | None = None
+        self._reading: tuple[Readable, bytes] | None = None
+        """The answer that is read beside the loop."""
+        self._room = 0
+        """How many bytes of answers may still be read in this go."""
+        self._seen: View | None = None
+        """The one by which the answer that waits, or is read beside the loop, was read last."""
+        self._waiting: tuple[Readable, bytes] | None = None
         self._wanted: NodeWanted | None = None
 
     @property
@@ -52,19 +69,25 @@ class Answers:
     @property
     def buffered(self) -> int:
         """Bytes received and not taken yet."""
-        return self._stream.buffered + (len(self._waiting[1]) if self._waiting else 0)
+        held = self._reading or self._waiting
+        return self._stream.buffered + (len(held[1]) if held else 0)
+
+    @property
+    def is_reading(self) -> bool:
+        """True from a `ReadAnswer` effect to `read`."""
+        return self._reading is not None
 
     def feed(self, data: bytes) -> None:
         self._stream.feed(data)
 
     def take(self) -> None:
         """Take as much as has come."""
-        state = self._state
+        state, self._room = self._state, MOST_READ_HERE
         try:
             while not state.is_closed and self._take_step():
                 pass
         except DecodeError as error:
-            state.close(CloseReason.BAD_ANSWER, f"an answer of the broker could not be read: {error}")
+            state.close(CloseReason.BAD_ANSWER, f"{_UNREADABLE}{error}")
         if state.passing is not None:
             state.effects += map(EmitTotals, state.passing.settled())
 
@@ -77,8 +100,10 @@ class Answers:
     def _take_step(self) -> bool:
         """Take one step with the broker's bytes; False where more must come first."""
         state, stream = self._state, self._stream
+        if self._reading is not None:
+            return False
         if self._waiting is not None:
-            return self._pass_on(*self._waiting)
+            return self._seen is not state.view and self._read(*self._waiting)
         if stream.is_streaming:
             data, has_ended = stream.passing()
             state.send_to_client(data)
@@ -107,51 +132,12 @@ class Answers:
         payload = stream.whole(state.view.limits.share_answer)
         if payload is None:
             return False
-        return self._pass_on(slot, payload)
+        return self._take_whole(slot, payload)
 
-    def _pass_on(self, slot: Held, payload: bytes) -> bool:
-        """Send on what a held answer becomes; False where it names a node that is not served."""
-        state = self._state
-        try:
-            answer = self._held(slot, payload)
-        except _EndpointUnknownError as error:
-            if self._waiting is None:
-                state.effects.append(HoldBroker())
-            if self._wanted != error.wanted:
-                state.effects.append(error.wanted)
-            self._waiting, self._wanted = (slot, payload), error.wanted
-            return False
-        if self._waiting is not None:
-            self._waiting = self._wanted = None
-            state.effects.append(ReleaseBroker())
-        state.send_to_client(answer)
-        state.answered()
-        return True
-
-    def _held(self, slot: Held, payload: bytes) -> bytes:
-        """The frame for the client, made of the broker's whole answer."""
+    def _take_whole(self, slot: Held, payload: bytes) -> bool:
+        """Send on what a held answer becomes; False where it is not known yet."""
         state = self._state
         match slot:
-            case BookProduce():
-                answer, booked = produce_answer.settle(slot.ruling, payload, self._endpoint_of)
-                state.stream_times.answered(slot.ruling, booked)
-                state.emit(booked)
-                state.learn_accepted(slot.ruling, booked)
-                return answer
-            case RewriteAddresses():
-                start = response_body_start(slot.api_key, slot.api_version, payload)
-                body = memoryview(payload)[start:]
-                rewritten = addresses.rewrite(slot.api_key, slot.api_version, body, self._endpoint_of)
-                return frame(payload[:start] + rewritten)
-            case MaskConfigs():
-                start = response_body_start(ApiKey.DESCRIBE_CONFIGS, slot.api_version, payload)
-                body = memoryview(payload)[start:]
-                return frame(payload[:start] + k32_describe_configs.mask_addresses(slot.api_version, body))
-            case NarrowVersions():
-                start = response_body_start(ApiKey.API_VERSIONS, slot.api_version, payload)
-                version, told = slot.api_version, payload[start:]
-                state.offered(k18_api_versions.read_offers(version, told))
-                return frame(payload[:start] + k18_api_versions.narrow_response(version, told))
             case WatchHandshake():
                 start = response_body_start(ApiKey.SASL_HANDSHAKE, 0, payload)
                 error_code = k17_k36_sasl.read_handshake_response(payload[start:])
@@ -164,17 +150,62 @@ class Answers:
             case WatchRawToken():
                 self._tell(state.sasl.token_answered(0, payload))
                 state.forget_what_passes()
-        return frame(payload)
+            case _:
+                return self._read(slot, payload)
+        state.send_to_client(frame(payload))
+        state.answered()
+        return True
 
     def _tell(self, failure: SaslFailure | None) -> None:
         if failure is not None:
             self._state.effects.append(sasl_failed(failure))
 
-    def _endpoint_of(self, node_id: int, host: str, port: int) -> Endpoint:
-        view, told = self._state.view, Endpoint(host, port)
-        endpoint = view.endpoints.get(node_id)
-        if endpoint is None:
-            raise _EndpointUnknownError(node_id, host, port)
-        if view.brokers.get(node_id, told) != told:  # it has moved: its port must lead there
-            self._state.effects.append(NodeWanted(node_id, host, port))
-        return endpoint
+    def _read(self, slot: Readable, payload: bytes) -> bool:
+        """The same for an answer that is more than looked at; a dear one is read beside the loop."""
+        state = self._state
+        self._seen = state.view
+        if len(payload) > self._room:
+            self._reading = slot, payload
+            state.effects.append(ReadAnswer(partial(read_beside, slot, payload, state.view)))
+            return False
+        self._room -= len(payload)
+        return self._pass_on(slot, payload, read_answer(slot, payload, state.view))
+
+    def read(self, read: AnswerRead | NodeUnknown | Unreadable) -> None:
+        """The job of a `ReadAnswer` effect is done."""
+        if self._reading is None or self._state.is_closed:
+            return
+        (slot, payload), self._reading = self._reading, None
+        if isinstance(read, Unreadable):
+            self._state.close(CloseReason.BAD_ANSWER, f"{_UNREADABLE}{read.text}")
+        else:
+            self._pass_on(slot, payload, read)
+
+    def _pass_on(self, slot: Readable, payload: bytes, read: AnswerRead | NodeUnknown) -> bool:
+        """False where the answer names a node that is not served: it waits."""
+        state = self._state
+        if isinstance(read, NodeUnknown):
+            wanted = _wanted(read.node)
+            if self._waiting is None:
+                state.effects.append(HoldBroker())
+            if self._wanted != wanted:
+                state.effects.append(wanted)
+            self._waiting, self._wanted = (slot, payload), wanted
+            return False
+        state.effects += map(_wanted, read.moved)
+        if isinstance(slot, BookProduce):
+            state.stream_times.answered(slot.ruling, read.booked)
+            state.emit(read.booked)
+            state.learn_accepted(slot.ruling, read.booked)
+        if read.offers is not None:
+            state.offered(read.offers)
+        if self._waiting is not None:
+            self._waiting = self._wanted = None
+            state.effects.append(ReleaseBroker())
+        state.send_to_client(read.frame)
+        state.answered()
+        return True
+
+
+def _wanted(node: Node) -> NodeWanted:
+    return NodeWanted(node.node_id, node.host, node.port)

@@ -3,7 +3,7 @@
 The shell performs effects in their order. A session yields nothing after `CloseSession`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,6 +11,7 @@ from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.session.job import Job
 from tsproxy.session.produce import Ruling
+from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 
 
 class CloseReason(StrEnum):
@@ -67,6 +68,17 @@ class Judge:
     """
 
     job: Job[Ruling]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAnswer:
+    """Run `job` where it holds up nobody else, and give what it returns to `Session.answer_read`.
+
+    It is a pure function of what it holds, and dear: a large answer that must be read. The session takes
+    nothing more from the broker until then: nothing more should be read from it.
+    """
+
+    job: Callable[[], AnswerRead | NodeUnknown | Unreadable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +169,7 @@ Effect = (
     | MuteClient
     | Judge
     | PutOff
+    | ReadAnswer
     | CloseSession
     | Emit
     | EmitTotals

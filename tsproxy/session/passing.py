@@ -11,6 +11,7 @@ A table holds for one peer, one transactional id and one view: when any of them 
 
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from tsproxy.decisions.drift import EDGES
@@ -43,6 +44,10 @@ FLEXIBLE_FROM: Final = bytes(
 
 EXAMPLE_EVERY_MS: Final = 5_000
 """How long batches are refused as one was before: as often, at least, one of them is told of by itself."""
+
+MOST_LEARNT: Final = 100
+"""Topics of one request that are learnt, and partitions from which is learnt what may be refused likewise:
+a millisecond or two."""
 
 _PLAIN: Final = Codec.NONE.name.lower()
 
@@ -104,12 +109,8 @@ class Passing:
         whether it exists has to wait for `learn_accepted`: anybody may name as many as he likes.
         """
         table = self._table_for(ruling, policies)
-        self._add(
-            table,
-            ruling,
-            policies,
-            (judged.topic for judged in ruling.forwarded if judged.topic in policies.view.topics),
-        )
+        known = policies.view.topics
+        self._add(table, ruling, policies, (j.topic for j in ruling.forwarded if j.topic in known))
 
     def learn_accepted(self, ruling: Ruling, policies: Policies, topics: Iterable[str]) -> None:
         """The same for `topics` of it of which a broker has taken a batch: these exist."""
@@ -118,19 +119,21 @@ class Passing:
             self._add(table, ruling, policies, topics)
 
     def _add(self, table: Table, ruling: Ruling, policies: Policies, topics: Iterable[str]) -> None:
-        for topic in dict.fromkeys(topics):
-            if topic not in table:
-                policy = policies.of(topic, ruling.now_ms)  # the ruling's may be that of an earlier view
-                span = span_that_passes(policy)
-                if span is not None:
-                    table.add(topic, policy.limits, span.before_max_ms, span.after_max_ms)
+        """Of very many topics only some are learnt: those that are missing take the long way once more."""
+        missing = (topic for topic in dict.fromkeys(topics) if topic not in table)
+        for topic in islice(missing, MOST_LEARNT):
+            policy = policies.of(topic, ruling.now_ms)  # the ruling's may be that of an earlier view
+            span = span_that_passes(policy)
+            if span is not None:
+                table.add(topic, policy.limits, span.before_max_ms, span.after_max_ms)
 
     def learn_refusal(self, ruling: Ruling, policies: Policies, silence: Silence | None) -> None:
         """Let requests like this one, none of which was forwarded, be refused likewise.
 
-        Only for a while: then the next one takes the long way, so that the decision log has examples.
+        Only for a while: then the next one takes the long way, so that the decision log has examples. Only
+        its first partitions: who sends more of them in one request finds no other like it.
         """
-        for judged in ruling.rejected:
+        for judged in ruling.rejected[:MOST_LEARNT]:
             verdict, policy = judged.verdict, policies.of(judged.topic, ruling.now_ms)
             if not isinstance(verdict, Reject) or judged.batch.codec != _PLAIN or policy.limits is None:
                 continue

@@ -4,8 +4,9 @@
 merges our rejections into it, and says what became of every batch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
+from typing import Final
 
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome
@@ -17,11 +18,15 @@ from tsproxy.model.produce import (
 )
 from tsproxy.model.verdict import OutOfRange, Reject
 from tsproxy.session import outcomes
+from tsproxy.session.job import Work
 from tsproxy.session.judging import Judged
 from tsproxy.session.produce import Ruling
 from tsproxy.wire import k00_produce, kernel
 from tsproxy.wire.addresses import MapEndpoint
 from tsproxy.wire.headers import frame, response_body_start, response_header
+
+_THROTTLE_FROM: Final = 1
+"""The version from which answers have a throttle time."""
 
 
 def local(ruling: Ruling) -> bytes:
@@ -29,6 +34,30 @@ def local(ruling: Ruling) -> bytes:
     header = ruling.header
     head = response_header(ApiKey.PRODUCE, header.api_version, header.correlation_id)
     return _frame_of(ruling, head, ProduceResponse(topics=()))
+
+
+def with_all_made(
+    begin: Callable[[Work], Generator[None, None, Ruling]], work: Work
+) -> Generator[None, None, Ruling]:
+    """What the steps of `begin` rule, with all that can be made of it where they run: beside the loop."""
+    ruling = yield from begin(work)
+    if not ruling.rejected:
+        return ruling
+    is_answered_here = ruling.to_broker is None and ruling.acks != 0
+    return replace(
+        ruling,
+        answer=local(ruling) if is_answered_here else b"",
+        booked=tuple(outcomes.of_rejections(ruling)),
+    )
+
+
+def silenced(ruling: Ruling) -> bytes:
+    """`ruling.answer` with the silence that was found since: behind it stand no tags, or an empty section."""
+    version, answer = ruling.header.api_version, ruling.answer
+    if version < _THROTTLE_FROM:
+        return answer
+    at = len(answer) - 4 - (version >= k00_produce.FLEXIBLE_FROM)
+    return answer[:at] + ruling.throttle_ms.to_bytes(4, "big") + answer[at + 4 :]
 
 
 def settle(ruling: Ruling, payload: bytes, endpoint_of: MapEndpoint) -> tuple[bytes, list[Outcome]]:

@@ -138,7 +138,7 @@ class Requests:
                 state.effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
             if ruling.rejected:
                 state.tell_totals()  # so that an example tells of all that were refused since the last one
-            state.emit(outcomes.of_rejections(ruling))
+            state.emit(outcomes.of_rejections(ruling) if ruling.booked is None else ruling.booked)
         if ruling.dead:
             state.effects += map(EmitDead, ruling.dead)
             ruling = replace(ruling, dead=())  # a slot would keep them until the broker answers
@@ -158,12 +158,13 @@ class Requests:
         if ruling.acks == 0:
             self._produce_without_answer(ruling)
         elif ruling.to_broker is None:
-            state.answer_locally(produce_answer.local(ruling))
+            answer = produce_answer.silenced(ruling) if ruling.answer else produce_answer.local(ruling)
+            state.answer_locally(answer)
             if state.passing is not None:
                 state.passing.learn_refusal(ruling, state.policies, self._silence(ruling.peer))
         else:
             # The frame is the transport's now: a slot that kept it would double it until it is answered.
-            slot = BookProduce.holding(header.correlation_id, replace(ruling, to_broker=None))
+            slot = BookProduce.holding(header.correlation_id, replace(ruling, to_broker=None, booked=None))
             state.forward(ruling.to_broker, slot)
             if state.passing is not None:
                 state.passing.learn(ruling, state.policies)
@@ -176,7 +177,7 @@ class Requests:
         silence_ms = state.throttle.silence_ms(ruling.peer, now_ms, most_ms)
         if not silence_ms:
             return False
-        state.is_judging, state.judged_bytes = True, len(ruling.to_broker or b"")
+        state.is_judging, state.judged_bytes = True, len(ruling.to_broker or b"") + len(ruling.answer)
         state.effects.append(PutOff(replace(ruling, was_put_off=True), silence_ms))
         return True
 
@@ -289,7 +290,8 @@ class Requests:
             self.ruled(ruling, request.now_ms)
         else:
             state.is_judging, state.judged_bytes = True, len(request.frame)
-            state.effects.append(Judge(Job(begin, Work(limits), len(request.frame))))
+            job = Job(partial(produce_answer.with_all_made, begin), Work(limits), len(request.frame))
+            state.effects.append(Judge(job))
 
     def _produce_without_answer(self, ruling: produce.Ruling) -> None:
         """acks=0: what is good goes on; if anything was not, the connection closes, as a broker's does."""

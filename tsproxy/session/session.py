@@ -17,6 +17,7 @@ from tsproxy.session.answers import Answers
 from tsproxy.session.effects import CloseReason, Effect, Note
 from tsproxy.session.passing import Passing
 from tsproxy.session.purse import Purse
+from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 from tsproxy.session.requests import RELAYED, Requests
 from tsproxy.session.slots import of_passed
 from tsproxy.session.state import State
@@ -157,6 +158,19 @@ class Session:
         if self._state.is_judging:
             self._state.is_judging, self._state.judged_bytes = False, 0
             self._requests.ruled(ruling, now_ms)
+            self._requests.take(now_ms)
+        return self._done()
+
+    @property
+    def is_reading_answer(self) -> bool:
+        """True from a `ReadAnswer` effect to `answer_read`, or to the session's end."""
+        return self._answers.is_reading and not self._state.is_closed
+
+    def answer_read(self, read: AnswerRead | NodeUnknown | Unreadable, now_ms: int) -> list[Effect]:
+        """The job of a `ReadAnswer` effect is done: the answer goes its way, then those behind it."""
+        self._answers.read(read)
+        if not self._state.is_closed:
+            self._answers.take()
             self._requests.take(now_ms)
         return self._done()
 

@@ -3,7 +3,7 @@
 Both halves write here what they want sent and done; `take_effects` hands it out once an event is over.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey
@@ -29,7 +29,7 @@ from tsproxy.session.slots import BookProduce, Local, Slot
 from tsproxy.session.stream_times import SentTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire.apis import APIS
-from tsproxy.wire.k18_api_versions import Versions, produce_versions
+from tsproxy.wire.k18_api_versions import Offers, Versions, produce_versions
 from tsproxy.wire.kernel import InFlight
 
 FREE_BYTES: Final = 64 << 10
@@ -83,7 +83,7 @@ class State:
         known."""
         return self._offered or self.view.produce_versions or ANY_VERSION
 
-    def offered(self, offers: Mapping[int, Versions] | None) -> None:
+    def offered(self, offers: Offers | None) -> None:
         """The broker has told this client which versions it offers; None where it has not."""
         if offers is not None:
             self._offered = produce_versions(offers)

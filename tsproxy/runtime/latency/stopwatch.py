@@ -86,6 +86,11 @@ class Stopwatch:
         if self._state is _State.TAKEN and not self._session.is_judging:
             self._look_for_request()
 
+    def answer_was_read(self) -> None:
+        """An answer that was read beside the loop has gone on."""
+        if self._state is _State.SENT:
+            self._look_for_answer()
+
     def put_off(self) -> None:
         """The request is kept waiting on purpose: that says nothing of how long requests take."""
         if self._state is _State.TAKEN:

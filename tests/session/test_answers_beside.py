@@ -1,0 +1,171 @@
+"""A large answer that must be read is read beside the loop, and all behind it wait their turn."""
+
+import struct
+
+import pytest
+
+from tests.attacks.steps import bytecodes
+from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.messages import (
+    API_VERSIONS,
+    FIND_COORDINATOR,
+    HEARTBEAT,
+    METADATA,
+    accepted,
+    answer,
+    produce,
+    produced,
+    request,
+)
+from tests.wire.batches import batch
+from tsproxy.session.effects import (
+    CloseReason,
+    CloseSession,
+    Emit,
+    HoldBroker,
+    NodeWanted,
+    ReadAnswer,
+    ReleaseBroker,
+    SendToBroker,
+    SendToClient,
+)
+from tsproxy.session.reading import MOST_READ_HERE
+from tsproxy.session.session import Session
+
+COORDINATORS = 4_000
+
+
+def coordinators(node_id=1, host=b"broker", correlation_id=1):
+    """A FindCoordinator answer (v4) of 120 KB that names a node four thousand times."""
+    one = b"\x02k" + struct.pack(">i", node_id) + bytes([len(host) + 1]) + host + struct.pack(">ih", 9092, 0)
+    one += b"\x00\x00"
+    count = COORDINATORS + 1
+    body = bytes(4) + bytes([count & 0x7F | 0x80, count >> 7]) + one * COORDINATORS + b"\x00"
+    return answer(FIND_COORDINATOR, 4, body, correlation_id)
+
+
+ASKED = request(FIND_COORDINATOR, 4, b"\x00\x01\x00")
+BEHIND = request(HEARTBEAT, 4, correlation_id=2)
+ANSWER_BEHIND = answer(HEARTBEAT, 4, bytes(7), correlation_id=2)
+
+
+def asking(*requests, uses_kernel=True, **view):
+    one = Session(PEER, view_of(**view), uses_kernel=uses_kernel)
+    one.client_bytes(b"".join(requests or (ASKED,)), NOW_MS)
+    return one
+
+
+def kinds(effects):
+    return [type(effect) for effect in effects]
+
+
+def sent(effects):
+    return b"".join(effect.data for effect in effects if isinstance(effect, SendToClient))
+
+
+def test_a_large_answer_is_read_beside_the_loop_and_goes_on_when_it_is_read():
+    one = asking()
+    effects, count = bytecodes(one.broker_bytes, coordinators(), NOW_MS)
+
+    assert kinds(effects) == [ReadAnswer]
+    assert one.is_reading_answer
+    assert count < 2_000
+    assert sent(one.answer_read(effects[0].job(), NOW_MS)) == coordinators(host=b"proxy.example").replace(
+        struct.pack(">i", 9092), struct.pack(">i", 9193)
+    )
+    assert not one.is_reading_answer
+    assert one.held_bytes == 0
+
+
+def test_small_answers_are_read_at_once_until_they_are_many():
+    """What one read brings is one go, however many answers it is."""
+    asked = [request(METADATA, correlation_id=n) for n in range(800)]
+    node = struct.pack(">iih", 1, 1, 200) + b"h" * 200 + struct.pack(">ii", 9092, 0)
+    one = asking(*asked)
+    effects = one.broker_bytes(b"".join(answer(METADATA, 0, node, n) for n in range(800)), NOW_MS)
+
+    assert kinds(effects) == [SendToClient, ReadAnswer]
+    read = MOST_READ_HERE // (len(node) + 4)
+    assert one.requests_answered == read
+    assert kinds(one.answer_read(effects[1].job(), NOW_MS)) == [SendToClient, ReadAnswer]
+    assert one.requests_answered == 2 * read + 1
+
+
+def test_answers_behind_it_wait_and_the_client_may_go_on_asking():
+    one = asking(ASKED, BEHIND)
+    first = one.broker_bytes(coordinators(host=b"proxy.example") + ANSWER_BEHIND, NOW_MS)
+    third = request(HEARTBEAT, 4, correlation_id=3)
+
+    assert kinds(first) == [ReadAnswer]
+    assert one.client_bytes(third, NOW_MS) == [SendToBroker(third)]
+    assert one.broker_bytes(answer(HEARTBEAT, 4, bytes(7), 3), NOW_MS) == []
+    assert one.held_bytes >= len(coordinators())
+    assert sent(one.answer_read(first[0].job(), NOW_MS)).endswith(
+        ANSWER_BEHIND + answer(HEARTBEAT, 4, bytes(7), 3)
+    )
+    assert one.in_flight_requests == 0
+
+
+def test_a_node_that_is_not_served_is_waited_for_and_the_answer_read_anew():
+    one = asking(nodes=[1])
+    (reading,) = one.broker_bytes(coordinators(7), NOW_MS)
+    effects = one.answer_read(reading.job(), NOW_MS)
+
+    assert effects == [HoldBroker(), NodeWanted(7, "broker", 9092)]
+    assert one.broker_bytes(b"", NOW_MS) == []
+    (reading,) = one.see(view_of(nodes=[1, 7]), NOW_MS)
+    effects = one.answer_read(reading.job(), NOW_MS)
+    assert kinds(effects) == [SendToClient, ReleaseBroker]
+
+
+def test_a_node_that_comes_while_the_answer_is_read_is_found():
+    one = asking(nodes=[1])
+    (reading,) = one.broker_bytes(coordinators(7), NOW_MS)
+    told = reading.job()
+    assert one.see(view_of(nodes=[1, 7]), NOW_MS) == []
+    effects = one.answer_read(told, NOW_MS)
+
+    assert kinds(effects) == [HoldBroker, NodeWanted, ReadAnswer]
+    assert kinds(one.answer_read(effects[2].job(), NOW_MS)) == [SendToClient, ReleaseBroker]
+
+
+@pytest.mark.parametrize("cut", [4, 1_000])
+def test_a_large_answer_that_cannot_be_read_closes_the_session(cut):
+    whole = coordinators()
+    damaged = (len(whole) - 4 - cut).to_bytes(4, "big") + whole[4:-cut]
+    one = asking()
+    (reading,) = one.broker_bytes(damaged, NOW_MS)
+    effects = one.answer_read(reading.job(), NOW_MS)
+
+    assert kinds(effects)[-1] is CloseSession
+    assert effects[-1].reason is CloseReason.BAD_ANSWER
+
+
+def test_a_session_that_has_ended_takes_no_answer_any_more():
+    one = asking()
+    (reading,) = one.broker_bytes(coordinators(), NOW_MS)
+    one.broker_closed()
+
+    assert not one.is_reading_answer
+    assert one.answer_read(reading.job(), NOW_MS) == []
+
+
+def test_what_became_of_many_batches_is_told_when_the_answer_was_read():
+    good = batch([NOW_MS])
+    partitions = range(2_500)
+    one = Session(PEER, view_of(), uses_kernel=True)
+    (judge, _) = one.client_bytes(produce({"t": dict.fromkeys(partitions, good)}), NOW_MS)
+    one.judged(judge.job(), NOW_MS)
+    told = produced({"t": dict.fromkeys(partitions, accepted())})
+    (reading,) = one.broker_bytes(told, NOW_MS)
+    effects = one.answer_read(reading.job(), NOW_MS)
+
+    assert kinds(effects) == [SendToClient] + [Emit] * len(partitions)
+    assert sent(effects) == told
+
+
+def test_versions_are_narrowed_on_the_loop():
+    one = asking(request(API_VERSIONS))
+    offered = answer(API_VERSIONS, 0, struct.pack(">hi3h", 0, 1, 3, 0, 4))
+
+    assert one.broker_bytes(offered, NOW_MS) == [SendToClient(offered)]

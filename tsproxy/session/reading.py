@@ -1,0 +1,110 @@
+"""What an answer that must be read whole becomes: `read_answer`.
+
+It is a pure function of what it is given, so that a large answer may be read beside the loop (`read_beside`).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tsproxy.model.kafka import ApiKey
+from tsproxy.model.outcome import Outcome
+from tsproxy.model.view import Endpoint, View
+from tsproxy.session import produce_answer
+from tsproxy.session.slots import BookProduce, MaskConfigs, NarrowVersions, RewriteAddresses
+from tsproxy.wire import addresses, k18_api_versions, k32_describe_configs
+from tsproxy.wire.headers import frame, response_body_start
+from tsproxy.wire.k18_api_versions import Offers
+from tsproxy.wire.primitives import DecodeError
+
+Readable = BookProduce | RewriteAddresses | MaskConfigs | NarrowVersions
+"""Slots whose answers are read here; those of a SASL exchange are short, and change the session."""
+
+MOST_READ_HERE: Final = 64 * 1024
+"""Bytes of answers that are read on the loop in one go: 20 to 60 ms where they hold nothing but small fields.
+Beyond that the way to a thread and back, 70 us, pays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A broker, as an answer names it."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRead:
+    """`frame` is for the client. `booked`: what became of each batch. `moved`: nodes that are elsewhere than
+    the view says. `offers`: the versions that the broker takes, where it told them."""
+
+    frame: bytes
+    booked: tuple[Outcome, ...] = ()
+    moved: tuple[Node, ...] = ()
+    offers: Offers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUnknown:
+    """The answer names a node that the proxy does not listen for."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """The answer is not what it should be; `text` says how."""
+
+    text: str
+
+
+class _NodeUnknownError(Exception):
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+
+def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | NodeUnknown:
+    """What the broker's whole answer to `slot`'s request becomes. Raises DecodeError."""
+    moved: list[Node] = []
+
+    def endpoint_of(node_id: int, host: str, port: int) -> Endpoint:
+        told = Endpoint(host, port)
+        endpoint = view.endpoints.get(node_id)
+        if endpoint is None:
+            raise _NodeUnknownError(Node(node_id, host, port))
+        if view.brokers.get(node_id, told) != told:  # it has moved: its port must lead there
+            moved.append(Node(node_id, host, port))
+        return endpoint
+
+    booked: tuple[Outcome, ...] = ()
+    offers: Offers | None = None
+    try:
+        match slot:
+            case BookProduce():
+                answer, outcomes = produce_answer.settle(slot.ruling, payload, endpoint_of)
+                booked = tuple(outcomes)
+            case RewriteAddresses():
+                start = response_body_start(slot.api_key, slot.api_version, payload)
+                body = memoryview(payload)[start:]
+                rewritten = addresses.rewrite(slot.api_key, slot.api_version, body, endpoint_of)
+                answer = frame(payload[:start] + rewritten)
+            case MaskConfigs():
+                start = response_body_start(ApiKey.DESCRIBE_CONFIGS, slot.api_version, payload)
+                body = memoryview(payload)[start:]
+                answer = frame(payload[:start] + k32_describe_configs.mask_addresses(slot.api_version, body))
+            case NarrowVersions():
+                start = response_body_start(ApiKey.API_VERSIONS, slot.api_version, payload)
+                version, told = slot.api_version, payload[start:]
+                offers = k18_api_versions.read_offers(version, told)
+                answer = frame(payload[:start] + k18_api_versions.narrow_response(version, told))
+    except _NodeUnknownError as error:
+        return NodeUnknown(error.node)
+    return AnswerRead(answer, booked, tuple(moved), offers)
+
+
+def read_beside(slot: Readable, payload: bytes, view: View) -> AnswerRead | NodeUnknown | Unreadable:
+    """The same for whoever cannot take a DecodeError."""
+    try:
+        return read_answer(slot, payload, view)
+    except DecodeError as error:
+        return Unreadable(str(error))
