@@ -17,6 +17,7 @@ from tsproxy.config.problems import ConfigError, Problem
 
 _VARIABLE: Final = re.compile(r"(\$?)\$\{([^}]*)\}")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MERGE: Final = "tag:yaml.org,2002:merge"
 _MAX_DEPTH: Final = 16  # the table of keys is 5 deep; an alias may make a document endless
 
 
@@ -107,6 +108,8 @@ def parse_yaml(text: str, source: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{source}:{mark.line + 1}" if mark else source
+        if error.problem == "but found another document":
+            raise ConfigError(Problem(place, "", "begins another document; a file has one")) from None
         raise ConfigError(Problem(place, "", f"not YAML: {error.problem or error.context}")) from None
     except yaml.YAMLError as error:
         raise ConfigError(Problem(source, "", f"not YAML: {error}".replace("\n", " "))) from None
@@ -125,6 +128,9 @@ def _convert(node: yaml.Node, source: str, key: str, problems: list[Problem], de
     place = f"{source}:{node.start_mark.line + 1}"
     if depth > _MAX_DEPTH:
         problems.append(Problem(place, key, "nested too deeply"))
+    elif node.tag.startswith("!"):
+        text = f"{node.tag} is not read: write the value itself, or ${{NAME}} for an environment variable"
+        problems.append(Problem(place, key, text))
     elif isinstance(node, yaml.MappingNode):
         return _convert_mapping(node, source, key, problems, depth)
     elif isinstance(node, yaml.SequenceNode):
@@ -143,6 +149,10 @@ def _convert_mapping(
             continue
         name = str(key_node.value)
         full = f"{key}.{name}" if key else name
+        if key_node.tag == _MERGE:
+            text = "is not read: write the keys out, or give a whole value by its anchor (tls: *name)"
+            problems.append(Problem(place, full, text))
+            continue
         if name in section.entries:
             first = section.key_places[name]
             problems.append(Problem(place, full, f"given twice; the first is at {first}"))

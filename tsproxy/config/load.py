@@ -130,7 +130,9 @@ class _Reader:
         except ValueError as error:
             # The text as written: what a variable held may be a secret put in the wrong place.
             shown = "***" if key.kind is SECRET else repr(_shorten(node.text))
-            return self._wrong(node, path, f"{shown} is not allowed; must be {error}")
+            advice = key.kind.advice(node.text)
+            more = f"; {advice}" if advice else ""
+            return self._wrong(node, path, f"{shown} is not allowed; must be {error}{more}")
 
     def _wrong(self, node: Node, path: str, text: str) -> None:
         self.problems.append(Problem(node.place, path, text))
@@ -144,11 +146,25 @@ def _section_text(path: str, branch: Branch) -> str:
 
 def _unknown(name: str, branch: Branch) -> str:
     """Says that a key is unknown, and which is nearest: here, or the same word elsewhere."""
+    dotted = [key for key in branch if key.startswith(f"{name}.")]
+    if dotted:
+        return f"unknown key; it is one key here, with its dots: {', '.join(dotted)}"
+    *sections, leaf = Key(name, TEXT, "").steps
+    if sections and _leads_to_key([*sections, leaf], branch):
+        opened = "".join(f"{section}: {{ " for section in sections)
+        return f"unknown key; write a section for each dot: {opened}{leaf}: …{' }' * len(sections)}"
     elsewhere = [key.path for key in KEYS if key.steps[-1] == name]
     likely = get_close_matches(name, branch, n=1, cutoff=_MISSPELT)
     near = likely or elsewhere or get_close_matches(name, branch, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"unknown key; {hint}Allowed here: {', '.join(branch)}"
+
+
+def _leads_to_key(steps: Iterable[str], branch: Branch) -> bool:
+    below: Key | Branch | ListOf | None = branch
+    for step in steps:
+        below = below.get(step) if isinstance(below, dict) else None
+    return isinstance(below, Key)
 
 
 def _split(node: Node) -> list[Node]:
