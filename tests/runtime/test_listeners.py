@@ -85,6 +85,7 @@ async def test_a_node_beyond_the_range_of_ports_is_not_served_and_told_once():
             assert front.endpoints.keys() == {1, 2}
     told = [line for line in logs if line["event"] == "broker_not_served"]
     assert [line["node_id"] for line in told] == [3]
+    assert "its id is not one of 0 to 2: say listeners[].brokers.ids_from" in told[0]["error"]
     assert "brokers.count (3)" in told[0]["error"]
 
 

@@ -153,7 +153,7 @@ def _broker_ports(parsed: Parsed, bind: Address, problems: list[Problem]) -> Bro
             f"ports {ports_from} to {last} go beyond 65535: count may be at most {fits}, or ports_from lower"
         )
         problems.append(Problem(parsed.place, parsed.path, text))
-    return BrokerPorts(ports_from, count)
+    return BrokerPorts(ports_from, count, parsed["ids_from"])
 
 
 def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:

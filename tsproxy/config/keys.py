@@ -156,8 +156,14 @@ KEYS: Final = (
     Key(
         "listeners[].brokers.count",
         number(1, 65535),
-        "Node ids from 0 to count - 1 can be served.",
+        "So many node ids can be served, from `ids_from` on; each takes a port.",
         default="200",
+    ),
+    Key(
+        "listeners[].brokers.ids_from",
+        number(0, 2**31 - 1),
+        "The lowest node id: broker n is served on `ports_from` + n - `ids_from`.",
+        default="0",
     ),
     Key(
         "listeners[].tls.certificate",

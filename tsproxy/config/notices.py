@@ -11,7 +11,7 @@ from tsproxy.config.build_policy import AFTER, BEFORE, DIFFERENCE
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.patterns import meant_as_regex
 from tsproxy.config.problems import Problem
-from tsproxy.config.settings import Config, SaslMechanism
+from tsproxy.config.settings import BrokerPorts, Config, Listener, SaslMechanism, Upstream
 from tsproxy.config.values import instant_text
 from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, OnViolation, Policy, Rule, Terms
 from tsproxy.policy.claimed import allowances, claims_of
@@ -50,7 +50,9 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
         elif claims_of(waiver.match):
             found.append(_claimed(parsed, waiver.match, "lets everything pass"))
     found += _of_upstream(config.parsed["upstream"])
-    found += [each for listener in config.parsed["listeners"] for each in _of_listener(listener)]
+    for parsed, listener in zip(config.parsed["listeners"], config.listeners, strict=True):
+        found += _of_listener(parsed)
+        found += _few_ports(parsed["brokers"], listener, config.upstream)
     return tuple(found)
 
 
@@ -66,6 +68,16 @@ def _of_listener(parsed: Parsed) -> Iterator[Problem]:
     if proxy_protocol and any(not network.prefixlen for network in proxy_protocol["from"]):
         text = "takes every client's word for its address: name the load balancer's addresses alone"
         yield Problem(proxy_protocol.place, f"{proxy_protocol.path}.from", text)
+
+
+def _few_ports(parsed: Parsed, listener: Listener, upstream: Upstream) -> Iterator[Problem]:
+    """What is certain without asking the cluster: there are at least as many ids as brokers."""
+    given, brokers = len(set(upstream.bootstrap_servers)), listener.brokers
+    if isinstance(brokers, BrokerPorts) and given > brokers.count:
+        text = (
+            f"is {brokers.count}, and upstream.bootstrap_servers names {given}: one has no port, and who is "
+        )
+        yield Problem(parsed.place, f"{parsed.path}.count", text + "told of it is closed; say a larger count")
 
 
 def _of_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:

@@ -114,17 +114,19 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class BrokerPorts:
-    """Node n is served on `ports_from + n`, for n in 0..count-1; 0 takes any free port (tests)."""
+    """Node `ids_from + n` is served on `ports_from + n`, n from 0 to count - 1; 0 is any free port."""
 
     ports_from: int
     count: int
+    ids_from: int = 0
 
     def port_of(self, node_id: int) -> int | None:
-        """The port of a node, or None where it lies outside the range. A pure function of n, so
+        """The port of a node, or None where it lies outside the range. A pure function of its id, so
         that all workers and replicas agree without talking."""
-        if not 0 <= node_id < self.count:
+        number = node_id - self.ids_from
+        if not 0 <= number < self.count:
             return None
-        return self.ports_from + node_id if self.ports_from else 0
+        return self.ports_from + number if self.ports_from else 0
 
 
 @dataclass(frozen=True, slots=True)

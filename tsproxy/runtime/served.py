@@ -50,7 +50,7 @@ class ServedByPort:
     def serve(self, node_id: int) -> None:
         number = self._brokers.port_of(node_id)
         if number is None:
-            raise ListenError(f"its id is not below brokers.count ({self._brokers.count})")
+            raise ListenError(_outside_text(self._brokers))
         self._ports[node_id] = self._open_port(node_id, number)
 
     def endpoints(self, advertised_host: str) -> dict[int, Endpoint]:
@@ -64,6 +64,14 @@ class ServedByPort:
     def close(self) -> None:
         for port in self._ports.values():
             port.close()
+
+
+def _outside_text(brokers: BrokerPorts) -> str:
+    last = brokers.ids_from + brokers.count - 1
+    return (
+        f"its id is not one of {brokers.ids_from} to {last}: say listeners[].brokers.ids_from for the lowest "
+        f"id, a larger brokers.count ({brokers.count}), or brokers.host, which needs no ports"
+    )
 
 
 class ServedByHost:
