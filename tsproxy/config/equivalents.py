@@ -4,6 +4,7 @@ One form of a value is enough to read, and to look for. Whoever writes another o
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Final
@@ -31,6 +32,7 @@ _BYTES_OF: Final[Mapping[str, str]] = {
 }
 _NUMBER: Final = re.compile(r"[0-9][0-9_]{0,18}")
 _PART: Final = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-z]+)\s*,?")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+]*://")
 _FEW: Final = 1_000
 """A number below it is hardly meant in milliseconds, or bytes."""
 
@@ -59,6 +61,29 @@ def sizes(text: str) -> Iterator[tuple[str, str]]:
     if size.denominator == 1 and size > 0:
         written = values.size_text(int(size))
         yield written, f"write {written}"
+
+
+def addresses(text: str) -> Iterator[tuple[str, str]]:
+    """Of `PLAINTEXT://kafka:9092`, `kafka: 9092`, `:9092`."""
+    address = _SCHEME.sub("", "".join(text.split())).rstrip("/")
+    every = f"0.0.0.0{address}"  # noqa: S104  # told to an operator who left the host out; nothing is bound
+    for written in (address, every if address.startswith(":") else ""):
+        yield written, f"write {written}"
+
+
+def hosts(text: str) -> Iterator[tuple[str, str]]:
+    """Of `kafka.example.com:9092` and `https://kafka.example.com`."""
+    host = _SCHEME.sub("", text.strip()).rstrip("/")
+    for written in (host, host.rpartition(":")[0]):
+        yield written, f"write {written}"
+
+
+def strange_character(text: str) -> str | None:
+    """What a text says that looks right: the first character of it that is none of ASCII; else None."""
+    found = next((each for each in text if not each.isascii()), None)
+    if found is None:
+        return None
+    return f"it holds U+{ord(found):04X} ({unicodedata.name(found, 'a character without a name')})"
 
 
 def _without_unit(

@@ -50,7 +50,8 @@ class Kind:
     def advice(self, text: str) -> str | None:
         """How to write what this text seems to say; None where nothing is known."""
         said = self.meant(text) if self.meant else ()
-        return next((advice for value, advice in said if self._takes(value)), None)
+        known = next((advice for value, advice in said if self._takes(value)), None)
+        return known or equivalents.strange_character(text)
 
     def _takes(self, text: str) -> bool:
         try:
@@ -184,12 +185,16 @@ TOTAL_SIZE_OR_UNLIMITED: Final = Kind(
     write=values.or_text("unlimited", values.size_text),
     meant=equivalents.sizes,
 )
-ADDRESS: Final = Kind("host:port", values.upstream_address, _ADDRESS)
-BIND: Final = Kind("host:port", values.bind_address, _ADDRESS)
+ADDRESS: Final = Kind("host:port", values.upstream_address, _ADDRESS, meant=equivalents.addresses)
+BIND: Final = Kind("host:port", values.bind_address, _ADDRESS, meant=equivalents.addresses)
 BIND_OR_OFF: Final = Kind(
-    "host:port or `off`", values.bind_address_or_off, f"{_ADDRESS}|off", write=values.or_text("off", str)
+    "host:port or `off`",
+    values.bind_address_or_off,
+    f"{_ADDRESS}|off",
+    write=values.or_text("off", str),
+    meant=equivalents.addresses,
 )
-HOST: Final = Kind("host", values.host)
+HOST: Final = Kind("host", values.host, meant=equivalents.hosts)
 PATH: Final = Kind("path", values.path)
 NAME: Final = Kind("name", values.name, values.NAME.pattern)
 TOPIC: Final = Kind("topic", values.topic_name, "[a-zA-Z0-9._-]{1,249}")
