@@ -51,6 +51,8 @@ DURATIONS = {
     "1H": "write 1h",
     "1y": "write 365d",
     "500 millis": "write 500ms",
+    "PT10M": "write 10m",
+    "P1DT12H": "write 36h",
     "604800000": "it needs a unit: 604800000ms, which is 7d",
     "1234": "it needs a unit: 1234ms",
     "30": "it needs a unit, such as 30s",
@@ -75,7 +77,9 @@ NOTHING = [
     "1..5h",
     "9" * 40,
     "9" * 15 + "y",
-    "P1D",
+    "P1M",
+    "P",
+    "PT",
 ]
 
 

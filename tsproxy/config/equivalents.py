@@ -32,16 +32,20 @@ _BYTES_OF: Final[Mapping[str, str]] = {
 }
 _NUMBER: Final = re.compile(r"[0-9][0-9_]{0,18}")
 _PART: Final = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-z]+)\s*,?")
+_ISO: Final = re.compile(r"P([0-9]+D)?(T[0-9.HMS]+)?")
+"""As Java writes a Duration (ISO 8601); a P1M without T would be a month."""
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+]*://")
 _FEW: Final = 1_000
 """A number below it is hardly meant in milliseconds, or bytes."""
 
 
 def durations(text: str) -> Iterator[tuple[str, str]]:
-    """Of `1h30m`, `1.5h`, `1w`, `2 days`, `604800000`."""
+    """Of `1h30m`, `1.5h`, `1w`, `2 days`, `PT10M`, `604800000`."""
     if _NUMBER.fullmatch(text.strip()):
         yield from _without_unit(text, "ms", "s", values.duration_text)
         return
+    if _ISO.fullmatch(text.strip()):
+        text = text.strip()[1:].replace("T", "")
     ms = _sum(text.lower())
     if ms is not None and ms.denominator == 1 and ms > 0:
         written = values.duration_text(int(ms))

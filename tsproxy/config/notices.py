@@ -4,6 +4,7 @@ None of it is a mistake that must keep a proxy from starting: a rule that is in 
 it says of repair. But nobody should believe that it holds.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -26,6 +27,7 @@ _ONLY_ENFORCED: Final = (
     "dead_letters",
 )
 """Keys of a rule that may change or copy a batch, which only a rule that enforces does."""
+_SHELL_VARIABLE: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%")
 _CHANGE_NOTHING: Final = frozenset({None, False, OnViolation.REJECT, Choice.ACCEPT, Choice.REJECT})
 
 
@@ -50,6 +52,7 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
         elif claims_of(waiver.match):
             found.append(_claimed(parsed, waiver.match, "lets everything pass"))
     found += _of_upstream(config.parsed["upstream"])
+    found += _of_variables(config.parsed["upstream"])
     for parsed, listener in zip(config.parsed["listeners"], config.listeners, strict=True):
         found += _of_listener(parsed)
         found += _few_ports(parsed["brokers"], listener, config.upstream)
@@ -61,6 +64,14 @@ def _of_upstream(parsed: Parsed) -> Iterator[Problem]:
     if sasl and sasl["mechanism"] is SaslMechanism.PLAIN and parsed["tls"] is None:
         text = "sends the password as it is, readable on the way: add upstream.tls, or say SCRAM-SHA-512"
         yield Problem(sasl.place, f"{sasl.path}.mechanism", text)
+
+
+def _of_variables(parsed: Parsed) -> Iterator[Problem]:
+    """A shell's own form of a variable is a text like any other here; it is not shown, being a password."""
+    sasl: Parsed | None = parsed["admin"]["sasl"]
+    if sasl and _SHELL_VARIABLE.fullmatch(sasl["password"].reveal()):
+        text = "looks like a variable of a shell, and is taken as it is: only ${NAME} is replaced"
+        yield Problem(sasl.place, f"{sasl.path}.password", text)
 
 
 def _of_listener(parsed: Parsed) -> Iterator[Problem]:
