@@ -166,6 +166,7 @@ class Proxy:
             self._certificates.watch,
             self._limits.run,
             self._waivers.watch,
+            self._unfit_rules.watch,
             Sampler(self._relays).run,
             self._sanity.run,
         ]
