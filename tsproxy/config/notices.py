@@ -12,7 +12,7 @@ from tsproxy.config.build_policy import AFTER, BEFORE, DIFFERENCE
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.patterns import meant_as_regex
 from tsproxy.config.problems import Problem
-from tsproxy.config.settings import BrokerPorts, Config, Listener, SaslMechanism, Upstream
+from tsproxy.config.settings import BrokerPorts, Config, Listener, SaslMechanism, Secret, Upstream
 from tsproxy.config.values import instant_text
 from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, OnViolation, Policy, Rule, Terms
 from tsproxy.policy.claimed import allowances, claims_of
@@ -69,7 +69,8 @@ def _of_upstream(parsed: Parsed) -> Iterator[Problem]:
 def _of_variables(parsed: Parsed) -> Iterator[Problem]:
     """A shell's own form of a variable is a text like any other here; it is not shown, being a password."""
     sasl: Parsed | None = parsed["admin"]["sasl"]
-    if sasl and _SHELL_VARIABLE.fullmatch(sasl["password"].reveal()):
+    password: Secret | None = sasl["password"] if sasl else None
+    if sasl and password and _SHELL_VARIABLE.fullmatch(password.reveal()):
         text = "looks like a variable of a shell, and is taken as it is: only ${NAME} is replaced"
         yield Problem(sasl.place, f"{sasl.path}.password", text)
 
@@ -85,10 +86,12 @@ def _few_ports(parsed: Parsed, listener: Listener, upstream: Upstream) -> Iterat
     """What is certain without asking the cluster: there are at least as many ids as brokers."""
     given, brokers = len(set(upstream.bootstrap_servers)), listener.brokers
     if isinstance(brokers, BrokerPorts) and given > brokers.count:
-        text = (
+        yield Problem(
+            parsed.place,
+            f"{parsed.path}.count",
             f"is {brokers.count}, and upstream.bootstrap_servers names {given}: one has no port, and who is "
+            "told of it is closed; say a larger count",
         )
-        yield Problem(parsed.place, f"{parsed.path}.count", text + "told of it is closed; say a larger count")
 
 
 def _of_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:
