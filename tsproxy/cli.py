@@ -244,8 +244,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tsproxy {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_run(_with_example(commands.add_parser, "run", help="run the proxy"))
-    check = _with_example(commands.add_parser, "check", help="check a configuration file")
-    check.add_argument("file", metavar="FILE", type=Path, nargs="?")
+    check = _with_example(
+        commands.add_parser,
+        "check",
+        help="check a configuration file",
+        description="Reads a file as run does, certificates and keys included. It connects to nothing.",
+    )
+    check.add_argument("file", metavar="FILE", type=Path, nargs="?", help="YAML; see docs/configuration.md")
     check.add_argument("--json", action="store_true", help="problems and notices as JSON: place, key, text")
     check.add_argument("--schema", action="store_true", help="print the JSON Schema of the file instead")
     check.set_defaults(command=partial(_check, check))

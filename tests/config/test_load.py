@@ -390,6 +390,15 @@ def test_a_brokers_port_is_a_function_of_its_node_id_alone(node_id, port):
     assert BrokerPorts(9193, 200).port_of(node_id) == port
 
 
+IDS_FROM_1001 = [(1000, None), (1001, 9193), (1003, 9195), (1004, None), (0, None)]
+
+
+@pytest.mark.parametrize(("node_id", "port"), IDS_FROM_1001)
+def test_ids_that_begin_elsewhere_than_at_0_need_no_port_for_each_one_below(node_id, port):
+    config = config_of(SMALLEST + "    brokers: { first_id: 1001, count: 3 }\n")
+    assert config.listeners[0].brokers.port_of(node_id) == port
+
+
 def test_settings_may_use_kafkas_names():
     document = parse_yaml(SMALLEST + "policy: { limits_from: config }\n", "tsproxy.yaml")
     put_setting(document, "policy.defaults.message.timestamp.after.max.ms=10s")

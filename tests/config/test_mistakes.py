@@ -39,7 +39,8 @@ def said_of(line):
     return [each.removeprefix(f"{FILE}:4: ") for each in said]
 
 
-FILES = [row for subject in SUBJECTS if subject != "Offline" for row in rows(subject)]
+BY_COMMAND = {"Certificates", "Offline"}
+FILES = [row for subject in SUBJECTS if subject not in BY_COMMAND for row in rows(subject)]
 
 
 @pytest.mark.parametrize(("line", "told"), FILES, ids=[line for line, _ in FILES])
@@ -59,12 +60,28 @@ def test_a_command_with_a_mistake_is_told_what_the_page_says(command, told, tmp_
     assert capsys.readouterr().err.splitlines()[-1] == told
 
 
+@pytest.mark.parametrize(("line", "told"), rows("Certificates"))
+def test_a_mistake_about_certificates_is_told_as_the_page_says(
+    line, told, certificates, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    identity = certificates.issue("mistaken")
+    Path("server.pem").write_bytes(identity.certificate.read_bytes())
+    Path("server.key").write_bytes(identity.key.read_bytes())
+    Path(FILE).write_text(f"{SMALLEST}{line}\n")
+
+    assert main(["check", FILE]) == 2
+    assert capsys.readouterr().err == f"{FILE}:4: {told}\n"
+
+
 TOGETHER = {
     "Modes and the candidate": {"Modes", "The candidate"},
     "Limits, and whom they are for": {"Limits", "Which rule decides"},
     "No time, zero and negative times": {"No time, zero and negative times", "Times before 1970"},
     "Internal topics": set(),
+    "Units, and how keys are written": set(),
     "Listeners": set(),
+    "Certificates": set(),
     "Brokers": set(),
     "The decision log": set(),
     "Running it": set(),
@@ -92,6 +109,7 @@ RIGHT = (
     "policy: { limits_from: config, defaults: { message.timestamp.before.max.ms: 1d },"
     " rules: [{ name: a, match: { principals: ['User:etl'] }, message.timestamp.before.max.ms: 30d }] }",
     "decisions: { rotate: { every: 24h } }",
+    "policy: { rules: [{ name: a, message.timestamp.before.max.ms: 604800000 }] }",
     "policy: { rules: [{ name: a, match: { topics: ['orders-*', 'shop.eu', 'shop[.]*', '/a.*/'] } }] }",
     r"policy: { rules: [{ name: a, match: { principals: ['User:CN=Doe\, John', 'User:*'] } }] }",
     "policy: { rules: [{ name: a, match: { client_software: ['apache-kafka-java/4.*'] } }] }",
@@ -99,6 +117,26 @@ RIGHT = (
     "admin: { sasl: { mechanism: PLAIN, username: u, password: p } } }",
     "    proxy_protocol: { from: [10.0.0.0/8, '2001:db8::/32'] }",
 )
+
+
+def test_a_count_that_cannot_be_enough_for_the_brokers_that_are_named_is_told():
+    three = SMALLEST.replace("[kafka-1:9092]", "[a:1, b:1, c:1, a:1]")
+    told = [
+        [
+            each.text
+            for each in notices(
+                load(parse_yaml(f"{three}    brokers: {{ count: {count} }}\n", FILE), {}), NOW_MS
+            )
+        ]
+        for count in (2, 3)
+    ]
+    assert told == [
+        [
+            "is 2, and upstream.bootstrap_servers names 3: one has no port, and who is told of it is closed; "
+            "say a larger count"
+        ],
+        [],
+    ]
 
 
 @pytest.mark.parametrize("line", RIGHT)

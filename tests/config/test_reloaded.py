@@ -85,6 +85,18 @@ def test_a_section_that_appears_waits_unless_its_row_says_otherwise():
     assert change.config.upstream.tls is None
 
 
+def test_who_is_believed_to_be_a_load_balancer_is_taken_without_a_restart():
+    trusting = SMALLEST + "    proxy_protocol: { from: [10.0.0.0/8] }\n"
+    appeared, vanished = (
+        reloaded(config_of(SMALLEST), config_of(trusting)),
+        reloaded(config_of(trusting), config_of(SMALLEST)),
+    )
+
+    assert (appeared.changed, vanished.changed) == (("listeners[0].proxy_protocol",),) * 2
+    assert appeared.config == config_of(trusting)
+    assert vanished.config.listeners[0].proxy_protocol is None
+
+
 def test_a_live_value_waits_with_the_value_beside_it_that_it_was_written_for():
     running = config_of(SMALLEST.replace("127.0.0.1:9192", "0.0.0.0:9192\n    advertised_host: kafka"))
 

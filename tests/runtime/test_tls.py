@@ -60,7 +60,33 @@ def test_a_file_that_is_not_pem_is_named(identity, tmp_path):
     (tmp_path / "bad.pem").write_text("hello")
 
     assert "bad.pem" in problem(tmp_path / "bad.pem", identity.key)
-    assert "must be PEM files" in problem(tmp_path / "bad.pem", identity.key)
+    assert problem(tmp_path / "bad.pem", identity.key) == (
+        f"{PLACE}: {tmp_path}/bad.pem holds no certificate: "
+        "in a PEM file a line says -----BEGIN CERTIFICATE-----"
+    )
+    assert "bad.pem holds no private key: in a PEM" in problem(identity.certificate, tmp_path / "bad.pem")
+
+
+def test_a_certificate_and_a_key_that_are_exchanged_are_told_so(identity):
+    assert problem(identity.key, identity.certificate) == (
+        f"{PLACE}: are exchanged: certificate is {identity.key}, a private key, "
+        f"and key is {identity.certificate}, a certificate"
+    )
+
+
+def test_a_file_in_der_is_told_how_to_become_pem(identity, tmp_path):
+    der = tmp_path / "server.der"
+    der.write_bytes(ssl.PEM_cert_to_DER_cert(identity.certificate.read_text()))
+
+    assert "holds no certificate: it looks like DER; openssl x509 -inform der" in problem(der, identity.key)
+    assert "holds no private key: it looks like DER; openssl pkey" in problem(identity.certificate, der)
+
+
+def test_a_damaged_file_is_told_with_both_names(identity, tmp_path):
+    damaged = tmp_path / "damaged.pem"
+    damaged.write_text("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
+
+    assert "must be PEM files" in problem(damaged, identity.key)
 
 
 def test_a_key_of_another_certificate_is_named(certificates, identity):

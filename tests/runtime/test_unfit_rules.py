@@ -1,5 +1,7 @@
 """A rule that fits no topic of the cluster is told of once."""
 
+import asyncio
+
 import structlog
 
 from tests.config.files import SMALLEST, config_of
@@ -16,52 +18,61 @@ def rule_for(pattern):
     return config_of(SMALLEST + RULE.replace("PATTERN", f"'{pattern}'"))
 
 
-def told_of(*steps):
+async def told_of(rules, names=TOPICS):
+    """What is said when these topics have been read."""
+    rules.see(VisibleTopics(names))
     with structlog.testing.capture_logs() as lines:
-        for step in steps:
-            step()
+        await rules.look()
     return [(line["event"], line.get("rule") or line.get("waiver"), line["topics"]) for line in lines]
 
 
-def told_at_the_start(pattern, names=TOPICS):
-    return told_of(lambda: UnfitRules(rule_for(pattern)).see(VisibleTopics(names)))
+async def test_a_pattern_that_fits_no_topic_is_told_with_how_many_there_are():
+    for pattern in ("orders-.*", "payments", "/orders/"):
+        assert await told_of(UnfitRules(rule_for(pattern))) == [("rule_fits_no_topic", "orders", 2)]
 
 
-def test_a_pattern_that_fits_no_topic_is_told_with_how_many_there_are():
-    told = [("rule_fits_no_topic", "orders", 2)]
-    assert [told_at_the_start(each) for each in ("orders-.*", "payments", "/orders/")] == [told] * 3
+async def test_a_pattern_that_fits_one_is_not():
+    for pattern in ("orders-*", "shop.*", "/.*orders/"):
+        assert await told_of(UnfitRules(rule_for(pattern))) == []
 
 
-def test_a_pattern_that_fits_one_is_not():
-    assert not any(map(told_at_the_start, ("orders-*", "shop.*", "/.*orders/")))
+async def test_a_pattern_for_internal_topics_is_not_for_they_are_not_among_the_names():
+    for pattern in ("__*", "*-changelog", "__consumer_offsets"):
+        assert await told_of(UnfitRules(rule_for(pattern))) == []
 
 
-def test_a_pattern_for_internal_topics_is_not_for_they_are_not_among_the_names():
-    assert not any(map(told_at_the_start, ("__*", "*-changelog", "__consumer_offsets")))
+async def test_nothing_is_said_while_no_topic_is_seen():
+    rules = UnfitRules(rule_for("payments"))
+    assert await told_of(rules, ()) == []
+    assert len(await told_of(rules)) == 1
 
 
-def test_nothing_is_said_while_no_topic_is_seen():
-    assert told_at_the_start("payments", ()) == []
+async def test_each_is_told_once_until_the_rules_change():
+    rules = UnfitRules(rule_for("payments"))
+    assert len(await told_of(rules)) == 1
+    rules.prepare(rule_for("payments"))()
+    assert await told_of(rules) == []
+    rules.prepare(rule_for("bills"))()
+    assert len(await told_of(rules)) == 1
 
 
-def test_each_is_told_once_until_the_rules_change_and_the_topics_are_read_again():
-    rules, config = UnfitRules(rule_for("payments")), rule_for("bills")
-    before, after = VisibleTopics(TOPICS), VisibleTopics(TOPICS)
-    assert len(told_of(lambda: rules.see(before), lambda: rules.see(VisibleTopics(TOPICS)))) == 1
-    assert told_of(rules.prepare(rule_for("payments")), lambda: rules.see(VisibleTopics(TOPICS))) == []
-    assert told_of(rules.prepare(config)) == []
-    assert len(told_of(lambda: rules.see(after))) == 1
-
-
-def test_waivers_are_told_as_well_and_of_a_thousand_rules_not_all():
+async def test_waivers_are_told_as_well_and_of_a_thousand_rules_not_all():
     waiver = "{ name: w, match: { topics: [x] }, until: '2199-12-01T00:00:00Z', owner: o, reason: r }"
     config = config_of(f"{SMALLEST}policy: {{ waivers: [{waiver}] }}\n")
-    assert told_of(lambda: UnfitRules(config).see(VisibleTopics(TOPICS))) == [
-        ("waiver_fits_no_topic", "w", 2)
-    ]
+    assert await told_of(UnfitRules(config)) == [("waiver_fits_no_topic", "w", 2)]
     many = ", ".join(f"{{ name: r{n}, match: {{ topics: [x{n}] }} }}" for n in range(1_000))
     config = config_of(f"{SMALLEST}policy: {{ rules: [{many}] }}\n")
-    assert len(told_of(lambda: UnfitRules(config).see(VisibleTopics(TOPICS)))) == MOST_TOLD
+    assert len(await told_of(UnfitRules(config))) == MOST_TOLD
+
+
+async def test_the_loop_turns_between_any_two_patterns():
+    config = config_of(f"{SMALLEST}policy: {{ rules: [{{ name: r, match: {{ topics: [a, b, c, d] }} }}] }}\n")
+    rules, turns = UnfitRules(config), []
+    rules.see(VisibleTopics(TOPICS))
+    looking = asyncio.create_task(rules.look())
+    while not looking.done():
+        turns.append(await asyncio.sleep(0))
+    assert len(turns) >= 4
 
 
 async def test_a_proxy_says_which_rule_fits_none_of_its_clusters_topics(kafka, topic, tmp_path):

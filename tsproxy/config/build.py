@@ -47,7 +47,8 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
     listeners = [built for parsed in root["listeners"] if (built := _listener(parsed, problems))]
     admin_bind: Address | None = root["admin"]["bind"] if isinstance(root["admin"], Parsed) else None
     _check_names(listeners, problems)
-    _check_ports(listeners, admin_bind, problems)
+    admin_place = f"{root['admin'].place}: " if isinstance(root["admin"], Parsed) else ""
+    _check_ports(listeners, admin_bind, f"{admin_place}admin.bind", problems)
     policy = build_policy(root["policy"], problems)
     _check_dead_letters(root, policy, problems)
     _check_clock(root, problems)
@@ -297,11 +298,12 @@ def _check_names(listeners: Iterable[Listener], problems: list[Problem]) -> None
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """Ports that one key takes on a host."""
+    """Ports that one key takes on a host; `section` is the place of what the key belongs to."""
 
     host: str
     ports: range
     place: str
+    section: str
 
     def meets(self, other: "_Claim") -> bool:
         if not _may_be_one_address(self.host, other.host):
@@ -325,18 +327,25 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
         return None
 
 
-def _check_ports(listeners: Iterable[Listener], admin: Address | None, problems: list[Problem]) -> None:
+def _check_ports(
+    listeners: Iterable[Listener], admin: Address | None, admin_place: str, problems: list[Problem]
+) -> None:
     claims = []
     for listener in listeners:
         bind, brokers = listener.bind, listener.brokers
         if bind.port:
-            claims.append(_Claim(bind.host, range(bind.port, bind.port + 1), f"{listener.place}.bind"))
+            claims.append(
+                _Claim(bind.host, range(bind.port, bind.port + 1), f"{listener.place}.bind", listener.place)
+            )
         if isinstance(brokers, BrokerPorts) and brokers.ports_from:
             ports = range(brokers.ports_from, brokers.ports_from + brokers.count)
-            claims.append(_Claim(bind.host, ports, f"{listener.place}.brokers"))
+            claims.append(_Claim(bind.host, ports, f"{listener.place}.brokers", listener.place))
     if admin and admin.port:
-        claims.append(_Claim(admin.host, range(admin.port, admin.port + 1), "admin.bind"))
+        claims.append(_Claim(admin.host, range(admin.port, admin.port + 1), admin_place, admin_place))
+    told = set()
     for one, other in combinations(claims, 2):
-        if one.meets(other):
+        # Two listeners at the same place meet in all their ports: once is enough to see it.
+        if one.meets(other) and (one.section, other.section) not in told:
+            told.add((one.section, other.section))
             text = f"takes port(s) of {one.place}: {ports_text(one.ports)}; give one of them other ports"
             problems.append(Problem("", other.place, text))

@@ -15,8 +15,21 @@ import yaml
 
 from tsproxy.config.problems import ConfigError, Problem
 
-_VARIABLE: Final = re.compile(r"(\$?)\$\{([^}]*)\}")
+_VARIABLE: Final = re.compile(r"\$(\$\{)|\$\{([^}]*)(\}?)")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MERGE: Final = "tag:yaml.org,2002:merge"
+_MOST_NODES: Final = 200_000
+"""Aliases written out: ten thousand rules have half as many, a few lines of aliases may have any number."""
+_HINTS: Final = {
+    "found character '\\t'": "indent with blanks: YAML takes no tabs",
+    "expected <block end>": "this line is indented otherwise than those that it belongs to",
+    "mapping values are not allowed here": "a text with a colon and a blank stands in quotes; or a line "
+    "is indented otherwise",
+    "expected ',' or": "a bracket or a brace is not closed, or a comma is missing",
+    "found undefined alias": "a text that begins with * or & stands in quotes",
+    "expected alphabetic or numeric character": "a text that begins with * or & stands in quotes",
+}
+"""What is usually behind what the parser says."""
 _MAX_DEPTH: Final = 16  # the table of keys is 5 deep; an alias may make a document endless
 
 
@@ -32,9 +45,11 @@ class Scalar:
         """
 
         def replace(match: re.Match[str]) -> str:
-            escaped, variable = match.groups()
+            escaped, variable, end = match.groups()
             if escaped:
-                return match[0][1:]
+                return str(escaped)
+            if not end:
+                raise ValueError("${ has no } behind it; $${ stands for a plain ${")
             if not _VARIABLE_NAME.fullmatch(variable):
                 raise ValueError(
                     "${NAME} needs the name of an environment variable; $${ stands for a plain ${"
@@ -107,13 +122,20 @@ def parse_yaml(text: str, source: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{source}:{mark.line + 1}" if mark else source
-        raise ConfigError(Problem(place, "", f"not YAML: {error.problem or error.context}")) from None
+        said = error.problem or error.context or "cannot be read"
+        if said == "but found another document":
+            raise ConfigError(Problem(place, "", "begins another document; a file has one")) from None
+        hints = [f"; {hint}" for start, hint in _HINTS.items() if said.startswith(start)]
+        raise ConfigError(Problem(place, "", f"not YAML: {''.join([said, *hints])}")) from None
     except yaml.YAMLError as error:
         raise ConfigError(Problem(source, "", f"not YAML: {error}".replace("\n", " "))) from None
     except RecursionError:  # (libyaml's own loader, ten times as fast, crashes the process here)
         raise ConfigError(Problem(source, "", "nested too deeply")) from None
     if root is None:
         return Document(Section(source))
+    if not _is_small(root):
+        text = f"stands for more than {_MOST_NODES:,} values, aliases written out"
+        raise ConfigError(Problem(source, "", text))
     problems: list[Problem] = []
     node = _convert(root, source, "", problems)
     if not isinstance(node, Section):
@@ -121,10 +143,26 @@ def parse_yaml(text: str, source: str) -> Document:
     return Document(node, tuple(problems))
 
 
+def _is_small(root: yaml.Node) -> bool:
+    """True where all that the node stands for can be written out, down to the depth that is looked at."""
+    waiting, count = [(root, 0)], 0
+    while waiting and count <= _MOST_NODES:
+        node, depth = waiting.pop()
+        count += 1
+        if depth > _MAX_DEPTH or isinstance(node, yaml.ScalarNode):
+            continue
+        below = (each for pair in node.value for each in (pair if isinstance(pair, tuple) else (pair,)))
+        waiting += [(each, depth + 1) for each in below]
+    return count <= _MOST_NODES
+
+
 def _convert(node: yaml.Node, source: str, key: str, problems: list[Problem], depth: int = 0) -> Node:
     place = f"{source}:{node.start_mark.line + 1}"
     if depth > _MAX_DEPTH:
         problems.append(Problem(place, key, "nested too deeply"))
+    elif node.tag.startswith("!"):
+        text = f"{node.tag} is not read: write the value itself, or ${{NAME}} for an environment variable"
+        problems.append(Problem(place, key, text))
     elif isinstance(node, yaml.MappingNode):
         return _convert_mapping(node, source, key, problems, depth)
     elif isinstance(node, yaml.SequenceNode):
@@ -143,6 +181,10 @@ def _convert_mapping(
             continue
         name = str(key_node.value)
         full = f"{key}.{name}" if key else name
+        if key_node.tag == _MERGE:
+            text = "is not read: write the keys out, or give a whole value by its anchor (tls: *name)"
+            problems.append(Problem(place, full, text))
+            continue
         if name in section.entries:
             first = section.key_places[name]
             problems.append(Problem(place, full, f"given twice; the first is at {first}"))

@@ -10,10 +10,10 @@ list itself may be (`OptionalSection("policy.rules[]", …)`).
 
 from typing import Final
 
+from tsproxy.config.decision_keys import DECISION_KEYS
 from tsproxy.config.kinds import (
     ADDRESS,
     ADDRESSES_IN_CONFIGS,
-    AGE,
     BIND,
     BIND_OR_OFF,
     BROKER_HOST,
@@ -21,24 +21,18 @@ from tsproxy.config.kinds import (
     CIDR,
     DURATION,
     DURATION_OR_OFF,
-    FILE_AGE,
-    FILE_SIZE,
     HOST,
-    INTERVAL,
     LOG_LEVEL,
     MECHANISM,
     NAME,
     PATH,
     PROXY_PROTOCOL,
     SECRET,
-    SHOWN,
     SIZE,
     TEXT,
     TOLERANCE,
     TOPIC,
     TOTAL_SIZE,
-    TOTAL_SIZE_OR_UNLIMITED,
-    UNLESS_NEVER,
     URL,
     WHEN_BEYOND,
     YES_OR_NO,
@@ -194,14 +188,14 @@ KEYS: Final = (
     Key(
         "listeners[].brokers.count",
         number(1, 65535),
-        "So many node ids can be served, from first_id on.",
+        "So many node ids can be served, from first_id on; each takes a port.",
         default="200",
     ),
     Key(
         "listeners[].brokers.first_id",
         number(0, 2**31 - 1),
-        "The lowest node id that is served, on the port ports_from: 1001 where a cluster of ZooKeeper's time "
-        "counts from there.",
+        "The lowest node id: broker n is served on ports_from + n - first_id. 1001 where a cluster of "
+        "ZooKeeper's time counts from there.",
         default="0",
     ),
     *LISTENER_TLS_KEYS,
@@ -229,76 +223,7 @@ KEYS: Final = (
         is_live=True,
     ),
     *POLICY_KEYS,
-    Key(
-        "decisions.directory",
-        PATH,
-        "Folder of the decision log; made if it is missing.",
-        default="tsproxy-decisions",
-    ),
-    Key(
-        "decisions.interval",
-        INTERVAL,
-        "How often what was counted is written down; what a process that is killed loses at most.",
-        default="1m",
-    ),
-    Key(
-        "decisions.sync",
-        UNLESS_NEVER,
-        "How often what was written is forced to the disk, for a machine that loses its power; whole files "
-        "always are.",
-        default="10s",
-        is_live=True,
-    ),
-    Key(
-        "decisions.rotate.every",
-        FILE_AGE,
-        "A decision file is closed at this age, whatever its size; at most `1d`, since reports read the "
-        "files opened on a day, the day before and the day after.",
-        default="15m",
-        is_live=True,
-    ),
-    Key(
-        "decisions.rotate.size",
-        FILE_SIZE,
-        "A decision file is closed at this size.",
-        default="128MiB",
-        is_live=True,
-    ),
-    Key(
-        "decisions.retention.age",
-        AGE,
-        "Closed decision files are deleted at this age.",
-        default="14d",
-        is_live=True,
-    ),
-    Key(
-        "decisions.retention.size",
-        TOTAL_SIZE_OR_UNLIMITED,
-        "The oldest closed decision files are deleted where all in the folder are larger together.",
-        default="20GiB",
-        is_live=True,
-    ),
-    Key(
-        "decisions.privacy.addresses",
-        SHOWN,
-        "How clients' addresses stand in the decision log; `drop` leaves their ports out as well.",
-        default="keep",
-    ),
-    Key("decisions.privacy.principals", SHOWN, "The same for principals.", default="keep"),
-    Key(
-        "decisions.privacy.salt",
-        SECRET,
-        "What hashes are keyed with: the same for proxies whose logs are read together. Without it one is "
-        "made once, and kept in the folder of the decision log (`.salt`).",
-    ),
-    Key("decisions.topic.name", TOPIC, "The topic.", is_required=True),
-    Key(
-        "decisions.topic.bootstrap_servers",
-        ADDRESS,
-        "Brokers of the topic; without them those of `upstream`. `upstream.tls` and `upstream.admin.sasl` go "
-        "for both.",
-        is_list=True,
-    ),
+    *DECISION_KEYS,
     Key(
         "clock.max_offset",
         DURATION,

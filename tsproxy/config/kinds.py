@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from tsproxy.config import patterns, values
+from tsproxy.config import equivalents, patterns, values
 from tsproxy.config.settings import (
     AddressesInConfigs,
     BrokersFrom,
@@ -21,6 +21,7 @@ from tsproxy.config.settings import (
 )
 from tsproxy.config.values import Parser
 from tsproxy.decisions.privacy import Shown
+from tsproxy.model.kafka import LONG_MAX
 from tsproxy.model.own_rule import Fail
 from tsproxy.model.policy import Choice, LimitsFrom, Mode, OnViolation, Preset
 from tsproxy.model.principals import MappingRule
@@ -36,7 +37,8 @@ class Kind:
 
     For editors: `pattern` is what fits the whole of every text that `parse` takes (it may fit more),
     `choices` are all there are, `bounds` those of a number. `write` makes of a value a text (or number)
-    that reads as the same one; a secret's shows nothing of it.
+    that reads as the same one; a secret's shows nothing of it. `meant`: how a text that `parse` does not take
+    is written here.
     """
 
     word: str
@@ -45,6 +47,20 @@ class Kind:
     choices: tuple[str, ...] = ()
     bounds: tuple[int, int] | None = None
     write: Callable[[Any], str | int] = str
+    meant: equivalents.Meant | None = None
+
+    def advice(self, text: str) -> str | None:
+        """How to write what this text seems to say; None where nothing is known."""
+        said = self.meant(text) if self.meant else ()
+        known = next((advice for value, advice in said if self._takes(value)), None)
+        return known or equivalents.strange_character(text)
+
+    def _takes(self, text: str) -> bool:
+        try:
+            self.parse(text)
+        except ValueError:
+            return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,48 +124,79 @@ def _pattern(parse: Parser) -> Kind:
     return Kind("glob or `/regular expression/`", parse, write=lambda value: str(value.text))
 
 
-DURATION: Final = Kind("duration", values.duration_ms, _DURATION, write=values.duration_text)
+DURATION: Final = Kind(
+    "duration", values.duration_ms, _DURATION, write=values.duration_text, meant=equivalents.durations
+)
 DURATION_OR_OFF: Final = Kind(
     "duration or `off`",
     values.unless("off", values.duration_ms),
     f"{_DURATION}|off",
     write=values.or_text("off", values.duration_text),
+    meant=equivalents.durations,
 )
-TOLERANCE: Final = Kind("duration", values.tolerance_ms, _DURATION, write=values.duration_text)
+TOLERANCE: Final = Kind(
+    "duration", values.tolerance_ms, _DURATION, write=values.duration_text, meant=equivalents.durations
+)
 BOUND: Final = Kind(
-    "duration or `unlimited`", values.bound, f"{_DURATION}|unlimited", write=values.bound_text
+    "duration, milliseconds or `unlimited`",
+    values.kafka_bound,
+    f"{_DURATION}|[0-9_]+|unlimited",
+    bounds=(0, LONG_MAX),
+    write=values.bound_text,
+    meant=equivalents.durations,
 )
 AGE: Final = Kind(
     "duration or `unlimited`",
     values.unless("unlimited", values.duration_ms),
     f"{_DURATION}|unlimited",
     write=values.or_text("unlimited", values.duration_text),
+    meant=equivalents.durations,
 )
 UNLESS_NEVER: Final = Kind(
     "duration or `never`",
     values.unless("never", values.duration_ms),
     f"{_DURATION}|never",
     write=values.or_text("never", values.duration_text),
+    meant=equivalents.durations,
 )
 INTERVAL: Final = Kind(
-    "duration that divides an hour", values.interval_ms, _DURATION, write=values.duration_text
+    "duration that divides an hour",
+    values.interval_ms,
+    _DURATION,
+    write=values.duration_text,
+    meant=equivalents.durations,
 )
-FILE_AGE: Final = Kind("duration up to 1d", values.file_age_ms, _DURATION, write=values.duration_text)
-SIZE: Final = Kind("size", values.size_bytes, _SIZE, write=values.size_text)
-FILE_SIZE: Final = Kind("size", values.file_size_bytes, _SIZE, write=values.size_text)
-TOTAL_SIZE: Final = Kind("size", values.total_size_bytes, _SIZE, write=values.size_text)
+FILE_AGE: Final = Kind(
+    "duration up to 1d",
+    values.file_age_ms,
+    _DURATION,
+    write=values.duration_text,
+    meant=equivalents.durations,
+)
+SIZE: Final = Kind("size", values.size_bytes, _SIZE, write=values.size_text, meant=equivalents.sizes)
+FILE_SIZE: Final = Kind(
+    "size", values.file_size_bytes, _SIZE, write=values.size_text, meant=equivalents.sizes
+)
+TOTAL_SIZE: Final = Kind(
+    "size", values.total_size_bytes, _SIZE, write=values.size_text, meant=equivalents.sizes
+)
 TOTAL_SIZE_OR_UNLIMITED: Final = Kind(
     "size or `unlimited`",
     values.unless("unlimited", values.total_size_bytes),
     f"{_SIZE}|unlimited",
     write=values.or_text("unlimited", values.size_text),
+    meant=equivalents.sizes,
 )
-ADDRESS: Final = Kind("host:port", values.upstream_address, _ADDRESS)
-BIND: Final = Kind("host:port", values.bind_address, _ADDRESS)
+ADDRESS: Final = Kind("host:port", values.upstream_address, _ADDRESS, meant=equivalents.addresses)
+BIND: Final = Kind("host:port", values.bind_address, _ADDRESS, meant=equivalents.addresses)
 BIND_OR_OFF: Final = Kind(
-    "host:port or `off`", values.bind_address_or_off, f"{_ADDRESS}|off", write=values.or_text("off", str)
+    "host:port or `off`",
+    values.bind_address_or_off,
+    f"{_ADDRESS}|off",
+    write=values.or_text("off", str),
+    meant=equivalents.addresses,
 )
-HOST: Final = Kind("host", values.host)
+HOST: Final = Kind("host", values.host, meant=equivalents.hosts)
 PATH: Final = Kind("path", values.path)
 NAME: Final = Kind("name", values.name, values.NAME.pattern)
 TOPIC: Final = Kind("topic", values.topic_name, "[a-zA-Z0-9._-]{1,249}")

@@ -24,6 +24,9 @@ def load(document: Document, environ: Mapping[str, str]) -> Config:
     Raises ConfigError with all problems found.
     """
     reader = _Reader(environ, list(document.problems))
+    if not document.root.entries:
+        text = "is empty: deploy/tsproxy.yaml is one to begin with, docs/configuration.md has all keys"
+        reader.problems.append(Problem(document.root.place, "", text))
     parsed = reader.section(document.root, TREE, "", document.root.place)
     config = build(parsed, reader.problems)
     if config is None:
@@ -92,7 +95,11 @@ class _Reader:
                 self.problems.append(Problem(place, path, text))
             return ()
         if not isinstance(node, Items) or not (node.nodes or is_optional):
-            self._wrong(node, path, "must be a list of sections with " + ", ".join(below.branch))
+            text = "must be a list of sections with " + ", ".join(below.branch)
+            dash = (
+                f"; a dash begins each (- {next(iter(below.branch))}: …)" if isinstance(node, Section) else ""
+            )
+            self._wrong(node, path, text + dash)
             return ()
         parsed = []
         for index, item in enumerate(node.nodes):
@@ -130,7 +137,9 @@ class _Reader:
         except ValueError as error:
             # The text as written: what a variable held may be a secret put in the wrong place.
             shown = "***" if key.kind is SECRET else repr(_shorten(node.text))
-            return self._wrong(node, path, f"{shown} is not allowed; must be {error}")
+            advice = None if key.kind is SECRET else key.kind.advice(node.text)
+            more = f"; {advice}" if advice else ""
+            return self._wrong(node, path, f"{shown} is not allowed; must be {error}{more}")
 
     def _wrong(self, node: Node, path: str, text: str) -> None:
         self.problems.append(Problem(node.place, path, text))
@@ -144,11 +153,27 @@ def _section_text(path: str, branch: Branch) -> str:
 
 def _unknown(name: str, branch: Branch) -> str:
     """Says that a key is unknown, and which is nearest: here, or the same word elsewhere."""
-    elsewhere = [key.path for key in KEYS if key.steps[-1] == name]
+    dotted = [key for key in branch if key.startswith(f"{name}.")]
+    if dotted:
+        return f"unknown key; it is one key here, with its dots: {', '.join(dotted)}"
+    *sections, leaf = Key(name, TEXT, "").steps
+    if sections and _leads_to_key([*sections, leaf], branch):
+        opened = "".join(f"{section}: {{ " for section in sections)
+        return f"unknown key; write a section for each dot: {opened}{leaf}: …{' }' * len(sections)}"
+    # As Kafka's own files, flags and other languages write it.
+    names = {name, name.replace(".", "_").replace("-", "_"), name.removeprefix("log.")}
+    elsewhere = [key.path for key in KEYS if key.steps[-1] in names]
     likely = get_close_matches(name, branch, n=1, cutoff=_MISSPELT)
     near = likely or elsewhere or get_close_matches(name, branch, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"unknown key; {hint}Allowed here: {', '.join(branch)}"
+
+
+def _leads_to_key(steps: Iterable[str], branch: Branch) -> bool:
+    below: Key | Branch | ListOf | None = branch
+    for step in steps:
+        below = below.get(step) if isinstance(below, dict) else None
+    return isinstance(below, Key)
 
 
 def _split(node: Node) -> list[Node]:

@@ -4,6 +4,7 @@ None of it is a mistake that must keep a proxy from starting: a rule that is in 
 it says of repair. But nobody should believe that it holds.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,7 +13,7 @@ from tsproxy.config.nameless import passed_by_nobody
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.patterns import meant_as_regex
 from tsproxy.config.problems import Problem
-from tsproxy.config.settings import Config, SaslMechanism
+from tsproxy.config.settings import BrokerPorts, Config, Listener, SaslMechanism, Secret, Upstream
 from tsproxy.config.values import instant_text
 from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, OnViolation, Policy, Rule, Terms
 from tsproxy.policy.claimed import allowances, claims_of
@@ -27,6 +28,7 @@ _ONLY_ENFORCED: Final = (
     "dead_letters",
 )
 """Keys of a rule that may change or copy a batch, which only a rule that enforces does."""
+_SHELL_VARIABLE: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%")
 _CHANGE_NOTHING: Final = frozenset({None, False, OnViolation.REJECT, Choice.ACCEPT, Choice.REJECT})
 
 
@@ -52,7 +54,10 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
         elif claims_of(waiver.match):
             found.append(_claimed(parsed, waiver.match, "lets everything pass"))
     found += _of_upstream(config.parsed["upstream"])
-    found += [each for listener in config.parsed["listeners"] for each in _of_listener(listener)]
+    found += _of_variables(config.parsed["upstream"])
+    for parsed, listener in zip(config.parsed["listeners"], config.listeners, strict=True):
+        found += _of_listener(parsed)
+        found += _few_ports(parsed["brokers"], listener, config.upstream)
     return tuple(found)
 
 
@@ -63,11 +68,32 @@ def _of_upstream(parsed: Parsed) -> Iterator[Problem]:
         yield Problem(sasl.place, f"{sasl.path}.mechanism", text)
 
 
+def _of_variables(parsed: Parsed) -> Iterator[Problem]:
+    """A shell's own form of a variable is a text like any other here; it is not shown, being a password."""
+    sasl: Parsed | None = parsed["admin"]["sasl"]
+    password: Secret | None = sasl["password"] if sasl else None
+    if sasl and password and _SHELL_VARIABLE.fullmatch(password.reveal()):
+        text = "looks like a variable of a shell, and is taken as it is: only ${NAME} is replaced"
+        yield Problem(sasl.place, f"{sasl.path}.password", text)
+
+
 def _of_listener(parsed: Parsed) -> Iterator[Problem]:
     proxy_protocol: Parsed | None = parsed["proxy_protocol"]
     if proxy_protocol and any(not network.prefixlen for network in proxy_protocol["from"]):
         text = "takes every client's word for its address: name the load balancer's addresses alone"
         yield Problem(proxy_protocol.place, f"{proxy_protocol.path}.from", text)
+
+
+def _few_ports(parsed: Parsed, listener: Listener, upstream: Upstream) -> Iterator[Problem]:
+    """What is certain without asking the cluster: there are at least as many ids as brokers."""
+    given, brokers = len(set(upstream.bootstrap_servers)), listener.brokers
+    if isinstance(brokers, BrokerPorts) and given > brokers.count:
+        yield Problem(
+            parsed.place,
+            f"{parsed.path}.count",
+            f"is {brokers.count}, and upstream.bootstrap_servers names {given}: one has no port, and who is "
+            "told of it is closed; say a larger count",
+        )
 
 
 def _of_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:

@@ -72,15 +72,18 @@ def _key(key: Key) -> dict[str, Any]:
 
 
 def _value(kind: Kind) -> dict[str, Any]:
-    looks: list[Mapping[str, Any]]
+    looks: list[Mapping[str, Any]] = []
     if kind.choices:
         looks = [{"enum": [form for choice in kind.choices for form in _forms(choice)]}]
-    elif kind.bounds is not None:
-        lowest, highest = kind.bounds
-        looks = [{"type": "integer", "minimum": lowest, "maximum": highest}, _DIGITS]
-    elif kind.pattern is not None:
-        looks = [{"type": "string", "pattern": f"^({kind.pattern})$"}]
     else:
+        if kind.bounds is not None:
+            lowest, highest = kind.bounds
+            looks = [{"type": "integer", "minimum": lowest, "maximum": highest}]
+        if kind.pattern is not None:
+            looks = [*looks, {"type": "string", "pattern": f"^({kind.pattern})$"}]
+        elif looks:
+            looks = [*looks, _DIGITS]
+    if not looks:
         return dict(_PLAIN)
     return {"anyOf": [*looks, _FROM_ENVIRONMENT]}
 

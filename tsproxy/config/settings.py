@@ -207,7 +207,7 @@ class BrokerPorts:
     first_id: int = 0
 
     def port_of(self, node_id: int) -> int | None:
-        """The port of a node, or None where it lies outside the range. A pure function of n, so
+        """The port of a node, or None where it lies outside the range. A pure function of its id, so
         that all workers and replicas agree without talking."""
         place = node_id - self.first_id
         if not 0 <= place < self.count:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from tsproxy.config.settings import Address, BrokerHosts, Secret
-from tsproxy.model.kafka import is_topic_name
+from tsproxy.model.kafka import LONG_MAX, is_topic_name
 from tsproxy.model.policy import Span
 
 Parser = Callable[[str], object]
@@ -21,7 +21,7 @@ Parser = Callable[[str], object]
 _MS_OF_UNIT: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MOST_MS: Final = 3_660_000 * 86_400_000
 """Ten thousand years: sums of times and durations stay far within 64 bits."""
-_BYTES_OF_UNIT: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+BYTES_OF_UNIT: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _QUANTITY: Final = re.compile(r"([0-9]+)([A-Za-z]*)")
 # What DNS and addresses are made of; an underscore is common in container networks.
 _HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?")
@@ -43,6 +43,15 @@ def bound(text: str) -> Span:
     if text.strip() in {f"0{unit}" for unit in _MS_OF_UNIT}:
         return Span(0)
     return Span(_quantity(text, _MS_OF_UNIT, allowed))
+
+
+def kafka_bound(text: str) -> Span:
+    """The same for a key of Kafka's that ends in `.ms`: a number alone is milliseconds, as in Kafka's files,
+    and Long.MAX unlimited."""
+    digits = text.strip().replace("_", "")
+    if not digits.isascii() or not digits.isdigit():
+        return bound(text)
+    return Span(None) if digits == str(LONG_MAX) else bound(f"{digits.lstrip('0') or '0'}ms")
 
 
 def interval_ms(text: str) -> int:
@@ -80,7 +89,7 @@ def unless(word: str, parse: Parser) -> Parser:
 def size_bytes(text: str) -> int:
     """Bytes, from 1 up to what Kafka's 32-bit frame length can say."""
     allowed = "a size from 1B to 2047MiB, such as 512KiB or 64MiB"
-    size = _quantity(text, _BYTES_OF_UNIT, allowed)
+    size = _quantity(text, BYTES_OF_UNIT, allowed)
     if size >= 1 << 31:
         raise ValueError(allowed)
     return size
@@ -89,7 +98,7 @@ def size_bytes(text: str) -> int:
 def file_size_bytes(text: str) -> int:
     """Bytes, at least 1 KiB: a file that holds less than a line would be turned at every line."""
     allowed = "a size of at least 1KiB, such as 128MiB or 1GiB"
-    size = _quantity(text, _BYTES_OF_UNIT, allowed)
+    size = _quantity(text, BYTES_OF_UNIT, allowed)
     if size < 1 << 10:
         raise ValueError(allowed)
     return size
@@ -98,7 +107,7 @@ def file_size_bytes(text: str) -> int:
 def total_size_bytes(text: str) -> int:
     """Bytes, at least 1 MiB: room for what many connections hold together, so no frame's length bounds it."""
     allowed = "a size of at least 1MiB, such as 256MiB or 1GiB"
-    size = _quantity(text, _BYTES_OF_UNIT, allowed)
+    size = _quantity(text, BYTES_OF_UNIT, allowed)
     if size < 1 << 20:
         raise ValueError(allowed)
     return size
@@ -227,7 +236,7 @@ def instant_text(ms: int) -> str:
 
 def size_text(size: int) -> str:
     """What the parsers of sizes read as that many bytes."""
-    return _quantity_text(size, _BYTES_OF_UNIT)
+    return _quantity_text(size, BYTES_OF_UNIT)
 
 
 def ports_text(ports: range) -> str:

@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 from tsproxy.config import Config, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import Items, Scalar, Section
 from tsproxy.config.settings import Sasl
-from tsproxy.config.values import bound, duration_ms, instant_ms, topic_name, whole_number
+from tsproxy.config.values import duration_ms, instant_ms, kafka_bound, topic_name, whole_number
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.policy import HOUR_MS, Span
 from tsproxy.model.verdict import TopicLimits
@@ -141,13 +141,13 @@ def add_explain(explain: argparse.ArgumentParser) -> None:
     explain.add_argument(
         "--before",
         metavar="DURATION",
-        type=argument(bound),
+        type=argument(kafka_bound),
         help="the topic's own message.timestamp.before.max.ms, where limits come from the broker",
     )
     explain.add_argument(
         "--after",
         metavar="DURATION",
-        type=argument(bound),
+        type=argument(kafka_bound),
         help="the topic's own message.timestamp.after.max.ms",
     )
     explain.add_argument("--json", action="store_true")

@@ -11,6 +11,8 @@ from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, NamePattern, P
 
 CLAIMS: Final = ("client_ids", "client_software")
 """Fields of `Match` that hold what clients say of themselves."""
+MOST_COMPARED: Final = 20_000
+"""Pairs of rules that are looked at, some 0.1 s: a reload asks while clients are served."""
 _STRICTNESS: Final = {Mode.OFF: 0, Mode.AUDIT: 1, Mode.ENFORCE: 2}
 _VALUES: Final = ("no_timestamp", "zero", "negative")
 
@@ -25,20 +27,27 @@ def claims_of(match: Match) -> tuple[str, ...]:
 def allowances(policy: Policy) -> Iterator[tuple[Rule, str]]:
     """Rules for a claim alone that forbid less than others meet who do not claim it, and what is allowed.
 
-    The others meet later rules that may be for the same topics, or the defaults.
+    The others meet later rules that may be for the same topics, or the defaults. Of very many rules the
+    first ones are looked at.
     """
+    left = MOST_COMPARED
     for index, rule in enumerate(policy.rules):
-        if claims_of(rule.match):
-            others = _met_without(policy, rule.match, policy.rules[index + 1 :])
-            found = next((what for other in others if (what := _allowed(policy, rule.terms, other))), None)
-            if found is not None:
-                yield rule, found
+        if not claims_of(rule.match):
+            continue
+        for other in _met_without(policy, rule.match, policy.rules[index + 1 :]):
+            left -= 1
+            if left < 0:
+                return
+            what = _allowed(policy, rule.terms, other) if other else None
+            if what is not None:
+                yield rule, what
+                break
 
 
-def _met_without(policy: Policy, match: Match, later: Sequence[Rule]) -> Iterator[Terms]:
+def _met_without(policy: Policy, match: Match, later: Sequence[Rule]) -> Iterator[Terms | None]:
+    """None for a later rule that is for other topics."""
     for rule in later:
-        if _may_meet(match.topics, rule.match.topics):
-            yield rule.terms
+        yield rule.terms if _may_meet(match.topics, rule.match.topics) else None
         if rule.match == Match():
             return
     is_used = policy.limits_from is not LimitsFrom.BROKER

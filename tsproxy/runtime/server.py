@@ -215,6 +215,7 @@ class Proxy:
             self._limits.run,
             self._offers.run,
             self._waivers.watch,
+            self._unfit_rules.watch,
             Sampler(self._relays).run,
             self._sanity.run,
             self._lag.run,

@@ -47,6 +47,12 @@ _HINTS: Final = {
 }
 
 
+_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
+_KEY: Final = b"PRIVATE KEY-----"
+_DER: Final = b"\x30"
+"""A SEQUENCE: what certificates and keys are without PEM around them."""
+
+
 def _remember_host(handshake: ssl.SSLObject, host: str | None, _: ssl.SSLContext) -> None:
     assert isinstance(handshake, TlsConnection), "TlsContext says so"
     handshake.asked_host = host.lower() if host else None
@@ -135,8 +141,26 @@ def _load_chain(
             text = f"{key} cannot be decrypted with this passphrase"
             raise ConfigError(Problem("", f"{place}.key_password", text)) from None
         else:
-            text = f"{certificate} and {key} must be PEM files: a certificate with its chain, and its key"
+            text = _pair_text(certificate, key)
         raise ConfigError(Problem("", place, text)) from None
+
+
+def _pair_text(certificate: Path, key: Path) -> str:
+    """What is wrong with two files of which OpenSSL only says that they are none."""
+    first, second = certificate.read_bytes(), key.read_bytes()
+    if _KEY in first and _CERTIFICATE not in first and _CERTIFICATE in second and _KEY not in second:
+        return f"are exchanged: certificate is {certificate}, a private key, and key is {key}, a certificate"
+    if _CERTIFICATE not in first:
+        return f"{certificate} holds no certificate: {_in_pem(first, 'x509', 'CERTIFICATE')}"
+    if _KEY not in second:
+        return f"{key} holds no private key: {_in_pem(second, 'pkey', 'PRIVATE KEY')}"
+    return f"{certificate} and {key} must be PEM files: a certificate with its chain, and its key"
+
+
+def _in_pem(data: bytes, command: str, label: str) -> str:
+    if data.startswith(_DER):
+        return f"it looks like DER; openssl {command} -inform der -in FILE -out FILE.pem makes PEM of it"
+    return f"in a PEM file a line says -----BEGIN {label}-----"
 
 
 def _load_authorities(context: ssl.SSLContext, ca: Path, place: str) -> None:

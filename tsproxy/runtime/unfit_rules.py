@@ -1,9 +1,12 @@
 """Rules and waivers whose topics the cluster does not have: told once each, when its topics are known.
 
 A rule that never fits looks as if it held. Topics may be made later, so it is no mistake: it is said.
+
+A thousand rules and fifty thousand topics take seconds to compare, so that clients are served between any
+two patterns.
 """
 
-from collections.abc import Iterator
+import asyncio
 from typing import Final
 
 import structlog
@@ -25,9 +28,10 @@ class UnfitRules:
     """Of one configuration; one that is replaced is told of when the topics are read again."""
 
     def __init__(self, config: Config) -> None:
+        self._is_new = asyncio.Event()
         self._policy = config.policy
-        self._seen: VisibleTopics | None = None
         self._told: set[tuple[str, str]] = set()
+        self._visible: VisibleTopics | None = None
 
     def prepare(self, config: Config) -> Commit:
         """A reload; it cannot fail."""
@@ -39,25 +43,41 @@ class UnfitRules:
         return commit
 
     def see(self, visible: VisibleTopics | None) -> None:
-        """The cluster's topics. None are seen by a user without Describe: then nothing is known of rules."""
-        if visible is None or visible is self._seen or not visible.names:
-            return
-        self._seen = visible
-        for kind, each in self._unfit(visible.names):
-            if (kind, each.name) not in self._told and len(self._told) < MOST_TOLD:
-                self._told.add((kind, each.name))
-                _tell(kind, each, len(visible.names))
+        """The cluster's topics, as they were read last."""
+        if visible is not None and visible is not self._visible:
+            self._visible = visible
+            self._is_new.set()
 
-    def _unfit(self, names: tuple[str, ...]) -> Iterator[tuple[str, Rule | Waiver]]:
-        named = (("rule", self._policy.rules), ("waiver", self._policy.waivers))
-        for kind, several in named:
+    async def watch(self) -> None:
+        """Look at the rules whenever topics were read, for ever."""
+        while True:
+            await self._is_new.wait()
+            self._is_new.clear()
+            await self.look()
+
+    async def look(self) -> None:
+        """Tell of each that fits none; of nothing where the user sees no topic (without Describe)."""
+        policy, told = self._policy, self._told
+        names = self._visible.names if self._visible else ()
+        for kind, several in (("rule", policy.rules), ("waiver", policy.waivers)):
             for each in several:
-                patterns = each.match.topics
-                # Brokers' own topics are not among the names, and those of applications come and go.
-                if not patterns or any(is_internal(pattern.text.strip("/")) for pattern in patterns):
-                    continue
-                if not any(pattern.fits(name) for pattern in patterns for name in names):
-                    yield kind, each
+                if len(told) >= MOST_TOLD or not names:
+                    return
+                if (kind, each.name) not in told and await _is_unfit(each, names):
+                    told.add((kind, each.name))
+                    _tell(kind, each, len(names))
+
+
+async def _is_unfit(rule: Rule | Waiver, names: tuple[str, ...]) -> bool:
+    patterns = rule.match.topics
+    # Brokers' own topics are not among the names, and those of applications come and go.
+    if not patterns or any(is_internal(pattern.text.strip("/")) for pattern in patterns):
+        return False
+    for pattern in patterns:
+        if any(map(pattern.fits, names)):
+            return False
+        await asyncio.sleep(0)
+    return True
 
 
 def _tell(kind: str, unfit: Rule | Waiver, topics: int) -> None:

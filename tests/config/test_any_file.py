@@ -1,0 +1,86 @@
+"""Whatever a file holds, it is taken or told what is wrong with it."""
+
+import re
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.config.files import SMALLEST
+from tsproxy.config import ConfigError, load
+from tsproxy.config.document import parse_yaml
+from tsproxy.config.notices import notices
+from tsproxy.config.written import as_yaml
+
+PAGES = [
+    (Path(__file__).parents[2] / "docs" / f"{name}.md").read_text("utf-8") for name in ("mistakes", "policy")
+]
+LINES = re.findall(r"^\| `((?:policy|limits|decisions|clock|admin|upstream):? .*?)` \|", PAGES[0], re.M)
+FILES = [
+    SMALLEST,
+    *(f"{SMALLEST}{line}\n" for line in LINES),
+    *(SMALLEST + each for each in re.findall(r"^```yaml\n(policy.*?)^```", PAGES[1], re.M | re.S)),
+]
+PIECES = (
+    *(
+        "{",
+        "}",
+        "[",
+        "]",
+        ": ",
+        ",",
+        "'",
+        '"',
+        "\t",
+        "\n",
+        "  ",
+        "- ",
+        "? ",
+        "#",
+        "|",
+        "%",
+        "&a ",
+        "*a ",
+        "<<: ",
+    ),
+    *(
+        "!x ",
+        "null",
+        "~",
+        "${",
+        "${A}",
+        "$$",
+        "0",
+        "-1",
+        "9" * 30,
+        "1e9",
+        "é",
+        "\u202e",
+        "\x00",
+        "\ud800",
+        "true",
+    ),
+    *("7d", "1w", "128MB", "/(/", "*", "::1", "User:", "[*]"),
+)
+
+
+def said_of(text):
+    """Every problem's text, or the file as it is shown when it is in force."""
+    try:
+        config = load(parse_yaml(text, "tsproxy.yaml"), {"A": "\u202e7d"})
+    except ConfigError as error:
+        return [problem.text for problem in error.problems]
+    return [*(each.text for each in notices(config, 0)), as_yaml(config.parsed)]
+
+
+@given(
+    st.sampled_from(FILES),
+    st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, 20), st.sampled_from(PIECES)), max_size=4),
+)
+def test_a_file_with_anything_in_it_is_taken_or_told(text, changes):
+    for at, cut, piece in changes:
+        at %= len(text) + 1
+        text = text[:at] + piece + text[at + cut :]
+    said = said_of(text)
+    assert said
+    assert all(said)

@@ -1,0 +1,182 @@
+"""What durations and sizes of other programs are here: told where they are refused, and always right."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.config.files import SMALLEST, config_of, problems_of
+from tsproxy.config.kinds import BOUND, DURATION, SIZE, TOLERANCE
+from tsproxy.model.policy import Span
+
+LONG_MAX = 2**63 - 1
+KEY = "message.timestamp.before.max.ms"
+
+
+def bound_of(written):
+    return (
+        config_of(f"{SMALLEST}policy: {{ rules: [{{ name: a, {KEY}: {written} }}] }}\n").policy.rules[0].terms
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "max_ms"),
+    [
+        ("604800000", 604_800_000),
+        ("0", 0),
+        ("604_800_000", 604_800_000),
+        ("'3600000'", 3_600_000),
+        (str(LONG_MAX), None),
+        ("7d", 604_800_000),
+        ("unlimited", None),
+    ],
+)
+def test_a_key_of_kafkas_takes_milliseconds_as_kafkas_files_have_them(written, max_ms):
+    """TopicConfig: message.timestamp.before.max.ms is a LONG in milliseconds, by default Long.MAX_VALUE."""
+    assert bound_of(written).before == Span(max_ms)
+
+
+@pytest.mark.parametrize("written", ["-1", str(LONG_MAX - 1), str(LONG_MAX + 1), "1e9", "٣"])
+def test_a_number_that_is_no_limit_of_kafkas_is_refused(written):
+    [problem] = problems_of(f"{SMALLEST}policy: {{ rules: [{{ name: a, {KEY}: {written} }}] }}\n")
+    assert "is not allowed; must be a duration such as 0ms, 10s, 1h or 7d, or unlimited" in problem
+
+
+DURATIONS = {
+    "1h30m": "write 90m",
+    "1h 30m": "write 90m",
+    "1.5h": "write 90m",
+    "1w": "write 7d",
+    "2 weeks": "write 14d",
+    "90 min": "write 90m",
+    "1H": "write 1h",
+    "1y": "write 365d",
+    "500 millis": "write 500ms",
+    "PT10M": "write 10m",
+    "P1DT12H": "write 36h",
+    "604800000": "it needs a unit: 604800000ms, which is 7d",
+    "1234": "it needs a unit: 1234ms",
+    "30": "it needs a unit, such as 30s",
+}
+SIZES = {
+    "128MB": "write 128MiB",
+    "128 mb": "write 128MiB",
+    "1.5GiB": "write 1536MiB",
+    "512k": "write 512KiB",
+    "134217728": "it needs a unit: 134217728B, which is 128MiB",
+    "64": "it needs a unit, such as 64MiB",
+}
+NOTHING = [
+    "",
+    "soon",
+    "1x",
+    "h1",
+    "1h30",
+    "0.0000000001s",
+    "0s",
+    "-1h",
+    "1..5h",
+    "9" * 40,
+    "9" * 15 + "y",
+    "P1M",
+    "P",
+    "PT",
+]
+
+
+@pytest.mark.parametrize(("text", "advice"), DURATIONS.items())
+def test_a_duration_is_told_as_it_is_written_here(text, advice):
+    assert DURATION.advice(text) == advice
+
+
+@pytest.mark.parametrize(("text", "advice"), SIZES.items())
+def test_a_size_is_told_as_it_is_written_here(text, advice):
+    assert SIZE.advice(text) == advice
+
+
+@pytest.mark.parametrize("text", NOTHING)
+def test_where_nothing_is_meant_nothing_is_told(text):
+    assert (DURATION.advice(text), SIZE.advice(text)) == (None, None)
+
+
+@given(st.text(alphabet="0123456789.hmsdwykKMGiB _", max_size=24))
+def test_what_is_advised_is_always_taken(text):
+    for kind in (DURATION, TOLERANCE, BOUND, SIZE):
+        advice = kind.advice(text)
+        if advice is not None:
+            told = advice.split(": ")[-1].removeprefix("write ").removeprefix("it needs a unit, such as ")
+            assert kind.parse(told.partition(",")[0]) is not None
+
+
+WRITTEN_OTHERWISE = {
+    "upstream: { bootstrap_servers: ['PLAINTEXT://kafka-1:9092'] }": "write kafka-1:9092",
+    "upstream: { bootstrap_servers: ['kafka-1: 9092'] }": "write kafka-1:9092",
+    "upstream: { bootstrap_servers: ['kаfka-1:9092'] }": "it holds U+0430 (CYRILLIC SMALL LETTER A)",
+    "admin: { bind: ':9464' }": "write 0.0.0.0:9464",
+    "admin: { hosts: ['http://proxy.example.com:9464/'] }": "write proxy.example.com",
+    "policy: { mode: “audit” }": "it holds U+201C (LEFT DOUBLE QUOTATION MARK)",
+    "policy: { mode: au\u00addit }": "it holds U+00AD (SOFT HYPHEN)",
+}
+
+
+@pytest.mark.parametrize(("line", "advice"), WRITTEN_OTHERWISE.items())
+def test_addresses_and_characters_that_look_right_are_told(line, advice):
+    told = problems_of(f"{SMALLEST}{line}\n" if not line.startswith("upstream") else f"{line}\n")
+    assert told[0].endswith(f"; {advice}")
+
+
+@pytest.mark.parametrize("password", ["", "hünter2${NOPE"])
+def test_of_a_password_no_character_is_told(password):
+    sasl = f"{{ mechanism: PLAIN, username: me, password: '{password}' }}"
+    [told] = problems_of(SMALLEST.replace(" }", f", admin: {{ sasl: {sasl} }} }}", 1))
+    assert "hünter2" not in told
+    assert "U+" not in told
+
+
+def test_what_other_files_call_a_key_is_told_by_its_name_here():
+    told = "\n".join(
+        problems_of("bootstrap.servers: a:1\nlog.message.timestamp.after.max.ms: 1\nbootstrap-servers: x\n")
+    )
+    assert told.count("did you mean 'upstream.bootstrap_servers'?") == 2
+    assert "did you mean 'policy.defaults.message.timestamp.after.max.ms'?" in told
+
+
+BROKEN = {
+    "upstream:\n\tbootstrap_servers: x\n": "cannot start any token; indent with blanks: YAML takes no tabs",
+    "a:\n    b: 1\n   c: 2\n": "this line is indented otherwise than those that it belongs to",
+    "a: b: c\n": "a text with a colon and a blank stands in quotes",
+    "a: [1, 2\nb: 3\n": "a bracket or a brace is not closed",
+    "a: [*-log]\n": "a text that begins with * or & stands in quotes",
+    "a: *.example.com\n": "a text that begins with * or & stands in quotes",
+    "": "tsproxy.yaml: is empty: deploy/tsproxy.yaml is one to begin with",
+    "# nothing\n": "is empty",
+    "listeners: { bind: 'a:1' }\n": "a dash begins each (- name: …)",
+    "upstream: { bootstrap_servers: '${BROKERS' }\n": "${ has no } behind it; $${ stands for a plain ${",
+}
+
+
+@pytest.mark.parametrize(("text", "told"), BROKEN.items())
+def test_what_is_usually_behind_a_broken_file_is_told(text, told):
+    assert any(told in problem for problem in problems_of(text)), problems_of(text)
+
+
+def test_a_few_lines_of_aliases_that_stand_for_a_billion_values_are_refused():
+    lines = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10))]
+    assert problems_of("\n".join(lines)) == [
+        "tsproxy.yaml: stands for more than 200,000 values, aliases written out"
+    ]
+
+
+def test_a_dollar_that_is_doubled_hides_no_variable_behind_it():
+    config = config_of(SMALLEST + "decisions: { directory: '/$${a/${B}' }\n", {"B": "c"})
+    assert str(config.decisions.directory) == "/${a/c"
+
+
+def test_two_listeners_at_one_place_are_told_once_and_the_admin_port_with_its_line():
+    problems = problems_of(
+        SMALLEST + "  - { name: b, bind: 127.0.0.1:9192 }\nadmin: { bind: 127.0.0.1:9200 }\n"
+    )
+    assert [problem.partition(": takes")[0] for problem in problems] == [
+        "tsproxy.yaml:4: listeners[1].bind",
+        "tsproxy.yaml:5: admin.bind",
+        "tsproxy.yaml:5: admin.bind",
+    ]

@@ -1,0 +1,113 @@
+"""Durations and sizes as other programs write them, and the same as it is written here.
+
+One form of a value is enough to read, and to look for. Whoever writes another one is told this one.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from typing import Final
+
+from tsproxy.config import values
+
+Meant = Callable[[str], Iterator[tuple[str, str]]]
+"""(a value as it is written here, the advice that names it) for a text that is none, the likeliest first."""
+
+_DAY_MS: Final = 86_400_000
+_MS_OF: Final[Mapping[str, int]] = {
+    **dict.fromkeys(("ms", "msec", "millis", "millisecond", "milliseconds"), 1),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3_600_000),
+    **dict.fromkeys(("d", "day", "days"), _DAY_MS),
+    **dict.fromkeys(("w", "week", "weeks"), 7 * _DAY_MS),
+    **dict.fromkeys(("y", "year", "years"), 365 * _DAY_MS),
+}
+_BYTES_OF: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("b", "byte", "bytes"), "B"),
+    **dict.fromkeys(("k", "kb", "ki", "kib"), "KiB"),
+    **dict.fromkeys(("m", "mb", "mi", "mib"), "MiB"),
+    **dict.fromkeys(("g", "gb", "gi", "gib"), "GiB"),
+}
+_NUMBER: Final = re.compile(r"[0-9][0-9_]{0,18}")
+_PART: Final = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-z]+)\s*,?")
+_ISO: Final = re.compile(r"P([0-9]+D)?(T[0-9.HMS]+)?")
+"""As Java writes a Duration (ISO 8601); a P1M without T would be a month."""
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+]*://")
+_FEW: Final = 1_000
+"""A number below it is hardly meant in milliseconds, or bytes."""
+
+
+def durations(text: str) -> Iterator[tuple[str, str]]:
+    """Of `1h30m`, `1.5h`, `1w`, `2 days`, `PT10M`, `604800000`."""
+    if _NUMBER.fullmatch(text.strip()):
+        yield from _without_unit(text, "ms", "s", values.duration_text)
+        return
+    if _ISO.fullmatch(text.strip()):
+        text = text.strip()[1:].replace("T", "")
+    ms = _sum(text.lower())
+    if ms is not None and ms.denominator == 1 and ms > 0:
+        written = values.duration_text(int(ms))
+        yield written, f"write {written}"
+
+
+def sizes(text: str) -> Iterator[tuple[str, str]]:
+    """Of `128MB`, `1.5GiB`, `64 mib`, `134217728`."""
+    if _NUMBER.fullmatch(text.strip()):
+        yield from _without_unit(text, "B", "MiB", values.size_text)
+        return
+    match = _PART.fullmatch(text.lower())
+    unit = _BYTES_OF.get(match[2]) if match else None
+    if match is None or unit is None:
+        return
+    size = Fraction(match[1]) * values.BYTES_OF_UNIT[unit]
+    if size.denominator == 1 and size > 0:
+        written = values.size_text(int(size))
+        yield written, f"write {written}"
+
+
+def addresses(text: str) -> Iterator[tuple[str, str]]:
+    """Of `PLAINTEXT://kafka:9092`, `kafka: 9092`, `:9092`."""
+    address = _SCHEME.sub("", "".join(text.split())).rstrip("/")
+    every = f"0.0.0.0{address}"  # noqa: S104  # told to an operator who left the host out; nothing is bound
+    for written in (address, every if address.startswith(":") else ""):
+        yield written, f"write {written}"
+
+
+def hosts(text: str) -> Iterator[tuple[str, str]]:
+    """Of `kafka.example.com:9092` and `https://kafka.example.com`."""
+    host = _SCHEME.sub("", text.strip()).rstrip("/")
+    for written in (host, host.rpartition(":")[0]):
+        yield written, f"write {written}"
+
+
+def strange_character(text: str) -> str | None:
+    """What a text says that looks right: the first character of it that is none of ASCII; else None."""
+    found = next((each for each in text if not each.isascii()), None)
+    if found is None:
+        return None
+    return f"it holds U+{ord(found):04X} ({unicodedata.name(found, 'a character without a name')})"
+
+
+def _without_unit(
+    text: str, smallest: str, usual: str, write: Callable[[int], str]
+) -> Iterator[tuple[str, str]]:
+    """A number in the smallest unit, or where it is small in the usual one."""
+    number = int(text.strip().replace("_", ""))
+    if number < _FEW:
+        yield f"{number}{usual}", f"it needs a unit, such as {number}{usual}"
+    written = write(number)
+    same = "" if written == f"{number}{smallest}" else f", which is {written}"
+    yield f"{number}{smallest}", f"it needs a unit: {number}{smallest}{same}"
+
+
+def _sum(text: str) -> Fraction | None:
+    """Milliseconds of durations in a row, None where something else stands there."""
+    total, position = Fraction(0), 0
+    while position < len(text):
+        match = _PART.match(text, position)
+        if match is None or match[2] not in _MS_OF:
+            return None
+        total, position = total + Fraction(match[1]) * _MS_OF[match[2]], match.end()
+    return total
