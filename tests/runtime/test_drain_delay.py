@@ -7,7 +7,6 @@ import signal
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from tests.processes import is_alive
 from tests.runtime.running import TWO, events, page, refuses, until_page, waiting_consumer
 from tests.runtime.surroundings import PATIENCE_S, until
 from tests.runtime.test_service_manager import Heard
@@ -38,7 +37,7 @@ async def test_after_sigterm_it_is_not_ready_and_still_serves_whoever_comes(kafk
 
         await until(lambda: events(proxy).count("drain_started") == (2 if arguments else 1))
         await until(lambda: refuses(*of_bootstrap(proxy)))
-        await until(lambda: not is_alive(proxy.pid))
+        await proxy.wait()
 
     assert events(proxy).count("drain_delayed") == (2 if arguments else 1)
     assert proxy.log[-1]["event"] == "proxy_stopped"
@@ -49,7 +48,7 @@ async def test_when_the_delay_is_over_it_drains_by_itself(kafka_431, arguments):
     settings = {"limits.drain_delay": "300ms"}
     async with RunningProxy(kafka_431.bootstrap_servers, settings=settings, arguments=arguments) as proxy:
         os.kill(proxy.pid, signal.SIGTERM)
-        await until(lambda: not is_alive(proxy.pid))
+        await proxy.wait()
 
     assert events(proxy).index("drain_delayed") < events(proxy).index("drain_started")
 
@@ -67,7 +66,7 @@ async def test_a_second_sigterm_ends_the_delay_and_a_third_one_the_drain(kafka_4
         size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), PATIENCE_S), "big")
         assert (await reader.readexactly(size))[:4] == (77).to_bytes(4, "big")
         writer.close()
-        await until(lambda: not is_alive(proxy.pid))
+        await proxy.wait()
     assert proxy.log[-1]["clients_cut"] == 0
 
     async with RunningProxy(kafka_431.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
@@ -78,8 +77,19 @@ async def test_a_second_sigterm_ends_the_delay_and_a_third_one_the_drain(kafka_4
         os.kill(proxy.pid, signal.SIGTERM)
         assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
         writer.close()
-        await until(lambda: not is_alive(proxy.pid))
+        await proxy.wait()
     assert proxy.log[-1]["clients_cut"] == 1
+
+
+@EITHER
+async def test_two_signals_at_once_are_two(kafka_431, arguments):
+    """The second comes before anything was done about the first."""
+    async with RunningProxy(kafka_431.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
+        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
+            os.kill(proxy.pid, number)
+        await proxy.wait()
+
+    assert proxy.log[-1]["event"] == "proxy_stopped"
 
 
 @EITHER

@@ -119,7 +119,7 @@ class Proxy:
         self._config = config
         self._hurry = asyncio.Event()
         self._is_closing = asyncio.Event()
-        self._is_delayed = False
+        self._is_draining = False
         self._is_open = False
         self._is_reachable = False
         self._needs_all_ports = needs_all_ports
@@ -238,7 +238,7 @@ class Proxy:
 
     def hurry(self) -> None:
         """While it stops: take no client any more; where that is so already, wait for nobody any more."""
-        if self._is_delayed and not self._is_closing.is_set():
+        if self._config.drain_delay_ms and not self._is_draining:
             self._is_closing.set()
         else:
             self._hurry.set()
@@ -349,14 +349,13 @@ class Proxy:
         if not delay_ms or not self._is_open or self._is_closing.is_set():
             return
         log.info("drain_delayed", delay_ms=delay_ms, advice="another SIGTERM ends the delay")
-        self._is_delayed = True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(delay_ms / 1000):
                 await self._is_closing.wait()
-        self._is_delayed = False
 
     async def _drain(self) -> int:
         """Returns how many clients were cut off. What they are not waited for any more is left to copies."""
+        self._is_draining = True
         clients, loop = sum(len(front.relays) for front in self._fronts), asyncio.get_running_loop()
         log.info("drain_started", clients=clients, timeout_ms=self._config.drain_timeout_ms)
         ends = loop.time() + self._config.drain_timeout_ms / 1000

@@ -116,6 +116,12 @@ class RunningProxy:
         assert process is not None
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
+        return await self.wait()
+
+    async def wait(self) -> int:
+        """Its exit status, once it has ended by whatever it was told."""
+        process = self._process
+        assert process is not None
         try:
             async with asyncio.timeout(_PATIENCE_S):
                 status = await process.wait()
