@@ -27,6 +27,15 @@ _OUTCOME_LABELS: Final = ("listener", "verdict", "reason")
 _FAULT_LABELS: Final = ("reason", "unit")
 
 
+def _has_fault(outcome: Outcome) -> bool:
+    """False for a batch that a broker sent back and its client may bring again: no record is to blame."""
+    if outcome.would_reject:
+        return True
+    if outcome.verdict is VerdictName.BROKER_REJECTED:
+        return outcome.is_final
+    return outcome.verdict is not VerdictName.UNCONFIRMED
+
+
 class Metrics:
     """All metrics of one process; attributes in plain int are added to directly.
 
@@ -147,7 +156,7 @@ class Metrics:
         if outcome.late_records:  # by an accepted batch: its topic exists
             self._late.accepted(outcome.topic)
             self._late.add(outcome.topic, outcome.late_records)
-        if outcome.bad_records:
+        if outcome.bad_records and _has_fault(outcome):
             self._faulty(outcome.topic, outcome)
 
     def _faulty(self, topic: str, why: Outcome | Blame) -> None:
