@@ -68,6 +68,24 @@ def test_what_is_let_pass_and_would_be_refused_is_counted_apart():
     assert found['tsproxy_batches_total{listener="public",reason="",verdict="accepted"}'] == 2
 
 
+@pytest.mark.parametrize(
+    "ending",
+    [
+        {"verdict": VerdictName.BROKER_REJECTED, "error_code": 10, "is_final": False},
+        {"verdict": VerdictName.BROKER_REJECTED, "error_code": 19, "is_final": False},
+        {"verdict": VerdictName.UNCONFIRMED, "error_code": 10},
+    ],
+    ids=["split and sent again", "sent again", "nobody can tell"],
+)
+def test_records_of_a_batch_that_may_come_again_are_not_called_bad(ending):
+    metrics = Metrics()
+    metrics.booked(replace(REJECTED, **ending))
+
+    found = rendered(metrics)
+    assert not [name for name in found if name.startswith("tsproxy_bad_records_total{")]
+    assert found['tsproxy_topic_bad_records_total{topic="other"}'] == 0
+
+
 def test_what_clients_choose_makes_no_series():
     metrics = Metrics()
     metrics.booked(ACCEPTED)

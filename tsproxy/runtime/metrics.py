@@ -30,6 +30,15 @@ _FAULT_LABELS: Final = ("reason", "unit")
 _TAKEN: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
 
 
+def _has_fault(outcome: Outcome) -> bool:
+    """False for a batch that a broker sent back and its client may bring again: no record is to blame."""
+    if outcome.would_reject:
+        return True
+    if outcome.verdict is VerdictName.BROKER_REJECTED:
+        return outcome.is_final
+    return outcome.verdict is not VerdictName.UNCONFIRMED
+
+
 class Metrics:
     """All metrics of one process; attributes in plain int are added to directly.
 
@@ -175,7 +184,7 @@ class Metrics:
         if outcome.late_records:  # by an accepted batch: its topic exists
             self._late.accepted(outcome.topic)
             self._late.add(outcome.topic, outcome.late_records)
-        if outcome.bad_records:
+        if outcome.bad_records and _has_fault(outcome):
             self._faulty(outcome.topic, outcome)
 
     def _faulty(self, topic: str, why: Outcome | Blame) -> None:

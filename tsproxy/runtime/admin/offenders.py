@@ -78,8 +78,10 @@ class Offenders:
     _rows: dict[Key, Offender] = field(default_factory=dict)
 
     def book(self, outcome: Outcome) -> None:
-        """Count a batch that was refused for good, or would have been; any other is nobody's fault."""
-        if not is_exemplary(outcome) or not outcome.is_final:
+        """Count a batch that tsproxy refused, or a broker for good, or that would have been refused; any
+        other is nobody's fault."""
+        is_ours = outcome.verdict is VerdictName.REJECTED
+        if not is_exemplary(outcome) or not (outcome.is_final or is_ours):
             return
         self._add(_row(self._shown(key_of(outcome)), outcome, self._address(outcome.peer)))
 
