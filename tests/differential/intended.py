@@ -224,7 +224,7 @@ INTENDED: Final = (
         "with which its request comes beyond `limits.decompressed_request` or `limits.records_per_request`",
         "Reads on, as far as its heap goes.",
         "INVALID_RECORD 87 with a message that names the limit and its key, without culprits.",
-        "What a batch and a request may cost is bounded by configuration, whatever a few bytes of them claim.",
+        "What batch and request may cost is bounded by configuration, whatever a few bytes of them claim.",
         _own_limit_of_a_batch,
     ),
     Difference(
