@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -12,6 +13,8 @@ from tests.runtime.surroundings import PATIENCE_S, until
 from tsproxy.model.view import SessionLimits
 from tsproxy.runtime import judges as room
 from tsproxy.runtime.judges import Judges
+from tsproxy.runtime.limits.limit import Limit
+from tsproxy.runtime.limits.patrol import Memory, Sight
 from tsproxy.session.job import Job, Work
 
 EXIT_S = 30
@@ -156,6 +159,8 @@ BUSY = """
 import threading
 from tsproxy.model.view import SessionLimits
 from tsproxy.runtime.judges import Judges
+from tsproxy.runtime.limits.limit import Limit
+from tsproxy.runtime.limits.patrol import Memory, Sight
 from tsproxy.session.job import Job, Work
 
 begun = threading.Event()
@@ -178,3 +183,27 @@ def test_a_process_ends_while_a_judge_is_busy():
     """Finding 3: 70 s after its last word a process still burnt a core, and would have for hours."""
     told = subprocess.run([sys.executable, "-c", BUSY], capture_output=True, timeout=EXIT_S, check=True)
     assert told.stdout == b"False\n"
+
+
+def test_what_the_judges_still_hold_counts_with_what_connections_hold():
+    closed = []
+
+    @dataclass
+    class Connection:
+        sight: Sight = field(default_factory=Sight)
+        was_heard: bool = True
+        held_bytes: int = 600
+
+        def exceeded(self, limit, _):
+            self.held_bytes = 0
+            closed.append(limit)
+
+        __hash__ = object.__hash__
+
+    one = Connection()
+    memory = Memory(lambda: [one], 1000)
+    memory.count(one)
+    assert not closed
+    memory.beside = lambda: 500
+    memory.count(one)
+    assert closed == [Limit.BUFFERED]

@@ -303,7 +303,7 @@ class Proxy:
     def warnings(self) -> list[str]:
         """What is wrong although clients can be served, a sentence each. Data goes before what is said of it:
         if this kept clients away, a disk that is full everywhere would end all service."""
-        return [*self._journal.warnings(), *self._dead_letters.warnings()]
+        return [*self._journal.warnings(), *self._dead_letters.warnings(), *self._sanity.warnings()]
 
     async def report(self) -> Report:
         """How this process is now."""
