@@ -49,13 +49,13 @@ _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     ),
     (
         ("20,000",),
-        "each partition and topic of a request that is not read natively becomes an object of Python's, 2 to 5 "
-        "µs each: six bytes are enough for one, and 20,000 are the most that a request may have",
+        "each partition and topic of a request that is not read natively becomes an object of Python's, 2 to "
+        "5 µs each: six bytes are enough for one, and 20,000 are the most that a request may have",
     ),
     (
         ("10,000 requests",),
-        "a request that takes the long way costs 85 µs, and these have a hundred bytes each; others have their "
-        "turn after 500 of them",
+        "a request that takes the long way costs 85 µs, and these have a hundred bytes each; others have "
+        "their turn after 500 of them",
     ),
     (
         ("rejecting",),
