@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks import clients, memory, policy, profile, records, relay, repair, safety, storm
+from benchmarks import clients, memory, policy, profile, records, relay, repair, safety, storm, worst
 from benchmarks.bench import Bench
 from benchmarks.sections import Section
 
@@ -30,6 +30,7 @@ MEASUREMENTS: Final = (
     Measurement("walk", "Reading timestamps", records.walk),
     Measurement("codecs", "Reading compressed batches", records.codecs),
     Measurement("repair", "Putting times right", repair.repair),
+    Measurement("worst", "The worst that anybody can send", worst.worst),
     Measurement("safety", "Memory safety of the native code", safety.safety),
     Measurement("profile", "Where the CPU goes", profile.profile),
     Measurement("clients", "Real producers, real broker", clients.clients),

@@ -48,6 +48,16 @@ _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
         "this machine's, shared with others: how fast it was just then, aiokafka's column shows",
     ),
     (
+        ("20,000",),
+        "each partition and topic of a request that is not read natively becomes an object of Python's, 2 to "
+        "5 µs each: six bytes are enough for one, and 20,000 are the most that a request may have",
+    ),
+    (
+        ("10,000 requests",),
+        "a request that takes the long way costs 85 µs, and these have a hundred bytes each; others have "
+        "their turn after 500 of them",
+    ),
+    (
         ("rejecting",),
         "an answer names each record that is refused, in a sentence: it is larger than the batch",
     ),

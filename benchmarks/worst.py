@@ -1,0 +1,234 @@
+"""The worst known input of each kind: what it costs the loop, by the MiB received and at a time.
+
+In this process, without a network: the bytes go to a session as reads bring them, and the steps that the
+loop would do are timed, each by itself. Jobs that a session wants done beside the loop are done, and not
+counted. The inputs are those of `tests/attacks/test_work.py`, larger.
+"""
+
+import gzip
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import cramjam
+import google_crc32c
+
+from benchmarks.bench import Bench
+from benchmarks.rounds import spread
+from benchmarks.sections import Section, verdict
+from tsproxy.model.outcome import Peer
+from tsproxy.model.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from tsproxy.model.verdict import RecordError, TopicLimits
+from tsproxy.model.view import Endpoint, View
+from tsproxy.session.effects import Effect, Judge, ReadAnswer
+from tsproxy.session.session import Session
+from tsproxy.wire import k00_produce, primitives
+from tsproxy.wire.headers import frame
+
+MS_A_MIB_AT_MOST: Final = 50
+MS_AT_ONCE_AT_MOST: Final = 100
+
+_READ: Final = 256 * 1024
+_MIB: Final = 1 << 20
+_NOW_MS: Final = 1_767_225_600_000
+_PEER: Final = Peer("worst", "192.0.2.1", 50_000)
+_LIMITS: Final = TopicLimits(before_max_ms=86_400_000, after_max_ms=3_600_000)
+_GZIP, _SNAPPY, _ZSTD = 1, 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """`asked` goes to the session first, untimed; then `data`, as the client's or as the broker's."""
+
+    data: bytes
+    asked: bytes = b""
+    is_known: bool = True
+    """False where the broker has not accepted the peer."""
+
+
+def worst(bench: Bench) -> Section:
+    """CPU ms for each MiB received, and the longest step, for each input."""
+    rows, verdicts = [], []
+    for name, make in INPUTS.items():
+        made = make()
+        runs = [_run(made) for _ in range(bench.effort.rounds)]
+        size_mib = len(made.data) / _MIB
+        per_mib = spread([1_000 * total / size_mib for total, _ in runs])
+        longest = spread([1_000 * longest for _, longest in runs])
+        rows.append((name, f"{len(made.data) / 1024:,.0f}", str(per_mib), str(longest)))
+        verdicts += [
+            verdict(f"{name}, a MiB", per_mib, MS_A_MIB_AT_MOST, " ms"),
+            verdict(f"{name}, at a time", longest, MS_AT_ONCE_AT_MOST, " ms"),
+        ]
+    return Section(
+        text="The worst known input of each kind, as a session takes it, without a network: CPU of the "
+        "loop for each MiB received, and the longest step, between two of which others have their turn. "
+        "Work beside the loop is not counted, nor are the books, which take 500 batches in one step. What a "
+        "request, or a partition of it, costs by itself is 2 to 90 µs on the loop, however few its bytes: "
+        "inputs of nothing but small ones do not stay below 50 ms a MiB.",
+        head=("input", "KiB", "ms a MiB", "longest step, ms"),
+        rows=rows,
+        verdicts=verdicts,
+    )
+
+
+def _run(made: Input) -> tuple[float, float]:
+    """(seconds of CPU, of the longest step)."""
+    view = View(
+        endpoints={1: Endpoint("proxy.example", 9193)},
+        topics={"t": _LIMITS},
+        broker_needs_sasl=not made.is_known,
+    )
+    session = Session(_PEER, view, uses_kernel=True)
+    steps: list[float] = []
+
+    def step(call: Callable[..., list[Effect]], *arguments: object) -> None:
+        began = time.thread_time()
+        effects = call(*arguments)
+        steps.append(time.thread_time() - began)
+        for effect in effects:
+            if isinstance(effect, Judge):
+                step(session.judged, effect.job(), _NOW_MS)
+            elif isinstance(effect, ReadAnswer):
+                step(session.answer_read, effect.job(), _NOW_MS)
+
+    if made.asked:
+        step(session.client_bytes, made.asked, _NOW_MS)
+    steps.clear()
+    take = session.broker_bytes if made.asked else session.client_bytes
+    for start in range(0, len(made.data), _READ):
+        step(take, made.data[start : start + _READ], _NOW_MS)
+    return sum(steps), max(steps)
+
+
+# -- Frames -----------------------------------------------------------------------------------------
+
+
+def _request(api_key: int, version: int, body: bytes, correlation_id: int = 1) -> bytes:
+    return frame(struct.pack(">hhih", api_key, version, correlation_id, 3) + b"app" + body)
+
+
+def _produce(topics: dict[str, dict[int, bytes | None]], correlation_id: int = 1) -> bytes:
+    asked = ProduceRequest(
+        None,
+        -1,
+        30_000,
+        tuple(
+            TopicProduceData(
+                name,
+                tuple(
+                    PartitionProduceData(index, None if records is None else memoryview(records))
+                    for index, records in partitions.items()
+                ),
+            )
+            for name, partitions in topics.items()
+        ),
+    )
+    return _request(0, 9, b"\x00" + k00_produce.write_request(9, asked), correlation_id)
+
+
+def _batch(
+    time_ms: int, codec: int = 0, body: bytes = b"\x10\x00\x00\x00\x02k\x02v\x00", count: int = 1
+) -> bytes:
+    checked = struct.pack(">hiqqqhii", codec, count - 1, time_ms, time_ms, -1, -1, -1, count) + body
+    return struct.pack(">qiibI", 0, 9 + len(checked), -1, 2, google_crc32c.value(checked)) + checked
+
+
+def _compressed(codec: int, body: bytes) -> bytes:
+    return _produce({"t": {0: _batch(_NOW_MS, codec, body)}})
+
+
+def _tags() -> Input:
+    count = 4_000_000
+    section = b"\x80\x92\xf4\x01" + b"\x00\x00" * count
+    return Input(frame(struct.pack(">hhih", 3, 12, 1, -1) + section))
+
+
+def _stranger() -> Input:
+    return Input(frame(bytes(_MIB)), is_known=False)
+
+
+def _partitions(records: bytes | None) -> Callable[[], Input]:
+    return lambda: Input(_produce({"t": dict.fromkeys(range(20_000), records)}))
+
+
+def _topics() -> Input:
+    return Input(_produce({f"t{n}": {} for n in range(20_000)}))
+
+
+def _topics_out_of_range() -> Input:
+    bad = _batch(0)
+    return Input(_produce({f"t{n}": {0: bad} for n in range(20_000)}))
+
+
+def _small_requests() -> Input:
+    bad = _batch(0)
+    return Input(b"".join(_produce({"t": {n: bad}}, n) for n in range(10_000)))
+
+
+def _xerial() -> bytes:
+    one = bytes(cramjam.snappy.compress_raw(b"\x00"))
+    return b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + (struct.pack(">i", len(one)) + one) * 35_000
+
+
+def _configs_asked() -> Input:
+    return Input(_request(32, 1, struct.pack(">i", 1_000_000) + b"\x02\x00\x00\x00\x00\x00\x00" * 1_000_000))
+
+
+def _record_errors() -> Input:
+    text = "Compacted topic cannot accept message without key in topic partition t-0."
+    told = PartitionProduceResponse(
+        0, 87, record_errors=tuple(RecordError(index, text) for index in range(300_000))
+    )
+    answer = ProduceResponse((TopicProduceResponse("t", (told,)),))
+    return Input(
+        frame(b"\x00\x00\x00\x01\x00" + k00_produce.write_response(9, answer)),
+        asked=_produce({"t": {0: _batch(_NOW_MS)}}),
+    )
+
+
+def _coordinators() -> Input:
+    count = 400_000
+    one = b"\x02k" + struct.pack(">i", 1) + b"\x07broker" + struct.pack(">ih", 9092, 0) + b"\x00\x00"
+    body = bytes(4) + primitives.array(count, is_flexible=True) + one * count + b"\x00"
+    return Input(frame(b"\x00\x00\x00\x01\x00" + body), asked=_request(10, 4, b"\x00\x00\x01\x00"))
+
+
+def _configs_of_a_broker() -> Input:
+    count = 300_000
+    one = b"\x00\x04name" + b"\x00\x05value" + bytes(3)
+    head = bytes(4) + struct.pack(">ihhbh", 1, 0, -1, 4, 1) + b"1" + struct.pack(">i", count)
+    return Input(
+        frame(b"\x00\x00\x00\x01" + head + one * count),
+        asked=_request(32, 0, struct.pack(">ibh", 1, 4, 1) + b"1" + b"\xff\xff\xff\xff"),
+    )
+
+
+INPUTS: Final[dict[str, Callable[[], Input]]] = {
+    "tagged fields in a header": _tags,
+    "a large frame of a peer that is not accepted": _stranger,
+    "20,000 null partitions": _partitions(None),
+    "20,000 partitions in range": _partitions(_batch(_NOW_MS)),
+    "20,000 partitions out of range": _partitions(_batch(0)),
+    "20,000 topics without partitions": _topics,
+    "20,000 topics of one partition": _topics_out_of_range,
+    "10,000 requests that are refused": _small_requests,
+    "gzip members of nothing": lambda: Input(_compressed(_GZIP, gzip.compress(b"", mtime=0) * 12_000)),
+    "snappy blocks of one byte": lambda: Input(_compressed(_SNAPPY, _xerial())),
+    "zstd frames of nothing": lambda: Input(
+        _compressed(_ZSTD, b"\x28\xb5\x2f\xfd\x00\x58\x01\x00\x00" * 27_000)
+    ),
+    "configurations of a million topics": _configs_asked,
+    "an answer with 300,000 record errors": _record_errors,
+    "an answer with 400,000 coordinators": _coordinators,
+    "an answer with 300,000 configurations of a broker": _configs_of_a_broker,
+}
