@@ -6,6 +6,7 @@ from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
 from tsproxy.model.policy import LimitsFrom, Policy, Span, Terms
+from tsproxy.session.effects import Judge, ReadAnswer
 from tsproxy.session.policies import MOST_KEPT, MOST_UNKNOWN, Policies
 from tsproxy.session.session import Session
 from tsproxy.session.state import A_ROW, FREE_BYTES
@@ -22,6 +23,20 @@ def session_with(view):
     return Session(PEER, view, uses_kernel=True)
 
 
+def ask(session, request):
+    """Sends it, and has it judged where it is judged beside the loop."""
+    for effect in session.client_bytes(request, NOW_MS):
+        if isinstance(effect, Judge):
+            session.judged(effect.job(), NOW_MS)
+
+
+def tell(session, answer):
+    """The broker sends it; a large one is read beside the loop."""
+    for effect in session.broker_bytes(answer, NOW_MS):
+        if isinstance(effect, ReadAnswer):
+            session.answer_read(effect.job(), NOW_MS)
+
+
 def rows(session):
     table = session.short_way[0].table
     return 0 if table is None else table.kept
@@ -30,9 +45,9 @@ def rows(session):
 def test_topics_that_do_not_exist_leave_nothing():
     """Finding 12: a request for 1,000 topics, internal ones by name, left 1,040 KiB with its connection."""
     session = session_with(view_of())
-    session.client_bytes(produce(MADE_UP), NOW_MS)
+    ask(session, produce(MADE_UP))
     told = {topic: {0: {"error_code": 3, "base_offset": -1}} for topic in MADE_UP}
-    session.broker_bytes(produced(told), NOW_MS)
+    tell(session, produced(told))
     assert rows(session) == 0
     assert session.held_bytes == 0
 
@@ -50,8 +65,9 @@ def test_a_topic_that_a_broker_takes_batches_of_passes_though_nobody_knows_its_l
 
 def test_rows_of_topics_that_exist_are_few_and_counted():
     session = session_with(view_of(topics=EXISTING))
-    session.client_bytes(produce({topic: {0: GOOD} for topic in EXISTING}, correlation_id=1), NOW_MS)
-    session.broker_bytes(produced({topic: {0: accepted()} for topic in EXISTING}), NOW_MS)
+    for n in range(3):
+        ask(session, produce({topic: {0: GOOD} for topic in EXISTING}, correlation_id=n))
+        tell(session, produced({topic: {0: accepted()} for topic in EXISTING}, correlation_id=n))
     assert rows(session) == 256
     assert session.held_bytes >= 256 * A_ROW - FREE_BYTES
 
@@ -97,5 +113,5 @@ def test_what_is_kept_of_many_partitions_is_counted_until_they_are_answered(uses
     (wanted, *_) = session.client_bytes(asked, NOW_MS)
     session.judged(wanted.job(), NOW_MS)
     assert session.held_bytes >= 2_000 * 1024
-    session.broker_bytes(produced({"t": dict.fromkeys(range(3_000), accepted())}, correlation_id=1), NOW_MS)
+    tell(session, produced({"t": dict.fromkeys(range(3_000), accepted())}, correlation_id=1))
     assert session.held_bytes < 1024

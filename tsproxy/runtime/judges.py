@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from typing import Final
 
 from tsproxy.session.job import Job, StoppedError
-from tsproxy.session.produce import Ruling
+from tsproxy.session.produce import Judgement
 
 JUDGES: Final = 2
 """How many threads judge; decompressors and native readers let other threads run meanwhile. Each
@@ -21,7 +21,7 @@ may hold one batch's largest block, so that few of them are a bound on memory, t
 SLICE: Final = 200_000
 """A turn ends with the first step that brings its work to so many records (`Work.done`)."""
 
-Done = Callable[[Ruling | BaseException], None]
+Done = Callable[[Judgement | BaseException], None]
 """Called by a judge's thread, with the ruling or with what went wrong."""
 
 
@@ -30,12 +30,12 @@ class Ticket:
 
     __slots__ = ("address", "done", "is_at_work", "job", "steps")
 
-    def __init__(self, job: Job[Ruling], address: str, done: Done) -> None:
+    def __init__(self, job: Job[Judgement], address: str, done: Done) -> None:
         self.address = address
         self.done: Done | None = done
         self.is_at_work = False
-        self.job: Job[Ruling] | None = job
-        self.steps: Generator[None, None, Ruling] | None = None
+        self.job: Job[Judgement] | None = job
+        self.steps: Generator[None, None, Judgement] | None = None
 
 
 class Judges:
@@ -61,7 +61,7 @@ class Judges:
         with self._changed:
             return sum(map(len, self._waiting.values()))
 
-    def begin(self, job: Job[Ruling], address: str, done: Done) -> Ticket:
+    def begin(self, job: Job[Judgement], address: str, done: Done) -> Ticket:
         """Let `job` be judged in its turn. Nothing is ever done once `stop` was called."""
         ticket = Ticket(job, address, done)
         with self._changed:
@@ -136,7 +136,7 @@ class Judges:
             told = None
             del ticket  # until the next turn comes nothing of this one is kept
 
-    def _rest(self, ticket: Ticket, told: Ruling | BaseException | None) -> None:
+    def _rest(self, ticket: Ticket, told: Judgement | BaseException | None) -> None:
         """Its turn is over: back into the queue where nothing is told yet, else out of it for good."""
         with self._changed:
             ticket.is_at_work = False
@@ -153,7 +153,7 @@ class Judges:
             done(told)
 
 
-def _turn(ticket: Ticket) -> Ruling | BaseException | None:
+def _turn(ticket: Ticket) -> Judgement | BaseException | None:
     """What one slice of its work comes to; None where there is more to do, or nobody waits for it."""
     job = ticket.job
     if job is None:
@@ -164,7 +164,7 @@ def _turn(ticket: Ticket) -> Ruling | BaseException | None:
         while job.work.done < ends:
             next(steps)
     except StopIteration as over:
-        ruling: Ruling = over.value
+        ruling: Judgement = over.value
         return ruling
     except StoppedError:
         return None

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from tsproxy.runtime.judges import Judges, Ticket
 from tsproxy.session.effects import Judge, PutOff
-from tsproxy.session.produce import Ruling
+from tsproxy.session.produce import Judgement, Malformed
 
-Judged = asyncio.Future[Ruling]
+Judged = asyncio.Future[Judgement]
 
 
 class Judging:
@@ -33,7 +33,7 @@ class Judging:
         loop = asyncio.get_running_loop()
         work: Judged = loop.create_future()
 
-        def done(told: Ruling | BaseException) -> None:
+        def done(told: Judgement | BaseException) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends
                 loop.call_soon_threadsafe(_settle, work, told)
 
@@ -70,7 +70,7 @@ class Judging:
         self._judged(work)
 
 
-def _settle(work: Judged, told: Ruling | BaseException) -> None:
+def _settle(work: Judged, told: Judgement | BaseException) -> None:
     if work.done():
         return
     if isinstance(told, BaseException):
@@ -81,4 +81,7 @@ def _settle(work: Judged, told: Ruling | BaseException) -> None:
 
 def finds_nobody(judged: Judged) -> bool:
     """True for a request with an answer: a broker that cannot deliver it reads nothing more either."""
-    return judged.exception() is None and judged.result().acks != 0
+    if judged.exception() is not None:
+        return False
+    judgement = judged.result()
+    return isinstance(judgement, Malformed) or judgement.acks != 0

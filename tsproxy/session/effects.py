@@ -10,7 +10,7 @@ from enum import StrEnum
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.session.job import Job
-from tsproxy.session.produce import Ruling
+from tsproxy.session.produce import Judgement, Ruling
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 
 
@@ -67,7 +67,7 @@ class Judge:
     if it must: then whoever runs the job stops it.
     """
 
-    job: Job[Ruling]
+    job: Job[Judgement]
 
 
 @dataclass(frozen=True, slots=True)

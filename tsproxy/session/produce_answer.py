@@ -20,7 +20,7 @@ from tsproxy.model.verdict import OutOfRange, Reject
 from tsproxy.session import outcomes
 from tsproxy.session.job import Work
 from tsproxy.session.judging import Judged
-from tsproxy.session.produce import Ruling
+from tsproxy.session.produce import Judgement, Malformed, Ruling
 from tsproxy.wire import k00_produce, kernel
 from tsproxy.wire.addresses import MapEndpoint
 from tsproxy.wire.headers import frame, response_body_start, response_header
@@ -37,11 +37,11 @@ def local(ruling: Ruling) -> bytes:
 
 
 def with_all_made(
-    begin: Callable[[Work], Generator[None, None, Ruling]], work: Work
-) -> Generator[None, None, Ruling]:
+    begin: Callable[[Work], Generator[None, None, Judgement]], work: Work
+) -> Generator[None, None, Judgement]:
     """What the steps of `begin` rule, with all that can be made of it where they run: beside the loop."""
     ruling = yield from begin(work)
-    if not ruling.rejected:
+    if isinstance(ruling, Malformed) or not ruling.rejected:
         return ruling
     is_answered_here = ruling.to_broker is None and ruling.acks != 0
     return replace(

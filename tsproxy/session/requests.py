@@ -4,7 +4,7 @@ What the kernel knows to be fine goes on in one run; each other frame leaves a s
 which says what becomes of its answer.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -129,6 +129,13 @@ class Requests:
             text = str(error) if is_told else "not a request, before authentication"
             state.refuse(CloseReason.BAD_FRAME, text)
         self._pause_or_resume()
+
+    def judged(self, judgement: produce.Judgement, now_ms: int) -> None:
+        """A Produce request was judged beside the loop, or put off."""
+        if isinstance(judgement, produce.Malformed):
+            self._state.refuse(CloseReason.BAD_FRAME, judgement.text)
+        else:
+            self.ruled(judgement, now_ms)
 
     def ruled(self, ruling: produce.Ruling, now_ms: int) -> None:
         """A Produce request is judged: it goes its way."""
@@ -277,21 +284,36 @@ class Requests:
         principal = state.sasl.principal
         if header.client_id != state.peer.client_id or principal != state.peer.principal:
             state.peer = replace(state.peer, client_id=header.client_id, principal=principal)
-        asked = k00_produce.read_request(header.api_version, request.body)
-        stream_times = state.stream_times.known(asked, state.policies, request.now_ms)
-        policies, limits = state.policies, state.view.limits
-        begin = partial(produce.ruling, header, asked, request.frame, policies, request.now_ms, stream_times)
+        policies, limits, now_ms = state.policies, state.view.limits, request.now_ms
+        try:
+            most = produce.most_partitions_here(len(request.body))
+            asked = k00_produce.read_request(header.api_version, request.body, most)
+        except k00_produce.ManyPartitionsError:
+            known = partial(state.stream_times.known, policies=policies, now_ms=now_ms)
+            self._judge_beside(
+                partial(produce.ruling_on_unread, header, request.frame, policies, now_ms, known), request
+            )
+            return
+        stream_times = state.stream_times.known(asked, policies, now_ms)
+        begin = partial(produce.ruling, header, asked, request.frame, policies, now_ms, stream_times)
         self._records_taken += produce.records_at_most(header, asked)
         ruling = None
         if self._records_taken <= produce.DEAR_RECORDS and not produce.is_dear(header, asked):
             with suppress(DearError):
                 ruling = in_one_go(begin(Work(limits, state.purse)))
         if ruling is not None:
-            self.ruled(ruling, request.now_ms)
+            self.ruled(ruling, now_ms)
         else:
-            state.is_judging, state.judged_bytes = True, len(request.frame)
-            job = Job(partial(produce_answer.with_all_made, begin), Work(limits), len(request.frame))
-            state.effects.append(Judge(job))
+            self._judge_beside(begin, request)
+
+    def _judge_beside(
+        self, begin: Callable[[Work], Generator[None, None, produce.Judgement]], request: _Request
+    ) -> None:
+        """Have the request judged where it holds up nobody else."""
+        state, size = self._state, len(request.frame)
+        state.is_judging, state.judged_bytes = True, size
+        job = Job(partial(produce_answer.with_all_made, begin), Work(state.view.limits), size)
+        state.effects.append(Judge(job))
 
     def _produce_without_answer(self, ruling: produce.Ruling) -> None:
         """acks=0: what is good goes on; if anything was not, the connection closes, as a broker's does."""

@@ -152,12 +152,12 @@ class Session:
         self._open_short_way()
         return self._requests.give_back()
 
-    def judged(self, ruling: produce.Ruling, now_ms: int) -> list[Effect]:
+    def judged(self, judgement: produce.Judgement, now_ms: int) -> list[Effect]:
         """The job of a `Judge` effect is done, or the silence of a `PutOff` over: the request goes its way,
         then those behind it."""
         if self._state.is_judging:
             self._state.is_judging, self._state.judged_bytes = False, 0
-            self._requests.ruled(ruling, now_ms)
+            self._requests.judged(judgement, now_ms)
             self._requests.take(now_ms)
         return self._done()
 

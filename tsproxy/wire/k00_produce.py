@@ -43,12 +43,16 @@ _LONGEST_TOPIC: Final = 249
 """In characters, by `Topic.java`."""
 
 
-def read_request(version: int, body: bytes | memoryview) -> ProduceRequest:
+class ManyPartitionsError(DecodeError):
+    """A request for more partitions than are to be read."""
+
+
+def read_request(version: int, body: bytes | memoryview, most: int = MOST_PARTITIONS) -> ProduceRequest:
     """The request whose body this is; bytes after its end are ignored, as brokers do.
 
-    DecodeError where it does not fit its layout, has more than MOST_PARTITIONS, or names one twice: a broker
-    keeps the last batch of the two and answers once, so that nobody could tell what became of the other.
-    A topic may stand there more than once.
+    DecodeError where it does not fit its layout, or names a partition twice: a broker keeps the last batch of
+    the two and answers once, so that nobody could tell what became of the other. A topic may stand there more
+    than once. ManyPartitionsError where it has more than `most` partitions; a topic of none counts as one.
     """
     flexible = version >= FLEXIBLE_FROM
     reader = Reader(body)
@@ -56,18 +60,18 @@ def read_request(version: int, body: bytes | memoryview) -> ProduceRequest:
         transactional_id=reader.nullable_string(flexible) if version >= 3 else None,
         acks=reader.int16(),
         timeout_ms=reader.int32(),
-        topics=tuple(_read_topics(reader, flexible)),
+        topics=tuple(_read_topics(reader, flexible, most)),
         tags=reader.tags(flexible),
     )
 
 
-def _read_topics(reader: Reader, flexible: bool) -> Iterator[TopicProduceData]:
-    left, named = MOST_PARTITIONS, set[tuple[str, int]]()
+def _read_topics(reader: Reader, flexible: bool, most: int) -> Iterator[TopicProduceData]:
+    left, named = most, set[tuple[str, int]]()
     for _ in range(reader.array(flexible)):
         name, partitions = reader.string(flexible), reader.array(flexible)
         left -= max(1, partitions)
         if left < 0:
-            raise DecodeError(f"a Produce request for more than {MOST_PARTITIONS} partitions")
+            raise ManyPartitionsError(f"a Produce request for more than {most} partitions")
         topic = TopicProduceData(
             name=name,
             partitions=tuple(_read_partition(reader, flexible) for _ in range(partitions)),

@@ -112,18 +112,22 @@ def _lz4(data: bytes, most: int) -> bytes | None:
 
 def _lz4_is_sound(data: bytes, plain: bytes) -> bool:
     """True where a whole frame that came to `plain` ends where Kafka's reader sees its end, which an empty
-    block is, too, and no match of its blocks copies what is not there."""
+    block is, too, and no match of its blocks copies what is not there. Not of very many blocks: nobody has
+    counted these yet."""
     pos = 15 if data[4] & _LZ4_CONTENT_SIZE else 7
     checksum = 4 if data[4] & _LZ4_BLOCK_CHECKSUM else 0
     may_be_unsound = kernel.holds_zeros(plain)
-    while word := int.from_bytes(data[pos : pos + 4], "little"):
+    for _ in range(most_shells(len(data))):
+        word = int.from_bytes(data[pos : pos + 4], "little")
+        if not word:
+            return True
         end = pos + 4 + (word & ~_LZ4_UNCOMPRESSED)
         if word == _LZ4_UNCOMPRESSED:
             return False
         if may_be_unsound and word == end - pos - 4 and kernel.lz4_unfolded(data[pos + 4 : end]) < 0:
             return False
         pos = end + checksum
-    return True
+    return False
 
 
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
