@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tsproxy.model.produce import (
     PartitionProduceData,
@@ -9,8 +10,10 @@ from tsproxy.model.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from tsproxy.model.verdict import RecordError
 from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import frame, response_body_start
+from tsproxy.wire.primitives import Reader
 
 Sent = tuple[str, int, bytes | None]
 """Topic, partition, records."""
@@ -47,9 +50,22 @@ Answers = dict[tuple[str, int], PartitionProduceResponse]
 def read_answers(version: int, payload: bytes) -> Answers:
     """The answer's partitions by (topic, index)."""
     response = k00_produce.read_response(version, payload[response_body_start(0, version, payload) :])
-    found = {(t.name, p.index): p for t in response.topics for p in t.partitions}
+    found = {(t.name, p.index): _with_all_errors(version, p) for t in response.topics for p in t.partitions}
     assert len(found) == sum(len(t.partitions) for t in response.topics), "a partition answered twice"
     return found
+
+
+def _with_all_errors(version: int, partition: PartitionProduceResponse) -> PartitionProduceResponse:
+    """The product reads the first errors alone; here every text counts."""
+    written, flexible = partition.written_errors, version >= k00_produce.FLEXIBLE_FROM
+    if written is None:
+        return partition
+    reader, errors = Reader(written.data), []
+    for _ in range(written.count):
+        errors.append(RecordError(reader.int32(), reader.nullable_string(flexible)))
+        reader.tags(flexible)
+    assert reader.remaining == 0
+    return replace(partition, record_errors=tuple(errors), written_errors=None)
 
 
 _FETCH: struct.Struct = struct.Struct(">iiiibii")

@@ -1,12 +1,13 @@
 """A large answer that must be read is read beside the loop: everybody else is served meanwhile."""
 
 import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from tests.runtime.frames import answer, request
 from tests.runtime.loops import on_both_loops
-from tests.runtime.surroundings import World, until
-from tests.runtime.test_judging import Judges
+from tests.runtime.surroundings import PATIENCE_S, World, until
 from tests.runtime.wire import is_reading, wire
 from tests.session.conversation import view_of
 from tests.session.test_answers_beside import ASKED, coordinators
@@ -16,9 +17,26 @@ SAID = TOLD.replace(b"\x07broker\x00\x00\x23\x84", b"\x0eproxy.example\x00\x00\x
 SAID = (len(SAID) - 4).to_bytes(4, "big") + SAID[4:]
 
 
+class Gated(ThreadPoolExecutor):
+    """One thread, whose jobs wait until they may."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.may_go = threading.Event()
+        self.begun = threading.Event()
+
+    def submit(self, job, /, *arguments, **named):
+        def when_it_may():
+            self.begun.set()
+            assert self.may_go.wait(PATIENCE_S)
+            return job(*arguments, **named)
+
+        return super().submit(when_it_may)
+
+
 @dataclass
 class ReadingWorld(World):
-    readers: Judges = field(default_factory=Judges)
+    readers: Gated = field(default_factory=Gated)
 
     @property
     def surroundings(self):

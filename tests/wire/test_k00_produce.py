@@ -55,7 +55,13 @@ def requests(version):
         timeout_ms=integers(32),
         topics=tuples_of(topics),
         tags=tags,
-    )
+    ).filter(names_each_partition_once)
+
+
+def names_each_partition_once(request):
+    """One that does not is refused (tests/session/test_named_twice.py)."""
+    named = [(topic.name, partition.index) for topic in request.topics for partition in topic.partitions]
+    return len(set(named)) == len(named)
 
 
 def responses(version):
