@@ -177,7 +177,8 @@ KEYS: Final = (
     Key(
         "listeners[].brokers.ports_from",
         number(0, 65535),
-        "Broker n is served on this port + n; without it the port after `bind`. 0 takes any free ports.",
+        "Broker n is served on this port + n, less `first_id`; without it the port after `bind`. 0 takes any "
+        "free ports.",
     ),
     Key(
         "listeners[].brokers.host",
