@@ -115,13 +115,16 @@ def _lz4_is_sound(data: bytes, plain: bytes) -> bool:
     block is, too, and no match of its blocks copies what is not there."""
     pos = 15 if data[4] & _LZ4_CONTENT_SIZE else 7
     checksum = 4 if data[4] & _LZ4_BLOCK_CHECKSUM else 0
-    may_be_unsound = kernel.holds_zeros(plain)
+    may_be_unsound: bool | None = None  # not looked for where no block is compressed
     while word := int.from_bytes(data[pos : pos + 4], "little"):
         end = pos + 4 + (word & ~_LZ4_UNCOMPRESSED)
         if word == _LZ4_UNCOMPRESSED:
             return False
-        if may_be_unsound and word == end - pos - 4 and kernel.lz4_unfolded(data[pos + 4 : end]) < 0:
-            return False
+        if word == end - pos - 4:
+            if may_be_unsound is None:
+                may_be_unsound = kernel.holds_zeros(plain)
+            if may_be_unsound and kernel.lz4_unfolded(data[pos + 4 : end]) < 0:
+                return False
         pos = end + checksum
     return True
 
