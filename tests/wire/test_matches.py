@@ -66,6 +66,17 @@ def test_zeros_that_were_really_written_are_read():
     assert decompressed(LZ4, data) == one_call.decompressed(LZ4, data, 1 << 20, WINDOW) == content
 
 
+def test_zeros_are_looked_for_once_and_only_where_a_block_is_compressed(monkeypatch):
+    """A block that is stored has no match."""
+    looked_at = []
+    monkeypatch.setattr(one_call.kernel, "holds_zeros", lambda content: bool(looked_at.append(content)))
+    stored, compressed = (bytes(20), False), (lz4_block((b"abcd", 4, 8)), True)
+    for blocks, looks in (([stored], 0), ([stored] * 3, 0), ([stored, compressed, compressed], 1)):
+        content = one_call.decompressed(LZ4, lz4_frame(blocks), 1 << 20, WINDOW)
+        assert content.startswith(bytes(20))
+        assert looked_at == [content] * looks
+
+
 def test_an_lz4_frame_ends_at_an_empty_block_that_is_not_compressed():
     """`Lz4BlockInputStream.readBlock` takes any block of size 0 for the end mark."""
     data = lz4_frame([(b"seen", False), (b"", False), (b"unseen", False)])

@@ -116,7 +116,7 @@ def _lz4_is_sound(data: bytes, plain: bytes) -> bool:
     counted these yet."""
     pos = 15 if data[4] & _LZ4_CONTENT_SIZE else 7
     checksum = 4 if data[4] & _LZ4_BLOCK_CHECKSUM else 0
-    may_be_unsound = kernel.holds_zeros(plain)
+    may_be_unsound: bool | None = None  # not looked for where no block is compressed
     for _ in range(most_shells(len(data))):
         word = int.from_bytes(data[pos : pos + 4], "little")
         if not word:
@@ -124,8 +124,11 @@ def _lz4_is_sound(data: bytes, plain: bytes) -> bool:
         end = pos + 4 + (word & ~_LZ4_UNCOMPRESSED)
         if word == _LZ4_UNCOMPRESSED:
             return False
-        if may_be_unsound and word == end - pos - 4 and kernel.lz4_unfolded(data[pos + 4 : end]) < 0:
-            return False
+        if word == end - pos - 4:
+            if may_be_unsound is None:
+                may_be_unsound = kernel.holds_zeros(plain)
+            if may_be_unsound and kernel.lz4_unfolded(data[pos + 4 : end]) < 0:
+                return False
         pos = end + checksum
     return False
 
