@@ -4,6 +4,7 @@ Kafka's own validator reads the issuer's keys from a file (KIP-768). Sessions en
 must be made anew (KIP-368). A client with SCRAM shows that the proxy knows the topic's limits.
 """
 
+import asyncio
 import base64
 import contextlib
 import os
@@ -165,6 +166,23 @@ async def test_a_token_is_kept_until_shortly_before_its_end():
         await provider.token()
     assert asked == [0, 80_000]
     assert await provider.token() == "token-2"
+
+
+async def test_all_connections_wait_for_one_token():
+    asked, may_go = [], threading.Event()
+
+    def fetch():
+        asked.append(threading.current_thread().daemon)
+        assert may_go.wait(60)
+        return Token("token", 100_000)
+
+    provider = TokenProvider(fetch, AnyClock())
+    asking = [asyncio.create_task(provider.token()) for _ in range(40)]
+    await until(lambda: asked)
+    asking[0].cancel()
+    may_go.set()
+    assert await asyncio.gather(*asking[1:]) == ["token"] * 39
+    assert asked == [True], "one thread, which holds up no exit"
 
 
 async def test_msk_is_given_a_request_that_awss_own_library_has_signed(monkeypatch):

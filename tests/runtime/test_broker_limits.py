@@ -176,3 +176,15 @@ def test_few_topics_show_all_that_a_broker_gives_to_any(owns):
 def test_what_kafka_does_not_document_is_an_error():
     with pytest.raises(ValueError, match=r".+"):
         together((), gives({TYPE: "Sometimes"}), {})
+
+
+def test_a_broker_that_was_asked_about_other_topics_alone_has_not_told_what_it_gives_to_this_one():
+    """Else a default of ours would hold as if the broker had told it, and refuse what a leader takes."""
+    larger = answer("a", NEW_VALUES, own={SIZE: "2000000"})
+    asked_about_a = given_by([larger])
+    narrow = gives(NEW_VALUES)
+    found = together((), narrow, {1: narrow, 2: asked_about_a})
+
+    assert found.limits.max_message_bytes > 100_000_000
+    assert found.limits.after_max_ms is None
+    assert together(own_of(larger), narrow, {2: asked_about_a}).limits.max_message_bytes == 2_000_000

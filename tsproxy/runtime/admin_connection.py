@@ -18,11 +18,13 @@ from aiokafka.errors import IncompatibleBrokerVersion, KafkaConnectionError, Kaf
 from aiokafka.protocol.admin import DescribeConfigsRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
-from tsproxy.config.settings import Address, Sasl
+from tsproxy.config.settings import Address, Kerberos, Sasl
 from tsproxy.runtime.own_security import security_options
 from tsproxy.runtime.topic_limits import CONFIG_NAMES
 from tsproxy.runtime.upstream import CONNECT_ERRORS, connect_text
 
+LAST_REFUSED_RETRY_MS: Final = 10_000
+"""Where a broker answers and will not have us, as with a wrong password, which it counts."""
 CLIENT_ID: Final = "tsproxy"
 REQUEST_TIMEOUT_MS: Final = 10_000
 TOPICS_A_REQUEST: Final = 200
@@ -112,7 +114,7 @@ class AdminConnection:
         try:
             answer = await self._connection.send(request)
         except KafkaConnectionError as error:
-            raise ConversationError(f"{self._address}: {self._why_closed()}") from error
+            raise self._closed() from error
         except TimeoutError as error:
             raise ConversationError(f"{self._address}: no answer within {REQUEST_TIMEOUT_MS} ms") from error
         except IncompatibleBrokerVersion as error:
@@ -129,6 +131,11 @@ class AdminConnection:
     @property
     def _brings_token(self) -> bool:
         return self._sasl is not None and self._sasl.brings_token
+
+    def _closed(self) -> ConversationError:
+        text = self._why_closed()
+        kind = RefusedError if text == _NOT_ACCEPTED else ConversationError
+        return kind(f"{self._address}: {text}")
 
     def _why_closed(self) -> str:
         if not self._has_been_answered and self._brings_token:
@@ -191,6 +198,11 @@ async def _connect(
         raise ConversationError(f"{address}: {connect_text(error, over_tls=tls is not None)}") from error
     except KafkaError as error:
         raise RefusedError(f"{address}: {_error_text(error)}") from error
+    except Exception as error:
+        if sasl is None or not isinstance(sasl.credentials, Kerberos):
+            raise
+        # gssapi's errors have a class for each of Kerberos' codes, and are no errors of aiokafka's.
+        raise RefusedError(f"{address}: no Kerberos login: {type(error).__name__}") from error
 
 
 def _is_own(source: bool | int) -> bool:

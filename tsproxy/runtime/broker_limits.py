@@ -97,7 +97,9 @@ def together(own: Own, told: Given, brokers: Mapping[int, Given | None]) -> Toge
     `on_kafka_4` alone: that is an operator's own rule, which no leader would enforce in our place.
     Raises ValueError where a value is not what Kafka documents.
     """
-    known = {node_id: given for node_id, given in brokers.items() if given is not None}
+    known = {
+        node_id: given for node_id, given in brokers.items() if given is not None and _shows_all(own, given)
+    }
     of_nodes = {node_id: topic_limits(_at(own, given)) for node_id, given in known.items()}
     each = [*of_nodes.values()] or [topic_limits(_at(own, told))]
     on_kafka_4 = loosest([_on_kafka_4(own, given) for given in known.values()] or [_on_kafka_4(own, told)])
@@ -155,6 +157,11 @@ _SHOWN: Final = (
     (CLEANUP_POLICY, "is_compacted", lambda of: "compact" if of else "delete"),
     (COMPRESSION_TYPE, "codec", lambda of: "producer" if of is None else of.name.lower()),
 )
+
+
+def _shows_all(own: Own, given: Given) -> bool:
+    """False where a broker was asked only about topics that set themselves what this one leaves to it."""
+    return given.known <= given.values.keys() | {name for name, _ in own}
 
 
 def _at(own: Own, given: Given) -> dict[str, str | None]:

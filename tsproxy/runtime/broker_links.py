@@ -14,7 +14,13 @@ import structlog
 
 from tsproxy.config.settings import Address, Upstream
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.runtime.admin_connection import AdminConnection, ConversationError, connected
+from tsproxy.runtime.admin_connection import (
+    LAST_REFUSED_RETRY_MS,
+    AdminConnection,
+    ConversationError,
+    RefusedError,
+    connected,
+)
 from tsproxy.runtime.broker_limits import Given, given_by
 from tsproxy.runtime.notes import frames_of
 from tsproxy.runtime.tls import CurrentTls
@@ -76,6 +82,7 @@ class BrokerLink:
         """Converse for ever."""
         retry_ms = FIRST_RETRY_MS
         while True:
+            pause_ms = FIRST_RETRY_MS
             try:
                 async with self._connect(self.address, self._wake.set) as connection:
                     began_s = asyncio.get_running_loop().time()
@@ -85,14 +92,18 @@ class BrokerLink:
                         if asyncio.get_running_loop().time() - began_s > LAST_RETRY_MS / 1000:
                             retry_ms = FIRST_RETRY_MS
             except ConversationError as error:
+                if isinstance(error, RefusedError):
+                    pause_ms = LAST_REFUSED_RETRY_MS
                 self._lost(str(error))
             except Exception as error:
                 # A mistake of ours or of the client library must not end what others wait for.
                 self._lost(type(error).__name__)
                 log.error("cluster_conversation_crashed", error=type(error).__name__, frames=frames_of(error))
             self._wake.clear()
+            # Whoever wakes it, clients too, does so as fast as they come; brokers count logins that fail.
+            await asyncio.sleep(pause_ms / 1000)
             with suppress(TimeoutError):
-                async with asyncio.timeout(retry_ms / 1000):
+                async with asyncio.timeout(max(0, retry_ms - pause_ms) / 1000):
                     await self._wake.wait()
             retry_ms = min(2 * retry_ms, LAST_RETRY_MS)
 

@@ -22,6 +22,7 @@ from tsproxy.config.settings import Address, Config, Listener, Upstream
 from tsproxy.model.kafka import ErrorCode, TimestampType, is_topic_name
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.runtime.admin_connection import (
+    LAST_REFUSED_RETRY_MS,
     AdminConnection,
     ConversationError,
     RefusedError,
@@ -29,6 +30,7 @@ from tsproxy.runtime.admin_connection import (
     connected,
 )
 from tsproxy.runtime.broker_limits import (
+    Difference,
     Given,
     Own,
     Together,
@@ -51,8 +53,6 @@ log = structlog.get_logger()
 FIRST_RETRY_MS: Final = 250
 LAST_RETRY_MS: Final = 1_000
 """While nobody answers: that brokers are back is to be noticed at once."""
-LAST_REFUSED_RETRY_MS: Final = 10_000
-"""Where a broker answers and will not have us, as with a wrong password, which it counts."""
 TROUBLE_AGAIN_MS: Final = 5 * 60_000
 NODES_EVERY_MS: Final = 1_000
 """Unknown nodes make the brokers be read again no more often than this."""
@@ -214,6 +214,7 @@ class Cluster:
             except Exception as error:
                 # A mistake of ours or of the client library must not take the data path down.
                 self._is_reached = False
+                self._tell_trouble(f"a mistake in tsproxy ({type(error).__name__})")
                 log.error("cluster_conversation_crashed", error=type(error).__name__, frames=frames_of(error))
             await asyncio.sleep(min(retry_ms, last_retry_ms) / 1000)
             retry_ms = min(2 * retry_ms, last_retry_ms)
@@ -331,14 +332,15 @@ class Cluster:
         self._publish(self._facts_of_topics())
 
     def _facts_of_topics(self) -> ClusterFacts:
-        brokers, found = self._links.given, dict[Own, Together | None]()
+        brokers, found = self._links.given, dict[Own, tuple[Together, list[Difference]] | None]()
         limits, on_kafka_4 = dict[str, TopicLimits](), dict[str, TopicLimits]()
         for topic, own in self._owns.items():
             if own not in found:
-                found[own] = self._together(own, brokers)
-            if (known := found[own]) is not None:
-                limits[topic], on_kafka_4[topic] = known.limits, known.on_kafka_4
-                self._tell_differences(topic, known)
+                known = self._together(own, brokers)
+                found[own] = None if known is None else (known, list(differences(known)))
+            if (both := found[own]) is not None:
+                limits[topic], on_kafka_4[topic] = both[0].limits, both[0].on_kafka_4
+                self._tell_differences(topic, both[1])
         topics, topics_on_kafka_4 = MappingProxyType(limits), MappingProxyType(on_kafka_4)
         return replace(self._facts, topics=topics, topics_on_kafka_4=topics_on_kafka_4)
 
@@ -350,8 +352,8 @@ class Cluster:
             self._tell_once("broker_limits_not_understood", "", error=str(error))
             return None
 
-    def _tell_differences(self, topic: str, found: Together) -> None:
-        for each in differences(found):
+    def _tell_differences(self, topic: str, found: Sequence[Difference]) -> None:
+        for each in found:
             told = (topic, each.key, str(each.by_node))
             if told not in self._differences and len(self._differences) < MOST_TOLD:
                 self._differences.add(told)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol, assert_never
 
 from tsproxy.config.settings import Address
+from tsproxy.model.addresses import counted_as
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
 from tsproxy.runtime.flow import Hold
@@ -149,7 +150,7 @@ class Conversation:
 
     def begin_postponed(self) -> None:
         """Judge what waited for the client to take its answers."""
-        self._judging.begin_postponed(self.peer.client_address)
+        self._judging.begin_postponed(counted_as(self.peer.client_address))
 
     def note(self, event: str, facts: Mapping[str, object], *, ours: bool = False) -> None:
         """A line of the log about this connection."""
@@ -233,7 +234,7 @@ class Conversation:
         if self.client.gate.is_held_for(Hold.CLIENT_FULL):
             self._judging.postpone(wanted)
         else:
-            self._judging.begin(wanted, self.peer.client_address)
+            self._judging.begin(wanted, counted_as(self.peer.client_address))
 
     def _put_off(self, wanted: PutOff) -> None:
         self._around.metrics.throttled_ms += wanted.silence_ms

@@ -70,9 +70,12 @@ class Journal:
     def prepare(self, config: Config, facts: Mapping[str, object]) -> Commit:
         """A reload: `facts` say what is in force from then on."""
         files = self._files.prepare(config)
+        topic = self._topic.prepare(config) if self._topic is not None else None
 
         def commit() -> None:
             files()
+            if topic is not None:
+                topic()
             self.tell(LifecycleKind.RELOAD, facts)
 
         return commit

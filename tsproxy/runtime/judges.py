@@ -1,9 +1,10 @@
 """The threads that judge dear requests beside the loop, and what waits for them: `Judges`.
 
-Nobody waits for long behind somebody else: the clients' addresses have their turn one after the other, the
-requests of one address likewise, and a turn is a slice of work (`SLICE`), not a whole request. What is
-cancelled is let go of at once: one that waits leaves the queue with its bytes, one that is at work ends at
-its next look. The threads do not hold up the end of the process, which `concurrent.futures` would.
+Nobody waits for long behind somebody else: the clients' addresses have their turn one after the other, a
+few requests of one address likewise (`MOST_BEGUN`), and a turn is a slice of work (`SLICE`), not a whole
+request. What is cancelled is let go of at once: one that waits leaves the queue with its bytes, one that is
+at work ends at its next look. The threads do not hold up the end of the process, which
+`concurrent.futures` would.
 """
 
 import threading
@@ -18,6 +19,9 @@ JUDGES: Final = 2
 """How many threads judge; decompressors and native readers let other threads run meanwhile. Each
 may hold one batch's largest block, so that few of them are a bound on memory, too."""
 
+MOST_BEGUN: Final = 4
+"""Requests of one address that take turns with each other. The others wait until one of them is over: what
+has begun keeps far more than its frame."""
 SLICE: Final = 200_000
 """A turn ends with the first step that brings its work to so many records (`Work.done`)."""
 
@@ -143,7 +147,8 @@ class Judges:
             self._at_work.discard(ticket)
             done = ticket.done
             if told is None and done is not None and not self._is_stopped:
-                self._line_up(ticket)
+                line = self._waiting.setdefault(ticket.address, deque())
+                line.insert(MOST_BEGUN - 1, ticket)
                 self._changed.notify()
                 return
             if done is None and ticket.job is not None:

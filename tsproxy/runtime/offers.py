@@ -9,13 +9,17 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import structlog
 from aiokafka.protocol.admin import ApiVersionRequest
 
 from tsproxy.config.settings import Address, Config, Upstream
 from tsproxy.runtime.admin_connection import ConversationError, connected
+from tsproxy.runtime.notes import frames_of
 from tsproxy.runtime.reload import Commit
 from tsproxy.runtime.tls import CurrentTls
 from tsproxy.wire.k18_api_versions import Versions, produce_versions
+
+log = structlog.get_logger()
 
 ASKED_EVERY_S: Final = 300.0
 """Brokers are upgraded one at a time: until it is asked again one is taken to be what it was."""
@@ -55,9 +59,12 @@ class Offers:
         """Ask for ever."""
         while True:
             self._wake.clear()
-            for broker in sorted(self._brokers, key=str):
-                await self._ask(broker)
-            self._tell()
+            try:
+                for broker in sorted(self._brokers, key=str):
+                    await self._ask(broker)
+                self._tell()
+            except Exception as error:  # a mistake of ours: what is known holds, and it is tried again
+                log.error("offers_crashed", error=type(error).__name__, frames=frames_of(error))
             is_known = self._brokers <= self._known.keys()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(ASKED_EVERY_S if is_known else RETRIED_EVERY_S):

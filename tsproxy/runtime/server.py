@@ -377,6 +377,8 @@ class Proxy:
 
     def _see(self, facts: ClusterFacts) -> None:
         """Serve the brokers that there are now; let clients in once there are some."""
+        if self._is_draining:  # a broker that is learnt now would open a port
+            return
         for front in self._fronts:
             front.see(facts)
         self._looser_rules.see(facts.topics)

@@ -8,9 +8,11 @@ Sources: KIP-768 (client credentials as Kafka's own clients ask for them), RFC 6
 
 import asyncio
 import base64
+import contextlib
 import json
 import re
 import ssl
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -58,15 +60,51 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka ca
         self._clock = clock
         self._token = ""
         self._renew_at_ms = 0
+        self._asking: asyncio.Task[None] | None = None
 
     async def token(self) -> str:
-        """Raises TokenError."""
+        """Raises TokenError. All connections that ask meanwhile wait for one answer."""
         if not self._token or self._clock.monotonic_ms() >= self._renew_at_ms:
-            asked_at_ms = self._clock.monotonic_ms()
-            token = await asyncio.to_thread(self._fetch)
-            self._token = token.text
-            self._renew_at_ms = asked_at_ms + int(_RENEWED_AT * (token.lasts_ms or 0))
+            loop = asyncio.get_running_loop()
+            if self._asking is None or self._asking.get_loop() is not loop:
+                self._asking = loop.create_task(self._renew())
+                self._asking.add_done_callback(self._has_asked)
+            await asyncio.shield(self._asking)
         return self._token
+
+    async def _renew(self) -> None:
+        asked_at_ms = self._clock.monotonic_ms()
+        token = await _in_a_thread_of_its_own(self._fetch)
+        self._token = token.text
+        self._renew_at_ms = asked_at_ms + int(_RENEWED_AT * (token.lasts_ms or 0))
+
+    def _has_asked(self, asking: asyncio.Task[None]) -> None:
+        self._asking = None
+        if not asking.cancelled():
+            asking.exception()  # whoever waits for it is told; nobody may wait any more
+
+
+async def _in_a_thread_of_its_own(fetch: Callable[[], Token]) -> Token:
+    """What `fetch` gives. An issuer may be silent for long: neither may the threads of the loop, which look
+    up host names as well, be kept by it, nor the exit of the process."""
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[Token] = loop.create_future()
+
+    def settle(set_it: Callable[[], None]) -> None:
+        if not told.done():
+            set_it()
+
+    def run() -> None:
+        tell: Callable[[], None]
+        try:
+            tell = partial(told.set_result, fetch())
+        except BaseException as error:  # it is the waiting side's to handle
+            tell = partial(told.set_exception, error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends
+            loop.call_soon_threadsafe(settle, tell)
+
+    threading.Thread(target=run, name="token", daemon=True).start()
+    return await told
 
 
 @lru_cache(maxsize=8)

@@ -45,6 +45,8 @@ from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.headers import frame, response_body_start
 from tsproxy.wire.primitives import DecodeError
 
+A_REJECTION: Final = 160
+"""What writing one of our own rejections into an answer costs, in bytes of it."""
 _UNREADABLE: Final = "an answer of the broker could not be read: "
 
 
@@ -164,11 +166,14 @@ class Answers:
         """The same for an answer that is more than looked at; a dear one is read beside the loop."""
         state = self._state
         self._seen = state.view
-        if len(payload) > self._room:
+        cost = len(payload) + (
+            len(slot.ruling.rejected) * A_REJECTION if isinstance(slot, BookProduce) else 0
+        )
+        if cost > self._room:
             self._reading = slot, payload
             state.effects.append(ReadAnswer(partial(read_beside, slot, payload, state.view)))
             return False
-        self._room -= len(payload)
+        self._room -= cost
         return self._pass_on(slot, payload, read_answer(slot, payload, state.view))
 
     def read(self, read: AnswerRead | NodeUnknown | Unreadable) -> None:

@@ -121,6 +121,8 @@ class Entry:
         """What a batch comes to that is not passed over."""
 
         def facts(batch: RecordBatch) -> RecordFacts:
+            if self.work.is_spent:  # then it is counted, and not read
+                return RecordFacts(max(0, batch.records_count), None, None, 0)
             self.work.take_odd()
             found = _Opened(batch, policy.limits, self.view.limits, self.work).facts()
             assert found is not None, "there is a batch"

@@ -167,7 +167,8 @@ def _outcome(ruling: Ruling, judged: Judged, verdict: VerdictName, **why: Any) -
         limits=judged.limits,
         **why,
     )
-    if judged.would is None or verdict is VerdictName.BROKER_REJECTED:  # the broker's own reason is told
+    # A broker's own reason is told, and so is why a batch was refused with its whole request.
+    if judged.would is None or verdict is VerdictName.BROKER_REJECTED or isinstance(judged.verdict, Reject):
         return outcome
     would = judged.would
     return replace(

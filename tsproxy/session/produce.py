@@ -103,6 +103,18 @@ gzip gains 1000, and a message has 34 bytes."""
 _COUNT_AT: Final = 57
 
 
+_KEPT_A_PARTITION: Final = 5 << 10
+"""Bytes, while a request is judged: entry, case, finding and verdict."""
+
+
+def kept_while_judged(size: int, partitions: int | None) -> int:
+    """How many bytes a request of `size` may hold while it is judged; `partitions` None where nobody has
+    read it."""
+    if partitions is None:
+        partitions = min(k00_produce.MOST_PARTITIONS, size // k00_produce.SMALLEST_PARTITION)
+    return size + _KEPT_A_PARTITION * max(0, partitions - _FEW_PARTITIONS)
+
+
 def records_at_most(header: RequestHeader, request: ProduceRequest) -> int:
     """What judging may cost at most, in records. Taken from sizes and counts alone: nothing is unfolded."""
     sets = [p.records for topic in request.topics for p in topic.partitions]

@@ -184,8 +184,10 @@ class Requests:
         silence_ms = state.throttle.silence_ms(ruling.peer, now_ms, most_ms)
         if not silence_ms:
             return False
-        state.is_judging, state.judged_bytes = True, len(ruling.to_broker or b"") + len(ruling.answer)
-        state.effects.append(PutOff(replace(ruling, was_put_off=True), silence_ms))
+        held = BookProduce.holding(ruling.header.correlation_id, ruling).held_bytes
+        state.is_judging = True
+        state.judged_bytes = held + len(ruling.to_broker or b"") + len(ruling.answer)
+        state.effects.append(PutOff(replace(ruling, was_put_off=True, booked=()), silence_ms))
         return True
 
     def _silence(self, peer: Peer) -> Silence | None:
@@ -290,9 +292,8 @@ class Requests:
             asked = k00_produce.read_request(header.api_version, request.body, most)
         except k00_produce.ManyPartitionsError:
             known = partial(state.stream_times.known, policies=policies, now_ms=now_ms)
-            self._judge_beside(
-                partial(produce.ruling_on_unread, header, request.frame, policies, now_ms, known), request
-            )
+            begin_unread = partial(produce.ruling_on_unread, header, request.frame, policies, now_ms, known)
+            self._judge_beside(begin_unread, produce.kept_while_judged(len(request.frame), None))
             return
         stream_times = state.stream_times.known(asked, policies, now_ms)
         begin = partial(produce.ruling, header, asked, request.frame, policies, now_ms, stream_times)
@@ -304,13 +305,14 @@ class Requests:
         if ruling is not None:
             self.ruled(ruling, now_ms)
         else:
-            self._judge_beside(begin, request)
+            partitions = sum(len(topic.partitions) for topic in asked.topics)
+            self._judge_beside(begin, produce.kept_while_judged(len(request.frame), partitions))
 
     def _judge_beside(
-        self, begin: Callable[[Work], Generator[None, None, produce.Judgement]], request: _Request
+        self, begin: Callable[[Work], Generator[None, None, produce.Judgement]], size: int
     ) -> None:
-        """Have the request judged where it holds up nobody else."""
-        state, size = self._state, len(request.frame)
+        """Have a request judged where it holds up nobody else; `size` is what it may hold until then."""
+        state = self._state
         state.is_judging, state.judged_bytes = True, size
         job = Job(partial(produce_answer.with_all_made, begin), Work(state.view.limits), size)
         state.effects.append(Judge(job))

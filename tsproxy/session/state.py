@@ -148,8 +148,9 @@ class State:
             self.effects += map(EmitTotals, self.passing.drain())
 
     def learn_accepted(self, ruling: Ruling, booked: Iterable[Outcome]) -> None:
-        """A broker has taken these batches: requests like it may pass from now on."""
-        if self.passing is not None:
+        """A broker has taken these batches: requests like it may pass from now on. Not where another client
+        id has come meanwhile: `policies` are the newest peer's."""
+        if self.passing is not None and ruling.peer == self.peer:
             taken = (each.topic for each in booked if each.verdict is VerdictName.ACCEPTED)
             self.passing.learn_accepted(ruling, self.policies, taken)
 

@@ -36,6 +36,9 @@ MOST_PARTITIONS: Final = 20_000
 """In one request: several times what one broker leads, and no more than 40 MB of memory. Without a
 bound a frame of 100 MiB, six bytes a partition, would take 30 GB. The native kernel knows it, too."""
 
+SMALLEST_PARTITION: Final = 6
+"""Bytes of one in a request: its index, null records, no tags."""
+
 MOST_ERRORS_READ: Final = 21
 """Of a partition: one more than a decision lists, which shows that there are more. A broker may tell of a
 million, 80 bytes each; the rest is stepped over."""

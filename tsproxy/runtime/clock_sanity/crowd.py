@@ -3,11 +3,13 @@
 It only warns. Clients say what they like, and enough of them together must not end what is enforced.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
 from tsproxy.decisions.drift import bucket_bounds_ms, drift_ms
+from tsproxy.decisions.text import bounded_or_none
 from tsproxy.model.outcome import Bars, Outcome, Peer, Totals
 
 FEWEST_CLIENTS: Final = 10
@@ -37,6 +39,11 @@ class Crowd:
     def __init__(self) -> None:
         self._drifts: dict[_Client, tuple[int, int]] = {}
 
+    @property
+    def clients(self) -> Collection[_Client]:
+        """Of whom something is known."""
+        return self._drifts.keys()
+
     def forget(self) -> None:
         """Our clock was set."""
         self._drifts = {}
@@ -51,7 +58,12 @@ class Crowd:
 
     def agreement(self, now_ms: int, least_ms: int) -> Agreement | None:
         """None where they do not agree, or on less than `least_ms` or LEAST_MS."""
-        drifts = [drift for drift, seen_ms in self._drifts.values() if abs(now_ms - seen_ms) < LATELY_MS]
+        self._drifts = {
+            client: (drift, seen_ms)
+            for client, (drift, seen_ms) in self._drifts.items()
+            if abs(now_ms - seen_ms) < LATELY_MS
+        }
+        drifts = [drift for drift, _ in self._drifts.values()]
         if len(drifts) < FEWEST_CLIENTS:
             return None
         middle = int(median(drifts))
@@ -62,7 +74,7 @@ class Crowd:
         return Agreement(alike, len(drifts), -middle)
 
     def _saw(self, peer: Peer, drift: int, now_ms: int) -> None:
-        client = (peer.client_address, peer.client_id)
+        client = (peer.client_address, bounded_or_none(peer.client_id))  # one may be 32 KiB long
         self._drifts.pop(client, None)
         self._drifts[client] = (drift, now_ms)
         if len(self._drifts) > MOST_CLIENTS:

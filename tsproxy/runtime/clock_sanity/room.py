@@ -136,6 +136,11 @@ class ClockSanity(Collector):
         self._tell(LifecycleKind.CLOCK, {"what": "stepped", "by_ms": step_ms})
         self._stamps.forget()
         self.crowd.forget()
+        # Offsets that were found are those of the clock before: they move with it.
+        self.offsets = {
+            node_id: Offset(each.ms + step_ms, each.error_ms + 1) for node_id, each in self.offsets.items()
+        }
+        self._judge()
         self._listens_left = EAGER_LISTENS
         self._news.set()
         return True

@@ -16,9 +16,10 @@ import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import MessageSizeTooLargeError
 
-from tsproxy.config.settings import TopicSettings, Upstream
+from tsproxy.config.settings import Config, TopicSettings, Upstream
 from tsproxy.runtime.decision_log.unsent import Unsent
 from tsproxy.runtime.own_producer import own_producer
+from tsproxy.runtime.reload import Commit
 from tsproxy.runtime.tls import CurrentTls
 
 log = structlog.get_logger()
@@ -52,6 +53,14 @@ class DecisionTopic:
         self._trouble: str | None = None
         self._unsent: list[Unsent] = []
         self._upstream = upstream
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload: user, token and addresses hold from the next connection on."""
+
+        def commit() -> None:
+            self._upstream = config.upstream
+
+        return commit
 
     def start(self) -> None:
         """Begin to send. Raises OSError where the position cannot be kept in the folder."""
