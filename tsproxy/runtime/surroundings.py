@@ -1,13 +1,14 @@
 """What all relays of a process share."""
 
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from tsproxy.config.settings import Address
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.daemon_threads import DaemonThreads
 from tsproxy.runtime.judges import Judges
 from tsproxy.runtime.limits.process import ProcessLimits
 from tsproxy.runtime.metrics import Metrics
@@ -35,4 +36,4 @@ class Surroundings:
     throttle: Throttle = field(default_factory=Throttle)
     stream_times: StreamTimes = field(default_factory=StreamTimes)
     judges: Judges = field(default_factory=Judges)
-    readers: Executor = field(default_factory=lambda: ThreadPoolExecutor(READERS, "reader"))
+    readers: Executor = field(default_factory=lambda: DaemonThreads(READERS, "reader"))

@@ -6,7 +6,6 @@ partition keep their order. At least once: what was under way when something fai
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,6 +21,7 @@ from tsproxy.config.settings import Config
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.runtime.clock import Clock
+from tsproxy.runtime.daemon_threads import DaemonThreads
 from tsproxy.runtime.dead_letters.letters import CHUNK_BYTES, Letter, chunks_of
 from tsproxy.runtime.dead_letters.losses import Loss, Losses
 from tsproxy.runtime.dead_letters.waiting import Waiting
@@ -83,7 +83,7 @@ class DeadLetters(Collector):
         """A batch, another configuration, or the end."""
         self._privacy = privacy
         self._task: asyncio.Task[None] | None = None
-        self._thread = ThreadPoolExecutor(1, "dead-letters")
+        self._thread = DaemonThreads(1, "dead-letters")
         self._tls = tls
         self._topic = config.dead_letters.topic if config.dead_letters else ""
         """The last that was configured: what waits still goes there."""

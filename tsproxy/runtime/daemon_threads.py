@@ -1,0 +1,94 @@
+"""Threads that do not hold up the end of the process: `DaemonThreads`.
+
+Python joins every thread of `concurrent.futures.ThreadPoolExecutor` before it exits, whatever `shutdown` was
+told: one that reads a large answer, or unpacks a large batch, delays the exit until it is done.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class DaemonThreads(Executor):
+    """At most `most` threads called `name`, started one by one as there is work for them. First come, first
+    served; what is cancelled before its turn is let go of at once. Nobody is told of what is at work when the
+    process ends: wait for what must be whole."""
+
+    def __init__(self, most: int, name: str) -> None:
+        self._changed = threading.Condition()
+        self._idle = 0
+        self._is_stopped = False
+        self._most = most
+        self._name = name
+        self._threads: list[threading.Thread] = []
+        self._waiting: deque[tuple[Future[Any], Callable[[], object]]] = deque()
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Raises RuntimeError after `shutdown`, as `ThreadPoolExecutor` does."""
+        future: Future[T] = Future()
+        with self._changed:
+            if self._is_stopped:
+                raise RuntimeError(f"the threads {self._name} take no more work: they were shut down")
+            self._waiting.append((future, lambda: fn(*args, **kwargs)))
+            future.add_done_callback(self._let_go)
+            if self._idle < len(self._waiting) and len(self._threads) < self._most:
+                self._begin_thread()
+            self._changed.notify()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more work. `wait`: return once all is done that was taken and not cancelled."""
+        with self._changed:
+            self._is_stopped = True
+            dropped = [future for future, _ in self._waiting] if cancel_futures else []
+            if cancel_futures:
+                self._waiting.clear()
+            self._changed.notify_all()
+        for future in dropped:
+            future.cancel()
+        if wait:
+            for thread in self._threads:
+                thread.join()
+
+    def _let_go(self, future: Future[Any]) -> None:
+        """What was cancelled before its turn leaves the queue, and all that it holds with it."""
+        if future.cancelled():
+            with self._changed:
+                self._waiting = deque(each for each in self._waiting if each[0] is not future)
+
+    def _begin_thread(self) -> None:
+        name = f"{self._name}-{len(self._threads)}"
+        thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _next(self) -> tuple[Future[Any], Callable[[], object]] | None:
+        """What is to be done, once there is something; None at the end."""
+        with self._changed:
+            self._idle += 1
+            while not self._waiting and not self._is_stopped:
+                self._changed.wait()
+            self._idle -= 1
+            return self._waiting.popleft() if self._waiting else None
+
+    def _work(self) -> None:
+        while (taken := self._next()) is not None:
+            _do(*taken)
+            del taken  # until there is more work nothing of this is kept
+
+
+def _do(future: Future[Any], job: Callable[[], object]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        done = job()
+    except BaseException as error:  # whatever it is, who waits is told, and the thread goes on
+        future.set_exception(error)
+        del future  # or the error would hold, by its traceback, the future that holds it
+    else:
+        future.set_result(done)
