@@ -146,6 +146,14 @@ ANSWERED = {
     ),
     "13: the configuration of 2,000 topics": (DAY, lambda topic: [configurations_of(2, topic, 2_000)]),
     "13: the configuration of 20,000 brokers": (DAY, lambda _: [configurations_of(4, "7", 20_000)]),
+    "20,000 partitions of nothing": (
+        DAY,
+        lambda topic: [produce({topic: dict.fromkeys(range(20_000))})] * 2,
+    ),
+    "20,000 topics of one batch": (
+        DAY,
+        lambda _: [produce({f"none-{n}": {0: batch([Clock().now_ms()])} for n in range(20_000)})],
+    ),
     "20,000 topics, twice": (DAY, lambda _: [produce({f"none-{n}": {} for n in range(20_000)})] * 2),
 } | {
     f"17: {make.__name__}": (DAY, lambda topic, make=make: frames(partial(shells_of, make))(topic) * 4)
@@ -153,7 +161,7 @@ ANSWERED = {
 }
 """The same form, for attacks that come to an end: every request is answered, or the connection closed."""
 
-SAMPLE = ("5:", "6:", "11:", "13:", "17: zstd_of_nothing")
+SAMPLE = ("5:", "6:", "11:", "13:", "17: zstd_of_nothing", "20,000 partitions")
 
 
 def peak_mib(proxy):
@@ -216,7 +224,7 @@ async def test_the_proxy_outlives_it_and_serves_a_good_client_meanwhile(kafka, t
     await kafka.create_topic(topic, config=config)
     requests = make(topic)
     async with proxy_that_knows(kafka, topic) as proxy:
-        async with attackers(proxy, b"".join(requests), 4) as ends:
+        async with attackers(proxy, b"".join(requests), 12 if attack.startswith("20,000") else 4) as ends:
             await good_client_is_served(proxy, topic)
             if attack in ANSWERED:
                 await ended(ends, len(requests))
