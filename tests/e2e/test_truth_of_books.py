@@ -2,7 +2,33 @@
 
 Four families of real clients meet the ways in which a broker, or tsproxy, ends a batch. Whoever counts counts
 the same records. Where nobody can (no acks, or a client that may have sent again), the log names it.
-Repetitions, for which brokers must go and come, are in `cluster/test_truth_of_repetitions.py`.
+
+The codes of Produce answers to a real client, and where each is tried ("changes" is
+`test_truth_of_what_changes.py`, "repetitions" `cluster/test_truth_of_repetitions.py`):
+
+    3 UNKNOWN_TOPIC_OR_PARTITION           changes: the topic is deleted
+    10 MESSAGE_TOO_LARGE                   here: too-large-batch, too-large-record
+    19 NOT_ENOUGH_REPLICAS                 repetitions: a broker goes
+    29 TOPIC_AUTHORIZATION_FAILED          changes: the right to write is taken away
+    32 INVALID_TIMESTAMP                   here: refused-here, refused-there
+    47 INVALID_PRODUCER_EPOCH              changes: another producer takes the transactional id
+    53 TRANSACTIONAL_ID_AUTHORIZATION_FAILED   changes: the right to the id is taken away
+    87 INVALID_RECORD                      here: no-key
+
+A leader is killed in repetitions; by which code the broker answers then (6, 7, 20 or none) is chance.
+Not tried with clients: 17 INVALID_TOPIC_EXCEPTION (an internal topic), 45 OUT_OF_ORDER_SEQUENCE_NUMBER (a
+batch behind one that is refused), 48 INVALID_TXN_STATE and 120 TRANSACTION_ABORTABLE (a transaction that the
+broker ends), 56 KAFKA_STORAGE_ERROR (a disk that fails). Unit tests hold what is booked for a code
+(`tests/session/test_sent_again.py`, `tests/model/test_sent_again.py`).
+
+These clients cannot bring a broker to:
+
+    2 CORRUPT_MESSAGE                      each computes the checksum
+    21 INVALID_REQUIRED_ACKS               each refuses such a setting itself
+    46 DUPLICATE_SEQUENCE_NUMBER           brokers answer a repetition with success
+    59 UNKNOWN_PRODUCER_ID                 no class of a 4.3.1 broker throws it
+    76 UNSUPPORTED_COMPRESSION_TYPE        for zstd below Produce 7; each asks for a newer version
+    100 UNKNOWN_TOPIC_ID                   for Produce 13; tsproxy offers no more than 12
 """
 
 import asyncio
