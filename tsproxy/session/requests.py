@@ -293,7 +293,7 @@ class Requests:
         except k00_produce.ManyPartitionsError:
             known = partial(state.stream_times.known, policies=policies, now_ms=now_ms)
             begin_unread = partial(produce.ruling_on_unread, header, request.frame, policies, now_ms, known)
-            self._judge_beside(begin_unread, produce.kept_while_judged(len(request.frame), None))
+            self._judge_beside(begin_unread, request, None)
             return
         stream_times = state.stream_times.known(asked, policies, now_ms)
         begin = partial(produce.ruling, header, asked, request.frame, policies, now_ms, stream_times)
@@ -306,14 +306,20 @@ class Requests:
             self.ruled(ruling, now_ms)
         else:
             partitions = sum(len(topic.partitions) for topic in asked.topics)
-            self._judge_beside(begin, produce.kept_while_judged(len(request.frame), partitions))
+            self._judge_beside(begin, request, partitions)
 
     def _judge_beside(
-        self, begin: Callable[[Work], Generator[None, None, produce.Judgement]], size: int
+        self,
+        begin: Callable[[Work], Generator[None, None, produce.Judgement]],
+        request: _Request,
+        partitions: int | None,
     ) -> None:
-        """Have a request judged where it holds up nobody else; `size` is what it may hold until then."""
-        state = self._state
-        state.is_judging, state.judged_bytes = True, size
+        """Have a request judged where it holds up nobody else; `partitions` None where it is not read."""
+        state, size = self._state, len(request.frame)
+        # What is made of it counts while its client waits. Once that has gone, two jobs at most are at work:
+        # they must not count so much that innocent connections are closed for them.
+        state.is_judging = True
+        state.judged_bytes = produce.kept_while_judged(size, partitions)
         job = Job(partial(produce_answer.with_all_made, begin), Work(state.view.limits), size)
         state.effects.append(Judge(job))
 
