@@ -21,7 +21,7 @@ _HOUR: Final = r"^\d{4}-\d\d-\d\dT\d\d"
 
 
 def may_hold_totals(first: date, last: date) -> Column:
-    """Of a line that is set apart: True where it may hold totals of the period; never null.
+    """True for a line set apart that may hold totals of the period; never null.
 
     Counters belong to the hour in which their interval began. Where only the time of writing is known, that
     is the same hour or the one before, since an interval ends with its hour at the latest
@@ -74,6 +74,6 @@ def said(unusable: Mapping[str, int]) -> str:
 
 
 def nothing_usable(first: date, last: date, unusable: Mapping[str, int]) -> str:
-    """What to say where lines of the period are there and none can be used; `unusable` as for `said`."""
+    """The error text where lines of the period are there and none can be used; `unusable` as for `said`."""
     days = f"{first}" if first == last else f"{first}..{last}"
     return f"nothing of {days} can be used: {said(unusable)}; `spark_reports doctor` shows examples"

@@ -122,7 +122,7 @@ def watched(report: Report, rows: int) -> Markup:
 
 
 def far_behind(report: Report, rows: int) -> Markup | None:
-    """What nothing refuses and is likely a mistake; None where there is none."""
+    """The section on times that nothing refuses and that are likely mistakes; None where there is none."""
     found = [row for row in report["would_reject"] if words.is_far_behind(row)]
     if not found:
         return None

@@ -166,7 +166,7 @@ def _watched(report: Report) -> str:
 
 
 def _far_behind(report: Report) -> str:
-    """What nothing refuses and is likely a mistake."""
+    """The section on times that nothing refuses and that are likely mistakes."""
     found = [row for row in report["would_reject"] if words.is_far_behind(row)]
     return f"## Far behind the clock\n\n{words.FAR_BEHIND}\n\n{_let_pass(found)}" if found else ""
 
