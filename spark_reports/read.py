@@ -204,8 +204,8 @@ def _is_length() -> Column:
 
 def _bad_counts() -> Column:
     always = [F.coalesce(F.col(n).between(0, _ABSURD_COUNT), F.lit(False)) for n in SUMS]
-    late = F.coalesce(F.col("late_records"), F.lit(0)).between(0, _ABSURD_COUNT)
-    return ~reduce(Column.__and__, [*always, late])
+    out_of_order = F.coalesce(F.col("out_of_order_records"), F.lit(0)).between(0, _ABSURD_COUNT)
+    return ~reduce(Column.__and__, [*always, out_of_order])
 
 
 def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:

@@ -15,10 +15,10 @@ from spark_reports.shape import (
     DayOfTrend,
     DriftBucket,
     InForce,
-    LateTopic,
     LineGap,
     LogQuality,
     Omitted,
+    OutOfOrderTopic,
     ReasonRow,
     Report,
     RuleAtWork,
@@ -76,7 +76,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         drift=_drift(tables.drift),
         what_if=_what_if(tables.what_if),
         would_reject=would_reject,
-        late=[LateTopic(**row) for row in tables.late],  # type: ignore[typeddict-item]  # its keys are the columns
+        out_of_order=[OutOfOrderTopic(**row) for row in tables.out_of_order],  # type: ignore[typeddict-item]  # its keys are the columns
         rules=[RuleAtWork(**row) for row in tables.rules],  # type: ignore[typeddict-item]  # its keys are the columns
         in_force=[_in_force(row) for row in tables.in_force],
         trend=trend,

@@ -220,13 +220,13 @@ class WouldReject(TypedDict):
     bad_records: int
 
 
-class LateTopic(TypedDict):
+class OutOfOrderTopic(TypedDict):
     """Accepted records older than one before them in their partition, where a rule follows stream time."""
 
     topic: str
     records: int
-    late_records: int
-    late_max_ms: int
+    out_of_order_records: int
+    out_of_order_max_ms: int
 
 
 class RuleAtWork(TypedDict):
@@ -333,7 +333,7 @@ class Report(TypedDict):
     what_if: WhatIf
     would_reject: list[WouldReject]
     """The worst of them, as many as `--top` says."""
-    late: list[LateTopic]
+    out_of_order: list[OutOfOrderTopic]
     """The topics with most records out of order."""
     rules: list[RuleAtWork]
     """As many as `--top` says."""

@@ -45,7 +45,7 @@ class Tables:
     what_if: Rows
     """Of `rollup.totals`."""
     would_reject: Rows
-    late: Rows
+    out_of_order: Rows
     rules: Rows
     in_force: Rows
     days: Rows
@@ -137,7 +137,7 @@ def _tables(
                 drift=rows(rollup.drawn(drifts)),
                 what_if=rows(rollup.totals(drifts)),
                 would_reject=rows(transforms.would_reject(rolled, top)),
-                late=rows(transforms.late(rolled, top)),
+                out_of_order=rows(transforms.out_of_order(rolled, top)),
                 rules=rows(transforms.rules(rolled, top)),
                 in_force=rows(transforms.in_force(lifecycle, top)),
                 days=days,

@@ -50,8 +50,8 @@ def rollup(counters: DataFrame) -> DataFrame:
     """One row an hour and key: `hour`, KEY without `folded`, SUMS and extremes.
 
     Extremes: `first_ms`, `last_ms` (null of what simply passed: nobody asks), `drift_min_ms`, `drift_max_ms`,
-    `late_records`, `late_max_ms`. Instants are numbers here, as the least of texts cannot be found by
-    hashing: it would have all lines sorted.
+    `out_of_order_records`, `out_of_order_max_ms`. Instants are numbers here. To find the least
+    of texts, Spark would sort all lines.
     """
     keys = ["hour", *(name for name in KEY if name != "folded")]
     is_asked = (F.col("verdict") != VerdictName.ACCEPTED.value) | F.col("would_reject")
@@ -72,8 +72,8 @@ def _extremes() -> list[Column]:
         F.max("last_ms").alias("last_ms"),
         F.min("drift_min_ms").alias("drift_min_ms"),
         F.max("drift_max_ms").alias("drift_max_ms"),
-        F.coalesce(F.sum("late_records"), F.lit(0)).alias("late_records"),
-        F.max("late_max_ms").alias("late_max_ms"),
+        F.coalesce(F.sum("out_of_order_records"), F.lit(0)).alias("out_of_order_records"),
+        F.max("out_of_order_max_ms").alias("out_of_order_max_ms"),
     ]
 
 
@@ -158,9 +158,10 @@ def would_reject(rolled: DataFrame, count: int) -> DataFrame:
     )
 
 
-def late(rolled: DataFrame, count: int) -> DataFrame:
-    """The `count` topics with most records out of order: `topic`, `records`, `late_records`, `late_max_ms`.
+def out_of_order(rolled: DataFrame, count: int) -> DataFrame:
+    """The `count` topics with most records out of order.
 
+    Columns: `topic`, `records`, `out_of_order_records`, `out_of_order_max_ms`.
     Known only of topics whose rule follows stream time; `records` are all that were accepted there.
     """
     taken = F.col("verdict").isin(VerdictName.ACCEPTED.value, VerdictName.REPAIRED.value)
@@ -169,11 +170,11 @@ def late(rolled: DataFrame, count: int) -> DataFrame:
         .groupBy("topic")
         .agg(
             F.sum("records").alias("records"),
-            F.sum("late_records").alias("late_records"),
-            F.max("late_max_ms").alias("late_max_ms"),
+            F.sum("out_of_order_records").alias("out_of_order_records"),
+            F.max("out_of_order_max_ms").alias("out_of_order_max_ms"),
         )
-        .where(F.col("late_records") > 0)
-        .orderBy(F.desc("late_records"), F.asc("topic"))
+        .where(F.col("out_of_order_records") > 0)
+        .orderBy(F.desc("out_of_order_records"), F.asc("topic"))
         .limit(count)
     )
 

@@ -6,7 +6,7 @@ from spark_reports import words
 from spark_reports.render import curve
 from spark_reports.render.markup import Content, Markup, element, join
 from spark_reports.render.tables import table
-from spark_reports.shape import Change, DayOfTrend, LateTopic, Report, WhatIf, WouldReject
+from spark_reports.shape import Change, DayOfTrend, OutOfOrderTopic, Report, WhatIf, WouldReject
 from spark_reports.what_if import KAFKA_4_AFTER_MS, Between
 from spark_reports.what_if import in_short as what_if_in_short
 
@@ -25,7 +25,7 @@ _WATCHED_HEADS: Final = (
     ("Records", "num"),
     ("At fault", "num"),
 )
-_LATE_HEADS: Final = (
+_OUT_OF_ORDER_HEADS: Final = (
     ("Topic", None),
     ("Accepted", "num"),
     ("Out of order", "num"),
@@ -160,24 +160,24 @@ def _who_let_pass(row: WouldReject) -> Content:
     return join(rule, element("div", f"waiver {words.short(waiver, 60)}", class_="soft"))
 
 
-def late(report: Report, rows: int) -> Markup | None:
+def out_of_order(report: Report, rows: int) -> Markup | None:
     """Topics whose records come out of order; None where no rule follows stream time, or all are in order."""
-    found = report.get("late", [])  # a report of an earlier release has none
+    found = report.get("out_of_order", [])  # a report of an earlier release has none
     if not found:
         return None
     return join(
-        table(_LATE_HEADS, [_late_cells(row) for row in found[:rows]], "late"),
+        table(_OUT_OF_ORDER_HEADS, [_out_of_order_cells(row) for row in found[:rows]], "out_of_order"),
         _more(len(found) - rows),
     )
 
 
-def _late_cells(row: LateTopic) -> tuple[Content, ...]:
+def _out_of_order_cells(row: OutOfOrderTopic) -> tuple[Content, ...]:
     return (
         element("span", words.short(row["topic"], 60), class_="name"),
         words.count(row["records"]),
-        words.count(row["late_records"]),
-        words.share(row["late_records"], row["records"]),
-        f"{words.duration(row['late_max_ms'])} late",
+        words.count(row["out_of_order_records"]),
+        words.share(row["out_of_order_records"], row["records"]),
+        f"{words.duration(row['out_of_order_max_ms'])} older",
     )
 
 

@@ -37,7 +37,7 @@ def render(report: Report) -> str:
 
 
 def _page(report: Report, rows: int) -> str:
-    week, late = compared.trend(report, rows), compared.late(report, rows)
+    week, out_of_order = compared.trend(report, rows), compared.out_of_order(report, rows)
     behind = compared.far_behind(report, rows)
     body = join(
         _head(report),
@@ -51,7 +51,7 @@ def _page(report: Report, rows: int) -> str:
             _section("whatif", "What other limits would refuse", compared.what_if(report)),
             _section("watched", "What rules in audit would refuse", compared.watched(report, rows)),
             _section("behind", "Far behind the clock", behind) if behind else None,
-            _section("late", "Records out of order", late) if late else None,
+            _section("out-of-order", "Records out of order", out_of_order) if out_of_order else None,
             _section("hours", "Topics by hour", plots.hours(report)),
             _section("reasons", "Why records were refused", lists.reasons(report)),
             _section("topics", "Topics and their limits", lists.topics(report, rows)),

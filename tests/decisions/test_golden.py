@@ -18,11 +18,11 @@ FOLDER = Path(__file__).parent / "golden"
 
 LOGS = {
     "v1.jsonl": "4344c9a0f08467ae3b1cea01bd90ed5887a5442f044ed5754b80122e0aff61ea",
-    "v1-late.jsonl": "9903a0ef5bbe006c13dc31286db860e2976fed5bce1917b04f8574ecf44ef86f",
+    "v1-out-of-order.jsonl": "1d7e2710ad9edbeebf750bd98dadbcb395d1af8705fa2420763d169299de3627",
     "v1-policy.jsonl": "59ba004de647c1334964d218df268cf82c0a30d94e80880a0b235cbd47f710f4",
     "v1-rules.jsonl": "10ba723a6603478f0f643a75aeefb362ca2fd7dace8918dfcc34851b6927e8ba",
 }
-"""By their SHA-256. The second has records that came late; the third modes, waivers, what would be rejected,
+"""By their SHA-256. The second has records out of order; the third modes, waivers, what would be rejected,
 folded and hashed names; the fourth what a rule about stream time and an operator's own refused."""
 
 

@@ -290,12 +290,14 @@ async def test_a_streams_own_time(kafka_391, tmp_path):
         code, text = await sent(proxy, "web-clicks", now_ms())
         assert (code, "ahead of the partition's stream time" in text) == (BAD, True)
         assert await sent(proxy, "web-clicks", old_ms + 9 * 60_000) == (OK, None)
-        late = 'tsproxy_topic_late_records_total{topic="web-clicks"} 10.0'
+        late = 'tsproxy_topic_out_of_order_records_total{topic="web-clicks"} 10.0'
         assert late in (await page(proxy.admin_address, "/metrics"))[1]
     assert len(decided(proxy, rule="stream", verdict="rejected", reason="jump_ahead")) == 1
-    counted = [line for line in proxy.decisions() if line["event"] == "counters" and "late_records" in line]
-    assert sum(line["late_records"] for line in counted) == 10
-    assert max(line["late_max_ms"] for line in counted) == 1_000
+    counted = [
+        line for line in proxy.decisions() if line["event"] == "counters" and "out_of_order_records" in line
+    ]
+    assert sum(line["out_of_order_records"] for line in counted) == 10
+    assert max(line["out_of_order_max_ms"] for line in counted) == 1_000
 
 
 def test_every_example_is_tried():

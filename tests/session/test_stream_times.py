@@ -64,7 +64,7 @@ def lagging(known=None, **terms):
     """A conversation in which the broker has accepted a batch at OLD_MS."""
     conversation = Conversation(view(**terms), stream_times=StreamTimes() if known is None else known)
     conversation >> client(asked(OLD_MS)) << to_broker(asked(OLD_MS)) >> broker(said()) << to_client(said())
-    return conversation << booked("accepted", late_records=0, late_max_ms=None)
+    return conversation << booked("accepted", out_of_order_records=0, out_of_order_max_ms=None)
 
 
 def test_a_jump_is_refused_that_the_clock_would_allow():
@@ -186,7 +186,7 @@ def test_in_audit_a_jump_is_counted_and_moves_the_stream_as_it_does():
 def test_records_older_than_one_before_them_are_counted_with_the_latest_of_them(codec):
     sent = asked(OLD_MS - 5, OLD_MS + 7, OLD_MS + 4, correlation_id=2, codec=codec)
     conversation = lagging() >> client(sent) << to_broker(sent) >> broker(said(2)) << to_client(said(2))
-    assert conversation << booked("accepted", late_records=2, late_max_ms=5)
+    assert conversation << booked("accepted", out_of_order_records=2, out_of_order_max_ms=5)
 
 
 def test_a_topic_whose_stream_is_followed_never_passes_the_kernel():

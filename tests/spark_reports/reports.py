@@ -58,7 +58,7 @@ def hostile(text):
         row |= {"rule": text, "mode": text, "waiver": text}
     for row in report["in_force"]:
         row |= {"proxy": text, "mode": text, "limits_from": text, "rules": [text], "waivers": [text]}
-    for topic in [*report["topics"], *report["topic_hours"], *report["limits"], *report["late"]]:
+    for topic in [*report["topics"], *report["topic_hours"], *report["limits"], *report["out_of_order"]]:
         topic["topic"] = text
     report["log"]["quarantined_lines"] = {"not_json": 1}
     report["log"]["quarantined_examples"] = [f"{text}: not_json: {text}"]

@@ -191,8 +191,8 @@ def watched(spark, tmp_path_factory):
         "reason": "too_old",
     }
     lines = (
-        counters(0, topic="clicks", late_records=4, late_max_ms=900),
-        counters(1, topic="clicks", late_records=1, late_max_ms=7_200_000),
+        counters(0, topic="clicks", out_of_order_records=4, out_of_order_max_ms=900),
+        counters(1, topic="clicks", out_of_order_records=1, out_of_order_max_ms=7_200_000),
         counters(2, client_id="late", **by_candidate),
         counters(3, client_id="etl", records=400, bad_records=7, **held),
         line(4, kind="start", facts=FACTS | {"listeners": ["public"]}),
@@ -220,7 +220,9 @@ def test_what_only_the_candidate_or_a_waiver_held_back_stands_apart(watched):
 
 def test_late_records_name_their_topic(watched):
     report = json.loads((watched / "report.json").read_text())
-    assert report["late"] == [{"topic": "clicks", "records": 20, "late_records": 5, "late_max_ms": 7_200_000}]
+    assert report["out_of_order"] == [
+        {"topic": "clicks", "records": 20, "out_of_order_records": 5, "out_of_order_max_ms": 7_200_000}
+    ]
     assert "Records out of order" in (watched / "report.html").read_text()
 
 

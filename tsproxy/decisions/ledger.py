@@ -110,8 +110,8 @@ class Tally:
     last_ms: int | None = None
     drift_min_ms: int | None = None
     drift_max_ms: int | None = None
-    late_records: int = 0
-    late_max_ms: int | None = None
+    out_of_order_records: int = 0
+    out_of_order_max_ms: int | None = None
     addresses: set[str] = field(default_factory=set)
     addresses_truncated: bool | None = None
     ahead: Histogram = field(default_factory=dict)
@@ -127,9 +127,9 @@ class Tally:
         self._add_request(outcome)
         self.first_ms = _least(self.first_ms, outcome.now_ms)
         self.last_ms = _greatest(self.last_ms, outcome.now_ms)
-        if outcome.late_max_ms is not None:
-            self.late_records += outcome.late_records
-            self.late_max_ms = _greatest(self.late_max_ms, outcome.late_max_ms)
+        if outcome.out_of_order_max_ms is not None:
+            self.out_of_order_records += outcome.out_of_order_records
+            self.out_of_order_max_ms = _greatest(self.out_of_order_max_ms, outcome.out_of_order_max_ms)
         if (drift := drift_range_ms(outcome)) is not None:
             self.drift_min_ms = _least(self.drift_min_ms, drift[0])
             self.drift_max_ms = _greatest(self.drift_max_ms, drift[1])
@@ -187,8 +187,8 @@ class Tally:
             "last_ts": instant(self.last_ms or 0),
             "drift_min_ms": self.drift_min_ms,
             "drift_max_ms": self.drift_max_ms,
-            "late_records": self.late_records or None,
-            "late_max_ms": self.late_max_ms,
+            "out_of_order_records": self.out_of_order_records or None,
+            "out_of_order_max_ms": self.out_of_order_max_ms,
             "addresses": sorted(filter(None, map(privacy.address, self.addresses))),
             "addresses_truncated": self.addresses_truncated,
             "hist": HISTOGRAM_NAME,

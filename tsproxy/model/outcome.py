@@ -104,10 +104,10 @@ class Outcome:
     culprits: Sequence[Culprit] = ()
     bad_records: int = 0
     is_final: bool = True
-    late_records: int = 0
+    out_of_order_records: int = 0
     """Of an accepted batch whose rule follows stream time: those older than one before them there."""
-    late_max_ms: int | None = None
-    """How much older the latest of them is."""
+    out_of_order_max_ms: int | None = None
+    """How much older the worst of them is than the newest record before it."""
 
 
 Bars = tuple[tuple[int, int, int], ...]

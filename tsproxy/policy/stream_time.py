@@ -57,12 +57,15 @@ def _expected_ms(context: RuleContext) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """What a batch does to its partition's stream time. `latest_ms` is its newest time; `late_records` of
-    its records are older than one before them in the partition, the latest of them by `late_max_ms`."""
+    """The effect of a batch on its partition's stream time.
+
+    `latest_ms` is the newest time of the batch. `out_of_order_records` of its records are older than a record
+    before them in the partition, by `out_of_order_max_ms` at most.
+    """
 
     latest_ms: int
-    late_records: int = 0
-    late_max_ms: int = 0
+    out_of_order_records: int = 0
+    out_of_order_max_ms: int = 0
 
 
 def advanced(timestamps_ms: Sequence[int], stream_time: StreamTime | None) -> Advance | None:
@@ -71,11 +74,11 @@ def advanced(timestamps_ms: Sequence[int], stream_time: StreamTime | None) -> Ad
     if not times_ms:
         return None
     latest_ms = times_ms[0] if stream_time is None else stream_time.latest_ms
-    late_records = late_max_ms = 0
+    out_of_order_records = out_of_order_max_ms = 0
     for time_ms in times_ms:
         if time_ms < latest_ms:
-            late_records += 1
-            late_max_ms = max(late_max_ms, latest_ms - time_ms)
+            out_of_order_records += 1
+            out_of_order_max_ms = max(out_of_order_max_ms, latest_ms - time_ms)
         else:
             latest_ms = time_ms
-    return Advance(max(times_ms), late_records, late_max_ms)
+    return Advance(max(times_ms), out_of_order_records, out_of_order_max_ms)

@@ -155,8 +155,8 @@ class Metrics:
             "Records that were themselves at fault, by topic; the topics with most of them",
             topic_exists,
         )
-        self._late = TopicMetric(
-            "tsproxy_topic_late_records",
+        self._out_of_order = TopicMetric(
+            "tsproxy_topic_out_of_order_records",
             "Accepted records older than one before them in their partition, where a rule follows stream "
             "time; the topics with most of them",
             topic_exists,
@@ -165,7 +165,15 @@ class Metrics:
             "tsproxy_topic_records", "Records that brokers have taken, by topic; the busiest topics"
         )
         self.rules = RuleMetric()
-        own = (self.timings, self._drift, self._topics, self._late, self._busiest, self.rules, _Plain(self))
+        own = (
+            self.timings,
+            self._drift,
+            self._topics,
+            self._out_of_order,
+            self._busiest,
+            self.rules,
+            _Plain(self),
+        )
         for collector in own:
             registry.register(collector)
 
@@ -181,9 +189,9 @@ class Metrics:
             self._topics.accepted(outcome.topic)
         if outcome.verdict in _TAKEN:
             self._busiest.add(outcome.topic, outcome.batch.records)
-        if outcome.late_records:  # by an accepted batch: its topic exists
-            self._late.accepted(outcome.topic)
-            self._late.add(outcome.topic, outcome.late_records)
+        if outcome.out_of_order_records:  # by an accepted batch: its topic exists
+            self._out_of_order.accepted(outcome.topic)
+            self._out_of_order.add(outcome.topic, outcome.out_of_order_records)
         if outcome.bad_records and _has_fault(outcome):
             self._faulty(outcome.topic, outcome)
 

@@ -1,5 +1,5 @@
 """Records of some kind, for the topics that have most of them: `tsproxy_topic_bad_records_total` and
-`tsproxy_topic_late_records_total`.
+`tsproxy_topic_out_of_order_records_total`.
 
 A topic has a series of its own when it is known to exist: a broker has told its limits or taken a batch
 for it. So no client makes series by making names up. There are at most twice MOST_TOPICS of them: beyond

@@ -69,9 +69,13 @@ def of_answer(ruling: Ruling, response: ProduceResponse) -> Iterator[Outcome]:
 
 def _accepted(ruling: Ruling, judged: Judged) -> Outcome:
     outcome, advance = _taken(ruling, judged), judged.advance
-    if advance is None or not advance.late_records:
+    if advance is None or not advance.out_of_order_records:
         return outcome
-    return replace(outcome, late_records=advance.late_records, late_max_ms=advance.late_max_ms)
+    return replace(
+        outcome,
+        out_of_order_records=advance.out_of_order_records,
+        out_of_order_max_ms=advance.out_of_order_max_ms,
+    )
 
 
 def _taken(ruling: Ruling, judged: Judged) -> Outcome:
