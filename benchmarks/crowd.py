@@ -1,7 +1,7 @@
 """`python -m benchmarks.crowd`: many clients whose every batch is two hours ahead, over few connections.
 
-Says `ready` when it is connected and refused, waits for `go`, and prints one line of JSON. Every answer
-must refuse (code 32). Each connection has one request in flight; client ids take turns on it.
+Says `ready` when it is connected and rejected, waits for `go`, and prints one line of JSON. Every answer
+must reject (code 32). Each connection has one request in flight; client ids take turns on it.
 """
 
 import argparse
@@ -55,11 +55,11 @@ class Connection:
         return made
 
     async def settle(self) -> None:
-        """Send until it is refused: a topic's limits are asked for when it is first seen."""
+        """Send until it is rejected: a topic's limits are asked for when it is first seen."""
         deadline_s = time.monotonic() + _SETTLE_S
         while await self._sent() != ErrorCode.INVALID_TIMESTAMP:
             if time.monotonic() > deadline_s:
-                raise SystemExit("nothing is refused")
+                raise SystemExit("nothing is rejected")
             await asyncio.sleep(0.05)
 
     async def send_until(self, end_s: float) -> None:

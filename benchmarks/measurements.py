@@ -26,7 +26,7 @@ MEASUREMENTS: Final = (
     Measurement("latency", "Latency at half load", relay.latency),
     Measurement("idle", "Memory of idle connections", memory.idle),
     Measurement("stuck", "Memory while the broker is stuck", memory.stuck),
-    Measurement("storm", "Everything refused, many clients", storm.storm),
+    Measurement("storm", "Everything rejected, many clients", storm.storm),
     Measurement("walk", "Reading timestamps", records.walk),
     Measurement("codecs", "Reading compressed batches", records.codecs),
     Measurement("repair", "Putting times right", repair.repair),

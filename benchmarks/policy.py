@@ -51,7 +51,7 @@ _ROWS: Final = (
     ("a candidate that all lies within", Load(KB100), _CANDIDATE, _NO_CANDIDATE, CANDIDATE_AT_MOST),
     ("1,000 rules against 10", Load(KB1), _rules(1_000), _rules(10), RULES_AT_MOST),
     (
-        "a candidate that would refuse everything",
+        "a candidate that would reject everything",
         Load(replace(KB100, ahead_ms=_HALF_AN_HOUR_MS)),
         _CANDIDATE,
         _NO_CANDIDATE,
@@ -81,7 +81,7 @@ def policy(bench: Bench) -> Section:
     return Section(
         text="CPU of tsproxy per request, as a ratio to that without the candidate, or with 10 rules of "
         "which the last fits. What lies within the candidate costs nothing, as two bounds say it to the "
-        "kernel; what it would refuse goes through the session, is counted there and forwarded.",
+        "kernel; what it would reject goes through the session, is counted there and forwarded.",
         head=("policy", "load", "ratio", "target"),
         rows=rows,
         verdicts=verdicts,

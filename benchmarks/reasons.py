@@ -59,7 +59,7 @@ _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     ),
     (
         ("rejecting",),
-        "an answer names each record that is refused, in a sentence: it is larger than the batch",
+        "an answer names each record that is rejected, in a sentence: it is larger than the batch",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Putting the times of a batch right: what one record costs, beside refusing the same batch.
+"""Putting the times of a batch right: what one record costs, beside rejecting the same batch.
 
 In this process, without a network: one request as a session takes it, from its bytes to the frame for
 the broker, every record in microseconds.
@@ -31,7 +31,7 @@ _WITHOUT_BODY: Final = b"\x00\x00\x00\x09\x00\x00\x00\x01\xff\xff\x00"
 
 _LIMITED: Final = Terms(after=Span(HOUR_MS))
 TERMS: Final = {
-    "refused": _LIMITED,
+    "rejected": _LIMITED,
     "repaired": Terms(after=Span(HOUR_MS), on_violation=OnViolation.REPAIR),
     "repaired, original time kept": Terms(
         after=Span(HOUR_MS), on_violation=OnViolation.REPAIR, keep_original_time=True
@@ -54,7 +54,7 @@ def repair(bench: Bench) -> Section:
         rows.append((codec.name.lower(), str(count), *map(str, per_record)))
     return Section(
         text="CPU for a request of 100 KB with records of 100 B, all of them microseconds where milliseconds "
-        "are due: refused, or converted and written anew, in microseconds a record. Of that the judging of "
+        "are due: rejected, or converted and written anew, in microseconds a record. Of that the judging of "
         "what came out is a part. A request that is dear is judged beside the loop, repaired or not.",
         head=("codec", "records", *(f"{fate}, µs" for fate in TERMS)),
         rows=rows,

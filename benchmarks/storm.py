@@ -1,4 +1,4 @@
-"""What the decision log costs when everything is refused, and clients are many or make themselves many."""
+"""What the decision log costs when everything is rejected, and clients are many or make themselves many."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ CPU_AT_MOST: Final = 2.0
 """Each crowd runs once, and apart from the others: the machine alone makes half of that."""
 _CONNECTIONS: Final = 200
 FEW: Final = 2 * _CONNECTIONS
-"""Two a connection, so that none is refused as what came before it was: natively, at a fraction of what the
+"""Two a connection, so that none is rejected as what came before it was: natively, at a fraction of what the
 many cost, and no measure for them."""
 _INTERVALS: Final = 3
 _SECONDS_FACTOR: Final = 10
@@ -46,7 +46,7 @@ class _Storm:
 
 
 def storm(bench: Bench) -> Section:
-    """The same refusals from few clients, from 10,000, and from a client with a new name each time."""
+    """The same rejections from few clients, from 10,000, and from a client with a new name each time."""
     crowds = ((f"{FEW} clients", FEW), (f"{CLIENTS:,} clients", CLIENTS), ("a new client id each time", 0))
     interval_s = max(1, round(bench.effort.seconds * _SECONDS_FACTOR / _INTERVALS))
     storms = {name: _storm(bench, clients, interval_s) for name, clients in crowds}
@@ -59,13 +59,13 @@ def storm(bench: Bench) -> Section:
             verdict(f"CPU, {name}", made.cpu_us / few.cpu_us, CPU_AT_MOST),
         ]
     return Section(
-        text=f"Every batch is refused, over {_CONNECTIONS} connections with one request of 1 KB in flight "
-        "each; client ids take turns on them, so that nothing is refused as what came before it was. "
+        text=f"Every batch is rejected, over {_CONNECTIONS} connections with one request of 1 KB in flight "
+        "each; client ids take turns on them, so that nothing is rejected as what came before it was. "
         f"Counters are written every {interval_s} s here (a minute by default): "
         "the decision log's bytes are those of one interval. Memory is how much the resident memory grew, "
-        "at its highest, since the connections stood, CPU that of one refusal as a ratio to that with few "
+        "at its highest, since the connections stood, CPU that of one rejection as a ratio to that with few "
         "clients. The longest answer shows that the loop does not stand still while counters are written.",
-        head=("clients", "refused", "decision log", "memory", "CPU", "p99", "longest answer"),
+        head=("clients", "rejected", "decision log", "memory", "CPU", "p99", "longest answer"),
         rows=[
             (
                 name,

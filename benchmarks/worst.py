@@ -221,7 +221,7 @@ INPUTS: Final[dict[str, Callable[[], Input]]] = {
     "20,000 partitions out of range": _partitions(_batch(0)),
     "20,000 topics without partitions": _topics,
     "20,000 topics of one partition": _topics_out_of_range,
-    "10,000 requests that are refused": _small_requests,
+    "10,000 requests that are rejected": _small_requests,
     "gzip members of nothing": lambda: Input(_compressed(_GZIP, gzip.compress(b"", mtime=0) * 12_000)),
     "snappy blocks of one byte": lambda: Input(_compressed(_SNAPPY, _xerial())),
     "zstd frames of nothing": lambda: Input(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from spark_reports.headline import refused_records
+from spark_reports.headline import rejected_records
 from spark_reports.shape import Report
 
 
@@ -24,8 +24,8 @@ def _quarantined(report: Report) -> int:
 
 MEASURES: Final[Mapping[str, Callable[[Report], float]]] = MappingProxyType(
     {
-        "rejected_rate": lambda r: _rate(refused_records(r["totals"]), r["totals"]["records_judged"]),
-        "rejected_records": lambda r: refused_records(r["totals"]),
+        "rejected_rate": lambda r: _rate(rejected_records(r["totals"]), r["totals"]["records_judged"]),
+        "rejected_records": lambda r: rejected_records(r["totals"]),
         "unit_mistake_records": lambda r: r["totals"]["unit_mistake_records"],
         "producers_affected": lambda r: r["totals"]["producers_affected"],
         "corrupt_rate": lambda r: _rate(_quarantined(r), r["log"]["lines"] + _quarantined(r)),

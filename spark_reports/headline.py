@@ -7,18 +7,18 @@ from spark_reports.shape import Producer, ReasonRow, Totals, Trend, WouldReject
 from tsproxy.model.verdict import UnitGuess
 
 _DOMINANT = 0.5
-"""From half of all refusals on, one producer is news by itself."""
+"""From half of all rejections on, one producer is news by itself."""
 _NAMED = 3
 
 
 def headline(totals: Totals, producers: Sequence[Producer], *, is_complete: bool = True) -> str:
     """One sentence: what matters most today; of nothing only a complete log can tell."""
-    judged, refused = totals["records_judged"], refused_records(totals)
+    judged, rejected = totals["records_judged"], rejected_records(totals)
     if judged == 0 and not is_complete:
         return "No record could be read from the log, which is incomplete."
     if judged == 0:
         return "No records came through the proxy."
-    if refused == 0:
+    if rejected == 0:
         return (
             "The one record was let through." if judged == 1 else f"All {judged:,} records were let through."
         )
@@ -28,14 +28,16 @@ def headline(totals: Totals, producers: Sequence[Producer], *, is_complete: bool
         sends = (
             f"{words.many(mistaken, 'producer')} {'sends' if mistaken == 1 else 'send'} the wrong time unit"
         )
-        return f"{sends}; {words.share(refused, judged)} of {words.many(judged, 'record')} were refused."
-    if worst is not None and worst["refused_records"] >= _DOMINANT * refused:
+        return f"{sends}; {words.share(rejected, judged)} of {words.many(judged, 'record')} were rejected."
+    if worst is not None and worst["rejected_records"] >= _DOMINANT * rejected:
         return (
-            f"{words.client(worst['client_id'])} causes {words.share(worst['refused_records'], refused)} "
-            f"of {words.many(refused, 'refused record')}."
+            f"{words.client(worst['client_id'])} causes {words.share(worst['rejected_records'], rejected)} "
+            f"of {words.many(rejected, 'rejected record')}."
         )
     affected = words.many(totals["producers_affected"], "producer")
-    return f"{words.share(refused, judged)} of {words.many(judged, 'record')} were refused, from {affected}."
+    return (
+        f"{words.share(rejected, judged)} of {words.many(judged, 'record')} were rejected, from {affected}."
+    )
 
 
 def details(
@@ -57,14 +59,14 @@ def details(
 
 
 def _far_behind(would_reject: Sequence[WouldReject]) -> list[str]:
-    """The worst of them: nothing refused these records, so no total of refusals tells of them."""
+    """The worst of them: nothing rejected these records, so no total of rejections tells of them."""
     found = [row for row in would_reject if words.is_far_behind(row)]
     if not found:
         return []
     worst = max(found, key=lambda row: row["bad_records"])
     records = words.many(sum(row["bad_records"] for row in found), "record")
     return [
-        f"{records} far behind the clock passed, which nothing refuses; most from "
+        f"{records} far behind the clock passed, which nothing rejects; most from "
         f"{words.short(words.client(worst['client_id']), 60)}: {worst['cause']} ({worst['fix']})."
     ]
 
@@ -76,11 +78,11 @@ def _new(trend: Trend | None) -> list[str]:
     more = f" and {words.count(len(names) - _NAMED)} more" if len(names) > _NAMED else ""
     was = "was" if len(names) == 1 else "were"
     said = ", ".join(words.short(name, 60) for name in names[:_NAMED])
-    return [f"New: {said}{more} {was} not once refused in the days before."]
+    return [f"New: {said}{more} {was} not once rejected in the days before."]
 
 
-def refused_records(totals: Totals) -> int:
-    """Records refused for good, whoever refused them."""
+def rejected_records(totals: Totals) -> int:
+    """Records rejected for good, whoever rejected them."""
     return totals["records_rejected"] + totals["records_broker_rejected"]
 
 
@@ -88,9 +90,9 @@ def _worst_producer(totals: Totals, producers: Sequence[Producer]) -> str:
     if not producers or not producers[0]["reasons"]:
         return ""
     worst, reason = producers[0], producers[0]["reasons"][0]
-    part = words.share(worst["refused_records"], refused_records(totals))
+    part = words.share(worst["rejected_records"], rejected_records(totals))
     name = words.client(worst["client_id"])
-    said = f"{name} accounts for {part} of the refused records"
+    said = f"{name} accounts for {part} of the rejected records"
     is_unit = reason["unit_guess"] is not None and reason["unit_guess"] != UnitGuess.ZERO
     return f"{said}: its {reason['cause']} ({reason['fix']})." if is_unit else f"{said}: {reason['cause']}."
 
@@ -101,7 +103,7 @@ def _collateral(totals: Totals) -> str:
         return ""
     return (
         f"{words.many(innocent, 'good record')} fell with {words.count(bad)} bad ones, "
-        "because Kafka refuses whole batches: smaller batches would save most of them."
+        "because Kafka rejects whole batches: smaller batches would save most of them."
     )
 
 
@@ -117,4 +119,4 @@ def _sent_again(totals: Totals) -> str:
 
 def _broker_only(reasons: Sequence[ReasonRow]) -> str:
     missed = sum(r["records"] for r in reasons if r["verdict"] == "broker_rejected" and r["is_final"])
-    return f"The broker itself refused {words.many(missed, 'record')}." if missed else ""
+    return f"The broker itself rejected {words.many(missed, 'record')}." if missed else ""

@@ -1,4 +1,4 @@
-"""Texts to send to the owners of producers: what is refused, why, how to mend it, with one example each."""
+"""Texts to send to the owners of producers: what is rejected, why, how to mend it, with one example each."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -17,13 +17,13 @@ _LAST_INSTANT_MS: Final = 253_402_300_799_999
 
 def notices(report: Report) -> list[str]:
     """One text for each producer that the report lists and that is one, the worst first; then one for each
-    of which a rule in audit, or the candidate limits, would have refused something."""
-    refused = [notice(report, producer) for producer in report["producers"] if has_owner(producer)]
+    of which a rule in audit, or the candidate limits, would have rejected something."""
+    rejected = [notice(report, producer) for producer in report["producers"] if has_owner(producer)]
     watched: dict[tuple[str | None, str | None], list[WouldReject]] = {}
     for row in report["would_reject"]:
         if row["topic"] != words.FOLDED:
             watched.setdefault((row["client_id"], row["principal"]), []).append(row)
-    return [*refused, *(_warning(report, rows) for rows in watched.values())]
+    return [*rejected, *(_warning(report, rows) for rows in watched.values())]
 
 
 def has_owner(producer: Producer) -> bool:
@@ -34,12 +34,12 @@ def has_owner(producer: Producer) -> bool:
 
 def notice(report: Report, producer: Producer) -> str:
     """The text for one owner; plain, printable, fit for mail, chat or a ticket."""
-    refused, own = producer["refused_records"], producer["records"]
-    were = "was" if refused == 1 else "were"
+    rejected, own = producer["rejected_records"], producer["records"]
+    were = "was" if rejected == 1 else "were"
     lines = [
         _to(producer["client_id"], producer["principal"]),
-        f"On {_days(report)} (UTC) {words.many(refused, 'record')} of yours {were} refused, "
-        f"{words.share(refused, own)} of what you sent.{_good_ones(producer['collateral_records'])}",
+        f"On {_days(report)} (UTC) {words.many(rejected, 'record')} of yours {were} rejected, "
+        f"{words.share(rejected, own)} of what you sent.{_good_ones(producer['collateral_records'])}",
         *[f"* {reason['cause']}: {reason['fix']}." for reason in producer["reasons"]],
         _topics(report, producer),
     ]
@@ -54,13 +54,13 @@ def _warning(report: Report, rows: Sequence[WouldReject]) -> str:
     if watched := [row for row in rows if not words.is_far_behind(row)]:
         lines.append(
             f"On {_days(report)} (UTC) these records of yours were let pass and only counted. They would be "
-            "refused if what counted them were enforced:"
+            "rejected if what counted them were enforced:"
         )
         lines += _listed([_watched(row) for row in watched])
     if behind := [row for row in rows if words.is_far_behind(row)]:
         lines.append(
             f"On {_days(report)} (UTC) these records of yours were let pass. They lie so far behind the "
-            "clock that a mistake is likely. Nothing refuses them; a topic that deletes by time deletes them "
+            "clock that a mistake is likely. Nothing rejects them; a topic that deletes by time deletes them "
             "at once:"
         )
         lines += _listed([_so_old(row) for row in behind])
@@ -103,7 +103,7 @@ def _good_ones(collateral: int) -> str:
     were = "was" if collateral == 1 else "were"
     return (
         f" {words.count(collateral)} of them {were} good, and fell with others of the same batch: "
-        "Kafka refuses whole batches."
+        "Kafka rejects whole batches."
     )
 
 

@@ -29,8 +29,8 @@ def _by_client(rows: Rows) -> dict[Client, Rows]:
     return found
 
 
-def with_refusals(tables: Tables, hours: Sequence[str]) -> list[Producer]:
-    """The worst clients, the one with most refused records first; `hours` as in Report.hours."""
+def with_rejections(tables: Tables, hours: Sequence[str]) -> list[Producer]:
+    """The worst clients, the one with most rejected records first; `hours` as in Report.hours."""
     reasons, topics = _by_client(tables.client_reasons), _by_client(tables.client_topics)
     by_hour, examples = _by_client(tables.client_hours), _by_client(tables.examples)
     addresses = {_client(row): row["addresses"] for row in tables.client_addresses}
@@ -39,8 +39,8 @@ def with_refusals(tables: Tables, hours: Sequence[str]) -> list[Producer]:
             client_id=row["client_id"],
             principal=row["principal"],
             records=row["records"],
-            refused_records=row["refused_records"],
-            refused_batches=row["refused_batches"],
+            rejected_records=row["rejected_records"],
+            rejected_batches=row["rejected_batches"],
             bad_records=row["bad_records"],
             collateral_records=row["collateral_records"],
             first_ts=instant(row["first_ms"]),
@@ -50,16 +50,16 @@ def with_refusals(tables: Tables, hours: Sequence[str]) -> list[Producer]:
             addresses=addresses.get(_client(row), []),
             client_software=_software(examples.get(_client(row), [])),
             reasons=_client_reasons(reasons.get(_client(row), [])),
-            hours=aligned(by_hour.get(_client(row), []), "refused_records", hours),
+            hours=aligned(by_hour.get(_client(row), []), "rejected_records", hours),
             examples=[_example(e) for e in sorted(examples.get(_client(row), []), key=lambda e: e["ts"])],
         )
-        for row in sorted(tables.producers, key=lambda r: (-r["refused_records"], str(_client(r))))
+        for row in sorted(tables.producers, key=lambda r: (-r["rejected_records"], str(_client(r))))
     ]
 
 
 def _topic_shares(rows: Rows) -> list[TopicShare]:
-    shares = [TopicShare(topic=r["topic"], refused_records=r["refused_records"]) for r in rows]
-    return sorted(shares, key=lambda s: (-s["refused_records"], s["topic"]))
+    shares = [TopicShare(topic=r["topic"], rejected_records=r["rejected_records"]) for r in rows]
+    return sorted(shares, key=lambda s: (-s["rejected_records"], s["topic"]))
 
 
 def _client_reasons(rows: Rows) -> list[ClientReason]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from spark_reports import checks, set_aside, what_if, words
 from spark_reports.headline import details, headline
-from spark_reports.producers import aligned, latest_ms, why, with_refusals
+from spark_reports.producers import aligned, latest_ms, why, with_rejections
 from spark_reports.shape import (
     SHAPE_VERSION,
     Change,
@@ -36,7 +36,7 @@ from tsproxy.model.outcome import VerdictName
 
 HEATMAP_TOPICS: Final = 15
 _RETRIED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictName.UNCONFIRMED)
-_REFUSED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
+_REJECTED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
 _OPEN: Final = ".open"
 _EXAMPLES: Final = 5
 _COMPARABLE_DAYS: Final = 2
@@ -45,12 +45,12 @@ _COMPARABLE_DAYS: Final = 2
 def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     """The report of the days `first` to `last`; `now_ms` is when it is made."""
     totals = _totals(tables)
-    producers = with_refusals(tables, hours := _hours(first, last))
+    producers = with_rejections(tables, hours := _hours(first, last))
     reasons = sorted((_reason_row(r) for r in tables.reasons), key=lambda r: (-r["records"], r["cause"]))
     topics = _topics(tables.topics)
     trend = _trend(tables)
     would_reject = [_would_reject(row) for row in tables.would_reject]
-    refused = totals["records_rejected"] + totals["records_broker_rejected"]
+    rejected = totals["records_rejected"] + totals["records_broker_rejected"]
     log = quality(tables.boots, tables.gaps, tables.files, first, last, now_ms)
     return Report(
         report="daily",
@@ -67,7 +67,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         producers_omitted=Omitted(
             count=totals["producers_affected"] - len(producers),
             records=totals["records_judged"] - sum(p["records"] for p in producers),
-            refused_records=refused - sum(p["refused_records"] for p in producers),
+            rejected_records=rejected - sum(p["rejected_records"] for p in producers),
         ),
         topics=topics,
         topics_omitted=_topics_omitted(tables, len(topics)),
@@ -105,8 +105,8 @@ def _sum(rows: Iterable[dict[str, Any]], name: str, where: Callable[[dict[str, A
     return sum(row[name] for row in rows if where(row))
 
 
-def _is_refusal(row: dict[str, Any]) -> bool:
-    return row["verdict"] in _REFUSED and row["is_final"]
+def _is_rejection(row: dict[str, Any]) -> bool:
+    return row["verdict"] in _REJECTED and row["is_final"]
 
 
 def _counts(rows: Rows) -> Counts:
@@ -125,10 +125,10 @@ def _counts(rows: Rows) -> Counts:
         records_rejected_retried=ended(VerdictName.REJECTED, False),
         records_broker_rejected_retried=ended(VerdictName.BROKER_REJECTED, False),
         records_unconfirmed_retried=ended(VerdictName.UNCONFIRMED, False),
-        bad_records=_sum(rows, "bad_records", _is_refusal),
-        collateral_records=_sum(rows, "collateral_records", _is_refusal),
+        bad_records=_sum(rows, "bad_records", _is_rejection),
+        collateral_records=_sum(rows, "collateral_records", _is_rejection),
         batches_judged=_sum(rows, "batches", lambda r: bool(r["is_final"])),
-        batches_refused=_sum(rows, "batches", _is_refusal),
+        batches_rejected=_sum(rows, "batches", _is_rejection),
     )
 
 
@@ -143,12 +143,12 @@ def _totals(tables: Tables) -> Totals:
     )
 
 
-def _refused(counts: Counts) -> int:
+def _rejected(counts: Counts) -> int:
     return counts["records_rejected"] + counts["records_broker_rejected"]
 
 
 def _topics(rows: Rows) -> list[Topic]:
-    """The topics shown, the one with most refused records first."""
+    """The topics shown, the one with most rejected records first."""
     by_topic: dict[str, Rows] = {}
     for row in rows:
         if row["topic"] is not None:
@@ -162,7 +162,7 @@ def _topics(rows: Rows) -> list[Topic]:
         )
         for topic, own in by_topic.items()
     ]
-    return sorted(topics, key=lambda t: (-_refused(t), -t["records_judged"], t["topic"]))
+    return sorted(topics, key=lambda t: (-_rejected(t), -t["records_judged"], t["topic"]))
 
 
 def _extreme(choose: Callable[..., int | None], rows: Rows, name: str) -> int | None:
@@ -174,7 +174,7 @@ def _topics_omitted(tables: Tables, shown: int) -> Omitted:
     return Omitted(
         count=tables.summary["topics"] - shown,
         records=rest["records_judged"],
-        refused_records=_refused(rest),
+        rejected_records=_rejected(rest),
     )
 
 
@@ -186,7 +186,7 @@ def _topic_hours(topic: str, rows: Rows, hours: Sequence[str]) -> TopicHours:
     return TopicHours(
         topic=topic,
         records=aligned(rows, "records", hours),
-        refused_records=aligned(rows, "refused_records", hours),
+        rejected_records=aligned(rows, "rejected_records", hours),
     )
 
 
@@ -204,11 +204,11 @@ def _drift(rows: Rows) -> list[DriftBucket]:
     for row in rows:
         index = row["bucket"]
         if (row["side"] == "behind") == (index < 0):
-            sums.setdefault(index, {})[row["refused"]] = (row["records"], row["batches"])
+            sums.setdefault(index, {})[row["rejected"]] = (row["records"], row["batches"])
     buckets = []
     for index in sorted(sums):
         above_ms, up_to_ms = bucket_bounds_ms(index)
-        taken, refused = sums[index].get(False, (0, 0)), sums[index].get(True, (0, 0))
+        taken, rejected = sums[index].get(False, (0, 0)), sums[index].get(True, (0, 0))
         buckets.append(
             DriftBucket(
                 bucket=index,
@@ -216,8 +216,8 @@ def _drift(rows: Rows) -> list[DriftBucket]:
                 up_to_ms=up_to_ms,
                 taken_records=taken[0],
                 taken_batches=taken[1],
-                refused_records=refused[0],
-                refused_batches=refused[1],
+                rejected_records=rejected[0],
+                rejected_batches=rejected[1],
             )
         )
     return buckets

@@ -1,6 +1,6 @@
 """What each day leaves behind for later questions: two small tables, one partition a day.
 
-    producers   one row a client: records judged and refused          -> trend
+    producers   one row a client: records judged and rejected          -> trend
     drift       one row a topic, client, side, bucket and fate        -> what-if
 
 `daily --rollup DIR` writes them from the counters it has added up anyway, so that `trend` and `what-if`
@@ -27,30 +27,30 @@ DAYS_BEFORE: Final = 7
 """What a day is compared with."""
 
 LEAST_RECORDS: Final = 10
-"""Fewer refused records than this are no news."""
+"""Fewer rejected records than this are no news."""
 
 _PRODUCERS_DDL: Final = (
-    "client_id STRING, principal STRING, records BIGINT, refused_records BIGINT, event_date STRING"
+    "client_id STRING, principal STRING, records BIGINT, rejected_records BIGINT, event_date STRING"
 )
 _DRIFT_DDL: Final = (
-    "topic STRING, client_id STRING, principal STRING, side STRING, is_refused BOOLEAN, "
+    "topic STRING, client_id STRING, principal STRING, side STRING, is_rejected BOOLEAN, "
     "is_other_side BOOLEAN, bucket BIGINT, batches BIGINT, records BIGINT, event_date STRING"
 )
 
-_DRIFT_KEY: Final = ("event_date", "topic", *CLIENT, "side", "is_refused", "is_other_side")
+_DRIFT_KEY: Final = ("event_date", "topic", *CLIENT, "side", "is_rejected", "is_other_side")
 _SIDES: Final = MappingProxyType({"ahead": "behind", "behind": "ahead"})
 """Each with the other."""
 
 
 def producers(rolled: DataFrame) -> DataFrame:
-    """Of `transforms.rollup`, one row a day and client: what was judged of it, and what refused."""
+    """Of `transforms.rollup`, one row a day and client: what was judged of it, and what rejected."""
     return (
         rolled.groupBy(F.substring("hour", 1, 10).alias("event_date"), *CLIENT)
         .agg(
             F.sum(F.when(transforms.is_judged(), F.col("records")).otherwise(0)).alias("records"),
-            F.sum(F.when(transforms.is_refusal(), F.col("records")).otherwise(0)).alias("refused_records"),
+            F.sum(F.when(transforms.is_rejection(), F.col("records")).otherwise(0)).alias("rejected_records"),
         )
-        .select(*CLIENT, "records", "refused_records", "event_date")
+        .select(*CLIENT, "records", "rejected_records", "event_date")
     )
 
 
@@ -70,7 +70,7 @@ def ambiguous(keys: DataFrame) -> DataFrame:
 def drift(counters: DataFrame, keys: DataFrame | None) -> DataFrame:
     """Of counters, one row a day, topic, client, side, bucket and fate: all that was judged.
 
-    `is_refused` tells the fate, `is_other_side` that a batch was refused for its other side. Only histograms
+    `is_rejected` tells the fate, `is_other_side` that it was rejected for its other side. Only histograms
     of this version's edges, and buckets that it has.
 
     Unfolding histograms is the dearest part of a report: `drawn` and `totals` both come from this, and a
@@ -102,12 +102,12 @@ def _sums(lines: DataFrame, by: Sequence[str], side: str) -> DataFrame:
 
 def _of_side(lines: DataFrame, side: str) -> DataFrame:
     """Counters, or rows of their rollup, with the _DRIFT_KEY of one side: `event_date` is there."""
-    refused = transforms.is_refusal()
+    rejected = transforms.is_rejection()
     return lines.withColumns(
         {
             "side": F.lit(side),
-            "is_refused": refused,
-            "is_other_side": refused & _is_refused_for(_SIDES[side]),
+            "is_rejected": rejected,
+            "is_other_side": rejected & _is_rejected_for(_SIDES[side]),
         }
     )
 
@@ -118,8 +118,8 @@ def _number() -> Column:
     return F.xxhash64(*_DRIFT_KEY, *nulls).alias("number")
 
 
-def _is_refused_for(side: str) -> Column:
-    """True where the reason of a refusal lies on that side; no reason, or one of neither side, is both's."""
+def _is_rejected_for(side: str) -> Column:
+    """True where the reason of a rejection lies on that side; other reasons count for both."""
     reasons = {
         "ahead": (Reason.TOO_FAR_AHEAD.value,),
         "behind": (Reason.TOO_OLD.value, Reason.NEGATIVE.value),
@@ -128,13 +128,13 @@ def _is_refused_for(side: str) -> Column:
 
 
 def drawn(drifts: DataFrame) -> DataFrame:
-    """One row a side, bucket and fate: `side` (ahead | behind), `bucket`, `refused`, `batches`, `records`.
+    """One row a side, bucket and fate: `side` (ahead | behind), `bucket`, `rejected`, `batches`, `records`.
 
-    A refused batch counts on the side it was refused for, or on both where that says nothing.
+    A rejected batch counts on the side it was rejected for, or on both where that says nothing.
     """
     return (
         drifts.where(~F.col("is_other_side"))
-        .groupBy("side", "bucket", F.col("is_refused").alias("refused"))
+        .groupBy("side", "bucket", F.col("is_rejected").alias("rejected"))
         .agg(F.sum("batches").alias("batches"), F.sum("records").alias("records"))
     )
 
@@ -162,7 +162,7 @@ def totals(drifts: DataFrame) -> DataFrame:
 def beyond_by_client(drifts: DataFrame, after_ms: int | None, before_ms: int | None, count: int) -> DataFrame:
     """The `count` clients with most records past a limit: CLIENT, `batches`, `records`, at least so many.
 
-    Past both limits counts once: by the side that refuses more of the client's.
+    Past both limits counts once: by the side that rejects more of the client's.
     """
     past = F.lit(False)
     for limit_ms, sign in ((after_ms, 1), (before_ms, -1)):
@@ -182,26 +182,26 @@ def beyond_by_client(drifts: DataFrame, after_ms: int | None, before_ms: int | N
 
 
 def days(stored_producers: DataFrame) -> DataFrame:
-    """One row a day: `day`, `records`, `refused_records`, `producers_affected`."""
+    """One row a day: `day`, `records`, `rejected_records`, `producers_affected`."""
     return (
         stored_producers.groupBy("day")
         .agg(
             F.sum("records").alias("records"),
-            F.sum("refused_records").alias("refused_records"),
-            F.sum((F.col("refused_records") > 0).cast("bigint")).alias("producers_affected"),
+            F.sum("rejected_records").alias("rejected_records"),
+            F.sum((F.col("rejected_records") > 0).cast("bigint")).alias("producers_affected"),
         )
         .orderBy("day")
     )
 
 
 def changes(stored_producers: DataFrame, day: date, count: int) -> DataFrame:
-    """The `count` clients whose refusals changed most on `day`, against the seven days before it.
+    """The `count` clients whose rejections changed most on `day`, against the seven days before it.
 
-    CLIENT, `kind`, `records`, `refused_records`, `records_before`, `refused_before` (sums of those days):
+    CLIENT, `kind`, `records`, `rejected_records`, `records_before`, `rejected_before` (sums of those days):
 
-        new         refused now, and not once in the days before
-        doubled     at least twice the share of its records that was refused before
-        recovered   refused before, sends as before, and nothing is refused now
+        new         rejected now, and not once in the days before
+        doubled     at least twice the share of its records that was rejected before
+        recovered   rejected before, sends as before, and nothing is rejected now
     """
     is_today = F.col("day") == day.isoformat()
     is_before = (
@@ -211,24 +211,26 @@ def changes(stored_producers: DataFrame, day: date, count: int) -> DataFrame:
         *[
             F.coalesce(F.sum(F.when(when, F.col(name))), F.lit(0)).alias(f"{name}{suffix}")
             for when, suffix in ((is_today, ""), (is_before, "_before"))
-            for name in ("records", "refused_records")
+            for name in ("records", "rejected_records")
         ]
     )
-    share = F.try_divide("refused_records", "records")
-    share_before = F.try_divide("refused_records_before", "records_before")
-    is_news = F.greatest("refused_records", "refused_records_before") >= LEAST_RECORDS
+    share = F.try_divide("rejected_records", "records")
+    share_before = F.try_divide("rejected_records_before", "records_before")
+    is_news = F.greatest("rejected_records", "rejected_records_before") >= LEAST_RECORDS
     kind = (
-        F.when((F.col("refused_records") > 0) & (F.col("refused_records_before") == 0), "new")
-        .when((F.col("refused_records") > 0) & (share >= 2 * share_before), "doubled")
+        F.when((F.col("rejected_records") > 0) & (F.col("rejected_records_before") == 0), "new")
+        .when((F.col("rejected_records") > 0) & (share >= 2 * share_before), "doubled")
         .when(
-            (F.col("refused_records") == 0) & (F.col("records") > 0) & (F.col("refused_records_before") > 0),
+            (F.col("rejected_records") == 0)
+            & (F.col("records") > 0)
+            & (F.col("rejected_records_before") > 0),
             "recovered",
         )
     )
     return (
         sums.withColumn("kind", kind)
         .where(F.col("kind").isNotNull() & is_news)
-        .withColumnRenamed("refused_records_before", "refused_before")
-        .orderBy(F.desc("refused_records"), F.desc("refused_before"), *CLIENT)
+        .withColumnRenamed("rejected_records_before", "rejected_before")
+        .orderBy(F.desc("rejected_records"), F.desc("rejected_before"), *CLIENT)
         .limit(count)
     )

@@ -29,7 +29,7 @@ class Counts(TypedDict):
     bad_records: int
     collateral_records: int
     batches_judged: int
-    batches_refused: int
+    batches_rejected: int
 
 
 class Totals(Counts):
@@ -79,7 +79,7 @@ class ClientReason(Why):
 
 
 class Example(TypedDict):
-    """One refused batch: where its bad records stood and what time they carried."""
+    """One rejected batch: where its bad records stood and what time they carried."""
 
     ts: str
     topic: str
@@ -96,17 +96,17 @@ class Example(TypedDict):
 
 class TopicShare(TypedDict):
     topic: str
-    refused_records: int
+    rejected_records: int
 
 
 class Producer(TypedDict):
-    """One client with refusals. `hours` are its refused records, aligned with Report.hours."""
+    """One client with rejections. `hours` are its rejected records, aligned with Report.hours."""
 
     client_id: str | None
     principal: str | None
     records: int
-    refused_records: int
-    refused_batches: int
+    rejected_records: int
+    rejected_batches: int
     bad_records: int
     collateral_records: int
     first_ts: str
@@ -125,7 +125,7 @@ class Omitted(TypedDict):
 
     count: int
     records: int
-    refused_records: int
+    rejected_records: int
 
 
 class DriftBucket(TypedDict):
@@ -136,16 +136,16 @@ class DriftBucket(TypedDict):
     up_to_ms: int
     taken_records: int
     taken_batches: int
-    refused_records: int
-    refused_batches: int
+    rejected_records: int
+    rejected_batches: int
 
 
 class TopicHours(TypedDict):
-    """Records judged and refused, aligned with Report.hours."""
+    """Records judged and rejected, aligned with Report.hours."""
 
     topic: str
     records: list[int]
-    refused_records: list[int]
+    rejected_records: list[int]
 
 
 class Limits(TypedDict):
@@ -186,7 +186,7 @@ class UnheardSpan(TypedDict):
 
 
 class AtLimit(TypedDict):
-    """What a limit that is an edge of the histogram would refuse, exactly: batches, and all their records."""
+    """What a limit that is an edge of the histogram would reject, exactly: batches, and all their records."""
 
     limit_ms: int
     batches: int
@@ -194,7 +194,7 @@ class AtLimit(TypedDict):
 
 
 class WhatIf(TypedDict):
-    """What other limits would refuse, of all batches with timestamps, whatever their fate was."""
+    """What other limits would reject, of all batches with timestamps, whatever their fate was."""
 
     batches: int
     records: int
@@ -205,7 +205,7 @@ class WhatIf(TypedDict):
 
 
 class WouldReject(TypedDict):
-    """What a rule in audit or under a waiver, or the candidate limits (rule `candidate`), would refuse."""
+    """What a rule in audit or under a waiver, or the candidate limits (rule `candidate`), would reject."""
 
     rule: str | None
     waiver: str | None
@@ -230,7 +230,7 @@ class OutOfOrderTopic(TypedDict):
 
 
 class RuleAtWork(TypedDict):
-    """What a rule had a word on: what it refused, and what it let pass (in audit, or for a waiver)."""
+    """What a rule had a word on: what it rejected, and what it let pass (in audit, or for a waiver)."""
 
     rule: str | None
     mode: str | None
@@ -238,7 +238,7 @@ class RuleAtWork(TypedDict):
     batches: int
     records: int
     bad_records: int
-    refused_records: int
+    rejected_records: int
 
 
 class InForce(TypedDict):
@@ -257,7 +257,7 @@ class InForce(TypedDict):
 class DayOfTrend(TypedDict):
     day: str
     records: int
-    refused_records: int
+    rejected_records: int
     producers_affected: int
 
 
@@ -268,9 +268,9 @@ class Change(TypedDict):
     client_id: str | None
     principal: str | None
     records: int
-    refused_records: int
+    rejected_records: int
     records_before: int
-    refused_before: int
+    rejected_before: int
 
 
 class Trend(TypedDict):

@@ -3,8 +3,8 @@
 `rollup` adds up `counters` once, by hour and key; every table of totals comes from it, so the tables
 agree with each other by construction. `decision` lines give examples only.
 
-A *refusal* is a batch that tsproxy or the broker refused for good (`is_final`); what a producer sends
-again by itself is neither a refusal nor a further record, and stands in a column of its own.
+A *rejection* is a batch that tsproxy or the broker rejected for good (`is_final`); what a producer sends
+again by itself is neither a rejection nor a further record, and stands in a column of its own.
 Topics and clients that the proxy folded together show as `(other)`.
 """
 
@@ -22,13 +22,13 @@ FOLDED: Final = "(other)"
 CLIENT: Final = ("client_id", "principal")
 REASON: Final = ("verdict", "reason", "unit_guess", "error_code", "is_final")
 
-_REFUSING: Final = (VerdictName.REJECTED.value, VerdictName.BROKER_REJECTED.value)
+_REJECTING: Final = (VerdictName.REJECTED.value, VerdictName.BROKER_REJECTED.value)
 _ADDRESSES: Final = 8
 
 
-def is_refusal() -> Column:
-    """True for what was refused for good."""
-    return F.col("verdict").isin(*_REFUSING) & F.col("is_final")
+def is_rejection() -> Column:
+    """True for what was rejected for good."""
+    return F.col("verdict").isin(*_REJECTING) & F.col("is_final")
 
 
 def is_judged() -> Column:
@@ -78,12 +78,12 @@ def _extremes() -> list[Column]:
 
 
 def summary(rolled: DataFrame) -> DataFrame:
-    """One row: clients, clients with refusals, topics, and records whose unit is wrong."""
+    """One row: clients, clients with rejections, topics, and records whose unit is wrong."""
     client = F.struct(*CLIENT)
-    is_unit_mistake = is_refusal() & F.col("unit_guess").isNotNull() & (F.col("unit_guess") != "zero")
+    is_unit_mistake = is_rejection() & F.col("unit_guess").isNotNull() & (F.col("unit_guess") != "zero")
     return rolled.agg(
         F.count_distinct(client).alias("producers"),
-        F.count_distinct(F.when(is_refusal(), client)).alias("producers_affected"),
+        F.count_distinct(F.when(is_rejection(), client)).alias("producers_affected"),
         F.count_distinct("topic").alias("topics"),
         F.count_distinct(F.when(is_unit_mistake, client)).alias("producers_with_unit_mistakes"),
         F.coalesce(_sum_where(is_unit_mistake, "bad_records"), F.lit(0)).alias("unit_mistake_records"),
@@ -91,12 +91,12 @@ def summary(rolled: DataFrame) -> DataFrame:
 
 
 def worst_topics(rolled: DataFrame, count: int) -> DataFrame:
-    """The `count` topics with most refused records, then most records: `topic`."""
+    """The `count` topics with most rejected records, then most records: `topic`."""
     sums = rolled.groupBy("topic").agg(
-        _sum_where(is_refusal(), "records").alias("refused_records"),
+        _sum_where(is_rejection(), "records").alias("rejected_records"),
         _sum_where(is_judged(), "records").alias("records"),
     )
-    order = [F.desc("refused_records"), F.desc("records"), F.asc("topic")]
+    order = [F.desc("rejected_records"), F.desc("records"), F.asc("topic")]
     return sums.orderBy(*order).limit(count).select("topic")
 
 
@@ -118,22 +118,22 @@ def topics(rolled: DataFrame) -> DataFrame:
 
 
 def hours(rolled: DataFrame) -> DataFrame:
-    """One row an hour and topic: `hour`, `topic`, `records` (judged), `refused_records`."""
+    """One row an hour and topic: `hour`, `topic`, `records` (judged), `rejected_records`."""
     return rolled.groupBy("hour", "topic").agg(
         _sum_where(is_judged(), "records").alias("records"),
-        _sum_where(is_refusal(), "records").alias("refused_records"),
+        _sum_where(is_rejection(), "records").alias("rejected_records"),
     )
 
 
 def reasons(rolled: DataFrame) -> DataFrame:
     """One row a reason: REASON, `batches`, `records`, `bad_records`, `collateral_records`, `producers`.
 
-    Refusals, repairs, what the producer sent again, and errors after which it may have (`unconfirmed`);
+    Rejections, repairs, what the producer sent again, and errors after which it may have (`unconfirmed`);
     nothing that was simply taken.
     """
     is_open = (F.col("verdict") == VerdictName.UNCONFIRMED.value) & (F.col("error_code") != 0)
     return (
-        rolled.where(F.col("verdict").isin(*_REFUSING, VerdictName.REPAIRED.value) | is_open)
+        rolled.where(F.col("verdict").isin(*_REJECTING, VerdictName.REPAIRED.value) | is_open)
         .groupBy(*REASON)
         .agg(
             *[F.sum(n).alias(n) for n in ("batches", "records", "bad_records", "collateral_records")],
@@ -143,10 +143,10 @@ def reasons(rolled: DataFrame) -> DataFrame:
 
 
 def would_reject(rolled: DataFrame, count: int) -> DataFrame:
-    """The `count` worst of what only an audit or the candidate limits would have refused.
+    """The `count` worst of what only an audit or the candidate limits would have rejected.
 
     One row a rule, waiver, client, topic and reason: `rule`, `waiver`, CLIENT, `topic`, `reason`,
-    `unit_guess`, counts, drift range. It was let pass, so none of it is a refusal.
+    `unit_guess`, counts, drift range. It was let pass, so none of it is a rejection.
     """
     keys = ("rule", "waiver", *CLIENT, "topic", "reason", "unit_guess")
     return (
@@ -180,9 +180,9 @@ def out_of_order(rolled: DataFrame, count: int) -> DataFrame:
 
 
 def rules(rolled: DataFrame, count: int) -> DataFrame:
-    """The `count` rules that refused most, or let most pass for a waiver: `rule`, `mode`, `waiver`, counts.
+    """The `count` rules that rejected most, or let most pass for a waiver: `rule`, `mode`, `waiver`, counts.
 
-    `batches` and `records` are those the rule had a word on, `refused_records` those it refused.
+    `batches` and `records` are those the rule had a word on, `rejected_records` those it rejected.
     """
     keys = ("rule", "mode", "waiver")
     return (
@@ -190,7 +190,7 @@ def rules(rolled: DataFrame, count: int) -> DataFrame:
         .groupBy(*keys)
         .agg(
             *[F.sum(name).alias(name) for name in ("batches", "records", "bad_records")],
-            _sum_where(is_refusal(), "records").alias("refused_records"),
+            _sum_where(is_rejection(), "records").alias("rejected_records"),
         )
         .orderBy(F.desc("records"), *[F.asc_nulls_first(key) for key in keys])
         .limit(count)
@@ -205,26 +205,26 @@ def in_force(lifecycle: DataFrame, count: int) -> DataFrame:
 
 
 def producers(rolled: DataFrame) -> DataFrame:
-    """One row a client with refusals: CLIENT, `records` (judged), what was refused, when."""
+    """One row a client with rejections: CLIENT, `records` (judged), what was rejected, when."""
     return (
         rolled.groupBy(*CLIENT)
         .agg(
             _sum_where(is_judged(), "records").alias("records"),
-            _sum_where(is_refusal(), "batches").alias("refused_batches"),
-            _sum_where(is_refusal(), "records").alias("refused_records"),
-            _sum_where(is_refusal(), "bad_records").alias("bad_records"),
-            _sum_where(is_refusal(), "collateral_records").alias("collateral_records"),
-            F.min(F.when(is_refusal(), F.col("first_ms"))).alias("first_ms"),
-            F.max(F.when(is_refusal(), F.col("last_ms"))).alias("last_ms"),
-            F.count_distinct(F.when(is_refusal(), F.col("topic"))).alias("topics"),
+            _sum_where(is_rejection(), "batches").alias("rejected_batches"),
+            _sum_where(is_rejection(), "records").alias("rejected_records"),
+            _sum_where(is_rejection(), "bad_records").alias("bad_records"),
+            _sum_where(is_rejection(), "collateral_records").alias("collateral_records"),
+            F.min(F.when(is_rejection(), F.col("first_ms"))).alias("first_ms"),
+            F.max(F.when(is_rejection(), F.col("last_ms"))).alias("last_ms"),
+            F.count_distinct(F.when(is_rejection(), F.col("topic"))).alias("topics"),
         )
-        .where(F.col("refused_batches") > 0)
+        .where(F.col("rejected_batches") > 0)
     )
 
 
 def worst(frame: DataFrame, count: int) -> DataFrame:
-    """The `count` producers with the most refused records, names deciding ties."""
-    order = [F.desc("refused_records"), *[F.asc_nulls_first(name) for name in CLIENT]]
+    """The `count` producers with the most rejected records, names deciding ties."""
+    order = [F.desc("rejected_records"), *[F.asc_nulls_first(name) for name in CLIENT]]
     return frame.orderBy(*order).limit(count)
 
 
@@ -236,9 +236,9 @@ def of_clients(frame: DataFrame, clients: DataFrame) -> DataFrame:
 
 
 def client_reasons(rolled: DataFrame) -> DataFrame:
-    """One row a client and reason of its refusals: CLIENT, REASON, counts, drift range."""
+    """One row a client and reason of its rejections: CLIENT, REASON, counts, drift range."""
     return (
-        rolled.where(is_refusal())
+        rolled.where(is_rejection())
         .groupBy(*CLIENT, *REASON)
         .agg(
             *[F.sum(n).alias(n) for n in ("batches", "records", "bad_records", "collateral_records")],
@@ -248,21 +248,25 @@ def client_reasons(rolled: DataFrame) -> DataFrame:
 
 
 def client_topics(rolled: DataFrame, count: int) -> DataFrame:
-    """The `count` topics of each client with the most refused records: CLIENT, `topic`, `refused_records`."""
-    sums = rolled.where(is_refusal()).groupBy(*CLIENT, "topic").agg(F.sum("records").alias("refused_records"))
-    return _first_per(sums, CLIENT, [F.desc("refused_records"), F.asc("topic")], count)
+    """Each client's `count` topics with the most rejected records: CLIENT, `topic`, `rejected_records`."""
+    sums = (
+        rolled.where(is_rejection()).groupBy(*CLIENT, "topic").agg(F.sum("records").alias("rejected_records"))
+    )
+    return _first_per(sums, CLIENT, [F.desc("rejected_records"), F.asc("topic")], count)
 
 
 def client_hours(rolled: DataFrame) -> DataFrame:
-    """One row a client and hour: CLIENT, `hour`, `refused_records`."""
-    return rolled.where(is_refusal()).groupBy(*CLIENT, "hour").agg(F.sum("records").alias("refused_records"))
+    """One row a client and hour: CLIENT, `hour`, `rejected_records`."""
+    return (
+        rolled.where(is_rejection()).groupBy(*CLIENT, "hour").agg(F.sum("records").alias("rejected_records"))
+    )
 
 
 def client_addresses(counters: DataFrame) -> DataFrame:
-    """CLIENT and up to 8 `addresses` it was refused from."""
+    """CLIENT and up to 8 `addresses` it was rejected from."""
     return (
         named(counters)
-        .where(is_refusal())
+        .where(is_rejection())
         .select(*CLIENT, F.explode("addresses").alias("address"))
         .distinct()
         .groupBy(*CLIENT)

@@ -1,6 +1,6 @@
-"""What would other limits refuse? Exact at every published edge of the histogram, an interval between.
+"""What would other limits reject? Exact at every published edge of the histogram, an interval between.
 
-Kafka refuses whole batches, and the log counts each batch by its largest drift ahead and by its smallest
+Kafka rejects whole batches, and the log counts each batch by its largest drift ahead and by its smallest
 behind, so "more than T ahead" is a sum of buckets. How many batches break one limit or the other cannot be
 told from two histograms: it lies between the larger of both and their sum, and that is what is said. A
 record without a timestamp (-1) is in no histogram; what a producer sent again by itself is not counted.
@@ -92,7 +92,7 @@ def _exactly(past: AtLimit) -> Between:
 
 
 def curve(totals: Sequence[dict[str, Any]], side: str) -> list[AtLimit]:
-    """What each of the limits that people configure would refuse on one side, exactly."""
+    """What each of the limits that people configure would reject on one side, exactly."""
     found = []
     for limit_ms in THRESHOLDS_MS:
         past = beyond(totals, side, limit_ms)

@@ -89,7 +89,7 @@ REASON_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
             "check the producer's clock and how it makes event times",
         ),
         Reason.OWN_RULE: Advice(
-            "a rule of the proxy's operator refuses them", "the text of the error says what it asks for"
+            "a rule of the proxy's operator rejects them", "the text of the error says what it asks for"
         ),
         Reason.OTHER: Advice("not about timestamps", "see the error code"),
     }
@@ -111,7 +111,7 @@ ERROR_ADVICE: Final[Mapping[int, Advice]] = MappingProxyType(
             "too few replicas were in sync", "nothing at the producer: look at the brokers"
         ),
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: Advice(
-            "a batch before it was refused, so its number was out of order",
+            "a batch before it was rejected, so its number was out of order",
             "nothing: an idempotent producer sends it again, a transaction is aborted",
         ),
         ErrorCode.DUPLICATE_SEQUENCE_NUMBER: Advice(
@@ -170,16 +170,16 @@ FOLDED: Final = "(other)"
 
 CHANGE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "new": "new: not once refused before",
-        "doubled": "refused share at least doubled",
-        "recovered": "recovered: nothing refused any more",
+        "new": "new: not once rejected before",
+        "doubled": "rejected share at least doubled",
+        "recovered": "recovered: nothing rejected any more",
     }
 )
 """How a client changed against the seven days before (`shape.Change`)."""
 
 
 SENT_AGAIN: Final = (
-    "After such an error a producer sends the same records again by itself, until a broker takes or refuses "
+    "After such an error a producer sends the same records again by itself, until a broker takes or rejects "
     "them, or it gives up. They are counted where that ends. "
     "Nobody sees a producer give up, and what it gave up is in no total."
 )
@@ -224,14 +224,14 @@ def advice_if_let_pass(
 
 def is_far_behind(row: WouldReject) -> bool:
     """True for what only the candidate's limit for old records counts: a likely mistake, and nothing that any
-    broker is known to refuse."""
+    broker is known to reject."""
     reason = row.get("reason")  # a report of an earlier release has none
     return row["rule"] == CANDIDATE and reason == Reason.TOO_OLD
 
 
 FAR_BEHIND: Final = (
     "These records lie further behind the clock than the candidate limit for old records (3,650 days, unless "
-    "another is configured). Nothing refuses them, and no version of Kafka does by itself: they are counted "
+    "another is configured). Nothing rejects them, and no version of Kafka does by itself: they are counted "
     "since a wrong unit or clock is likely, and a topic that deletes by time deletes them at once."
 )
 
@@ -367,7 +367,7 @@ def rule(name: str | None) -> str:
 
 
 def new_clients(trend: Trend | None) -> list[str]:
-    """Who was refused today and not once in the seven days before, most refused first."""
+    """Who was rejected today and not once in the seven days before, most rejected first."""
     changes = trend["changes"] if trend else []
     return [client(change["client_id"]) for change in changes if change["kind"] == "new"]
 

@@ -258,7 +258,9 @@ def _parser() -> argparse.ArgumentParser:
         _with_example(commands.add_parser, "replay", help="judge traffic that is over, or runs elsewhere")
     )
     add_scan(_with_example(commands.add_parser, "scan", help="find timestamps from the future in a cluster"))
-    add_explain(_with_example(commands.add_parser, "explain", help="say why a timestamp is taken or refused"))
+    add_explain(
+        _with_example(commands.add_parser, "explain", help="say why a timestamp is taken or rejected")
+    )
     decisions = _with_example(commands.add_parser, "decisions", help="the decision log")
     topics = decisions.add_subparsers(required=True, metavar="WHAT")
     add_tail(_with_example(topics.add_parser, "tail", help="show the newest lines, and those that come"))

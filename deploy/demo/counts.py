@@ -15,7 +15,7 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from deploy.demo.producers import Receipt
-from deploy.demo.proof import Booked, Place, Refusals, Reported, Told
+from deploy.demo.proof import Booked, Place, Rejections, Reported, Told
 
 _PATIENCE_S: Final = 120
 _POLL_MS: Final = 500
@@ -35,7 +35,7 @@ def told_to_clients(receipts: Iterable[Receipt]) -> dict[Place, Told]:
             told[topic.name, share.producer.client_id] = Told(
                 sent=len(own),
                 acknowledged=frozenset(share.key(m) for m in own if m.number in receipt.acknowledged),
-                refused=frozenset(share.key(m) for m in own if m.number in receipt.refused),
+                rejected=frozenset(share.key(m) for m in own if m.number in receipt.rejected),
                 culprits=frozenset(share.key(m) for m in own if share.is_culprit(m)),
             )
     return told
@@ -102,15 +102,15 @@ def read_reports(paths: Iterable[Path]) -> Reported:
     """What the report.json of each day says, added up."""
     totals = Booked()
     topics: defaultdict[str, Booked] = defaultdict(Booked)
-    clients: defaultdict[str, Refusals] = defaultdict(Refusals)
+    clients: defaultdict[str, Rejections] = defaultdict(Rejections)
     for path in paths:
         report = json.loads(path.read_text())
         totals += _reported(report["totals"])
         for topic in report["topics"]:
             topics[topic["topic"]] += _reported(topic)
         for producer in report["producers"]:
-            clients[producer["client_id"]] += Refusals(
-                producer["refused_records"], producer["bad_records"], producer["collateral_records"]
+            clients[producer["client_id"]] += Rejections(
+                producer["rejected_records"], producer["bad_records"], producer["collateral_records"]
             )
     return Reported(totals, dict(topics), dict(clients))
 

@@ -2,7 +2,7 @@
 
 Three real clients share the events evenly over three topics that forgive different lateness. The
 smaller a client's batches, the fewer good records fall with a late one: a broker, and so tsproxy,
-refuses whole batches. The synthetic producers each make one mistake that is frequent in the field.
+rejects whole batches. The synthetic producers each make one mistake that is frequent in the field.
 
 What is late is late by the data alone, not by how long this run takes: no event lies within 11
 minutes below one of the limits (a test holds that), and a record ages on its way by seconds.
@@ -48,7 +48,7 @@ class Topic:
             "retention.ms": "-1",
         }
 
-    def refuses(self, timestamp_ms: int, now_ms: int) -> bool:
+    def rejects(self, timestamp_ms: int, now_ms: int) -> bool:
         """KIP-937 in plain numbers, far from where Kafka's would wrap."""
         late_ms = now_ms - timestamp_ms
         return timestamp_ms != NO_TIMESTAMP and not -self.after_max_ms <= late_ms <= self.before_max_ms
@@ -121,7 +121,7 @@ SYNTHETIC_PRODUCERS: Final = (
     Producer("synthetic-seconds", Family.JAVA, _JAVA, writes=lambda ms: ms // 1000),
     Producer("synthetic-microseconds", Family.LIBRDKAFKA, _LIBRDKAFKA, writes=lambda ms: ms * 1000),
     Producer("synthetic-nanoseconds", Family.AIOKAFKA, _AIOKAFKA, writes=lambda ms: ms * 1_000_000 + 1),
-    # Java's own client refuses what is below zero, so these come from elsewhere.
+    # Java's own client rejects what is below zero, so these come from elsewhere.
     Producer("synthetic-missing", Family.AIOKAFKA, _AIOKAFKA, writes=lambda _: NO_TIMESTAMP),
     Producer("synthetic-negative", Family.LIBRDKAFKA, _LIBRDKAFKA, writes=lambda ms: -ms),
 )
@@ -158,7 +158,7 @@ class Share:
 
         At which moment it is sent makes no difference.
         """
-        return message.topic.refuses(self.timestamp_ms(message, now_ms), now_ms)
+        return message.topic.rejects(self.timestamp_ms(message, now_ms), now_ms)
 
 
 def shares(events: Sequence[Event]) -> list[Share]:

@@ -102,7 +102,7 @@ async def commands() -> AsyncIterator[Commands]:
 
 
 async def _until_listening(process: Process, address: str, log: Path) -> None:
-    """The proxy opens its port when it has found the brokers; until then, connections are refused."""
+    """The proxy opens its port when it has found the brokers; until then, connections are rejected."""
     host, _, port = address.rpartition(":")
     while process.returncode is None:
         with suppress(OSError), socket.create_connection((host, int(port))):

@@ -28,13 +28,13 @@ _ERRORS_ONLY: Final = 3
 
 @dataclass(slots=True)
 class Receipt:
-    """What one client was told: the numbers acknowledged, and how each other one was refused, by name."""
+    """What one client was told: the numbers acknowledged, and how each other one was rejected, by name."""
 
     share: Share
     handed_over: int = 0
     """How many records the client has been given so far."""
     acknowledged: set[int] = field(default_factory=set)
-    refused: dict[int, str] = field(default_factory=dict)
+    rejected: dict[int, str] = field(default_factory=dict)
 
     def outgoing(self) -> Iterator[tuple[Message, bytes, int]]:
         """Every message with its key and its timestamp, which is of the moment it is asked for."""
@@ -63,7 +63,7 @@ async def _deliver_java(receipt: Receipt, bootstrap_servers: str) -> None:
         if isinstance(result, Acknowledged):
             receipt.acknowledged.add(message.number)
         else:
-            receipt.refused[message.number] = result.exception
+            receipt.rejected[message.number] = result.exception
 
 
 async def _deliver_aiokafka(receipt: Receipt, bootstrap_servers: str) -> None:
@@ -93,7 +93,7 @@ def _settle(receipt: Receipt, number: int, future: asyncio.Future[Any]) -> None:
     if error is None:
         receipt.acknowledged.add(number)
     else:
-        receipt.refused[number] = type(error).__name__
+        receipt.rejected[number] = type(error).__name__
 
 
 async def _deliver_librdkafka(receipt: Receipt, bootstrap_servers: str) -> None:
@@ -121,7 +121,7 @@ def _produce(receipt: Receipt, bootstrap_servers: str, is_cancelled: threading.E
             if error is None:
                 receipt.acknowledged.add(number)
             else:
-                receipt.refused[number] = error.name()
+                receipt.rejected[number] = error.name()
 
         return on_delivery
 

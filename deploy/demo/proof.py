@@ -37,32 +37,32 @@ class Booked(_Sums):
     collateral: int = 0
 
     @property
-    def refused(self) -> int:
-        """What was refused for good, by tsproxy or by the broker."""
+    def rejected_by_either(self) -> int:
+        """Records rejected for good, by tsproxy or by the broker."""
         return self.rejected + self.broker_rejected
 
     @property
-    def refusals(self) -> "Refusals":
+    def rejections(self) -> "Rejections":
         """The part of it that a report says of each client."""
-        return Refusals(self.refused, self.culprits, self.collateral)
+        return Rejections(self.rejected_by_either, self.culprits, self.collateral)
 
 
 @dataclass(frozen=True, slots=True)
-class Refusals(_Sums):
-    """Refused records of one client, over all topics."""
+class Rejections(_Sums):
+    """Rejected records of one client, over all topics."""
 
-    refused: int = 0
+    rejected: int = 0
     culprits: int = 0
     collateral: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What the report says: of everything, of each topic, and of each client with refusals."""
+    """What the report says: of everything, of each topic, and of each client with rejections."""
 
     totals: Booked
     topics: Mapping[str, Booked]
-    clients: Mapping[str, Refusals]
+    clients: Mapping[str, Rejections]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Told:
 
     sent: int = 0
     acknowledged: frozenset[bytes] = frozenset()
-    refused: frozenset[bytes] = frozenset()
+    rejected: frozenset[bytes] = frozenset()
     culprits: frozenset[bytes] = frozenset()
 
 
@@ -97,10 +97,10 @@ class _Pair:
 
 
 def _unnamed(line: Line) -> int:
-    """Good records that stand among the culprits, because a broker refused and did not say which are bad.
+    """Good records that stand among the culprits, because a broker rejected and did not say which are bad.
 
     Below Produce v8 its answer names none, and tsproxy then counts the whole batch. There can be no
-    more of them than the broker refused; where tsproxy refused all, there are none.
+    more of them than the broker rejected; where tsproxy rejected all, there are none.
     """
     surplus = line.booked.culprits - len(line.told.culprits)
     return max(0, min(surplus, line.booked.broker_rejected))
@@ -110,8 +110,8 @@ _PAIRS: Final = (
     _Pair(
         "sent",
         lambda line: line.told.sent,
-        "acknowledged + refused",
-        lambda line: len(line.told.acknowledged) + len(line.told.refused),
+        "acknowledged + rejected",
+        lambda line: len(line.told.acknowledged) + len(line.told.rejected),
     ),
     _Pair(
         "acknowledged",
@@ -126,16 +126,16 @@ _PAIRS: Final = (
         lambda line: line.booked.accepted,
     ),
     _Pair(
-        "refused",
-        lambda line: len(line.told.refused),
+        "rejected",
+        lambda line: len(line.told.rejected),
         "rejected + broker_rejected in the decision log",
-        lambda line: line.booked.refused,
+        lambda line: line.booked.rejected_by_either,
     ),
     _Pair(
         "culprits in the data",
         lambda line: len(line.told.culprits),
-        "culprits refused at the client",
-        lambda line: len(line.told.culprits & line.told.refused),
+        "culprits rejected at the client",
+        lambda line: len(line.told.culprits & line.told.rejected),
     ),
     _Pair(
         "culprits in the data",
@@ -146,8 +146,8 @@ _PAIRS: Final = (
     _Pair(
         "culprits + collateral in the decision log",
         lambda line: line.booked.culprits + line.booked.collateral,
-        "refused",
-        lambda line: len(line.told.refused),
+        "rejected",
+        lambda line: len(line.told.rejected),
     ),
     _Pair("unconfirmed in the decision log", lambda line: line.booked.unconfirmed, "none", lambda _: 0),
 )
@@ -175,7 +175,7 @@ def differences(lines: Sequence[Line], reported: Reported) -> list[str]:
         found += _of_report(topic, booked, reported.topics.get(topic, Booked()))
     for client_id in sorted({line.client_id for line in lines} | reported.clients.keys()):
         booked = _sum(line for line in lines if line.client_id == client_id)
-        found += _of_report(client_id, booked.refusals, reported.clients.get(client_id, Refusals()))
+        found += _of_report(client_id, booked.rejections, reported.clients.get(client_id, Rejections()))
     return found
 
 
@@ -183,7 +183,7 @@ def _sum(lines: Iterable[Line]) -> Booked:
     return sum((line.booked for line in lines), Booked())
 
 
-def _of_report(what: str, booked: Booked | Refusals, reported: Booked | Refusals) -> Iterator[str]:
+def _of_report(what: str, booked: Booked | Rejections, reported: Booked | Rejections) -> Iterator[str]:
     for name in (f.name for f in fields(booked)):
         logged, said = getattr(booked, name), getattr(reported, name)
         if logged != said:
@@ -214,15 +214,15 @@ def conclusion(lines: Iterable[Line], found: Sequence[str]) -> str:
     if found:
         return "\n".join(f"DIFFERENT: {difference}" for difference in found)
     acknowledged = sum(len(line.told.acknowledged) for line in lines)
-    refused = sum(len(line.told.refused) for line in lines)
+    rejected = sum(len(line.told.rejected) for line in lines)
     return (
-        f"All counts agree: {acknowledged + refused:,} records sent; {acknowledged:,} acknowledged and in "
-        f"Kafka's log, each once; {refused:,} refused and not in it."
+        f"All counts agree: {acknowledged + rejected:,} records sent; {acknowledged:,} acknowledged and in "
+        f"Kafka's log, each once; {rejected:,} rejected and not in it."
     )
 
 
 _HEADINGS: Final = (
-    ("at the client", ("sent", "acknowledged", "refused")),
+    ("at the client", ("sent", "acknowledged", "rejected")),
     ("in Kafka's log", ("records",)),
     ("in the decision log", ("accepted", "rejected", "by broker", "culprits", "collateral", "resent")),
 )
@@ -242,7 +242,7 @@ def table(lines: Sequence[Line], reported: Reported) -> str:
 
 def _cells(line: Line) -> list[list[str]]:
     told = line.told
-    client = [told.sent, len(told.acknowledged), len(told.refused)]
+    client = [told.sent, len(told.acknowledged), len(told.rejected)]
     return [[f"{n:,}" for n in client], [f"{sum(line.stored.values()):,}"], _booked_cells(line.booked)]
 
 

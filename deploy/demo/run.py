@@ -60,7 +60,7 @@ async def run(output: Output, every: int) -> bool:
     lines = proof.lines(told, stored, log.booked)
     reported = counts.read_reports(folder / "report.json" for folder in reports)
     found = proof.differences(lines, reported)
-    _print_refusals(receipts)
+    _print_rejections(receipts)
     print(f"\nThe same records, counted in four places:\n\n{proof.table(lines, reported)}\n")
     print(proof.conclusion(lines, found))
     for folder in reports:
@@ -100,7 +100,7 @@ async def _deliver(receipt: Receipt, address: str) -> None:
     producer = receipt.share.producer
     say(
         f"{producer.client_id} ({producer.family}, {producer.batching}): {receipt.handed_over:,} sent, "
-        f"{len(receipt.acknowledged):,} acknowledged, {len(receipt.refused):,} refused"
+        f"{len(receipt.acknowledged):,} acknowledged, {len(receipt.rejected):,} rejected"
     )
 
 
@@ -111,11 +111,11 @@ async def _tick(receipts: Sequence[Receipt]) -> None:
         say(f"{sum(receipt.handed_over for receipt in receipts):,} of {in_all:,} records handed over")
 
 
-def _print_refusals(receipts: Sequence[Receipt]) -> None:
-    print("\nWhat the applications were told of refused records:\n")
+def _print_rejections(receipts: Sequence[Receipt]) -> None:
+    print("\nWhat the applications were told of rejected records:\n")
     for receipt in receipts:
-        if receipt.refused:
-            names = Counter(receipt.refused.values()).most_common()
+        if receipt.rejected:
+            names = Counter(receipt.rejected.values()).most_common()
             told = ", ".join(f"{name} {count:,}" for name, count in names)
             print(f"  {receipt.share.producer.client_id:<24}{told}")
 

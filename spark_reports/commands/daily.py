@@ -71,7 +71,7 @@ def add(commands: "Commands") -> None:
     printed.add_argument(
         "--notify",
         action="store_true",
-        help="print a text for the owner of each producer that was refused, or would be by a rule in audit",
+        help="print a text for the owner of each producer that was rejected, or would be by a rule in audit",
     )
     printed.add_argument("--json", action="store_true", help="print report.json instead of the summary")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")

@@ -1,4 +1,4 @@
-"""`spark_reports trend`: the days side by side, and whose refusals changed."""
+"""`spark_reports trend`: the days side by side, and whose rejections changed."""
 
 import argparse
 import json
@@ -57,17 +57,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _said(shown: list[dict[str, Any]], changes: list[dict[str, Any]], missing: list[str]) -> str:
-    lines = [f"{'day':10} {'judged':>16} {'refused':>16} {'share':>8} {'producers':>10}"]
+    lines = [f"{'day':10} {'judged':>16} {'rejected':>16} {'share':>8} {'producers':>10}"]
     lines += [
-        f"{day['day']} {day['records']:>16,} {day['refused_records']:>16,} "
-        f"{words.share(day['refused_records'], day['records']):>8} {day['producers_affected']:>10,}"
+        f"{day['day']} {day['records']:>16,} {day['rejected_records']:>16,} "
+        f"{words.share(day['rejected_records'], day['records']):>8} {day['producers_affected']:>10,}"
         for day in shown
     ]
     lines += [f"The rollup holds nothing of {days.said(missing)}."] if missing else []
     lines += [
         f"{change['kind']:>10}: {words.short(words.client(change['client_id']), 60)}, "
-        f"{change['refused_records']:,} of {change['records']:,} refused, "
-        f"{change['refused_before']:,} of {change['records_before']:,} in the days before"
+        f"{change['rejected_records']:,} of {change['records']:,} rejected, "
+        f"{change['rejected_before']:,} of {change['records_before']:,} in the days before"
         for change in changes
     ]
     return "\n".join(lines) + "\n"

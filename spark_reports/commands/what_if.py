@@ -1,4 +1,4 @@
-"""`spark_reports what-if`: what other limits would have refused, from what `daily --rollup` kept."""
+"""`spark_reports what-if`: what other limits would have rejected, from what `daily --rollup` kept."""
 
 import argparse
 import json
@@ -28,7 +28,7 @@ def add(commands: "Commands") -> None:
     """The command on the parser."""
     parser = commands.add_parser(
         "what-if",
-        help="what other limits would have refused",
+        help="what other limits would have rejected",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -43,7 +43,7 @@ def add(commands: "Commands") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the answer; without limits, what each limit that people use would refuse."""
+    """Print the answer; without limits, what each limit that people use would reject."""
     first, last = arguments.period_of(options)
     with spark_at_work(options, "reading the rollup", not_there=arguments.NO_ROLLUP) as spark:
         from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
@@ -118,7 +118,7 @@ def _said(answer: dict[str, Any]) -> str:
     for name, side in (("after", "ahead"), ("before", "behind")):
         if (limit_ms := answer[f"{name}_ms"]) is not None:
             said = f"{name} {words.duration(limit_ms)}"
-            lines.append(f"{said:>16}: {_between(answer[side]['records'], whole)} would be refused")
+            lines.append(f"{said:>16}: {_between(answer[side]['records'], whole)} would be rejected")
     lines.append(f"{'either':>16}: {_between(answer['either']['records'], whole)}")
     lines += [
         f"{words.short(words.client(row['client_id']), 40):>40}: {row['records']:,} records"

@@ -83,11 +83,11 @@ def decades(drift_ms: float) -> float:
 
 
 def drift_chart(buckets: Sequence[DriftBucket], marks: Sequence[Mark], frame: Frame) -> Markup:
-    """Records by drift: let through above the line, refused below it, both on logarithmic scales."""
+    """Records by drift: let through above the line, rejected below it, both on logarithmic scales."""
     low_ms, high_ms = _span(buckets)
     axis = _Axis(low_ms, high_ms, frame)
     bins = _bins(buckets, frame.bins_per_decade)
-    most = max([1, *(n for taken, refused, _ in bins.values() for n in (taken, refused))])
+    most = max([1, *(n for taken, rejected, _ in bins.values() for n in (taken, rejected))])
     middle = frame.top + (frame.height - frame.top - frame.bottom) / 2
     half = middle - frame.top
     inside = [mark for mark in marks if low_ms < mark.drift_ms < high_ms]
@@ -122,16 +122,16 @@ def _span(buckets: Sequence[DriftBucket]) -> tuple[int, int]:
 
 
 def _bins(buckets: Iterable[DriftBucket], per_decade: int) -> dict[int, tuple[int, int, DriftBucket]]:
-    """Buckets gathered into bars of equal width: bar -> (taken, refused, the widest span it stands for)."""
+    """Buckets gathered into bars of equal width: bar -> (taken, rejected, the widest span it stands for)."""
     bins: dict[int, tuple[int, int, DriftBucket]] = {}
     for bucket in buckets:
         middle = (decades(bucket["above_ms"]) + decades(bucket["up_to_ms"])) / 2
         place = ceil(middle * per_decade) if middle else 0
         index = -place if bucket["bucket"] < 0 else place
-        taken, refused, span = bins.get(index, (0, 0, bucket))
+        taken, rejected, span = bins.get(index, (0, 0, bucket))
         above, up_to = min(span["above_ms"], bucket["above_ms"]), max(span["up_to_ms"], bucket["up_to_ms"])
         merged: DriftBucket = {**bucket, "above_ms": above, "up_to_ms": up_to}
-        bins[index] = (taken + bucket["taken_records"], refused + bucket["refused_records"], merged)
+        bins[index] = (taken + bucket["taken_records"], rejected + bucket["rejected_records"], merged)
     return bins
 
 
@@ -144,12 +144,12 @@ def _bars(
     half: float,
 ) -> list[Markup]:
     bars = []
-    for index, (taken, refused, span) in sorted(bins.items()):
+    for index, (taken, rejected, span) in sorted(bins.items()):
         left, right = _reach(axis, index, span, frame.bins_per_decade)
         width = max(2.0, right - left - 1)
         side = "ahead" if index > 0 else "behind"
         reach = f"{words.duration(span['above_ms'])} to {words.duration(span['up_to_ms'])} {side}"
-        for records, kind, said in ((taken, "taken", "let through"), (refused, "refused", "refused")):
+        for records, kind, said in ((taken, "taken", "let through"), (rejected, "rejected", "rejected")):
             if records:
                 height = max(2.0, half * log10(1 + records) / log10(1 + most))
                 bars.append(
@@ -233,12 +233,12 @@ def _marks(axis: _Axis, frame: Frame, marks: Sequence[Mark]) -> list[Markup]:
 
 
 def _drift_words(buckets: Sequence[DriftBucket]) -> str:
-    refused = [b for b in buckets if b["refused_records"]]
-    ahead = sum(b["refused_records"] for b in refused if b["bucket"] > 0)
-    behind = sum(b["refused_records"] for b in refused if b["bucket"] < 0)
+    rejected = [b for b in buckets if b["rejected_records"]]
+    ahead = sum(b["rejected_records"] for b in rejected if b["bucket"] > 0)
+    behind = sum(b["rejected_records"] for b in rejected if b["bucket"] < 0)
     return (
-        "Records by the drift of their batch, logarithmic: let through above the line, refused below it. "
-        f"Of refused records, {words.count(ahead)} lay in batches reaching ahead of the clock, "
+        "Records by the drift of their batch, logarithmic: let through above the line, rejected below it. "
+        f"Of rejected records, {words.count(ahead)} lay in batches reaching ahead of the clock, "
         f"{words.count(behind)} in batches reaching behind it."
     )
 
@@ -254,7 +254,7 @@ def sparkline(values: Sequence[int], label: str) -> Markup:
         "svg",
         element("title", label),
         element("path", d=f"M0 {height + 0.5}h{width}", class_="base"),
-        element("path", d=bars, class_="refused") if bars else None,
+        element("path", d=bars, class_="rejected") if bars else None,
         class_="spark",
         viewBox=f"0 0 {width} {height + 1}",
         width=min(width, 192),

@@ -32,17 +32,17 @@ _OUT_OF_ORDER_HEADS: Final = (
     ("Share", "num"),
     ("The latest", None),
 )
-_DAY_HEADS: Final = (("Day", None), ("Judged", "num"), ("Refused", None), ("Producers refused", "num"))
+_DAY_HEADS: Final = (("Day", None), ("Judged", "num"), ("Rejected", None), ("Producers rejected", "num"))
 _CHANGE_HEADS: Final = (
     ("Producer", None),
     ("Change", None),
-    ("Refused that day", "num"),
+    ("Rejected that day", "num"),
     ("In the days before", "num"),
 )
 
 
 def what_if(report: Report) -> Markup:
-    """For each limit, on each side, the records it would refuse: of everything, whatever its fate was."""
+    """For each limit, on each side, the records it would reject: of everything, whatever its fate was."""
     found = report["what_if"]
     whole = found["records"]
     if not whole or not found["ahead"] or not found["behind"]:
@@ -60,8 +60,8 @@ def what_if(report: Report) -> Markup:
         ),
         element(
             "p",
-            "Had a limit been in force for every topic, these records would have been refused: "
-            "exactly these, whole batches, as Kafka refuses them. For a limit on both sides two bounds are "
+            "Had a limit been in force for every topic, these records would have been rejected: "
+            "exactly these, whole batches, as Kafka rejects them. For a limit on both sides two bounds are "
             "known, as a batch may lie beyond it on one side or on both. For one topic or any limit: "
             "spark_reports what-if.",
             _beyond_all(found),
@@ -109,11 +109,11 @@ def _metered(records: int, whole: int) -> Content:
 
 
 def watched(report: Report, rows: int) -> Markup:
-    """What rules in audit and the candidate limits would have refused, had they been in force."""
+    """What rules in audit and the candidate limits would have rejected, had they been in force."""
     found = [row for row in report["would_reject"] if not words.is_far_behind(row)]
     if not found:
         return element(
-            "p", "No rule in audit, and no candidate limit, would have refused anything more.", class_="none"
+            "p", "No rule in audit, and no candidate limit, would have rejected anything more.", class_="none"
         )
     return join(
         table(_WATCHED_HEADS, [_watched_cells(row) for row in found[:rows]], "watched"),
@@ -122,7 +122,7 @@ def watched(report: Report, rows: int) -> Markup:
 
 
 def far_behind(report: Report, rows: int) -> Markup | None:
-    """The section on times that nothing refuses and that are likely mistakes; None where there is none."""
+    """The section on times that nothing rejects and that are likely mistakes; None where there is none."""
     found = [row for row in report["would_reject"] if words.is_far_behind(row)]
     if not found:
         return None
@@ -152,7 +152,7 @@ def _watched_cells(row: WouldReject) -> tuple[Content, ...]:
 
 
 def _who_let_pass(row: WouldReject) -> Content:
-    """The rule that only looked, or whose refusal a waiver held back."""
+    """The rule that only looked, or whose rejection a waiver held back."""
     rule = words.rule(row["rule"])
     waiver = row.get("waiver")  # a report of an earlier release has none
     if not waiver:
@@ -192,7 +192,7 @@ def trend(report: Report, rows: int) -> Markup | None:
         element("h3", "Who changed"),
         table(_CHANGE_HEADS, news, "changes")
         if known["changes"]
-        else element("p", "Nobody: the same producers, refused as often as before.", class_="none"),
+        else element("p", "Nobody: the same producers, rejected as often as before.", class_="none"),
         _more(len(known["changes"]) - rows),
     )
 
@@ -202,16 +202,16 @@ def _day_cells(day: DayOfTrend) -> tuple[Content, ...]:
     return (
         day["day"],
         judged,
-        _metered(day["refused_records"], day["records"] or 1),
+        _metered(day["rejected_records"], day["records"] or 1),
         day["producers_affected"],
     )
 
 
 def _change_cells(change: Change) -> tuple[Content, ...]:
-    before = words.share(change["refused_before"], change["records_before"])
+    before = words.share(change["rejected_before"], change["records_before"])
     return (
         element("span", words.short(words.client(change["client_id"])), class_="client"),
         words.CHANGE_WORDS.get(change["kind"], change["kind"]),
-        f"{words.count(change['refused_records'])} of {words.count(change['records'])}",
-        f"{words.count(change['refused_before'])} ({before})" if change["refused_before"] else "none",
+        f"{words.count(change['rejected_records'])} of {words.count(change['records'])}",
+        f"{words.count(change['rejected_before'])} ({before})" if change["rejected_before"] else "none",
     )

@@ -1,4 +1,4 @@
-"""The what-if curve: how many records each limit would refuse, farther ahead and farther behind the clock.
+"""The what-if curve: how many records each limit would reject, farther ahead and farther behind the clock.
 
 Both axes are logarithmic: limits that people set reach from a tenth of a second to ten years, and a handful
 of records matters beside millions. The points are exact, the lines between them only join them. Where a line
@@ -57,7 +57,7 @@ def drawing(found: WhatIf, frame: Frame, *, has_points: bool) -> Markup:
 
 def described(found: WhatIf) -> str:
     """What the picture shows, for who does not see it; every number stands in the table beneath it."""
-    said = [f"Records that a limit would refuse, of {words.count(found['records'])}, both logarithmic."]
+    said = [f"Records that a limit would reject, of {words.count(found['records'])}, both logarithmic."]
     for side in SIDES:
         first, *_, last = _side(found, side)
         said.append(
@@ -113,7 +113,7 @@ def _points(found: WhatIf, side: str, x: _Scale, y: _Scale) -> list[Markup]:
 
 
 def _kafka_4(found: WhatIf, x: _Scale, y: _Scale, frame: Frame) -> list[Markup]:
-    """The line of Kafka 4's own default, with what it would refuse of the records ahead."""
+    """The line of Kafka 4's own default, with what it would reject of the records ahead."""
     parts = []
     for row in found["ahead"]:
         if row["limit_ms"] == KAFKA_4_AFTER_MS:

@@ -17,14 +17,14 @@ _ROWS: Final = (10_000, 1_000, 200, 100, 50, 25, 10, 3, 1)
 _GLOSSARY: Final = (
     ("accepted", "the broker took the batch and said so"),
     ("rejected by tsproxy", "the batch broke its topic's limits and reached no broker"),
-    ("rejected by the broker", "the batch was forwarded, and the broker refused it for good"),
+    ("rejected by the broker", "the batch was forwarded, and the broker rejected it for good"),
     (
         "unconfirmed",
         "nobody can tell: sent with acks=0, or the connection ended first, or the client may have sent it "
         "again after an error",
     ),
     ("sent again", "by the producer, without being asked; counted where that ended, unless it gave up"),
-    ("collateral", "good records refused because Kafka refuses whole batches"),
+    ("collateral", "good records rejected because Kafka rejects whole batches"),
     ("drift", "a record's timestamp minus the clock it was judged by; a record without a timestamp has none"),
 )
 
@@ -48,12 +48,12 @@ def _page(report: Report, rows: int) -> str:
             _section("producers", "Producers to talk to", producers.producers(report, rows)),
             _section("trend", "Against the week before", week) if week else None,
             _section("drift", "How far timestamps were off", plots.drift(report)),
-            _section("whatif", "What other limits would refuse", compared.what_if(report)),
-            _section("watched", "What rules in audit would refuse", compared.watched(report, rows)),
+            _section("whatif", "What other limits would reject", compared.what_if(report)),
+            _section("watched", "What rules in audit would reject", compared.watched(report, rows)),
             _section("behind", "Far behind the clock", behind) if behind else None,
             _section("out-of-order", "Records out of order", out_of_order) if out_of_order else None,
             _section("hours", "Topics by hour", plots.hours(report)),
-            _section("reasons", "Why records were refused", lists.reasons(report)),
+            _section("reasons", "Why records were rejected", lists.reasons(report)),
             _section("topics", "Topics and their limits", lists.topics(report, rows)),
             _section("rules", "Rules in force and waivers", rules.rules(report, rows)),
             _section("log", "The log behind this report", lists.log_quality(report)),

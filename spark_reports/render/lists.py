@@ -30,13 +30,13 @@ _TOPIC_HEADS: Final = (
 
 
 def reasons(report: Report) -> Markup:
-    """Why batches did not simply pass: refusals, and below them what was sent again."""
+    """Why batches did not simply pass: rejections, and below them what was sent again."""
     if not report["reasons"]:
-        return element("p", "Nothing was refused.", class_="none")
+        return element("p", "Nothing was rejected.", class_="none")
     final, open_, again = words.by_fate(report["reasons"])
     return join(
         _reason_table(final) if final else None,
-        _explained("Refused or sent again: nobody can tell", words.OPEN, open_),
+        _explained("Rejected or sent again: nobody can tell", words.OPEN, open_),
         _explained("Sent again by the producer", words.SENT_AGAIN, again),
     )
 

@@ -43,8 +43,8 @@ def render(report: Report) -> str:
         _balance(report),
         "## Producers to talk to",
         _producers(report),
-        "## Why records were refused",
-        _reasons(words.by_fate(report["reasons"])[0]) or "Nothing was refused.",
+        "## Why records were rejected",
+        _reasons(words.by_fate(report["reasons"])[0]) or "Nothing was rejected.",
         *_not_settled(report),
         _changes(report),
         _what_if(report),
@@ -77,9 +77,9 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _producers(report: Report) -> str:
     if not report["producers"]:
-        return "No producer had a record refused."
+        return "No producer had a record rejected."
     shown = report["producers"][:_ROWS]
-    heads = ("producer", "why, and what to do", "refused records", "of its own", "drift", "topics")
+    heads = ("producer", "why, and what to do", "rejected records", "of its own", "drift", "topics")
     table = _table(heads, [_producer_row(producer) for producer in shown])
     more = report["producers_omitted"]["count"] + len(report["producers"]) - len(shown)
     return table + (f"\n\nAnd {words.many(more, 'more producer')}." if more else "")
@@ -95,8 +95,8 @@ def _producer_row(producer: Producer) -> tuple[str, ...]:
     return (
         f"**{escape(words.short(words.client(producer['client_id']), 80))}**{principal}",
         escape("; ".join(why)),
-        words.count(producer["refused_records"]),
-        escape(words.share(producer["refused_records"], producer["records"])),
+        words.count(producer["rejected_records"]),
+        escape(words.share(producer["rejected_records"], producer["records"])),
         "; ".join(drifts),
         escape(", ".join(words.short(topic["topic"], 60) for topic in producer["topics"])),
     )
@@ -120,7 +120,7 @@ def _reasons(rows: Sequence[ReasonRow]) -> str:
 def _not_settled(report: Report) -> Iterator[str]:
     _, open_, again = words.by_fate(report["reasons"])
     if open_:
-        yield f"### Refused or sent again: nobody can tell\n\n{words.OPEN}\n\n{_reasons(open_)}"
+        yield f"### Rejected or sent again: nobody can tell\n\n{words.OPEN}\n\n{_reasons(open_)}"
     if again:
         yield f"### Sent again by the producer\n\n{words.SENT_AGAIN}\n\n{_reasons(again)}"
 
@@ -129,13 +129,13 @@ def _changes(report: Report) -> str:
     trend = report["trend"]
     if trend is None or not trend["changes"]:
         return ""
-    heads = ("producer", "change", "refused that day", "in the days before")
+    heads = ("producer", "change", "rejected that day", "in the days before")
     rows = [
         (
             escape(words.short(words.client(change["client_id"]), 80)),
             escape(words.CHANGE_WORDS.get(change["kind"], change["kind"])),
-            words.count(change["refused_records"]),
-            words.count(change["refused_before"]),
+            words.count(change["rejected_records"]),
+            words.count(change["rejected_before"]),
         )
         for change in trend["changes"][:_ROWS]
     ]
@@ -143,7 +143,7 @@ def _changes(report: Report) -> str:
 
 
 def _what_if(report: Report) -> str:
-    """What limits that people use would refuse, of everything, whatever its fate was."""
+    """What limits that people use would reject, of everything, whatever its fate was."""
     whole = report["what_if"]["records"]
     rows = [
         (
@@ -156,17 +156,17 @@ def _what_if(report: Report) -> str:
     if not rows:
         return ""
     table = _table(("limit", "farther ahead", "farther behind", "either side"), rows)
-    return f"## What other limits would refuse\n\n{table}"
+    return f"## What other limits would reject\n\n{table}"
 
 
 def _watched(report: Report) -> str:
     """What was let pass and only counted."""
     found = [row for row in report["would_reject"] if not words.is_far_behind(row)]
-    return f"## What rules in audit would refuse\n\n{_let_pass(found)}" if found else ""
+    return f"## What rules in audit would reject\n\n{_let_pass(found)}" if found else ""
 
 
 def _far_behind(report: Report) -> str:
-    """The section on times that nothing refuses and that are likely mistakes."""
+    """The section on times that nothing rejects and that are likely mistakes."""
     found = [row for row in report["would_reject"] if words.is_far_behind(row)]
     return f"## Far behind the clock\n\n{words.FAR_BEHIND}\n\n{_let_pass(found)}" if found else ""
 
@@ -195,13 +195,13 @@ def _who_let_pass(row: WouldReject) -> str:
 
 def _rules(report: Report) -> str:
     """Rules that had a word on something, and what processes said of their configuration."""
-    heads = ("rule", "mode", "waiver", "batches", "records", "at fault", "refused")
+    heads = ("rule", "mode", "waiver", "batches", "records", "at fault", "rejected")
     rows = [
         (
             escape(words.rule(row["rule"])),
             escape(words.short(row["mode"] or "–", 20)),
             escape(words.short(row["waiver"] or "–", 60)),
-            *(words.count(row[name]) for name in ("batches", "records", "bad_records", "refused_records")),
+            *(words.count(row[name]) for name in ("batches", "records", "bad_records", "rejected_records")),
         )
         for row in report["rules"][:_ROWS]
     ]

@@ -1,7 +1,7 @@
 """The top of the page: the balance of all records, and six numbers."""
 
 from spark_reports import words
-from spark_reports.headline import refused_records
+from spark_reports.headline import rejected_records
 from spark_reports.render.balance import parts_of
 from spark_reports.render.markup import Markup, element
 from spark_reports.shape import Report
@@ -50,20 +50,20 @@ def balance(report: Report) -> Markup:
 def six_numbers(report: Report) -> Markup:
     """The day in six numbers, each with what it is a part of."""
     totals = report["totals"]
-    refused = refused_records(totals)
+    rejected = rejected_records(totals)
     numbers: tuple[tuple[int, str, str], ...] = (
         (
             totals["records_judged"],
             "records judged",
             f"in {words.many(totals['batches_judged'], 'batch', 'batches')}",
         ),
-        (refused, "records refused", words.share(refused, totals["records_judged"])),
+        (rejected, "records rejected", words.share(rejected, totals["records_judged"])),
         (
-            totals["batches_refused"],
-            "batches refused",
-            words.share(totals["batches_refused"], totals["batches_judged"]),
+            totals["batches_rejected"],
+            "batches rejected",
+            words.share(totals["batches_rejected"], totals["batches_judged"]),
         ),
-        (totals["collateral_records"], "collateral records", "good ones in refused batches"),
+        (totals["collateral_records"], "collateral records", "good ones in rejected batches"),
         (
             totals["producers_affected"],
             "producers affected",

@@ -22,13 +22,13 @@ def drift(report: Report) -> Markup:
         element(
             "p",
             element("span", element("i", class_="accepted"), "let through, upwards"),
-            element("span", element("i", class_="ours"), "refused, downwards"),
+            element("span", element("i", class_="ours"), "rejected, downwards"),
             class_="legend soft",
         ),
         element(
             "p",
             "Each batch counts with all its records: on the left by the record farthest behind the clock, on "
-            "the right by the one farthest ahead; a refused one only on the side it was refused for.",
+            "the right by the one farthest ahead; a rejected one only on the side it was rejected for.",
             class_="soft note",
         ),
         charts.both(report["drift"], marks(report)),
@@ -55,11 +55,11 @@ def _commonest(limits: Iterable[int | None], count: int = 3) -> list[int]:
 
 
 def hours(report: Report) -> Markup:
-    """Topic by hour: how much was refused, and where there was traffic at all."""
+    """Topic by hour: how much was rejected, and where there was traffic at all."""
     names = report["hours"]
     shown = report["topic_hours"][: max(1, _CELLS // len(names) - 1)]
     rows = [("all topics", report["all_topics"]), *((row["topic"], row) for row in shown)]
-    most = max([1, *(n for _, row in rows for n in row["refused_records"])])
+    most = max([1, *(n for _, row in rows for n in row["rejected_records"])])
     is_one_day = report["first_day"] == report["last_day"]
     heads = [
         element("th", name[11:13] if is_one_day else name[8:13].replace("T", " "), scope="col")
@@ -68,8 +68,8 @@ def hours(report: Report) -> Markup:
     return join(
         element(
             "p",
-            element("span", element("i", class_="ours"), "records refused, stronger is more (logarithmic)"),
-            element("span", element("i", class_="traffic"), "traffic, nothing refused"),
+            element("span", element("i", class_="ours"), "records rejected, stronger is more (logarithmic)"),
+            element("span", element("i", class_="traffic"), "traffic, nothing rejected"),
             class_="legend soft",
         ),
         element(
@@ -91,19 +91,19 @@ def hours(report: Report) -> Markup:
 
 def _heat_row(name: str, row: TopicHours, names: Sequence[str], most: int) -> Markup:
     cells = []
-    for hour, records, refused in zip(names, row["records"], row["refused_records"], strict=True):
-        if not records and not refused:
+    for hour, records, rejected in zip(names, row["records"], row["rejected_records"], strict=True):
+        if not records and not rejected:
             cells.append(element("td"))
             continue
-        said = f"{hour[11:13]}:00 {words.count(refused)} of {words.count(records)} refused"
-        strength = log10(1 + refused) / log10(1 + most)
+        said = f"{hour[11:13]}:00 {words.count(rejected)} of {words.count(records)} rejected"
+        strength = log10(1 + rejected) / log10(1 + most)
         cells.append(
             element(
                 "td",
-                element("span", words.short_count(refused), class_="unseen"),
+                element("span", words.short_count(rejected), class_="unseen"),
                 title=said,
-                class_="hot" if refused else "traffic",
-                style=f"--s:{max(0.12, strength):.2f}" if refused else None,
+                class_="hot" if rejected else "traffic",
+                style=f"--s:{max(0.12, strength):.2f}" if rejected else None,
             )
         )
     return element("tr", element("th", words.short(name, 40), scope="row"), *cells)

@@ -17,7 +17,7 @@ _INDEXES_SHOWN: Final = 8
 _HEADS: Final = (
     ("Producer", None),
     ("Why, and what to do", None),
-    ("Refused records", "num"),
+    ("Rejected records", "num"),
     ("Drift", None),
     ("Topics", None),
     ("Hours (UTC)", None),
@@ -28,7 +28,7 @@ def producers(report: Report, rows: int) -> Markup:
     """The section of the first `rows` producers."""
     shown = report["producers"][:rows]
     if not shown:
-        return element("p", "No producer had a record refused.", class_="none")
+        return element("p", "No producer had a record rejected.", class_="none")
     cells = [_row(report, producer) for producer in shown]
     return join(table(_HEADS, cells, "producers"), _omitted(report, len(shown)))
 
@@ -38,10 +38,10 @@ def _omitted(report: Report, shown: int) -> Markup | None:
     more = report["producers_omitted"]["count"] + len(rest)
     if not more:
         return None
-    refused = report["producers_omitted"]["refused_records"] + sum(p["refused_records"] for p in rest)
+    rejected = report["producers_omitted"]["rejected_records"] + sum(p["rejected_records"] for p in rest)
     return element(
         "p",
-        f"And {words.many(more, 'more producer')} with {words.many(refused, 'refused record')}.",
+        f"And {words.many(more, 'more producer')} with {words.many(rejected, 'rejected record')}.",
         class_="more",
     )
 
@@ -100,7 +100,7 @@ def _evidence(producer: Producer) -> Markup | None:
     return element(
         "details",
         element("summary", "Evidence"),
-        element("p", f"Refused from {seen}, from {', '.join(addresses) or 'an unknown address'}."),
+        element("p", f"Rejected from {seen}, from {', '.join(addresses) or 'an unknown address'}."),
         element("ul", *[_example(example) for example in examples]) if examples else None,
     )
 
@@ -134,11 +134,11 @@ def _example(example: Example) -> Markup:
 
 
 def _how_much(producer: Producer) -> Markup:
-    own = words.share(producer["refused_records"], producer["records"])
-    percent = 100 * producer["refused_records"] / max(1, producer["records"])
+    own = words.share(producer["rejected_records"], producer["records"])
+    percent = 100 * producer["rejected_records"] / max(1, producer["records"])
     innocent = producer["collateral_records"]
     return join(
-        element("strong", words.count(producer["refused_records"]), class_="big"),
+        element("strong", words.count(producer["rejected_records"]), class_="big"),
         element("div", element("span", style=f"width:{percent:.1f}%"), class_="meter", role="presentation"),
         element("div", f"{own} of its own", class_="soft"),
         element("div", f"{words.count(innocent)} collateral", class_="soft") if innocent else None,
@@ -167,7 +167,7 @@ def _when(producer: Producer, hours: Sequence[str]) -> Markup:
     values = producer["hours"]
     busiest = hours[values.index(max(values))] if values else ""
     active = sum(1 for value in values if value)
-    label = f"Refused records by hour: {active} of {len(values)} hours, most at {busiest[11:13]}:00"
+    label = f"Rejected records by hour: {active} of {len(values)} hours, most at {busiest[11:13]}:00"
     return join(
         sparkline(values, label),
         element("div", f"last {_clock(producer['last_ts'])}", class_="soft"),

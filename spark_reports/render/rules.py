@@ -14,7 +14,7 @@ _HEADS: Final = (
     ("Batches", "num"),
     ("Records", "num"),
     ("At fault", "num"),
-    ("Refused", "num"),
+    ("Rejected", "num"),
 )
 _STARTS: Final = 10
 _NAMES: Final = 12
@@ -48,7 +48,7 @@ def _cells(row: RuleAtWork) -> tuple[Content, ...]:
         words.count(row["batches"]),
         words.count(row["records"]),
         words.count(row["bad_records"]),
-        words.count(row["refused_records"]),
+        words.count(row["rejected_records"]),
     )
 
 

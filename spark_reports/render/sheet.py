@@ -1,4 +1,4 @@
-"""report.csv: the producers and why they were refused, a row each, for spreadsheets and scripts.
+"""report.csv: the producers and why they were rejected, a row each, for spreadsheets and scripts.
 
 RFC 4180, UTF-8, a head with the names of report.json's keys. Text that a spreadsheet would take for a formula
 (a client may call itself `=HYPERLINK(…)`) begins with an apostrophe, as spreadsheets themselves mark text.

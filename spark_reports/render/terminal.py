@@ -90,9 +90,11 @@ def _balance(report: Report, paint: _Paint, width: int) -> list[str]:
         bar = paint("█" * max(cells, 1 if records else 0), kind)
         part = words.share(records, judged)
         lines.append(f"  {words.count(records):>{digits}}  {said:<23} {part:>7}  {bar}".rstrip())
-    refused, batches = words.count(totals["batches_refused"]), words.count(totals["batches_judged"])
+    rejected, batches = words.count(totals["batches_rejected"]), words.count(totals["batches_judged"])
     bad, good = words.count(totals["bad_records"]), words.count(totals["collateral_records"])
-    summary = f"Refused: {refused} of {batches} batches, {bad} records at fault, {good} good ones with them."
+    summary = (
+        f"Rejected: {rejected} of {batches} batches, {bad} records at fault, {good} good ones with them."
+    )
     again = totals["records_broker_rejected_retried"]
     sent_again = (
         f"Not among them: {words.many(again, 'record')} that met an error after which producers send again."
@@ -103,17 +105,19 @@ def _balance(report: Report, paint: _Paint, width: int) -> list[str]:
 def _producers(report: Report, paint: _Paint, width: int) -> list[str]:
     shown = report["producers"][:_ROWS]
     if not shown:
-        return ["No producer had a record refused."]
+        return ["No producer had a record rejected."]
     name_width = min(width // 4, max(len(_name(producer)) for producer in shown))
     lines = [
-        paint(f"{'producer':<{name_width}}  {'refused':>12}  {'of its own':>10}  why, and what to do", "soft")
+        paint(
+            f"{'producer':<{name_width}}  {'rejected':>12}  {'of its own':>10}  why, and what to do", "soft"
+        )
     ]
     for producer in shown:
         why = _why(producer)
         first, *rest = wrap(why, max(24, width - name_width - 28)) or [""]
-        refused, own = words.count(producer["refused_records"]), _own(producer)
+        rejected, own = words.count(producer["rejected_records"]), _own(producer)
         name = f"{words.short(_name(producer), name_width):<{name_width}}"
-        lines.append(f"{paint(name, 'bold')}  {refused:>12}  {own:>10}  {first}")
+        lines.append(f"{paint(name, 'bold')}  {rejected:>12}  {own:>10}  {first}")
         lines += [f"{'':<{name_width + 28}}{line}" for line in rest]
     more = report["producers_omitted"]["count"] + len(report["producers"]) - len(shown)
     return [*lines, f"and {words.many(more, 'more producer')}"] if more else lines
@@ -139,7 +143,7 @@ def _watched(report: Report, paint: _Paint, width: int) -> list[str]:
 
 def _by_which_rule(row: WouldReject) -> str:
     waiver = row.get("waiver")  # a report of an earlier release has none
-    by = "far behind, refused by nothing" if words.is_far_behind(row) else words.rule(row["rule"])
+    by = "far behind, rejected by nothing" if words.is_far_behind(row) else words.rule(row["rule"])
     by += f", waiver {words.short(waiver, 40)}" if waiver else ""
     return bounded(f"{by}: {words.short(row['topic'], 60)}, {row['cause']}", _TEXT_CHARS)
 
@@ -149,7 +153,7 @@ def _name(producer: Producer) -> str:
 
 
 def _own(producer: Producer) -> str:
-    return words.share(producer["refused_records"], producer["records"])
+    return words.share(producer["rejected_records"], producer["records"])
 
 
 def _why(producer: Producer) -> str:

@@ -144,7 +144,7 @@ async def test_connections_beyond_the_limit_are_closed_unread_and_told_at_a_boun
         await until(is_let_in, "a place is free again")
         for _, writer in kept:
             writer.close()
-    told = [line for line in proxy.log if line["event"] == "connection_refused"]
+    told = [line for line in proxy.log if line["event"] == "connection_rejected"]
     assert 0 < len(told) <= 15
     assert told[0]["limit"] == "connections_per_address"
 
@@ -194,19 +194,19 @@ async def test_several_workers_keep_the_limit_on_all_connections_together(kafka_
     arguments = ["--workers", "2"]
     async with RunningProxy(kafka_431.bootstrap_servers, settings=settings, arguments=arguments) as proxy:
         ends = [await asyncio.open_connection(HOST, port_of(proxy)) for _ in range(60)]
-        refused = 'tsproxy_limits_total{limit="connections"}'
-        await until(lambda: at_least(proxy, refused, 50), "all but ten are refused")
-        assert await metric(proxy, refused) < 60
+        rejected = 'tsproxy_limits_total{limit="connections"}'
+        await until(lambda: at_least(proxy, rejected, 50), "all but ten are rejected")
+        assert await metric(proxy, rejected) < 60
         for _, writer in ends:
             writer.close()
 
 
 @larger
-async def test_who_has_much_refused_is_told_to_wait_and_made_to(kafka_431, topic):
-    """80 MB of refused batches are over a second's worth of what may be refused."""
+async def test_who_has_much_rejected_is_told_to_wait_and_made_to(kafka_431, topic):
+    """80 MB of rejected batches are over a second's worth of what may be rejected."""
     await kafka_431.create_topic(topic)
     async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
-        await until(lambda: _is_refused(proxy, topic), "the limits of the topic are known")
+        await until(lambda: _is_rejected(proxy, topic), "the limits of the topic are known")
         bad = batch([Clock().now_ms() * 1000], value=bytes(80 * MIB))
         reader, writer = await asyncio.open_connection(HOST, port_of(proxy))
         writer.write(produce(topic.encode(), bad) + produce(topic.encode(), far_ahead(Clock())))
@@ -220,10 +220,10 @@ async def test_who_has_much_refused_is_told_to_wait_and_made_to(kafka_431, topic
 
 
 @larger
-async def test_who_makes_a_new_connection_for_each_refusal_is_made_to_wait_as_well(kafka_431, topic):
+async def test_who_makes_a_new_connection_for_each_rejection_is_made_to_wait_as_well(kafka_431, topic):
     await kafka_431.create_topic(topic)
     async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
-        await until(lambda: _is_refused(proxy, topic), "the limits of the topic are known")
+        await until(lambda: _is_rejected(proxy, topic), "the limits of the topic are known")
         large = produce(topic.encode(), batch([Clock().now_ms() * 1000], value=bytes(90 * MIB)))
         assert await answer_to(port_of(proxy), large)
         kept_ms = []
@@ -237,7 +237,7 @@ async def test_who_makes_a_new_connection_for_each_refusal_is_made_to_wait_as_we
         assert await metric(proxy, "tsproxy_throttle_seconds_total") >= 0.2
 
 
-async def _is_refused(proxy, topic):
+async def _is_rejected(proxy, topic):
     await answer_to(port_of(proxy), produce(topic.encode(), far_ahead(Clock())))
     return await metric(proxy, f'tsproxy_topic_bad_records_total{{topic="{topic}"}}') > 0
 

@@ -43,11 +43,11 @@ async def test_a_limit_made_tighter_holds_on_a_connection_whose_batches_passed_b
         assert [await error_code() for _ in range(20)] == [0] * 20
         await kafka_431.alter_topic(topic, {"message.timestamp.after.max.ms": str(MINUTE_MS)})
 
-        async def is_refused_here():
+        async def is_rejected_here():
             await error_code()
             return any(line.get("verdict") == "rejected" for line in proxy.decisions())
 
-        await until(is_refused_here, "the proxy knows the new limit")
+        await until(is_rejected_here, "the proxy knows the new limit")
         assert [await error_code() for _ in range(20)] == [32] * 20
         writer.close()
 

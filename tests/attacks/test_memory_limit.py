@@ -99,7 +99,7 @@ def sasl_token(mib, of):
 
 
 def keyless(count):
-    """Good but for the topic: a broker refuses them all, and names each."""
+    """Good but for the topic: a broker rejects them all, and names each."""
     body = zstd(record(0, 0, None, b"v") * count)
     return batch([Clock().now_ms()], ZSTD, body=body, records_count=count, last_offset_delta=count - 1)
 

@@ -123,7 +123,7 @@ def of_partitions(count):
     [{"t": dict.fromkeys(range(MOST_PARTITIONS + 1))}, {f"t{n}": {} for n in range(MOST_PARTITIONS + 1)}],
     ids=["partitions", "topics"],
 )
-def test_more_partitions_or_topics_than_a_broker_can_lead_are_refused(topics):
+def test_more_partitions_or_topics_than_a_broker_can_lead_are_rejected(topics):
     """Six bytes a partition: a frame of 100 MiB of them would take 30 GB. It is read beside the loop."""
     session = Conversation().session
     (judge, _) = session.client_bytes(asked(topics), NOW_MS)

@@ -39,7 +39,7 @@ def ending(effects):
 
 
 @pytest.mark.parametrize("api_key", [PRODUCE, FETCH, METADATA, OFFSET_COMMIT, CREATE_TOPICS, 32767, -1])
-def test_a_strangers_frame_is_refused_by_its_api_key_before_it_is_collected(api_key):
+def test_a_strangers_frame_is_rejected_by_its_api_key_before_it_is_collected(api_key):
     session = stranger()
     effects = session.client_bytes(beginning(10_000, api_key), NOW_MS)
 
@@ -90,7 +90,7 @@ def test_of_a_frame_that_is_too_large_a_stranger_is_shown_no_number():
     assert (
         Conversation(view_of(broker_needs_sasl=True))
         >> client(beginning(0x20202020, API_VERSIONS))
-        << noted("client_refused", facts={"reason": "frame_too_large", "detail": text})
+        << noted("client_rejected", facts={"reason": "frame_too_large", "detail": text})
         << closed(CloseReason.FRAME_TOO_LARGE)
     )
 

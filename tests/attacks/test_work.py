@@ -187,7 +187,7 @@ def old_message(size):
 
 @pytest.mark.parametrize("version", [2, 3, 9])
 def test_an_old_message_that_unfolds_to_much_is_judged_beside_the_loop_at_any_version(version):
-    """From v3 on it is refused for its magic; until then nobody had asked what it holds."""
+    """From v3 on it is rejected for its magic; until then nobody had asked what it holds."""
     attack = produce({"t": {0: old_message(8_000_000)}}, version)
     effects = session().client_bytes(attack, NOW_MS)
 
@@ -263,7 +263,7 @@ def test_an_answer_that_was_made_beside_the_loop_is_the_one_that_would_have_been
     assert beside.booked == tuple(of_rejections(here))
 
 
-def test_requests_that_are_refused_one_by_one_are_judged_beside_the_loop_once_they_are_many():
+def test_requests_that_are_rejected_one_by_one_are_judged_beside_the_loop_once_they_are_many():
     """A go is what one read brings: 256 KiB of requests of a hundred bytes took 0.2 s."""
     bad = batch([0])
     frames = [produce({"t": {n: bad}}, correlation_id=n) for n in range(2_000)]

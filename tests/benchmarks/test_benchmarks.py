@@ -58,20 +58,20 @@ def test_a_measurement_runs_and_its_report_is_written(bench: Bench, tmp_path: Pa
 
 @pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="starts six proxies: make test-full")
 def test_what_a_policy_costs_is_measured(bench: Bench) -> None:
-    """Requests that the candidate would refuse are answered as all others are, or the load would fail."""
+    """Requests that the candidate would reject are answered as all others are, or the load would fail."""
     policy = next(each for each in MEASUREMENTS if each.name == "policy")
     assert [row[0] for row in policy.measure(bench).rows] == [
         "a candidate that all lies within",
         "1,000 rules against 10",
-        "a candidate that would refuse everything",
+        "a candidate that would reject everything",
     ]
 
 
 @pytest.mark.parametrize("codec", Codec)
 def test_what_is_measured_as_repaired_is_repaired(codec: Codec) -> None:
     batch = build_batch(Shape(2_000, codec=codec), NOW_MS * 1_000)
-    refused, *repaired = [ruled(batch, terms) for terms in TERMS.values()]
-    assert refused.rejected
+    rejected, *repaired = [ruled(batch, terms) for terms in TERMS.values()]
+    assert rejected.rejected
     for ruling in repaired:
         [judged] = ruling.forwarded
         assert judged.rewritten

@@ -24,8 +24,8 @@ def _lead_elsewhere(kafka, topics):
                 replicas = partition["replica_nodes"]
                 key = TopicPartition(topic["name"], partition["partition_index"])
                 turned[key] = [*replicas[1:], replicas[0]]
-        refused = {key: error for key, error in admin.alter_partition_reassignments(turned).items() if error}
-        assert not refused, refused
+        rejected = {key: error for key, error in admin.alter_partition_reassignments(turned).items() if error}
+        assert not rejected, rejected
         admin.elect_leaders(_PREFERRED, {t: list(range(3)) for t in topics}, raise_errors=False)
         leaders = {
             TopicPartition(topic["name"], partition["partition_index"]): partition["leader_id"]

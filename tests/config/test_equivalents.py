@@ -1,4 +1,4 @@
-"""What durations and sizes of other programs are here: told where they are refused, and always right."""
+"""What durations and sizes of other programs are here: told where they are rejected, and always right."""
 
 import pytest
 from hypothesis import given
@@ -36,7 +36,7 @@ def test_a_key_of_kafkas_takes_milliseconds_as_kafkas_files_have_them(written, m
 
 
 @pytest.mark.parametrize("written", ["-1", str(LONG_MAX - 1), str(LONG_MAX + 1), "1e9", "٣"])
-def test_a_number_that_is_no_limit_of_kafkas_is_refused(written):
+def test_a_number_that_is_no_limit_of_kafkas_is_rejected(written):
     [problem] = problems_of(f"{SMALLEST}policy: {{ rules: [{{ name: a, {KEY}: {written} }}] }}\n")
     assert "is not allowed; must be a duration such as 0ms, 10s, 1h or 7d, or unlimited" in problem
 
@@ -159,7 +159,7 @@ def test_what_is_usually_behind_a_broken_file_is_told(text, told):
     assert any(told in problem for problem in problems_of(text)), problems_of(text)
 
 
-def test_a_few_lines_of_aliases_that_stand_for_a_billion_values_are_refused():
+def test_a_few_lines_of_aliases_that_stand_for_a_billion_values_are_rejected():
     lines = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10))]
     assert problems_of("\n".join(lines)) == [
         "tsproxy.yaml: stands for more than 200,000 values, aliases written out"

@@ -128,7 +128,7 @@ WRONG = {
         SMALLEST + "decisions: { rotate: { every: 15 } }\n",
         r"tsproxy.yaml:4: decisions.rotate.every: '15' is not allowed; must be a duration up to 1d,",
     ),
-    "a duration of nothing is refused": (
+    "a duration of nothing is rejected": (
         SMALLEST + "decisions: { rotate: { every: 0s } }\n",
         r"decisions.rotate.every: '0s' is not allowed",
     ),
@@ -136,11 +136,11 @@ WRONG = {
         SMALLEST + "limits: { produce_frame: 1MB }\n",
         r"limits.produce_frame: '1MB' is not allowed; must be a size from 1B to 2047MiB",
     ),
-    "a size beyond a frame's length is refused": (
+    "a size beyond a frame's length is rejected": (
         SMALLEST + "limits: { produce_frame: 2GiB }\n",
         r"limits.produce_frame: '2GiB' is not allowed",
     ),
-    "a number outside its range is refused": (
+    "a number outside its range is rejected": (
         SMALLEST + "limits: { in_flight_requests: 0 }\n",
         r"limits.in_flight_requests: '0' is not allowed; must be a whole number from 1 to 1000000",
     ),
@@ -177,23 +177,23 @@ WRONG = {
         "listeners: [{ bind: '127.0.0.1:1' }]\n",
         r"tsproxy.yaml:1: upstream.bootstrap_servers: is missing: host:port",
     ),
-    "a file without listeners is refused": (
+    "a file without listeners is rejected": (
         "upstream: { bootstrap_servers: [kafka:1] }\n",
         r"listeners: is missing: a list of sections with name, bind",
     ),
-    "an empty list of listeners is refused": (
+    "an empty list of listeners is rejected": (
         "upstream: { bootstrap_servers: [kafka:1] }\nlisteners: []\n",
         r"tsproxy.yaml:2: listeners: must be a list of sections",
     ),
-    "an empty list of brokers is refused": (
+    "an empty list of brokers is rejected": (
         "upstream: { bootstrap_servers: [] }\nlisteners: [{ bind: '127.0.0.1:1' }]\n",
         r"tsproxy.yaml:1: upstream.bootstrap_servers: must name at least one host:port",
     ),
-    "a section given as a value is refused": (
+    "a section given as a value is rejected": (
         SMALLEST + "policy: enforce\n",
         r"tsproxy.yaml:4: policy: must be a section with mode",
     ),
-    "a value given as a section is refused": (
+    "a value given as a section is rejected": (
         SMALLEST + "admin: { bind: { port: 1 } }\n",
         r"tsproxy.yaml:4: admin.bind: must be one value: host:port or `off`",
     ),
@@ -229,7 +229,7 @@ WRONG = {
         ),
         r"listeners\[0\].tls.client_ca: is missing: client_auth required needs the authorities",
     ),
-    "half a SASL section is refused": (
+    "half a SASL section is rejected": (
         SMALLEST.replace("}", ", admin: { sasl: { mechanism: PLAIN } } }"),
         r"upstream.admin.sasl.password: is missing: PLAIN takes username and password",
     ),
@@ -237,7 +237,7 @@ WRONG = {
         SMALLEST.replace("}", ", admin: { sasl: { mechanism: OAUTHBEARER, client_id: tsproxy } } }"),
         r"sasl.token_endpoint: is missing: OAUTHBEARER takes token_endpoint and client_id and client_secret",
     ),
-    "keys of another mechanism are refused": (
+    "keys of another mechanism are rejected": (
         SMALLEST.replace("}", ", admin: { sasl: { mechanism: OAUTHBEARER, token_file: t, username: u } } }"),
         r"sasl.username: does not go with mechanism OAUTHBEARER, which takes token_file; leave it out",
     ),
@@ -274,13 +274,13 @@ WRONG = {
         r"upstream.clients_use_sasl: goes with upstream.brokers_from: clients alone",
     ),
     "what is not YAML is told with its line": ("upstream: [\n", r"tsproxy.yaml:2: not YAML: "),
-    "a list as a file is refused": ("- 1\n", r"tsproxy.yaml:1: the file must be a mapping"),
-    "a file without end is refused": (
+    "a list as a file is rejected": ("- 1\n", r"tsproxy.yaml:1: the file must be a mapping"),
+    "a file without end is rejected": (
         SMALLEST + "policy: &again { mode: *again }\n",
         r"nested too deeply",
     ),
-    "brackets without end are refused": ("[" * 10_000, r"^tsproxy.yaml: nested too deeply"),
-    "a control character is refused": ("a: \x07\n", r"tsproxy.yaml: not YAML"),
+    "brackets without end are rejected": ("[" * 10_000, r"^tsproxy.yaml: nested too deeply"),
+    "a control character is rejected": ("a: \x07\n", r"tsproxy.yaml: not YAML"),
 }
 
 

@@ -27,13 +27,13 @@ def parsed(regex):
 
 
 @pytest.mark.parametrize("regex", EXPLODING)
-def test_one_that_could_take_for_ever_is_refused(regex):
+def test_one_that_could_take_for_ever_is_rejected(regex):
     with pytest.raises(ValueError, match="repeats nothing which itself varies"):
         parsed(regex)
 
 
 @pytest.mark.parametrize("regex", LONG)
-def test_one_that_could_take_too_long_is_refused(regex):
+def test_one_that_could_take_too_long_is_rejected(regex):
     with pytest.raises(ValueError, match="fewer open ends"):
         parsed(regex)
 
@@ -65,13 +65,13 @@ def test_a_pattern_that_may_fit_a_principal_is_taken(text):
 
 
 @pytest.mark.parametrize("text", ["etl", "user:etl", "Users:*", "Group:*", "User"])
-def test_one_that_fits_no_principal_is_refused(text):
+def test_one_that_fits_no_principal_is_rejected(text):
     with pytest.raises(ValueError, match="begin with User:"):
         principal_pattern(text)
 
 
 @pytest.mark.parametrize("text", ["orders eu", "orders,clicks", "orders/eu", "/a(/"])
-def test_one_that_fits_no_topic_is_refused(text):
+def test_one_that_fits_no_topic_is_rejected(text):
     with pytest.raises(ValueError, match=r"as topics are called|can be read"):
         topic_pattern(text)
 

@@ -96,15 +96,15 @@ SEEN = (
     "a key in the wrong section is pointed to its place",
     "a duration needs a unit",
     "a size needs a binary unit",
-    "a number outside its range is refused",
+    "a number outside its range is rejected",
     "an address needs a port",
     "a mode is one of three",
     "a bound is a duration or unlimited",
     "a missing upstream is missed",
-    "a file without listeners is refused",
-    "an empty list of listeners is refused",
-    "a section given as a value is refused",
-    "a value given as a section is refused",
+    "a file without listeners is rejected",
+    "an empty list of listeners is rejected",
+    "a section given as a value is rejected",
+    "a value given as a section is rejected",
 )
 
 

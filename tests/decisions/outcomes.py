@@ -81,10 +81,10 @@ def outcomes(draw):
     verdict = draw(st.sampled_from(list(VerdictName)))
     low, high = draw(spans)
     records = draw(st.integers(0, 10**6))
-    refused = verdict not in (VerdictName.ACCEPTED, VerdictName.UNCONFIRMED)
+    rejected = verdict not in (VerdictName.ACCEPTED, VerdictName.UNCONFIRMED)
     culprits = (
         draw(st.lists(st.builds(Culprit, st.integers(0, 10**6), st.one_of(st.none(), times)), max_size=30))
-        if refused
+        if rejected
         else []
     )
     return outcome(
@@ -104,10 +104,10 @@ def outcomes(draw):
         limits=draw(
             st.one_of(st.none(), st.builds(TopicLimits, st.sampled_from(TimestampType), times, times))
         ),
-        reason=draw(st.sampled_from(list(Reason))) if refused else None,
-        unit_guess=draw(st.one_of(st.none(), st.sampled_from(list(UnitGuess)))) if refused else None,
-        error_code=draw(st.integers(-1, 130)) if refused else 0,
-        error_message=draw(st.one_of(st.none(), names)) if refused else None,
+        reason=draw(st.sampled_from(list(Reason))) if rejected else None,
+        unit_guess=draw(st.one_of(st.none(), st.sampled_from(list(UnitGuess)))) if rejected else None,
+        error_code=draw(st.integers(-1, 130)) if rejected else 0,
+        error_message=draw(st.one_of(st.none(), names)) if rejected else None,
         culprits=tuple(culprits),
         bad_records=min(records, len(culprits)),
         is_final=draw(st.booleans()) if verdict is VerdictName.BROKER_REJECTED else True,

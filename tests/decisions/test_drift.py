@@ -51,7 +51,7 @@ def test_a_bucket_spans_the_drift_that_fell_into_it(drift):
 @example(LONG_MAX, LONG_MAX)
 @example(-LONG_MAX, LONG_MAX)
 def test_at_an_edge_the_histogram_answers_exactly_what_a_broker_would(drift, edge):
-    """`after` refuses drift > T and `before` refuses -drift > T, bounds included on both sides."""
+    """`after` rejects drift > T and `before` rejects -drift > T, bounds included on both sides."""
     at_edge = bucket(edge)
     assert (bucket(drift) > at_edge) == (drift > edge)
     assert (bucket(drift) < -at_edge) == (-drift > edge)

@@ -23,7 +23,7 @@ LOGS = {
     "v1-rules.jsonl": "10ba723a6603478f0f643a75aeefb362ca2fd7dace8918dfcc34851b6927e8ba",
 }
 """By their SHA-256. The second has records out of order; the third modes, waivers, what would be rejected,
-folded and hashed names; the fourth what a rule about stream time and an operator's own refused."""
+folded and hashed names; the fourth what a rule about stream time and an operator's own rejected."""
 
 
 def lines_of(name):

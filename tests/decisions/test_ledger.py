@@ -70,7 +70,7 @@ def test_both_histograms_hold_every_batch_that_carries_a_time(booked, max_keys):
 
 
 def test_ahead_goes_by_a_batchs_largest_drift_and_behind_by_its_smallest():
-    """Kafka refuses whole batches, so the extremes decide."""
+    """Kafka rejects whole batches, so the extremes decide."""
     ledger = Ledger()
     ledger.book(outcome(batch=batch(records=3, low=NOON_MS - HOUR_MS, high=NOON_MS + 2 * HOUR_MS)))
     (event,) = drained(ledger)
@@ -86,7 +86,7 @@ def test_a_batch_without_times_is_counted_but_has_no_drift():
     assert "drift_min_ms" not in event
 
 
-def test_drift_of_a_refused_batch_is_that_of_its_culprits():
+def test_drift_of_a_rejected_batch_is_that_of_its_culprits():
     ledger = Ledger()
     ledger.book(rejected([NOON_MS + 2 * HOUR_MS, NOON_MS + 3 * HOUR_MS], records=50))
     (event,) = drained(ledger)
@@ -218,7 +218,7 @@ def blame_of(outcomes_of_one_key):
 
 
 @pytest.mark.parametrize("would", [False, True])
-def test_so_do_totals_of_what_was_refused_or_would_be(would):
+def test_so_do_totals_of_what_was_rejected_or_would_be(would):
     times = (NOON_MS * 1000, NOON_MS * 1000 + 5)
     facts = {"rule": "candidate" if would else "topic-limits", "mode": Mode.ENFORCE, "would_reject": would}
     facts |= {"verdict": VerdictName.ACCEPTED, "error_code": 0} if would else {}
@@ -264,8 +264,8 @@ def span(one_ms, other_ms, records):
     return batch(records, NOON_MS + low, NOON_MS + high)
 
 
-def refused(booked, before_ms, after_ms):
-    """Batches and records that a broker would refuse by those limits: a batch goes as a whole (KIP-937)."""
+def rejected_by(booked, before_ms, after_ms):
+    """Batches and records that a broker would reject by those limits: a batch goes as a whole (KIP-937)."""
     gone = [
         o.batch
         for o in booked
@@ -276,7 +276,7 @@ def refused(booked, before_ms, after_ms):
 
 
 @given(st.lists(drifting, max_size=30), st.sampled_from(THRESHOLDS_MS), st.sampled_from(THRESHOLDS_MS))
-def test_what_other_limits_would_refuse_is_exact_for_each_side_and_bounded_for_both(booked, before, after):
+def test_what_other_limits_would_reject_is_exact_for_each_side_and_bounded_for_both(booked, before, after):
     """At every bound that people set, straight from the counters that are written."""
     ledger = Ledger()
     for o in booked:
@@ -288,9 +288,9 @@ def test_what_other_limits_would_refuse_is_exact_for_each_side_and_bounded_for_b
     }
     told = {side: [sum(row[n] for row in rows) for n in (1, 2)] for side, rows in beyond.items()}
 
-    assert told["ahead"] == list(refused(booked, None, after))
-    assert told["behind"] == list(refused(booked, before, None))
+    assert told["ahead"] == list(rejected_by(booked, None, after))
+    assert told["behind"] == list(rejected_by(booked, before, None))
     in_all = len(booked), sum(o.batch.records for o in booked)
-    for n, union in enumerate(refused(booked, before, after)):
+    for n, union in enumerate(rejected_by(booked, before, after)):
         one, other = told["ahead"][n], told["behind"][n]
         assert max(one, other) <= union <= min(one + other, in_all[n])

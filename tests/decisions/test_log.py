@@ -83,7 +83,7 @@ def test_what_is_null_is_not_written():
 
 
 @pytest.mark.parametrize("verdict", [VerdictName.ACCEPTED, VerdictName.UNCONFIRMED])
-def test_a_batch_that_was_not_refused_is_counted_only(verdict):
+def test_a_batch_that_was_not_rejected_is_counted_only(verdict):
     log = new_log()
     assert decisions_of(log, outcome(verdict)) == []
     (counters,) = of("counters", log.stop(NOON_MS))
@@ -123,7 +123,7 @@ def test_examples_of_one_key_are_few_and_say_how_many_they_stand_for():
     assert [line["suppressed"] for line in lines] == [0, 0, 8]
 
 
-def test_batches_that_were_refused_without_a_look_count_as_suppressed_examples():
+def test_batches_that_were_rejected_without_a_look_count_as_suppressed_examples():
     log = new_log(examples=Examples(NOON_MS, per_key=Rate(burst=1, refill_ms=10_000)))
     decisions_of(log, rejected(rule="topic-limits"))
     blame = Blame("topic-limits", None, Reason.TOO_FAR_AHEAD, None, 32, False, 9, NOON_MS * 1000)

@@ -36,11 +36,11 @@ def test_every_nth_event_is_a_sample_of_the_whole_history():
 def test_which_events_are_too_late_does_not_depend_on_how_long_they_wait(topic: plan.Topic):
     """A record ages on its way: none may cross a limit by that."""
     for event in EVENTS:
-        refused = {
-            topic.refuses(plan.SOME_DAY_MS - event.lateness_ms, plan.SOME_DAY_MS + waited_ms)
+        rejected = {
+            topic.rejects(plan.SOME_DAY_MS - event.lateness_ms, plan.SOME_DAY_MS + waited_ms)
             for waited_ms in (0, QUEUED_MS)
         }
-        assert len(refused) == 1, event
+        assert len(rejected) == 1, event
 
 
 def test_every_event_is_sent_once():

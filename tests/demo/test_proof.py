@@ -8,13 +8,13 @@ from deploy.demo import proof
 from deploy.demo.proof import Booked, Line, Reported, Told
 
 A, B, C, D = (f"client/{number}".encode() for number in range(4))
-TOLD = Told(sent=4, acknowledged=frozenset({A, B}), refused=frozenset({C, D}), culprits=frozenset({C}))
+TOLD = Told(sent=4, acknowledged=frozenset({A, B}), rejected=frozenset({C, D}), culprits=frozenset({C}))
 BOOKED = Booked(accepted=2, rejected=2, resent=3, culprits=1, collateral=1)
 LINE = Line("topic", "client", TOLD, {A: 1, B: 1}, BOOKED)
 
 
 def reported(booked: Booked, topic: str = "topic") -> Reported:
-    return Reported(booked, {topic: booked}, {"client": booked.refusals})
+    return Reported(booked, {topic: booked}, {"client": booked.rejections})
 
 
 REPORTED = reported(BOOKED)
@@ -24,14 +24,14 @@ def test_where_all_agree_there_is_no_difference():
     assert proof.differences([LINE], REPORTED) == []
 
 
-def test_what_a_broker_refused_in_the_proxys_stead_is_refused_all_the_same():
+def test_what_a_broker_rejected_in_the_proxys_stead_is_rejected_all_the_same():
     """In the first moments of a topic its limits are not known, and the broker judges alone."""
     booked = replace(BOOKED, rejected=0, broker_rejected=2)
     assert proof.differences([replace(LINE, booked=booked)], reported(booked)) == []
 
 
-def test_a_broker_that_does_not_name_the_culprits_makes_all_it_refused_look_like_them():
-    """Below Produce v8 the answer has no room for names. More than it refused it cannot excuse."""
+def test_a_broker_that_does_not_name_the_culprits_makes_all_it_rejected_look_like_them():
+    """Below Produce v8 the answer has no room for names. More than it rejected it cannot excuse."""
     booked = replace(BOOKED, rejected=0, broker_rejected=2, culprits=2, collateral=0)
     assert proof.differences([replace(LINE, booked=booked)], reported(booked)) == []
     ours = replace(booked, rejected=2, broker_rejected=0)
@@ -43,7 +43,7 @@ def test_a_broker_that_does_not_name_the_culprits_makes_all_it_refused_look_like
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (replace(LINE, told=replace(TOLD, sent=5)), "sent 5, acknowledged + refused 4"),
+        (replace(LINE, told=replace(TOLD, sent=5)), "sent 5, acknowledged + rejected 4"),
         (replace(LINE, stored={A: 1}), "1 acknowledged and not in Kafka's log: client/1"),
         (replace(LINE, stored={A: 1, B: 1, C: 1}), "1 in Kafka's log and not acknowledged: client/2"),
         (replace(LINE, stored={A: 2, B: 1}), "1 in Kafka's log more than once: client/0"),
@@ -51,7 +51,7 @@ def test_a_broker_that_does_not_name_the_culprits_makes_all_it_refused_look_like
         (replace(LINE, stored={A: 2, B: 1}), "acknowledged 2, in Kafka's log 3"),
         (
             replace(LINE, told=replace(TOLD, culprits=frozenset({A}))),
-            "culprits in the data 1, culprits refused at the client 0",
+            "culprits in the data 1, culprits rejected at the client 0",
         ),
     ],
 )
@@ -63,11 +63,11 @@ def test_a_record_that_is_not_where_it_should_be_is_named(line: Line, said: str)
     ("field", "said"),
     [
         ("accepted", "acknowledged 2, accepted in the decision log 3"),
-        ("rejected", "refused 2, rejected + broker_rejected in the decision log 3"),
-        ("broker_rejected", "refused 2, rejected + broker_rejected in the decision log 3"),
+        ("rejected", "rejected 2, rejected + broker_rejected in the decision log 3"),
+        ("broker_rejected", "rejected 2, rejected + broker_rejected in the decision log 3"),
         ("unconfirmed", "unconfirmed in the decision log 1, none 0"),
         ("culprits", "culprits in the data 1, culprits in the decision log 2"),
-        ("collateral", "culprits + collateral in the decision log 3, refused 2"),
+        ("collateral", "culprits + collateral in the decision log 3, rejected 2"),
     ],
 )
 def test_a_decision_log_that_counts_otherwise_than_the_clients_is_told_of(field: str, said: str):
@@ -88,14 +88,16 @@ def test_a_report_that_counts_otherwise_than_the_decision_log_is_told_of(what: s
 
 
 def test_a_report_that_blames_a_client_for_what_it_did_not_do_is_told_of():
-    report = replace(REPORTED, clients={"client": BOOKED.refusals, "stranger": proof.Refusals(refused=1)})
-    assert proof.differences([LINE], report) == ["stranger: refused 0 in the decision log, 1 in the report"]
+    report = replace(
+        REPORTED, clients={"client": BOOKED.rejections, "stranger": proof.Rejections(rejected=1)}
+    )
+    assert proof.differences([LINE], report) == ["stranger: rejected 0 in the decision log, 1 in the report"]
 
 
 def test_a_topic_or_a_client_that_the_report_leaves_out_is_told_of():
     found = proof.differences([LINE], replace(REPORTED, topics={}, clients={}))
     assert "topic: accepted 2 in the decision log, 0 in the report" in found
-    assert "client: refused 2 in the decision log, 0 in the report" in found
+    assert "client: rejected 2 in the decision log, 0 in the report" in found
 
 
 def test_records_of_nobody_are_told_of():

@@ -47,7 +47,7 @@ def attribute_bits(records: bytes) -> int:
     return bits
 
 
-def _is_refused_here(exchange: Exchange, code: ErrorCode) -> bool:
+def _is_rejected_here(exchange: Exchange, code: ErrorCode) -> bool:
     return exchange.proxied is not None and exchange.proxied.error_code == code
 
 
@@ -64,12 +64,12 @@ def _bit_3(exchange: Exchange) -> bool:
     return (
         bool(attribute_bits(exchange.part.records) & 0x08)
         and exchange.part.topic.limits.timestamp_type is TimestampType.CREATE_TIME
-        and _is_refused_here(exchange, ErrorCode.INVALID_TIMESTAMP)
+        and _is_rejected_here(exchange, ErrorCode.INVALID_TIMESTAMP)
     )
 
 
 def _bit_6(exchange: Exchange) -> bool:
-    return bool(attribute_bits(exchange.part.records) & 0x40) and _is_refused_here(
+    return bool(attribute_bits(exchange.part.records) & 0x40) and _is_rejected_here(
         exchange, ErrorCode.INVALID_RECORD
     )
 
@@ -89,7 +89,7 @@ def _broken_stream(exchange: Exchange) -> bool:
     if exchange.direct is None or exchange.direct.error_code != ErrorCode.INVALID_RECORD:
         return False
     found = record_set.scan(memoryview(exchange.part.records), 1).batches
-    if not found or not _is_refused_here(exchange, ErrorCode.UNKNOWN_SERVER_ERROR):
+    if not found or not _is_rejected_here(exchange, ErrorCode.UNKNOWN_SERVER_ERROR):
         return False
     read = record_batch.read_facts if found[0].magic == 2 else message_set.read_facts
     return read(found[0], SessionLimits()).fault is Fault.UNDECOMPRESSABLE
@@ -98,7 +98,7 @@ def _broken_stream(exchange: Exchange) -> bool:
 def _unsound_match(exchange: Exchange) -> bool:
     """Whatever the broker made of it: a match of the batch copies what is not there."""
     found = record_set.scan(memoryview(exchange.part.records), 1).batches
-    if not found or found[0].magic < 2 or not _is_refused_here(exchange, ErrorCode.UNKNOWN_SERVER_ERROR):
+    if not found or found[0].magic < 2 or not _is_rejected_here(exchange, ErrorCode.UNKNOWN_SERVER_ERROR):
         return False
     limits, body = SessionLimits(), found[0].data[record_set.HEADER_SIZE :]
     if found[0].codec_id not in (Codec.LZ4, Codec.ZSTD):
@@ -111,7 +111,7 @@ def _unsound_match(exchange: Exchange) -> bool:
 
 
 def _unknown_codec(exchange: Exchange) -> bool:
-    """The broker refuses the request for a codec in it, and the proxy this partition for what is its own."""
+    """The broker rejects the request for a codec in it, and the proxy this partition for what is its own."""
     if exchange.direct is None or exchange.direct.error_code != ErrorCode.UNKNOWN_SERVER_ERROR:
         return False
     if exchange.proxied is None or exchange.proxied.error_code == ErrorCode.NONE:
@@ -143,7 +143,7 @@ def _absurd_size(exchange: Exchange) -> bool:
 
 
 def _order_of_partitions(exchange: Exchange) -> bool:
-    """Partitions that differ in why they refuse the whole request: each side tells the reason of one."""
+    """Partitions that differ in why they reject the whole request: each side tells the reason of one."""
     if exchange.version >= ONE_BATCH_FROM or exchange.differing() != ("error_code",):
         return False
     if exchange.direct is None or exchange.proxied is None:
@@ -165,7 +165,7 @@ def _case(exchange: Exchange, part: Part) -> Case:
 
 def _own_limit_of_a_batch(exchange: Exchange) -> bool:
     return (
-        _is_refused_here(exchange, ErrorCode.INVALID_RECORD)
+        _is_rejected_here(exchange, ErrorCode.INVALID_RECORD)
         and exchange.proxied is not None
         and exchange.proxied.error_message in OUR_LIMITS.values()
     )
@@ -205,7 +205,7 @@ INTENDED: Final = (
         "LogAppendTime set by a producer (attribute bit 3) on a CreateTime topic",
         "From 3.6 on a broker then looks at the header's maxTimestamp alone: any record time is stored.",
         "INVALID_TIMESTAMP 32: each record by its own time, else the bit, with the broker's text for it.",
-        "A hole: one bit would carry any timestamp past every limit. Brokers up to 3.5 refused it, too.",
+        "A hole: one bit would carry any timestamp past every limit. Brokers up to 3.5 rejected it, too.",
         _bit_3,
     ),
     Difference(
@@ -217,8 +217,8 @@ INTENDED: Final = (
     ),
     Difference(
         "state of a transaction",
-        "Asks the transaction's coordinator first, and refuses what it does not know: 19, 47, 48, 49 or 105.",
-        "A batch that is refused for its records is told so, whatever the coordinator would say.",
+        "Asks the transaction's coordinator first, and rejects what it does not know: 19, 47, 48, 49 or 105.",
+        "A batch that is rejected for its records is told so, whatever the coordinator would say.",
         "What only brokers know stays with them: authorization, leadership, topics, producers' states.",
         _transaction,
     ),
@@ -226,7 +226,7 @@ INTENDED: Final = (
         "compressed data that is broken, or cut short",
         "Reads as far as it can, and answers 87 where a record before the break is wrong.",
         "-1: a stream that does not decompress is not looked into.",
-        "Refused either way, and no such batch is ever stored.",
+        "Rejected either way, and no such batch is ever stored.",
         _broken_stream,
     ),
     Difference(
@@ -245,17 +245,17 @@ INTENDED: Final = (
         _absurd_size,
     ),
     Difference(
-        "partitions that refuse the whole request for different reasons (Produce v0 to v2)",
+        "partitions that reject the whole request for different reasons (Produce v0 to v2)",
         "Tells the reason of the one that comes first in its hash map of partitions.",
         "Tells the reason of the one that comes first in the request.",
-        "Every partition is refused either way, and the order of a hash map is no rule.",
+        "Every partition is rejected either way, and the order of a hash map is no rule.",
         _order_of_partitions,
     ),
     Difference(
-        "a codec that nobody knows beside a partition that is refused here (Produce v3 to v6)",
+        "a codec that nobody knows beside a partition that is rejected here (Produce v3 to v6)",
         "-1 for every partition, where the codec's own exists and may be written to.",
-        "The refused partition is told its own reason; the broker is sent the others, the codec among them.",
-        "A good partition is not refused for a codec that the broker may never look at.",
+        "The rejected partition is told its own reason; the broker is sent the others, the codec among them.",
+        "A good partition is not rejected for a codec that the broker may never look at.",
         _unknown_codec,
     ),
     Difference(

@@ -19,7 +19,7 @@ from tsproxy.wire.headers import RequestHeader
 
 
 def contradictions(recorded: Recorded, broker_version: str) -> Iterator[str]:
-    """Where the core says what the broker did not, or lets pass what it refused for its times."""
+    """Where the core says what the broker did not, or lets pass what it rejected for its times."""
     probe, now_ms = recorded.probe, recorded.window.start_ms
     request = ProduceRequest(
         probe.transactional_id,
@@ -38,7 +38,7 @@ def contradictions(recorded: Recorded, broker_version: str) -> Iterator[str]:
         theirs = recorded.answers[part.topic.direct, part.partition]
         if not isinstance(ours.verdict, Reject):
             if theirs.error_code == ErrorCode.INVALID_TIMESTAMP:
-                yield f"{probe.number}: let pass what the broker refused"
+                yield f"{probe.number}: let pass what the broker rejected"
             continue
         has_texts = probe.version >= 8
         answer = PartitionProduceResponse(

@@ -50,7 +50,7 @@ class Tally:
     unexplained: list[tuple[int, Exchange]] = field(default_factory=list)
     stored_differing: list[tuple[int, Part, bytes, bytes]] = field(default_factory=list)
     forwarded: list[Outcome] = field(default_factory=list)
-    """Batches that the broker refused for their times, though the limits were known here."""
+    """Batches that the broker rejected for their times, though the limits were known here."""
     recorded: list[Recorded] = field(default_factory=list)
 
 

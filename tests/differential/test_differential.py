@@ -14,4 +14,4 @@ async def test_the_proxy_answers_and_stores_what_the_broker_does(kafka: KafkaClu
     assert not tally.stored_differing, show(kafka.version, tally)
     assert not tally.forwarded, "a batch that the limits forbid reached the broker"
     assert tally.stored > BATCHES // 10, "too few batches were good enough to be stored"
-    assert tally.codes[32] > BATCHES // 10, "too few batches were refused for their times"
+    assert tally.codes[32] > BATCHES // 10, "too few batches were rejected for their times"

@@ -38,7 +38,7 @@ NOT_CLAIMED = {
     "one reason twice": exchange(1, UNKNOWN, CORRUPT, UNREADABLE, UNREADABLE),
     "a code that is no partition's reason": exchange(1, ErrorCode.INVALID_RECORD, CORRUPT, UNREADABLE, SHORT),
     "the proxy tells the later reason": exchange(1, CORRUPT, UNKNOWN, UNREADABLE, SHORT),
-    "the broker takes what the proxy refuses": exchange(1, ErrorCode.NONE, CORRUPT, UNREADABLE, SHORT),
+    "the broker takes what the proxy rejects": exchange(1, ErrorCode.NONE, CORRUPT, UNREADABLE, SHORT),
     "an earlier step": exchange(1, UNKNOWN, CORRUPT, TRANSACTIONAL, UNREADABLE, SHORT),
     "a version of one batch a partition": exchange(3, UNKNOWN, CORRUPT, UNREADABLE, SHORT),
 }
@@ -48,7 +48,7 @@ NOT_CLAIMED = {
 def test_the_order_of_partitions_explains(name: str):
     row = claimed_by(CLAIMED[name])
     assert row is not None
-    assert row.name.startswith("partitions that refuse the whole request")
+    assert row.name.startswith("partitions that reject the whole request")
 
 
 @pytest.mark.parametrize("name", NOT_CLAIMED)

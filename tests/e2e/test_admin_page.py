@@ -41,12 +41,12 @@ async def test_the_page_lives_in_a_browser_and_shows_who_sends_bad_times(kafka_4
     async with RunningProxy(kafka_431.bootstrap_servers, arguments=["--workers", "2"]) as proxy:
         port = proxy.facts["brokers"]["default"]["1"]
 
-        async def all_are_refused_here():
+        async def all_are_rejected_here():
             for client_id in HOSTILE:
                 await answer_to(port, produce(topic.encode(), far_ahead(Clock()), client_id=client_id))
             return await metric(proxy, REJECTED) >= 10 * len(HOSTILE)
 
-        await until(all_are_refused_here, "both workers know the limits")
+        await until(all_are_rejected_here, "both workers know the limits")
 
         async def produces():
             async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:

@@ -90,7 +90,7 @@ async def kafka(request, tmp_path_factory):
 
 
 async def names(kafka, *tokens, claim="client_id"):
-    """(the broker's name, the session's principal); None where the broker refused."""
+    """(the broker's name, the session's principal); None where the broker rejected."""
     client = await Watched.to(kafka, TOPICS, claim=claim)
     try:
         assert (await client.handshake("OAUTHBEARER"))[0] == 0

@@ -26,7 +26,7 @@ policy:
 """
 
 
-async def test_the_same_record_is_refused_of_one_and_only_counted_of_the_other(
+async def test_the_same_record_is_rejected_of_one_and_only_counted_of_the_other(
     kafka_431, topic, certificates, tmp_path
 ):
     await kafka_431.create_topic(topic)

@@ -1,4 +1,4 @@
-"""Real clients of three families through the real command: they produce, are refused, consume, and are
+"""Real clients of three families through the real command: they produce, are rejected, consume, and are
 told of the proxy's addresses alone."""
 
 import asyncio
@@ -11,7 +11,7 @@ from aiokafka.errors import InvalidTimestampError
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Refused
+from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
@@ -61,7 +61,7 @@ async def test_javas_idempotent_producer_sees_the_exception_and_goes_on(
         bad = await producer.send_all([JavaRecord(topic, b"bad", timestamp_ms=now_ms() * 1000)])
         next_one = await producer.send_all([JavaRecord(topic, b"next", timestamp_ms=now_ms())])
     assert isinstance(good[0], Acknowledged)
-    assert isinstance(bad[0], Refused)
+    assert isinstance(bad[0], Rejected)
     assert bad[0].exception.endswith("InvalidTimestampException")
     assert "is out of range. The timestamp should be within [" in (bad[0].message or "")
     assert isinstance(next_one[0], Acknowledged)
@@ -75,9 +75,9 @@ async def test_librdkafka_sees_the_error_code_and_goes_on(
         {"bootstrap.servers": proxy.bootstrap_servers, "enable.idempotence": True, "linger.ms": 0}
     )
     assert deliver(producer, topic, b"good", now_ms()) is None
-    refused = deliver(producer, topic, b"bad", now_ms() * 1000)
-    assert refused is not None
-    assert refused.code() == KafkaError.INVALID_TIMESTAMP
+    rejected = deliver(producer, topic, b"bad", now_ms() * 1000)
+    assert rejected is not None
+    assert rejected.code() == KafkaError.INVALID_TIMESTAMP
     assert deliver(producer, topic, b"next", now_ms()) is None
     assert await values_of(kafka.bootstrap_servers, topic, 2) == [b"good", b"next"]
 

@@ -33,7 +33,7 @@ ADMIN = {
     "upstream.admin.sasl.username": "proxy",
     "upstream.admin.sasl.password": "${PROXY_PASSWORD}",
 }
-REFUSED, CLOSED = "SASL_AUTHENTICATION_FAILED", "the broker closed instead of an answer"
+REJECTED, CLOSED = "SASL_AUTHENTICATION_FAILED", "the broker closed instead of an answer"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["4.3.1", "3.9.1"] if FULL else ["4.3.1"])
@@ -80,7 +80,7 @@ async def test_each_login_that_fails_has_one_line_with_its_address_and_mechanism
         assert (await client.handshake(mechanism))[0] == 0
         assert (await client.authenticate(exchange_of(mechanism)))[0] == 58
         assert await client.is_closed()
-        await is_told(proxy, client, mechanism, REFUSED)
+        await is_told(proxy, client, mechanism, REJECTED)
     for mechanism in (*NAMED, "OAUTHBEARER"):
         client = await connect(proxy.bootstrap_servers)
         assert (await client.handshake(mechanism, version=0))[0] == 0
@@ -114,7 +114,7 @@ async def test_a_renewal_that_fails_is_told_and_one_that_works_is_not(proxy):
     assert not told_of(proxy, client.port)
     assert (await client.handshake("PLAIN"))[0] == 0
     assert (await client.authenticate(exchange_of("PLAIN")))[0] == 58
-    await is_told(proxy, client, "PLAIN", REFUSED)
+    await is_told(proxy, client, "PLAIN", REJECTED)
 
 
 async def test_a_bearer_that_goes_without_asking_for_the_error_is_told(proxy):
@@ -127,7 +127,7 @@ async def test_a_bearer_that_goes_without_asking_for_the_error_is_told(proxy):
     assert (await client.authenticate(gives_up()))[0] == 0  # RFC 7628: a text says why, and no error code
     client.close()
     [line] = await until(lambda: told_of(proxy, client.port))
-    assert (line["event"], line["error"]) == ("sasl_failed", "the broker refused the token")
+    assert (line["event"], line["error"]) == ("sasl_failed", "the broker rejected the token")
 
 
 async def test_a_storm_of_failed_logins_is_counted_whole_and_told_in_part(proxy):

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from tests.runtime.surroundings import until
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Refused
+from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
@@ -126,7 +126,7 @@ async def test_a_ticket_for_the_proxys_host_is_taken_by_the_broker(realm, tmp_pa
                 [good] = await producer.send_all([JavaRecord("orders", b"good")])
                 [bad] = await producer.send_all([JavaRecord("orders", b"bad", timestamp_ms=1)])
             assert isinstance(good, Acknowledged)
-            assert isinstance(bad, Refused)
+            assert isinstance(bad, Rejected)
             assert bad.exception == "InvalidTimestampException"
             await until(lambda: [line for line in proxy.decisions() if line["event"] == "decision"])
 

@@ -7,7 +7,7 @@ import pytest
 from tests.runtime.surroundings import until
 from tsproxy.config.settings import Address, BrokersFrom, Upstream
 from tsproxy.runtime.learnt_cluster import LearntCluster
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Refused
+from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
@@ -34,7 +34,7 @@ async def test_brokers_are_learnt_from_answers_and_clients_reach_each_of_them():
                 [bad] = await producer.send_all([JavaRecord("orders", b"bad", timestamp_ms=1)])
 
         assert all(isinstance(each, Acknowledged) for each in results)
-        assert isinstance(bad, Refused)
+        assert isinstance(bad, Rejected)
         assert bad.exception == "InvalidTimestampException"
         served = [line["node_id"] for line in proxy.log if line["event"] == "broker_served"]
         assert sorted(served) == [1, 2]

@@ -20,7 +20,7 @@ from tests.runtime.surroundings import until
 from tsproxy.config.settings import ClientCredentials, MskIam, Sasl, SaslMechanism, Secret
 from tsproxy.runtime.own_security import security_options
 from tsproxy.runtime.tokens import Token, TokenError, TokenProvider, token_provider
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Refused
+from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import ProxyError, RunningProxy
 
@@ -99,9 +99,9 @@ async def test_tokens_of_an_issuer_are_asked_for_again_when_a_session_has_ended(
     async with proxy_of(kafka, settings) as proxy:
         await until(lambda: len(issuer.asked) - before >= 3)
         assert isinstance(await sent(kafka, proxy), Acknowledged)
-        refused = await sent(kafka, proxy, timestamp_ms=1)
-        assert isinstance(refused, Refused)
-        assert refused.exception == "InvalidTimestampException"
+        rejected = await sent(kafka, proxy, timestamp_ms=1)
+        assert isinstance(rejected, Rejected)
+        assert rejected.exception == "InvalidTimestampException"
 
     assert {client_id for client_id, _ in issuer.asked} == {"tsproxy"}
     assert issuer.asked[-1][1] == {"grant_type": ["client_credentials"], "scope": ["kafka"]}
@@ -120,7 +120,7 @@ async def test_a_token_is_read_from_its_file_at_each_login(kafka, issuer, tmp_pa
 
     file.write_text(issuer.token("tsproxy") + "\n")
     async with proxy_of(kafka, settings) as proxy:
-        assert isinstance(await sent(kafka, proxy, timestamp_ms=1), Refused)
+        assert isinstance(await sent(kafka, proxy, timestamp_ms=1), Rejected)
         file.write_text("not.a.token")
         await until(lambda: any("not accept the token" in line.get("error", "") for line in proxy.log))
         told = len(proxy.log)
@@ -128,7 +128,7 @@ async def test_a_token_is_read_from_its_file_at_each_login(kafka, issuer, tmp_pa
         await until(lambda: "upstream_reached" in [line["event"] for line in proxy.log[told:]])
 
 
-async def test_an_issuer_that_refuses_is_told_without_a_secret(issuer):
+async def test_an_issuer_that_rejects_is_told_without_a_secret(issuer):
     asked = ClientCredentials(f"{issuer.url}/token", "tsproxy", Secret("wrong-secret"))
     with pytest.raises(TokenError, match=r"token answered 401: invalid_client$"):
         await token_provider(asked).token()

@@ -88,7 +88,7 @@ async def token(kafka):
 
 
 async def names(kafka, mechanism, exchange, *, is_raw=False):
-    """(the broker's name, the session's principal) after this exchange; None where the broker refused."""
+    """(the broker's name, the session's principal) after this exchange; None where the broker rejected."""
     client = await Watched.to(kafka, TOPICS)
     try:
         assert (await client.handshake(mechanism, 0 if is_raw else 1))[0] == 0

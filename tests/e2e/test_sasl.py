@@ -103,8 +103,8 @@ async def test_every_mechanism_passes_and_no_secret_stays(kafka):
             await is_accepted_and_judged_by_name(proxy, mechanism)
             await passes_as_raw_tokens(proxy, mechanism)
         for mechanism in MECHANISMS[:3]:
-            await is_refused_with_the_wrong_password(proxy, mechanism)
-        await is_refused_with_a_bad_token(proxy)
+            await is_rejected_with_the_wrong_password(proxy, mechanism)
+        await is_rejected_with_a_bad_token(proxy)
         await is_told_the_mechanisms_there_are(proxy)
         await nothing_is_served_before_authentication(proxy)
         told = [await asyncio.to_thread(fetched, proxy, path) for path in ADMIN_PAGES]
@@ -134,7 +134,7 @@ async def passes_as_raw_tokens(proxy, mechanism):
     client.close()
 
 
-async def is_refused_with_the_wrong_password(proxy, mechanism):
+async def is_rejected_with_the_wrong_password(proxy, mechanism):
     client = await connect(proxy.bootstrap_servers)
     assert (await client.handshake(mechanism))[0] == 0
     error_code, message, _ = await client.authenticate(exchange_of(mechanism, WRONG))
@@ -144,7 +144,7 @@ async def is_refused_with_the_wrong_password(proxy, mechanism):
     client.close()
 
 
-async def is_refused_with_a_bad_token(proxy):
+async def is_rejected_with_a_bad_token(proxy):
     client = await connect(proxy.bootstrap_servers)
     assert (await client.handshake("OAUTHBEARER"))[0] == 0
     assert (await client.authenticate(bearer(b"planted.planted.planted")))[0] == 58
@@ -261,7 +261,7 @@ async def is_nobody_else_after_another_name(proxy, fates):
 
 
 async def is_judged_by_the_token_that_the_broker_takes(proxy, fates):
-    """Alice's is over and would be refused: that bob is let in shows that the broker reads the last one."""
+    """Alice's is over and would be rejected: that bob is let in shows that the broker reads the last one."""
     tokens = [unsecured_token("alice", lasts_s=-60), unsecured_token("bob")]
     client = await connect(proxy.bootstrap_servers)
     assert (await client.handshake("OAUTHBEARER"))[0] == 0

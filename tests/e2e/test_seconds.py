@@ -1,4 +1,4 @@
-"""Seconds for milliseconds, into a topic as Kafka makes it: refused by nothing, and shown by everything."""
+"""Seconds for milliseconds, into a topic as Kafka makes it: rejected by nothing, and shown by everything."""
 
 import asyncio
 import json
@@ -34,7 +34,9 @@ def send(servers, topic, timestamps, client_id):
 
 
 @pytest.mark.timeout(1_800)  # one start of Java for the report, on a machine that may be busy
-async def test_500_records_in_seconds_are_seen_everywhere_and_refused_nowhere(kafka, topic, tmp_path, capsys):
+async def test_500_records_in_seconds_are_seen_everywhere_and_rejected_nowhere(
+    kafka, topic, tmp_path, capsys
+):
     await kafka.create_topic(topic)
     log = tmp_path / "log"
     now_ms = Clock().now_ms()
@@ -81,7 +83,7 @@ async def test_500_records_in_seconds_are_seen_everywhere_and_refused_nowhere(ka
     assert main(["explain", *at, "--before", "unlimited", "--after", "1h"]) == 0
     explained = capsys.readouterr().out
     assert "looks like seconds: multiply by 1,000" in explained
-    assert "counted as far behind, refused by nothing" in explained
+    assert "counted as far behind, rejected by nothing" in explained
 
 
 async def reported(log, folder, now_ms):

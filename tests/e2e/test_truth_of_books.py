@@ -10,21 +10,21 @@ The codes of Produce answers to a real client, and where each is tried ("changes
     10 MESSAGE_TOO_LARGE                   here: too-large-batch, too-large-record
     19 NOT_ENOUGH_REPLICAS                 repetitions: a broker goes
     29 TOPIC_AUTHORIZATION_FAILED          changes: the right to write is taken away
-    32 INVALID_TIMESTAMP                   here: refused-here, refused-there
+    32 INVALID_TIMESTAMP                   here: rejected-here, rejected-there
     47 INVALID_PRODUCER_EPOCH              changes: another producer takes the transactional id
     53 TRANSACTIONAL_ID_AUTHORIZATION_FAILED   changes: the right to the id is taken away
     87 INVALID_RECORD                      here: no-key
 
 A leader is killed in repetitions; by which code the broker answers then (6, 7, 20 or none) is chance.
 Not tried with clients: 17 INVALID_TOPIC_EXCEPTION (an internal topic), 45 OUT_OF_ORDER_SEQUENCE_NUMBER (a
-batch behind one that is refused), 48 INVALID_TXN_STATE and 120 TRANSACTION_ABORTABLE (a transaction that the
+batch behind one that is rejected), 48 INVALID_TXN_STATE and 120 TRANSACTION_ABORTABLE (a transaction that the
 broker ends), 56 KAFKA_STORAGE_ERROR (a disk that fails). Unit tests hold what is booked for a code
 (`tests/session/test_sent_again.py`, `tests/model/test_sent_again.py`).
 
 These clients cannot bring a broker to:
 
     2 CORRUPT_MESSAGE                      each computes the checksum
-    21 INVALID_REQUIRED_ACKS               each refuses such a setting itself
+    21 INVALID_REQUIRED_ACKS               each rejects such a setting itself
     46 DUPLICATE_SEQUENCE_NUMBER           brokers answer a repetition with success
     59 UNKNOWN_PRODUCER_ID                 no class of a 4.3.1 broker throws it
     76 UNSUPPORTED_COMPRESSION_TYPE        for zstd below Produce 7; each asks for a newer version
@@ -70,32 +70,32 @@ class Scene:
 SCENES = {
     "fine": Scene({}),
     "stamped": Scene({"message.timestamp.type": "LogAppendTime"}, ahead_ms=5 * HOUR_MS),
-    "refused-here": Scene({"message.timestamp.after.max.ms": "3600000"}, ahead_ms=2 * HOUR_MS),
-    "refused-there": Scene({"message.timestamp.after.max.ms": "3600000"}, ahead_ms=2 * HOUR_MS),
+    "rejected-here": Scene({"message.timestamp.after.max.ms": "3600000"}, ahead_ms=2 * HOUR_MS),
+    "rejected-there": Scene({"message.timestamp.after.max.ms": "3600000"}, ahead_ms=2 * HOUR_MS),
     "no-key": Scene({"cleanup.policy": "compact"}, has_key=False),
     "too-large-batch": Scene({"max.message.bytes": "2000"}),
     "too-large-record": Scene({"max.message.bytes": "2000"}, value_bytes=5_000, count=1),
 }
 POLICY = """policy:
   rules:
-    - { name: left-to-brokers, match: { topics: ["refused-there-*"] }, mode: off }
+    - { name: left-to-brokers, match: { topics: ["rejected-there-*"] }, mode: off }
 """
 
-REFUSED, OPEN, AGAIN = "refused", "open", "again"
+REJECTED, OPEN, AGAIN = "rejected", "open", "again"
 SPLITS = {(AGAIN, 10)}
 ERRORS = {
     "fine": {},
     "stamped": {},
-    "refused-here": {"*": {(REFUSED, 32)}},
-    "refused-there": {"*": {(REFUSED, 32)}},
-    "no-key": {"*": {(REFUSED, 87)}},
+    "rejected-here": {"*": {(REJECTED, 32)}},
+    "rejected-there": {"*": {(REJECTED, 32)}},
+    "no-key": {"*": {(REJECTED, 87)}},
     "too-large-batch": {
         "java": SPLITS,
         "kafka-python": SPLITS,
-        "librdkafka": {(REFUSED, 10)},
+        "librdkafka": {(REJECTED, 10)},
         "aiokafka": {(OPEN, 10)},
     },
-    "too-large-record": {"*": {(REFUSED, 10)}},
+    "too-large-record": {"*": {(REJECTED, 10)}},
 }
 """What the log says besides what was taken: by scene and client (`*`: each), how and by which code."""
 ABORTED, WITHOUT_ACKS = "aborted-java", "without-acks-librdkafka"
@@ -300,7 +300,7 @@ def records_of(books, topic, **facts):
     )
 
 
-def refused_for_good(books, topic):
+def rejected_for_good(books, topic):
     """By tsproxy or by the broker, which is a matter of what it knew of the topic by then."""
     verdicts = ("rejected", "broker_rejected")
     return sum(records_of(books, topic, verdict=verdict, is_final=True) for verdict in verdicts)
@@ -317,14 +317,14 @@ def test_what_the_client_was_told_is_stored_is_what_topic_log_and_report_hold(bo
 
 
 @pytest.mark.parametrize(("scene", "client"), ALL)
-def test_what_the_client_was_told_is_lost_is_refused_or_named(books, scene, client):
+def test_what_the_client_was_told_is_lost_is_rejected_or_named(books, scene, client):
     topic = f"{scene}-{client}"
     lost, counted = books.told[topic][False], books.report[topic]
-    refused = refused_for_good(books, topic)
+    rejected = rejected_for_good(books, topic)
     unconfirmed = records_of(books, topic, verdict="unconfirmed")
     again = records_of(books, topic, is_final=False)
-    assert refused + unconfirmed == lost
-    assert counted["records_rejected"] + counted["records_broker_rejected"] == refused
+    assert rejected + unconfirmed == lost
+    assert counted["records_rejected"] + counted["records_broker_rejected"] == rejected
     assert counted["records_unconfirmed"] == unconfirmed
     assert counted["records_broker_rejected_retried"] + counted["records_rejected_retried"] == again
 
@@ -334,7 +334,7 @@ def test_the_log_says_by_which_code_and_what_the_client_makes_of_it(books, scene
     said = set()
     for line in books.lines:
         if line["topic"] == f"{scene}-{client}" and line["verdict"] != "accepted":
-            how = OPEN if line["verdict"] == "unconfirmed" else REFUSED
+            how = OPEN if line["verdict"] == "unconfirmed" else REJECTED
             said.add((how if line["is_final"] else AGAIN, line["error_code"]))
             assert line["client_id"] == client
     expected = ERRORS[scene]

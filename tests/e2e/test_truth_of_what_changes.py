@@ -30,10 +30,10 @@ from kafka.errors import KafkaError
 from tests.attacks.attacker import until
 from tests.e2e.test_truth_of_books import (
     AGAIN,
-    REFUSED,
+    REJECTED,
     Books,
     records_of,
-    refused_for_good,
+    rejected_for_good,
     reported,
 )
 from tsproxy.runtime.clock import Clock
@@ -102,7 +102,7 @@ class Change:
 
     happens: Callable[[KafkaCluster, str], Awaitable[None]]
     error_code: int
-    ends: str = REFUSED
+    ends: str = REJECTED
     has_transaction: bool = False
     markers: int = 0
     """Of ends of transactions, each of which takes an offset."""
@@ -298,14 +298,14 @@ def test_what_was_stored_before_is_all_that_client_topic_log_and_report_hold(boo
 
 
 @pytest.mark.parametrize(("change", "client"), ALL)
-def test_what_the_client_gave_up_is_refused_or_repetitions_without_a_success(books, change, client):
+def test_what_the_client_gave_up_is_rejected_or_repetitions_without_a_success(books, change, client):
     """Nobody but the client knows when it gives up: each try of the same records is a repetition."""
     name, ends = f"{change}-{client}", CHANGES[change].ends
     counted = books.report[name]
-    refused, again = refused_for_good(books, name), records_of(books, name, is_final=False)
-    assert refused == (OTHERS if ends == REFUSED else 0)
+    rejected, again = rejected_for_good(books, name), records_of(books, name, is_final=False)
+    assert rejected == (OTHERS if ends == REJECTED else 0)
     assert again >= OTHERS if ends == AGAIN else again == 0
-    assert counted["records_rejected"] + counted["records_broker_rejected"] == refused
+    assert counted["records_rejected"] + counted["records_broker_rejected"] == rejected
     assert counted["records_broker_rejected_retried"] + counted["records_rejected_retried"] == again
     assert counted["records_unconfirmed"] == records_of(books, name, verdict="unconfirmed") == 0
 
@@ -315,5 +315,5 @@ def test_the_log_says_by_which_code_and_whether_it_is_for_good(books, change, cl
     """By the same one for each family: none gets another answer."""
     lines = [line for line in books.lines if line["topic"] == f"{change}-{client}"]
     said = {(line["is_final"], line["error_code"]) for line in lines if line["verdict"] != "accepted"}
-    assert said == {(CHANGES[change].ends == REFUSED, CHANGES[change].error_code)}
+    assert said == {(CHANGES[change].ends == REJECTED, CHANGES[change].error_code)}
     assert {line["client_id"] for line in lines} == {client}

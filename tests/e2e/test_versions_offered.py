@@ -15,14 +15,14 @@ from tsproxy.wire.apis import APIS
 
 HOUR_MS = 3_600_000
 VERSIONS = range(APIS[0].max_version + 1)
-REFUSED_HERE = {"policy.limits_from": "config", "policy.defaults.message.timestamp.after.max.ms": "1h"}
+REJECTED_HERE = {"policy.limits_from": "config", "policy.defaults.message.timestamp.after.max.ms": "1h"}
 API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 7, -1)
 
 pytestmark = pytest.mark.broker
 
 
-def refused(topic, version):
-    """All that is in it is refused by the proxy: nothing of it would ever come to a broker."""
+def rejected(topic, version):
+    """All that is in it is rejected by the proxy: nothing of it would ever come to a broker."""
     at_ms = Clock().now_ms() + 2 * HOUR_MS
     records = batch([at_ms]) if version > 2 else write_message(Message(1, at_ms))
     return produce({topic: {0: records}}, version=version)
@@ -30,12 +30,12 @@ def refused(topic, version):
 
 async def taken(port, topic):
     """The versions that are answered, where the client does not ask what is offered."""
-    return [v for v in VERSIONS if await answer_to(port, refused(topic, v)) is not None]
+    return [v for v in VERSIONS if await answer_to(port, rejected(topic, v)) is not None]
 
 
 async def taken_when_asked(port, topic):
     """The same on connections whose client asks first, and does not heed it."""
-    return [v for v in VERSIONS if await both_answered(port, API_VERSIONS, refused(topic, v))]
+    return [v for v in VERSIONS if await both_answered(port, API_VERSIONS, rejected(topic, v))]
 
 
 async def both_answered(port, *requests):
@@ -53,19 +53,19 @@ async def both_answered(port, *requests):
 
 
 async def test_what_the_broker_closes_at_the_proxy_closes_at(kafka, topic):
-    """Produce 12 to a 3.9.1 broker had an answer where all of it was refused; Produce 2 to a 4.x broker was
+    """Produce 12 to a 3.9.1 broker had an answer where all of it was rejected; Produce 2 to a 4.x broker was
     judged for minutes."""
     await kafka.create_topic(topic)
     direct = await taken(int(kafka.bootstrap_servers.rpartition(":")[2]), topic)
     assert direct in ([*range(12)], [*range(3, 13)])
-    async with RunningProxy(kafka.bootstrap_servers, settings=REFUSED_HERE) as proxy:
+    async with RunningProxy(kafka.bootstrap_servers, settings=REJECTED_HERE) as proxy:
         assert await taken_when_asked(port_of(proxy), topic) == direct
 
         async def is_known():
-            return await answer_to(port_of(proxy), refused(topic, 12 if 12 not in direct else 2)) is None
+            return await answer_to(port_of(proxy), rejected(topic, 12 if 12 not in direct else 2)) is None
 
         await until(is_known, "the proxy has asked the broker itself")
         assert await taken(port_of(proxy), topic) == direct
         assert await taken_when_asked(port_of(proxy), topic) == direct
-    reasons = {line.get("reason") for line in proxy.log if line["event"] == "client_refused"}
+    reasons = {line.get("reason") for line in proxy.log if line["event"] == "client_rejected"}
     assert reasons == {"unsupported_request"}

@@ -87,7 +87,7 @@ async def producer(proxy, topic, client_id):
         writer.close()
 
 
-async def test_what_a_waiver_lets_pass_is_refused_from_its_end_on(kafka_391, topic, tmp_path):
+async def test_what_a_waiver_lets_pass_is_rejected_from_its_end_on(kafka_391, topic, tmp_path):
     """On the same connection, with requests in flight, and although the kernel has passed good ones."""
     await kafka_391.create_topic(topic)
     clock = Skewed()
@@ -120,7 +120,7 @@ async def test_what_a_waiver_lets_pass_is_refused_from_its_end_on(kafka_391, top
         assert told("waiver_ends_soon")[0]["owner"] == "data-platform"
         assert 5 * DAY_MS < 1000 * await left_s() < 6 * DAY_MS
 
-        # Requests are on their way while it ends: those behind the first refusal are refused as well.
+        # Requests are on their way while it ends: those behind the first rejection are rejected as well.
         for _ in range(PIPELINED):
             waived.send(clock.now_ms() - 2 * DAY_MS)
             waived.send(clock.now_ms())
@@ -133,7 +133,7 @@ async def test_what_a_waiver_lets_pass_is_refused_from_its_end_on(kafka_391, top
             await waived.answer()
         old, good = waived.codes[6::2], waived.codes[7::2]
         assert good == [OK] * 2 * PIPELINED
-        assert old == sorted(old)  # OK is 0: once refused, never again let pass
+        assert old == sorted(old)  # OK is 0: once rejected, never again let pass
         assert old[PIPELINED:] == [BAD] * PIPELINED
 
         await until(lambda: told("waiver_ended"))
@@ -149,6 +149,6 @@ async def test_what_a_waiver_lets_pass_is_refused_from_its_end_on(kafka_391, top
     by_waiver = [line for line in counted if line.get("waiver") == "backfill"]
     assert sum(line["batches"] for line in by_waiver) == passed
     assert {(line["verdict"], line["would_reject"]) for line in by_waiver} == {("accepted", True)}
-    refused = [line for line in counted if line["verdict"] == "rejected" and line["client_id"] == "etl"]
-    assert sum(line["batches"] for line in refused) == old.count(BAD)
-    assert not [line for line in refused if "waiver" in line]
+    rejected = [line for line in counted if line["verdict"] == "rejected" and line["client_id"] == "etl"]
+    assert sum(line["batches"] for line in rejected) == old.count(BAD)
+    assert not [line for line in rejected if "waiver" in line]

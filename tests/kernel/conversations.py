@@ -81,7 +81,7 @@ ODD_HEADERS = (
 )
 
 
-class RefusesOdd:
+class RejectsOdd:
     """A rule that no bounds can say."""
 
     def culprits(self, timestamps_ms, context):
@@ -92,7 +92,7 @@ class BoundedOdd:
     """The same, but for times within a second of the clock."""
 
     def culprits(self, timestamps_ms, context):
-        found = RefusesOdd().culprits(timestamps_ms, context)
+        found = RejectsOdd().culprits(timestamps_ms, context)
         return [(index, text) for index, text in found if abs(timestamps_ms[index] - context.now_ms) > 1000]
 
     def bounds(self):
@@ -109,7 +109,7 @@ POLICIES = (
     Policy(defaults=Terms(zero=Choice.REJECT, negative=Choice.REJECT)),
     Policy(defaults=Terms(extended_timestamps=True)),
     Policy(rules=(Rule("own", Match(), Terms(after=Span(1000))),)),
-    Policy(rules=(Rule("own", Match(), Terms(own=(OwnRule("odd", RefusesOdd()),))),)),
+    Policy(rules=(Rule("own", Match(), Terms(own=(OwnRule("odd", RejectsOdd()),))),)),
     Policy(rules=(Rule("own", Match(), Terms(own=(OwnRule("odd", BoundedOdd()),))),)),
     Policy(rules=(Rule("own", Match(), Terms(own=(OwnRule("guard", StreamTimeGuard(1000)),))),)),
     Policy(waivers=(Waiver("w", Match(), NOW_MS + 1, "owner", "reason"),)),
@@ -174,7 +174,7 @@ class Scene:
             self.transactional_id = self.random.choice([None, "tx", ""])
         is_produce = self.chance(75)
         if self.wrong_clocks and self._aside.randrange(20):
-            is_produce = True  # a refusal's turn is now while nothing else is in flight
+            is_produce = True  # a rejection's turn is now while nothing else is in flight
         whole = self._produce() if is_produce else self._other()
         return self._damaged(whole) if self.oddly(4) else whole
 
@@ -319,11 +319,11 @@ class Scene:
         told = list(topics[at].partitions)
         where = self.random.randrange(len(told)) if told else 0
         odd = self.random.choice(
-            ["shuffle", "shuffle", "refuse", "other code", "text", "drop", "twice", "tags"]
+            ["shuffle", "shuffle", "reject", "other code", "text", "drop", "twice", "tags"]
         )
         if odd == "shuffle" or not told:
             self.random.shuffle(told)
-        elif odd == "refuse":
+        elif odd == "reject":
             errors = (RecordError(0, "Timestamp 5 of message with offset 0 is out of range."),)
             told[where] = replace(told[where], error_code=32, record_errors=errors, error_message="no")
         elif odd == "other code":

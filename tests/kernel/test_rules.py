@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kernel.conversations import BoundedOdd, RefusesOdd
+from tests.kernel.conversations import BoundedOdd, RejectsOdd
 from tests.kernel.variants import VARIANTS, name_of
 from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, view_of
 from tests.session.messages import produce
@@ -48,7 +48,7 @@ TERMS = (
     Terms(own=own(StreamTimeGuard(1_000))),
     Terms(own=own(StreamTimeGuard(1_000)), mode=Mode.AUDIT),
     Terms(own=own(BoundedOdd())),
-    Terms(own=own(BoundedOdd(), RefusesOdd())),
+    Terms(own=own(BoundedOdd(), RejectsOdd())),
     Terms(zero=Choice.REJECT),
     Terms(no_timestamp=Choice.REJECT),
     Terms(no_timestamp=Choice.STAMP),

@@ -43,7 +43,7 @@ class Spectator:
     session: Session
     ledger: Ledger = field(default_factory=Ledger)
     passed: int = 0
-    refused: int = 0
+    rejections: int = 0
     rejected: list[Outcome] = field(default_factory=list)
     """Those that were told of one by one."""
     is_paused: bool = False
@@ -76,7 +76,7 @@ class Spectator:
                     if totals.verdict is VerdictName.ACCEPTED:
                         self.passed += totals.batches
                     else:
-                        self.refused += totals.batches
+                        self.rejections += totals.batches
                 case Emit(outcome) if outcome.verdict is VerdictName.ACCEPTED:
                     self.ledger.book(outcome)
                 case Emit(outcome) if outcome.verdict is VerdictName.REJECTED:
@@ -93,7 +93,7 @@ class Spectator:
         """The short way first, as far as it leads."""
         come, self.kept = self.kept + data, b""
         requests, _ = self.session.short_way
-        effects, start = self._refused(come, now_ms)
+        effects, start = self._rejected(come, now_ms)
         end = start + requests.pass_on(come[start:], now_ms)
         effects.append(SendToBroker(come[start:end]))
         if come[end:] and requests.awaits_more(come[end:]):
@@ -103,11 +103,11 @@ class Spectator:
             self.kept = self.session.give_back()
         return effects
 
-    def _refused(self, come: bytes, now_ms: int) -> tuple[list[Effect], int]:
-        """What a pipe does about requests that are refused, and where they end."""
+    def _rejected(self, come: bytes, now_ms: int) -> tuple[list[Effect], int]:
+        """What a pipe does about requests that are rejected, and where they end."""
         effects, end, silent_ms = [], 0, 1
         while silent_ms:
-            size, answers, silent_ms = self.session.refuser.refuse(come[end:], now_ms)
+            size, answers, silent_ms = self.session.rejecter.reject(come[end:], now_ms)
             end += size
             effects.append(SendToClient(answers))
             effects += [MuteClient(silent_ms)] if silent_ms else []
@@ -164,7 +164,7 @@ def converse(seed: int, turns: int = 60) -> Spectator:
     both(pick.choice(["client_closed", "broker_closed"]))
     assert quick.booked() == plain.booked(), seed
     assert all(each in plain.rejected for each in quick.rejected), seed
-    assert len(quick.rejected) + quick.refused == len(plain.rejected)
+    assert len(quick.rejected) + quick.rejections == len(plain.rejected)
     return quick
 
 
@@ -189,11 +189,11 @@ def test_so_it_is_where_compressed_batches_are_judged_beside_the_loop(seed):
         converse(seed)
 
 
-def test_most_batches_of_these_conversations_pass_by_the_kernel_and_many_are_refused_by_it():
+def test_most_batches_of_these_conversations_pass_by_the_kernel_and_many_are_rejected_by_it():
     """Otherwise the property above would say little."""
     spectators = [converse(seed) for seed in range(60)]
     assert sum(spectator.passed for spectator in spectators) > 60 * 10
-    assert sum(spectator.refused for spectator in spectators) > 20
+    assert sum(spectator.rejections for spectator in spectators) > 20
 
 
 @pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)

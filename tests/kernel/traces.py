@@ -19,7 +19,7 @@ from tsproxy.model.view import SessionLimits
 from tsproxy.policy import timestamps
 from tsproxy.session.passing import FLEXIBLE_FROM
 from tsproxy.session.requests import RELAYED
-from tsproxy.wire.kernel import Refusal
+from tsproxy.wire.kernel import Rejection
 from tsproxy.wire.record_batch import read_small
 
 Buffer = Callable[[bytes], Any]
@@ -32,7 +32,7 @@ def trace(kernel: ModuleType, seed: int, buffer: Buffer = bytes, turns: int = 25
     in_flight = kernel.InFlight(lambda passed: passed)
     requests = kernel.RequestLexer(in_flight, RELAYED, FLEXIBLE_FROM, 5_000, 300, _read_compressed)
     answers = kernel.AnswerLexer(in_flight)
-    refuser = kernel.Refuser(requests)
+    rejecter = kernel.Rejecter(requests)
     seen: list[object] = []
 
     def client(data: bytes) -> None:
@@ -43,7 +43,7 @@ def trace(kernel: ModuleType, seed: int, buffer: Buffer = bytes, turns: int = 25
             in_flight.streaming = 0
             scene.answers.clear()
         while start < len(data):
-            size, answers_of_ours, silent_ms = refuser.refuse(buffer(data[start:]), scene.now_ms)
+            size, answers_of_ours, silent_ms = rejecter.reject(buffer(data[start:]), scene.now_ms)
             seen.append((size, answers_of_ours, silent_ms, in_flight.answered))
             if size == 0:
                 break
@@ -120,16 +120,16 @@ def _table(kernel: ModuleType, scene: Scene) -> Any:
         table.add(topic, limits, limits.before_max_ms, limits.after_max_ms)
         for lowest_ms, highest_ms in ((LONG_MIN, scene.now_ms - 1), (scene.now_ms, LONG_MAX)):
             if timestamps.is_limited(limits) and pick.randrange(4):
-                table.refuse(_refusal(topic, limits, lowest_ms, highest_ms, scene.now_ms, pick))
+                table.reject(_rejection(topic, limits, lowest_ms, highest_ms, scene.now_ms, pick))
     return table
 
 
-def _refusal(
+def _rejection(
     topic: str, limits: TopicLimits, lowest_ms: int, highest_ms: int, now_ms: int, pick: Random
-) -> Refusal:
+) -> Rejection:
     reason = reason_out_of_range(highest_ms, now_ms)
     costs_silence = pick.randrange(2)
-    return Refusal(
+    return Rejection(
         topic=topic,
         limits=replace(limits, max_message_bytes=pick.choice([300, 1_000_000])),
         lowest_ms=lowest_ms,
@@ -137,7 +137,7 @@ def _refusal(
         from_ms=now_ms,
         until_ms=now_ms + pick.choice([1, 5_000]),
         blame=Blame("topic-limits", Mode.ENFORCE, reason, None, pick.choice([32, 87]), False, 0, 0),
-        error_message=pick.choice(["", "refused", "ü" * 200]),
+        error_message=pick.choice(["", "rejected", "ü" * 200]),
         culprits_listed=(3, 10_000)[now_ms % 2],
         pieces_at=partial(PIECES[now_ms % 3], limits),
         silence=(lambda batches, size, _: (batches + size) % 3 or None) if costs_silence else None,

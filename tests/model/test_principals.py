@@ -54,6 +54,6 @@ def test_the_first_rule_that_matches_the_whole_subject_makes_the_principal(rules
         ("RULE:^CN=(.*?)$/$2/", "as many groups as its replacement names \\(2\\)"),
     ],
 )
-def test_a_rule_that_cannot_work_is_refused_when_it_is_read(rule, allowed):
+def test_a_rule_that_cannot_work_is_rejected_when_it_is_read(rule, allowed):
     with pytest.raises(ValueError, match=allowed):
         MappingRule.parse(rule)

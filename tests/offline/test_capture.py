@@ -38,14 +38,16 @@ REQUESTS = [
     produce({"clicks": {0: batch([BAD])}, "orders": {0: batch([GOOD])}}, client_id="a", version=3),
 ]
 EXPECTED = {("orders", "a"): (3, 0, 0), ("orders", "b"): (3, 3, 1), ("clicks", "a"): (1, 1, 1)}
-"""(records, refused with their batch, at fault)"""
+"""(records, rejected with their batch, at fault)"""
 
 
 def judged(packets, view=VIEW):
     captured, tally = Captured(view, frozenset({9092})), Tally()
     for outcome in captured.outcomes(packets):
         tally.add(outcome)
-    found = {key: (line.records, line.refused_records, line.bad_records) for key, line in tally.lines.items()}
+    found = {
+        key: (line.records, line.rejected_records, line.bad_records) for key, line in tally.lines.items()
+    }
     return captured, found
 
 
@@ -60,7 +62,7 @@ async def test_every_topic_and_client_gets_the_judges_counts(tmp_path, capsys):
     found = (await tsproxy(capsys, "replay", *CONFIG, "--capture", file, "--json")).json
 
     lines = {
-        (line["topic"], line["client_id"]): (line["records"], line["refused_records"], line["bad_records"])
+        (line["topic"], line["client_id"]): (line["records"], line["rejected_records"], line["bad_records"])
         for line in found["lines"]
     }
     assert lines == EXPECTED
@@ -214,7 +216,7 @@ async def test_a_file_that_cannot_be_read_is_a_sentence_and_status_1(content, wo
 
 
 @pytest.mark.skipif(not captures.may_listen(), reason="captures packets: needs Linux and CAP_NET_RAW")
-async def test_a_capture_beside_a_real_broker_is_refused_what_the_broker_refused(
+async def test_a_capture_beside_a_real_broker_is_rejected_what_the_broker_rejected(
     kafka_431, topic, tmp_path, capsys
 ):
     """Limits come from the broker's own topic; the producer says what the broker did."""
@@ -222,7 +224,7 @@ async def test_a_capture_beside_a_real_broker_is_refused_what_the_broker_refused
     now_ms = time.time_ns() // 1_000_000
     times = [now_ms, now_ms * 1000, now_ms // 1000, now_ms - HOUR_MS, now_ms + 2 * HOUR_MS, -1]
     port = kafka_431.bootstrap_servers.rpartition(":")[2]
-    refused = 0
+    rejected = 0
     with captures.loopback(lambda: time.time_ns() // 1_000_000) as packets:
         async with AIOKafkaProducer(
             bootstrap_servers=kafka_431.bootstrap_servers, client_id="app"
@@ -231,7 +233,7 @@ async def test_a_capture_beside_a_real_broker_is_refused_what_the_broker_refused
                 try:
                     await producer.send_and_wait(topic, b"value", timestamp_ms=timestamp_ms)
                 except KafkaError:
-                    refused += 1
+                    rejected += 1
     file = tmp_path / "lo.pcap"
     file.write_bytes(pcap(packets))
 
@@ -249,5 +251,5 @@ async def test_a_capture_beside_a_real_broker_is_refused_what_the_broker_refused
 
     (line,) = [line for line in result.json["lines"] if line["topic"] == topic]
     assert (line["client_id"], line["records"]) == ("app", len(times))
-    assert (line["refused_batches"], refused) == (3, 3)
+    assert (line["rejected_batches"], rejected) == (3, 3)
     assert CLIENT[0] not in result.out

@@ -33,7 +33,7 @@ def bars(batches, pick):
 @given(BATCHES, st.one_of(st.none(), DRIFTS.map(abs)), st.one_of(st.none(), DRIFTS.map(abs)))
 def test_the_truth_lies_between_what_is_certain_and_what_is_possible(batches, before_ms, after_ms):
     limits = TopicLimits(before_max_ms=before_ms, after_max_ms=after_ms)
-    refused = [
+    rejected = [
         drifts
         for drifts in batches
         if (after_ms is not None and max(drifts) > after_ms)
@@ -42,8 +42,8 @@ def test_the_truth_lies_between_what_is_certain_and_what_is_possible(batches, be
 
     found = outside(bars(batches, max), bars(batches, min), limits)
 
-    assert found.batches[0] <= len(refused) <= found.batches[1]
-    assert found.records[0] <= sum(map(len, refused)) <= found.records[1]
+    assert found.batches[0] <= len(rejected) <= found.batches[1]
+    assert found.records[0] <= sum(map(len, rejected)) <= found.records[1]
 
 
 @given(BATCHES, st.sampled_from(EDGES))
@@ -53,7 +53,7 @@ def test_a_limit_that_is_an_edge_is_counted_exactly(batches, limit_ms):
     assert found.batches == (sum(max(drifts) > limit_ms for drifts in batches),) * 2
 
 
-async def test_a_log_of_accepted_traffic_tells_what_a_stricter_limit_would_have_refused(
+async def test_a_log_of_accepted_traffic_tells_what_a_stricter_limit_would_have_rejected(
     kafka_391, topic, tmp_path, capsys
 ):
     now_ms = time.time_ns() // 1_000_000
@@ -82,14 +82,14 @@ async def test_a_log_of_accepted_traffic_tells_what_a_stricter_limit_would_have_
         tmp_path,
         "--set=policy.candidate.preset=none",
         "--fail-on",
-        "refused",
+        "rejected",
     )
 
     (line,) = with_limits.json["lines"]
     assert (line["topic"], line["client_id"], line["records"]) == (topic, "app", sent)
-    assert (line["refused_batches"], line["uncertain_records"]) == (2, 0)
+    assert (line["rejected_batches"], line["uncertain_records"]) == (2, 0)
     assert set(line["reasons"]) == {"too_far_ahead", "too_old"}
-    assert f"0 of {sent} records would be refused" in as_it_was.out
+    assert f"0 of {sent} records would be rejected" in as_it_was.out
     assert as_it_was.status == 0
 
 

@@ -47,7 +47,7 @@ def test_who_sends_decides_which_rule(explained):
     found = as_json(explained, *asked)
     assert (found["forwarded"], found["rule"], found["mode"]) == (False, "payments", "enforce")
     found = as_json(explained, *asked, "--principal", "User:archive")
-    assert (found["forwarded"], found["rule"], found["refusal"]) == (True, "archive", None)
+    assert (found["forwarded"], found["rule"], found["rejection"]) == (True, "archive", None)
     assert as_json(explained, *asked, "--client-id", "archive")["rule"] == "payments"
 
 
@@ -55,11 +55,11 @@ def test_what_is_put_right_is_forwarded_with_the_time_it_gets(explained):
     asked = ("--topic", "sensors-1", "--timestamp", str((NOW_MS - 5) * 1_000))
     found = as_json(explained, *asked, policy=EXAMPLES["Repair"])
     assert (found["forwarded"], found["mended_ms"]) == (True, NOW_MS - 5)
-    assert found["refusal"]["reason"] == "too_far_ahead"
+    assert found["rejection"]["reason"] == "too_far_ahead"
     assert f"put right, and forwarded as {NOW_MS - 5}, " in explained(*asked, policy=EXAMPLES["Repair"])
 
 
-def test_what_cannot_be_put_right_is_refused_as_ever(explained):
+def test_what_cannot_be_put_right_is_rejected_as_ever(explained):
     asked = ("--topic", "sensors-1", "--timestamp", str(NOW_MS + 7_200_000))
     found = as_json(explained, *asked, policy=EXAMPLES["Repair"])
     assert (found["forwarded"], found["mended_ms"]) == (False, None)
@@ -71,8 +71,8 @@ def test_a_time_in_a_batch_with_bit_6_is_read_as_its_rule_says(explained):
 
     asked, policy = of("-1", "--bit-6")
     found = as_json(explained, *asked, policy=policy)
-    assert (found["forwarded"], found["extended"], found["refusal"]["reason"]) == (False, True, "negative")
-    assert "Consider shifting it by one millisecond" in found["refusal"]["text"]
+    assert (found["forwarded"], found["extended"], found["rejection"]["reason"]) == (False, True, "negative")
+    assert "Consider shifting it by one millisecond" in found["rejection"]["text"]
     asked, policy = of("-9223372036854775808", "--bit-6")
     assert "says that there is none (KIP-228)" in explained(*asked, policy=policy)
     assert "forwarded in brokers' own reading, with bit 6 cleared" in explained(*asked, policy=policy)
@@ -87,21 +87,21 @@ def test_a_jump_is_measured_from_the_newest_time_that_is_given_else_from_the_clo
     asked = ("--topic", "web-clicks", "--timestamp", str(NOW_MS))
     assert as_json(explained, *asked, policy=policy)["forwarded"]
     found = as_json(explained, *asked, "--newest", str(NOW_MS - 7_200_000), policy=policy)
-    assert (found["forwarded"], found["refusal"]["reason"]) == (False, "jump_ahead")
-    assert "7200000 ms ahead of the partition's stream time" in found["refusal"]["text"]
+    assert (found["forwarded"], found["rejection"]["reason"]) == (False, "jump_ahead")
+    assert "7200000 ms ahead of the partition's stream time" in found["rejection"]["text"]
 
 
 def test_audit_forwards_and_says_what_it_counts(explained):
     found = as_json(explained, "--topic", "orders", "--timestamp", str(NOW_MS + 7_200_000))
     assert found["forwarded"]
-    assert (found["mode"], found["refusal"]["reason"]) == ("audit", "too_far_ahead")
+    assert (found["mode"], found["rejection"]["reason"]) == ("audit", "too_far_ahead")
 
 
 def test_a_topics_limits_that_nobody_says_are_left_to_the_broker(explained):
     asked = ("--topic", "orders", "--timestamp", "0")
     assert "not known here" in explained(*asked, policy="")
     found = as_json(explained, *asked, "--before", "7d", policy="")
-    assert (found["forwarded"], found["refusal"]["reason"]) == (False, "too_old")
+    assert (found["forwarded"], found["rejection"]["reason"]) == (False, "too_old")
     assert as_json(explained, *asked, policy="")["forwarded"]
 
 
@@ -116,4 +116,4 @@ def test_a_waiver_is_named_with_its_end(explained):
     asked = ("--topic", "backfill-orders", "--timestamp", "5")
     said = explained(*asked, policy=EXAMPLES["Waivers"])
     assert re.search(r"^waiver +backfill \(tsproxy\.yaml:\d+: policy\.waivers\[0\]\), until 2199", said, re.M)
-    assert "fate       forwarded, and counted as what would be refused" in said
+    assert "fate       forwarded, and counted as what would be rejected" in said

@@ -49,7 +49,7 @@ async def test_only_partitions_whose_newest_timestamp_is_ahead_are_found(kafka, 
     assert (found["partitions"], found["empty"], found["unread"]) == (3, 1, [])
 
 
-async def test_a_wrong_unit_is_named_and_the_topic_said_to_refuse_it_now(kafka_431, topic, capsys):
+async def test_a_wrong_unit_is_named_and_the_topic_said_to_reject_it_now(kafka_431, topic, capsys):
     now_ms = time.time_ns() // 1_000_000
     await fill(kafka_431, topic, [[now_ms * 1000]])
     await kafka_431.alter_topic(topic, {"message.timestamp.after.max.ms": str(HOUR_MS)})
@@ -57,7 +57,7 @@ async def test_a_wrong_unit_is_named_and_the_topic_said_to_refuse_it_now(kafka_4
     text = (await scan(capsys, kafka_431, topic)).out
 
     assert "microseconds" in text
-    assert "the topic refuses such records now" in text
+    assert "the topic rejects such records now" in text
     assert "1 ahead, 0 expired, 0 in order, 0 without a timestamp, 0 not read" in text
 
 

@@ -33,7 +33,7 @@ async def test_records_that_arrive_are_judged_one_by_one_and_those_before_are_no
     (line,) = found["lines"]
     assert b"from its end, 2 partition(s)" in told
     assert (line["records"], line["bad_records"]) == (5, 2)
-    # Zero is far behind, which the candidate counts and nothing refuses.
+    # Zero is far behind, which the candidate counts and nothing rejects.
     assert line["units"] == {"microseconds": 1, "zero": 1}
     assert line["by_candidate"] == 1
     assert len(found["unknown"]) == 4

@@ -32,7 +32,7 @@ def test_below_v3_the_records_of_all_batches_count():
 
 
 def test_from_v3_on_those_of_the_first_one():
-    """A second one is refused unread."""
+    """A second one is rejected unread."""
     found = judged(GOOD + v2(-5, -7)(NOW_MS), version=3).batch
     assert (found.records, found.min_timestamp_ms) == (1, NOW_MS)
 

@@ -1,4 +1,4 @@
-"""What is innocent goes on, what is guilty is refused in the broker's words: the first check that fails.
+"""What is innocent goes on, what is guilty is rejected in the broker's words: the first check that fails.
 
 The same verdicts are held against real brokers in tests/verdicts and tests/differential; here each rule
 stands alone, and the order between any two.
@@ -53,8 +53,8 @@ def test_a_batch_is_accepted_up_to_the_millisecond_of_its_limits(timestamp_ms, i
     assert (found == ACCEPT) is is_accepted
 
 
-def test_one_bad_record_refuses_the_whole_batch():
-    """KIP-937: a batch is refused as a whole, even for a single record."""
+def test_one_bad_record_rejects_the_whole_batch():
+    """KIP-937: a batch is rejected as a whole, even for a single record."""
     found = verdict(batch([NOW_MS] * 99 + [AHEAD_MS]))
     assert found == Reject(
         ErrorCode.INVALID_TIMESTAMP,
@@ -101,7 +101,7 @@ def test_no_more_culprits_are_listed_than_the_limit_and_all_are_counted():
 @pytest.mark.parametrize(
     ("data", "limits"), [(batch([AHEAD_MS]), LIMITS), (batch([AHEAD_MS], key=None), COMPACTED)]
 )
-def test_a_batch_is_refused_even_where_no_culprit_may_be_listed(data, limits):
+def test_a_batch_is_rejected_even_where_no_culprit_may_be_listed(data, limits):
     found = verdict(data, limits, culprits_listed=0)
     assert (found.violations, found.bad_records) == ((), 1)
 
@@ -156,7 +156,7 @@ def test_missing_keys_alone_are_invalid_records_and_the_first_three_stand_in_the
     assert len(found.record_errors) == 4
 
 
-def test_missing_keys_with_good_times_are_the_brokers_to_refuse():
+def test_missing_keys_with_good_times_are_the_brokers_to_reject():
     assert verdict(batch([GOOD_MS], key=None), COMPACTED) == ACCEPT
 
 
@@ -170,7 +170,7 @@ BIT_3_TEXT = (
 
 @pytest.mark.parametrize("limits", [LIMITS, TopicLimits(), APPEND_TIME, None])
 @pytest.mark.parametrize(("codec", "name"), [(0, "DefaultRecord"), (GZIP, "PartialDefaultRecord")])
-def test_bit_3_is_refused_whatever_the_topic(limits, codec, name):
+def test_bit_3_is_rejected_whatever_the_topic(limits, codec, name):
     """A broker from 3.6 on would skip the check of every record, and store any time."""
     found = verdict(batch([GOOD_MS], codec, attributes=0x08, max_timestamp=7), limits)
     assert (found.error_code, found.error_message) == (ErrorCode.INVALID_TIMESTAMP, REJECTED)
@@ -208,7 +208,7 @@ def test_under_bit_3_each_record_is_judged_by_its_own_time():
 
 
 @pytest.mark.parametrize("limits", [LIMITS, TopicLimits(), APPEND_TIME, None])
-def test_bit_6_is_refused_whatever_the_topic(limits):
+def test_bit_6_is_rejected_whatever_the_topic(limits):
     """KIP-534's delete horizon: brokers store it as it comes, and their cleaner believes it."""
     found = verdict(batch([GOOD_MS], attributes=0x40), limits)
     assert (found.error_code, found.error_message) == (ErrorCode.INVALID_RECORD, None)
@@ -221,7 +221,7 @@ def test_bits_without_meaning_are_nobodys_business(bit):
     assert verdict(batch([GOOD_MS], attributes=attributes)) == ACCEPT
 
 
-# -- What a broker would refuse before it looks at times --------------------------------------------
+# -- What a broker would reject before it looks at times --------------------------------------------
 
 BAD_TIMES = [NOW_MS, AHEAD_MS]
 
@@ -295,7 +295,7 @@ EARLIER = {
 """Fields of the batch, facts of the request, the code, our log's words: in the broker's order."""
 
 
-def refused(*names):
+def rejected(*names):
     """The verdict on a batch with bad times and all that is wrong by these names."""
     fields, facts = {}, {}
     for name in names:
@@ -311,10 +311,10 @@ def refused(*names):
 
 
 @pytest.mark.parametrize("name", EARLIER)
-def test_what_a_broker_checks_before_times_is_refused_in_its_words(name):
+def test_what_a_broker_checks_before_times_is_rejected_in_its_words(name):
     """On the wire stands the code alone: no text, no culprits."""
     _, _, code, text = EARLIER[name]
-    found = refused(name)
+    found = rejected(name)
     assert (found.error_code, found.error_message, found.violations) == (code, None, ())
     assert text in found.detail
 
@@ -332,7 +332,7 @@ CONTRADICTORY = {
 )
 def test_the_first_check_that_fails_gives_the_answer(first, second):
     _, _, code, text = EARLIER[first]
-    found = refused(first, second)
+    found = rejected(first, second)
     assert found.error_code == code
     assert text.split(" is ")[0] in found.detail
 
@@ -351,7 +351,7 @@ READABLE = ["acks", "base offset", "size", "crc", "offset range", "count and off
 
 
 @pytest.mark.parametrize("name", READABLE)
-def test_with_good_times_the_rest_is_the_brokers_to_refuse(name):
+def test_with_good_times_the_rest_is_the_brokers_to_reject(name):
     """Nothing of ours is broken: the broker says what is wrong, and what only it knows besides."""
     fields, facts, _, _ = EARLIER[name]
     assert verdict(batch([GOOD_MS, GOOD_MS], **fields), **facts) == ACCEPT
@@ -360,12 +360,12 @@ def test_with_good_times_the_rest_is_the_brokers_to_refuse(name):
 @pytest.mark.parametrize(
     "times", [[NOW_MS - DAY_MS], [NOW_MS + HOUR_MS], [NOW_MS - DAY_MS, NOW_MS + HOUR_MS], [-1, -1]]
 )
-def test_up_to_the_very_bounds_the_rest_is_the_brokers_to_refuse(times):
+def test_up_to_the_very_bounds_the_rest_is_the_brokers_to_reject(times):
     assert verdict(batch(times, key=None), COMPACTED) == ACCEPT
 
 
 @pytest.mark.parametrize("name", ["no batch", "codec", "unreadable"])
-def test_what_cannot_be_read_is_refused_where_times_are_limited_and_passed_on_where_not(name):
+def test_what_cannot_be_read_is_rejected_where_times_are_limited_and_passed_on_where_not(name):
     fields, facts, code, _ = EARLIER[name]
     data = batch([GOOD_MS, GOOD_MS], **{"records_count": 2} | fields)
     assert verdict(data, **facts).error_code == code
@@ -386,14 +386,14 @@ def test_a_second_batch_is_one_too_many_even_where_both_are_good(version):
     assert found.error_code == ErrorCode.INVALID_RECORD
 
 
-def test_zstd_is_refused_below_v7():
+def test_zstd_is_rejected_below_v7():
     data = batch([AHEAD_MS], ZSTD)
     assert verdict(data, version=6).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert verdict(data, version=7).error_code == ErrorCode.INVALID_TIMESTAMP
 
 
 @pytest.mark.parametrize("limits", [LIMITS, TopicLimits(), None])
-def test_null_records_are_refused_whatever_the_topic(limits):
+def test_null_records_are_rejected_whatever_the_topic(limits):
     """A broker that meets them sends nothing and stays mute for ever."""
     found = verdict(None, limits)
     assert (found.error_code, found.error_message) == (ErrorCode.INVALID_RECORD, None)

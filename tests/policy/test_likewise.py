@@ -1,4 +1,4 @@
-"""Which batches are refused as another was: the same limits and words, and nothing asked beyond them."""
+"""Which batches are rejected as another was: the same limits and words, and nothing asked beyond them."""
 
 from array import array
 from dataclasses import replace
@@ -13,7 +13,7 @@ from tsproxy.model.policy import Choice, Mode, OnViolation, TopicPolicy
 from tsproxy.model.records import Outside
 from tsproxy.model.verdict import OutOfRange, Reject, TopicLimits, UnitGuess, reason_out_of_range
 from tsproxy.policy import timestamps
-from tsproxy.policy.likewise import refused_likewise
+from tsproxy.policy.likewise import rejected_likewise
 from tsproxy.policy.units import guess_unit, values_guessed_alike
 
 NOW_MS = 1_767_225_600_000
@@ -23,18 +23,18 @@ LIMITS = TopicLimits(before_max_ms=24 * HOUR_MS, after_max_ms=HOUR_MS)
 POLICY = TopicPolicy(limits=LIMITS)
 
 
-def refused(first_ms):
+def rejected(first_ms):
     outside = Outside(1, array("i", [0]), array("q", [first_ms]), array("q", [0]))
     pieces = timestamps.out_of_range_pieces(LIMITS, NOW_MS)
     violations = OutOfRange(outside, 0, pieces, NOW_MS)
     return Reject(ErrorCode.INVALID_TIMESTAMP, "text", reason_out_of_range(first_ms, NOW_MS), violations, 1)
 
 
-AHEAD = refused(NOW_MS + 2 * HOUR_MS)
+AHEAD = rejected(NOW_MS + 2 * HOUR_MS)
 
 
-def test_the_usual_refusal_is_repeated_for_a_while():
-    found = refused_likewise(POLICY, AHEAD, NOW_MS, FOR_MS)
+def test_the_usual_rejection_is_repeated_for_a_while():
+    found = rejected_likewise(POLICY, AHEAD, NOW_MS, FOR_MS)
     assert (found.from_ms, found.until_ms) == (NOW_MS, NOW_MS + FOR_MS)
     assert found.lowest_ms <= NOW_MS + 2 * HOUR_MS <= found.highest_ms
 
@@ -61,12 +61,12 @@ def test_the_usual_refusal_is_repeated_for_a_while():
     ids="-".join,
 )
 def test_where_more_is_asked_each_batch_is_looked_at(more):
-    assert refused_likewise(replace(POLICY, **more), AHEAD, NOW_MS, FOR_MS) is None
+    assert rejected_likewise(replace(POLICY, **more), AHEAD, NOW_MS, FOR_MS) is None
 
 
-def test_a_refusal_for_anything_else_is_not_repeated():
+def test_a_rejection_for_anything_else_is_not_repeated():
     whole = Reject(ErrorCode.CORRUPT_MESSAGE, None, AHEAD.reason)
-    assert refused_likewise(POLICY, whole, NOW_MS, FOR_MS) is None
+    assert rejected_likewise(POLICY, whole, NOW_MS, FOR_MS) is None
 
 
 times = st.one_of(
@@ -80,8 +80,8 @@ times = st.one_of(
 
 
 @given(times, st.data())
-def test_all_that_is_refused_likewise_would_be_told_of_in_the_same_words(first_ms, data):
-    found = refused_likewise(POLICY, refused(first_ms), NOW_MS, FOR_MS)
+def test_all_that_is_rejected_likewise_would_be_told_of_in_the_same_words(first_ms, data):
+    found = rejected_likewise(POLICY, rejected(first_ms), NOW_MS, FOR_MS)
     if found is None:
         return
     other_ms = data.draw(st.integers(found.lowest_ms, found.highest_ms))

@@ -1,4 +1,4 @@
-"""Which rules would take what the topic's brokers refuse."""
+"""Which rules would take what the topic's brokers reject."""
 
 import re
 from dataclasses import replace

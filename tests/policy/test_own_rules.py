@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.e2e.test_policy import OWN_RULE, OWN_TEST, install
-from tests.kernel.conversations import BoundedOdd, RefusesOdd
+from tests.kernel.conversations import BoundedOdd, RejectsOdd
 from tests.session.conversation import (
     HOUR_MS,
     NOW_MS,
@@ -19,7 +19,7 @@ from tests.session.conversation import (
     to_client,
     view_by,
 )
-from tests.session.messages import accepted, produce, produced, refused
+from tests.session.messages import accepted, produce, produced, rejected
 from tests.wire.batches import CODECS, batch
 from tsproxy.model.own_rule import Fail, OwnRule
 from tsproxy.model.policy import Mode
@@ -27,7 +27,7 @@ from tsproxy.model.verdict import Reason, TopicLimits
 from tsproxy.policy.own_rules import consult
 from tsproxy.session.session import Session
 from tsproxy.testing.rules import FakeClock, batch_times, check_rule, rule_context
-from tsproxy.testing.rules import refused as refused_by
+from tsproxy.testing.rules import rejected as rejected_by
 
 
 class Raises:
@@ -65,9 +65,9 @@ def asked_of(*times, codec=None):
 
 
 @pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
-def test_the_records_that_a_rule_names_are_refused_with_its_text(codec):
-    said = produced({"t": {0: refused((1, "odd"), (2, "odd"))}})
-    conversation = Conversation(view(RefusesOdd())) >> client(asked_of(GOOD, BAD, BAD, codec=codec))
+def test_the_records_that_a_rule_names_are_rejected_with_its_text(codec):
+    said = produced({"t": {0: rejected((1, "odd"), (2, "odd"))}})
+    conversation = Conversation(view(RejectsOdd())) >> client(asked_of(GOOD, BAD, BAD, codec=codec))
     assert (
         conversation
         << to_client(said)
@@ -75,42 +75,42 @@ def test_the_records_that_a_rule_names_are_refused_with_its_text(codec):
     )
 
 
-def test_what_a_broker_would_refuse_is_refused_in_its_words_and_the_rule_decides_about_the_rest():
+def test_what_a_broker_would_reject_is_rejected_in_its_words_and_the_rule_decides_about_the_rest():
     limits = TopicLimits(after_max_ms=HOUR_MS)
-    conversation = Conversation(view(RefusesOdd(), limits=limits)) >> client(
+    conversation = Conversation(view(RejectsOdd(), limits=limits)) >> client(
         asked_of(NOW_MS + 2 * HOUR_MS, BAD)
     )
     text = (
         f"Timestamp {NOW_MS + 2 * HOUR_MS} of message with offset 0 is out of range. "
         f"The timestamp should be within [{NOW_MS - 2**63 + 1}, {NOW_MS + HOUR_MS}]"
     )
-    said = produced({"t": {0: refused((0, text))}})
+    said = produced({"t": {0: rejected((0, text))}})
     assert conversation << to_client(said) << booked("rejected", reason=Reason.TOO_FAR_AHEAD)
 
 
-class RefusesUnknown:
+class RejectsUnknown:
     reason = "missing"
 
     def culprits(self, timestamps_ms, context):
         return [(i, "no time") for i, time_ms in enumerate(timestamps_ms) if time_ms == -1]
 
 
-def test_a_rule_may_name_the_reason_that_its_refusals_are_booked_under():
-    conversation = Conversation(view(RefusesUnknown())) >> client(asked_of(GOOD, -1))
-    said = produced({"t": {0: refused((1, "no time"))}})
+def test_a_rule_may_name_the_reason_that_its_rejections_are_booked_under():
+    conversation = Conversation(view(RejectsUnknown())) >> client(asked_of(GOOD, -1))
+    said = produced({"t": {0: rejected((1, "no time"))}})
     assert conversation << to_client(said) << booked("rejected", rule="own", reason=Reason.MISSING)
 
 
 def test_in_audit_it_is_only_counted():
     asked, said = asked_of(GOOD, BAD), produced({"t": {0: accepted()}})
-    conversation = Conversation(view(RefusesOdd(), mode=Mode.AUDIT)) >> client(asked) << to_broker(asked)
+    conversation = Conversation(view(RejectsOdd(), mode=Mode.AUDIT)) >> client(asked) << to_broker(asked)
     assert (
         conversation >> broker(said) << to_client(said) << booked("accepted", would_reject=True, rule="own")
     )
 
 
-def test_a_rule_that_raises_refuses_where_it_fails_closed():
-    text = "The proxy's rule own failed, and refuses what it cannot judge"
+def test_a_rule_that_raises_rejects_where_it_fails_closed():
+    text = "The proxy's rule own failed, and rejects what it cannot judge"
     said = produced({"t": {0: {"error_code": 87, "error_message": text}}})
     conversation = Conversation(view(Raises())) >> client(asked_of(GOOD)) << to_client(said)
     assert conversation << booked("rejected", reason=Reason.OWN_RULE, bad_records=1) << noted("rule_failed")
@@ -163,7 +163,7 @@ def passing(session, asked):
     return requests is not None and requests.pass_on(asked, NOW_MS) == len(asked)
 
 
-@pytest.mark.parametrize(("rule", "passes"), [(RefusesOdd(), False), (BoundedOdd(), True)])
+@pytest.mark.parametrize(("rule", "passes"), [(RejectsOdd(), False), (BoundedOdd(), True)])
 def test_the_kernel_passes_only_what_a_rule_says_that_it_always_takes(rule, passes):
     session, asked, told = session_of(rule), asked_of(GOOD), produced({"t": {0: {}}})
     session.client_bytes(asked, NOW_MS)
@@ -174,7 +174,7 @@ def test_the_kernel_passes_only_what_a_rule_says_that_it_always_takes(rule, pass
 
 def test_bounds_that_make_no_sense_are_none():
     for bounds in (lambda: (-1, 5), lambda: (1,), lambda: 1 / 0, lambda: ("1h", None)):
-        rule = RefusesOdd()
+        rule = RejectsOdd()
         rule.bounds = bounds
         session, asked = session_of(rule), asked_of(GOOD)
         session.client_bytes(asked, NOW_MS)
@@ -199,14 +199,14 @@ def test_the_documents_test_of_it_passes(tmp_path, monkeypatch):
 def test_a_clock_that_is_moved_moves_what_a_rule_is_told():
     clock = FakeClock()
     times = batch_times(clock, 1, None)
-    assert refused_by(BoundedOdd(), times, clock) == {}
+    assert rejected_by(BoundedOdd(), times, clock) == {}
     clock.advance(-2_000)
-    assert refused_by(BoundedOdd(), times, clock) == {0: "odd"}
+    assert rejected_by(BoundedOdd(), times, clock) == {0: "odd"}
     with pytest.raises(AssertionError, match="ZeroDivisionError"):
-        refused_by(Raises(), times, clock)
+        rejected_by(Raises(), times, clock)
 
 
-class PromisesTooMuch(RefusesOdd):
+class PromisesTooMuch(RejectsOdd):
     def bounds(self):
         return 1000, 1000
 

@@ -52,7 +52,7 @@ ROWS = {
     "a topic that is not known, with limits of the file": (replace(KNOWN, is_known=False), None),
     "limits that are not known": (replace(KNOWN, limits=None), None),
     "a candidate": (replace(KNOWN, candidate=TopicLimits(before_max_ms=9, after_max_ms=3)), Passable(5, 3)),
-    "a value refused": (replace(KNOWN, zero=Choice.REJECT), None),
+    "a value rejected": (replace(KNOWN, zero=Choice.REJECT), None),
     "a repair": (replace(KNOWN, on_violation=OnViolation.REPAIR), None),
     "the other reading of bit 6": (replace(KNOWN, extended_timestamps=True), Passable(5, 7)),
     "under a waiver no more than after it": (replace(KNOWN, mode=Mode.AUDIT, until_ms=1), Passable(5, 7)),

@@ -286,12 +286,12 @@ def test_whoever_has_said_how_old_records_may_be_is_taken_at_that_word(own_ms, b
     assert bounds(found.candidate) == (expected_ms or own_ms, HOUR_MS)
 
 
-def test_a_log_append_time_topic_has_no_candidate_and_no_refused_values():
+def test_a_log_append_time_topic_has_no_candidate_and_no_rejected_values():
     """Brokers write their own time over whatever was sent."""
     stamped = TopicLimits(TimestampType.LOG_APPEND_TIME)
     policy = Policy(candidate=Terms(after=Span(5)), defaults=Terms(no_timestamp=Choice.REJECT))
     found = resolved(policy, known=stamped, on_kafka_4=stamped)
-    assert (found.candidate, found.refuses_some_values) == (None, False)
+    assert (found.candidate, found.rejects_some_values) == (None, False)
 
 
 def test_a_limit_that_would_be_wider_than_a_long_is_none():

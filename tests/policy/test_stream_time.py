@@ -16,7 +16,7 @@ GUARD = StreamTimeGuard(10 * MINUTE_MS)
 LAGGING = StreamTime(NOW_MS - 100 * MINUTE_MS, NOW_MS)
 
 
-def refused(times, known=None, now_ms=NOW_MS):
+def rejected(times, known=None, now_ms=NOW_MS):
     return [index for index, _ in GUARD.culprits(times, rule_context(stream_time=known, now_ms=now_ms))]
 
 
@@ -40,17 +40,17 @@ ROWS = {
 
 @pytest.mark.parametrize(("times", "known", "expected"), ROWS.values(), ids=ROWS)
 def test_who_jumps_too_far(times, known, expected):
-    assert refused(times, known) == expected
+    assert rejected(times, known) == expected
 
 
 def test_time_that_has_passed_in_silence_comes_on_top():
     an_hour_ago = StreamTime(NOW_MS - 60 * MINUTE_MS, NOW_MS - 60 * MINUTE_MS)
 
-    assert refused([NOW_MS + 10 * MINUTE_MS, NOW_MS + 20 * MINUTE_MS + 1], an_hour_ago) == [1]
+    assert rejected([NOW_MS + 10 * MINUTE_MS, NOW_MS + 20 * MINUTE_MS + 1], an_hour_ago) == [1]
 
 
 def test_a_clock_that_went_back_takes_nothing_away():
-    assert refused([after(10)], replace(LAGGING, seen_at_ms=NOW_MS + MINUTE_MS)) == []
+    assert rejected([after(10)], replace(LAGGING, seen_at_ms=NOW_MS + MINUTE_MS)) == []
 
 
 def test_the_text_says_how_far_and_from_where():
@@ -90,7 +90,7 @@ longs = st.integers(LONG_MIN, LONG_MAX)
 @given(st.lists(longs, min_size=1, max_size=8), longs)
 def test_what_is_accepted_never_jumps_further_than_it_may(times, latest_ms):
     known = StreamTime(latest_ms, NOW_MS)
-    guilty = set(refused(times, known))
+    guilty = set(rejected(times, known))
 
     for index, time_ms in enumerate(times):
         before = [t for i, t in enumerate(times[:index]) if i not in guilty and t != -1]

@@ -183,7 +183,7 @@ def test_wrapping_is_what_a_java_long_does(a, b):
     ],
 )
 def test_the_reason_is_the_side_that_a_time_is_really_on(timestamp_ms, reason):
-    """Only a broker with a clock of its own refuses the very millisecond: it is not ahead of ours."""
+    """Only a broker with a clock of its own rejects the very millisecond: it is not ahead of ours."""
     assert reason_out_of_range(timestamp_ms, NOW_MS) is reason
 
 

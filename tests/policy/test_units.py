@@ -1,4 +1,4 @@
-"""The unit mistake behind a refused value: the one reading that lands within a year of the clock."""
+"""The unit mistake behind a rejected value: the one reading that lands within a year of the clock."""
 
 import pytest
 from hypothesis import given

@@ -57,7 +57,7 @@ def pids(proxy):
     return {line["worker"]: line["pid"] for line in proxy.log if line["event"] == "worker_started"}
 
 
-def refuses(host, port):
+def rejects(host, port):
     """Whether nobody listens there."""
     try:
         socket.create_connection((host, port)).close()

@@ -100,7 +100,7 @@ async def test_hostile_requests_get_an_error_and_the_next_one_its_page(address, 
     assert status(await say(address, b"GET /livez HTTP/1.1\r\n\r\n")) == 200
 
 
-async def test_a_refused_method_is_told_what_is_allowed(address):
+async def test_a_rejected_method_is_told_what_is_allowed(address):
     assert b"Allow: GET, HEAD\r\n" in await say(address, b"DELETE /livez HTTP/1.1\r\n\r\n")
 
 

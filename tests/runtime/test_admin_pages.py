@@ -59,7 +59,7 @@ NOW_MS = 1_767_225_600_000
 HOSTILE = ["<script>alert(1)</script>\"'&", "\udcff\x00\x1b[31m\n", "c" * 32767, "", None]
 
 
-def refused(client_id="app", now_ms=NOW_MS, bad_records=1, **facts):
+def rejected(client_id="app", now_ms=NOW_MS, bad_records=1, **facts):
     peer = replace(REJECTED.peer, client_id=client_id)
     return replace(REJECTED, peer=peer, now_ms=now_ms, bad_records=bad_records, **facts)
 
@@ -73,8 +73,8 @@ def names(rows):
 
 def test_the_same_fault_of_the_same_client_is_one_row():
     offenders = Offenders()
-    offenders.book(refused(bad_records=2, culprits=(Culprit(0, -1), Culprit(1, 77))))
-    offenders.book(refused(now_ms=NOW_MS + 5, bad_records=3, culprits=(Culprit(0, 88),)))
+    offenders.book(rejected(bad_records=2, culprits=(Culprit(0, -1), Culprit(1, 77))))
+    offenders.book(rejected(now_ms=NOW_MS + 5, bad_records=3, culprits=(Culprit(0, 88),)))
 
     [row] = offenders.hottest(NOW_MS + 5)
     assert (row.batches, row.bad_records) == (2, 5)
@@ -82,8 +82,8 @@ def test_the_same_fault_of_the_same_client_is_one_row():
     assert (row.client_address, row.timestamp_ms) == (REJECTED.peer.client_address, 88)
 
 
-def test_batches_refused_without_a_look_are_in_their_row_as_well():
-    offenders, one = Offenders(), refused(bad_records=2, culprits=(Culprit(0, 77),))
+def test_batches_rejected_without_a_look_are_in_their_row_as_well():
+    offenders, one = Offenders(), rejected(bad_records=2, culprits=(Culprit(0, 77),))
     offenders.book(one)
     blame = Blame(one.rule, one.mode, one.reason, one.unit_guess, one.error_code, False, 40, 99)
     totals = (20, 20 * one.batch.records, 0, 20, NOW_MS, NOW_MS + 5, None, None, (), (), blame)
@@ -95,8 +95,8 @@ def test_batches_refused_without_a_look_are_in_their_row_as_well():
 
 def test_who_is_at_it_now_comes_before_who_was_worse_long_ago():
     offenders = Offenders()
-    offenders.book(refused("yesterday", NOW_MS - 100 * HALF_LIFE_MS, bad_records=1_000_000))
-    offenders.book(refused("now", NOW_MS, bad_records=1))
+    offenders.book(rejected("yesterday", NOW_MS - 100 * HALF_LIFE_MS, bad_records=1_000_000))
+    offenders.book(rejected("now", NOW_MS, bad_records=1))
 
     assert names(offenders.hottest(NOW_MS)) == ["now", "yesterday"]
 
@@ -104,9 +104,9 @@ def test_who_is_at_it_now_comes_before_who_was_worse_long_ago():
 @pytest.mark.parametrize(
     "outcome",
     [
-        refused(verdict=VerdictName.ACCEPTED),
-        refused(verdict=VerdictName.UNCONFIRMED),
-        refused(verdict=VerdictName.BROKER_REJECTED, is_final=False),
+        rejected(verdict=VerdictName.ACCEPTED),
+        rejected(verdict=VerdictName.UNCONFIRMED),
+        rejected(verdict=VerdictName.BROKER_REJECTED, is_final=False),
     ],
     ids=["accepted", "unconfirmed", "sent again by itself"],
 )
@@ -120,8 +120,8 @@ def test_what_is_nobodys_fault_makes_no_row(outcome):
 def test_a_storm_of_names_hides_nobody_and_loses_no_count():
     offenders = Offenders()
     for n in range(10 * MOST_ROWS):
-        offenders.book(refused("steady", bad_records=10))
-        offenders.book(refused(f"name-{n}"))
+        offenders.book(rejected("steady", bad_records=10))
+        offenders.book(rejected(f"name-{n}"))
 
     rows = offenders.hottest(NOW_MS)
     assert names(rows)[0] == "steady"
@@ -161,13 +161,13 @@ def report_of(*outcomes, served_at="proxy:9193", amiss=(), warnings=()):
 
 
 def test_a_report_arrives_at_the_supervisor_as_it_left():
-    report = report_of(*map(refused, HOSTILE), amiss=["the proxy stops"], warnings=["the disk is full"])
+    report = report_of(*map(rejected, HOSTILE), amiss=["the proxy stops"], warnings=["the disk is full"])
 
     assert Report.of_line(json.loads(json.dumps(report.as_line()))) == report
 
 
 def test_two_processes_are_shown_as_one_that_did_the_work_of_both():
-    whole = together([report_of(refused("a"), refused("b")), report_of(refused("b"), amiss=["x"])])
+    whole = together([report_of(rejected("a"), rejected("b")), report_of(rejected("b"), amiss=["x"])])
 
     assert whole.amiss == ("x",)
     assert whole.addresses == {"192.0.2.1": 4}
@@ -182,7 +182,7 @@ def test_a_broker_that_one_process_does_not_serve_is_shown_as_not_served():
 
 
 def test_of_a_process_that_has_ended_its_counts_remain_and_its_connections_do_not():
-    remains = report_of(refused(), amiss=["x"]).remains()
+    remains = report_of(rejected(), amiss=["x"]).remains()
 
     assert not remains.amiss
     assert not remains.addresses
@@ -245,7 +245,7 @@ async def test_the_configuration_is_shown_as_a_file_that_reads_the_same_without_
 
 
 async def test_brokers_and_offenders_are_json_with_the_names_of_the_decision_log():
-    report = report_of(*map(refused, HOSTILE))
+    report = report_of(*map(rejected, HOSTILE))
 
     assert json.loads((await page("/brokers", report)).body) == {
         "cluster_id": "c1",
@@ -259,7 +259,7 @@ async def test_brokers_and_offenders_are_json_with_the_names_of_the_decision_log
 
 
 async def test_the_metrics_page_is_what_was_counted():
-    text = (await page("/metrics", report_of(refused()))).body.decode()
+    text = (await page("/metrics", report_of(rejected()))).body.decode()
 
     assert 'tsproxy_bad_records_total{reason="too_far_ahead",unit="nanoseconds"} 1.0' in text
 
@@ -279,8 +279,8 @@ class Tags(HTMLParser):
 
 async def test_no_name_breaks_the_page_and_nothing_comes_from_outside():
     plain, hostile = Tags(), Tags()
-    plain.feed((await page("/", report_of(*(refused(f"n{n}") for n in range(5))))).body.decode())
-    answer = await page("/", report_of(*map(refused, HOSTILE)))
+    plain.feed((await page("/", report_of(*(rejected(f"n{n}") for n in range(5))))).body.decode())
+    answer = await page("/", report_of(*map(rejected, HOSTILE)))
     hostile.feed(answer.body.decode())
 
     assert hostile.tags == plain.tags

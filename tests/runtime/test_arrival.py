@@ -220,11 +220,11 @@ async def test_without_the_header_nobody_is_let_in(first, text):
 
         with contextlib.suppress(ConnectionError):
             assert await reader.read() == b""
-        [line] = await until(lambda: world.told.of("proxy_header_refused"))
+        [line] = await until(lambda: world.told.of("proxy_header_rejected"))
         assert text in line["error"]
         await until(lambda: not front.relays)
         assert (
-            world.metric('tsproxy_sessions_closed_total{listener="default",reason="proxy_header_refused"}')
+            world.metric('tsproxy_sessions_closed_total{listener="default",reason="proxy_header_rejected"}')
             == 1
         )
         writer.close()
@@ -245,11 +245,11 @@ async def test_nobody_but_the_load_balancer_says_who_a_client_is(first):
         with contextlib.suppress(ConnectionError):
             async with asyncio.timeout(PATIENCE_S):
                 assert await reader.read() == b""
-        [line] = await until(lambda: world.told.of("proxy_header_refused"))
+        [line] = await until(lambda: world.told.of("proxy_header_rejected"))
         assert line["client"] == HOST
         assert "127.0.0.1 is not among the load balancer's" in line["error"]
         await until(lambda: not front.relays)
-        counted = 'tsproxy_sessions_closed_total{listener="default",reason="proxy_header_refused"}'
+        counted = 'tsproxy_sessions_closed_total{listener="default",reason="proxy_header_rejected"}'
         assert world.metric(counted) == 1
         writer.close()
 
@@ -268,7 +268,7 @@ async def test_a_header_that_does_not_come_is_not_waited_for_for_ever():
         reader, writer = await asyncio.open_connection(HOST, front.address.port)
 
         assert await reader.read() == b""
-        [line] = world.told.of("proxy_header_refused")
+        [line] = world.told.of("proxy_header_rejected")
         assert "no PROXY protocol header within" in line["error"]
         assert world.metric('tsproxy_limits_total{limit="handshake"}') == 1
         writer.close()
@@ -287,7 +287,7 @@ async def test_behind_a_load_balancer_each_client_has_its_own_limit():
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
                 assert await reader.readexactly(len(answer(5))) == answer(5)
                 assert is_let_in
-        [line] = world.told.of("connection_refused")
+        [line] = world.told.of("connection_rejected")
         assert (line["client"], line["limit"]) == ("192.0.2.7", "connections_per_address")
 
         for writer in opened:

@@ -65,7 +65,7 @@ limits = st.builds(
 
 
 @given(st.lists(limits, min_size=1, max_size=4), st.integers(-20 * DAY_MS, 20 * DAY_MS))
-def test_the_loosest_refuses_nothing_that_any_of_them_takes(many, drift_ms):
+def test_the_loosest_rejects_nothing_that_any_of_them_takes(many, drift_ms):
     found = loosest(many)
     if is_out_of_range(NOW_MS + drift_ms, found, NOW_MS):
         assert all(is_out_of_range(NOW_MS + drift_ms, each, NOW_MS) for each in many)
@@ -121,12 +121,12 @@ def test_a_broker_that_has_not_told_leaves_only_what_topics_set_themselves():
 
     assert (found.limits.before_max_ms, found.limits.after_max_ms) == (5000, None)
     assert found.limits.max_message_bytes == 2**31 - 1
-    # The preset kafka-4 is an operator's own rule: a leader of 3.9 would not refuse in our place.
+    # The preset kafka-4 is an operator's own rule: a leader of 3.9 would not reject in our place.
     assert found.on_kafka_4.after_max_ms == HOUR_MS
 
 
 def test_a_broker_that_has_not_told_does_not_undo_log_append_time():
-    """All that are known write their own time, so no rule of an operator's may refuse one meanwhile."""
+    """All that are known write their own time, so no rule of an operator's may reject one meanwhile."""
     found = together(((TYPE, "LogAppendTime"),), NEW, {1: NEW, 2: None})
 
     assert found.limits.timestamp_type is TimestampType.LOG_APPEND_TIME
@@ -179,7 +179,7 @@ def test_what_kafka_does_not_document_is_an_error():
 
 
 def test_a_broker_that_was_asked_about_other_topics_alone_has_not_told_what_it_gives_to_this_one():
-    """Else a default of ours would hold as if the broker had told it, and refuse what a leader takes."""
+    """Else a default of ours would hold as if the broker had told it, and reject what a leader takes."""
     larger = answer("a", NEW_VALUES, own={SIZE: "2000000"})
     asked_about_a = given_by([larger])
     narrow = gives(NEW_VALUES)

@@ -4,21 +4,21 @@ import asyncio
 import contextlib
 
 from tsproxy.config.settings import Address
-from tsproxy.runtime.admin_connection import RefusedError
+from tsproxy.runtime.admin_connection import RejectedError
 from tsproxy.runtime.broker_links import BrokerLink
 
 
-async def test_a_login_that_was_refused_is_not_repeated_as_fast_as_clients_come():
+async def test_a_login_that_was_rejected_is_not_repeated_as_fast_as_clients_come():
     """Brokers count logins that fail, and may lock the user out: 289 in 6 s were seen."""
     tried = []
 
     @contextlib.asynccontextmanager
-    async def refused(address, _on_end):
+    async def rejected(address, _on_end):
         tried.append(address)
-        raise RefusedError(f"{address}: the password is wrong")
+        raise RejectedError(f"{address}: the password is wrong")
         yield
 
-    link = BrokerLink(1, Address("kafka-1", 9092), refused, lambda: None, lambda: None)
+    link = BrokerLink(1, Address("kafka-1", 9092), rejected, lambda: None, lambda: None)
     running = asyncio.create_task(link.run())
     for _ in range(1_000):
         link.meet()

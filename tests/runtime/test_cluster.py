@@ -255,7 +255,7 @@ async def test_the_cluster_is_waited_for_lost_and_found_again(topic):
                 await until(lambda: learned.reachable[-1] is True)
     events = [line["event"] for line in logs]
     assert events.count("upstream_reached") == 2
-    # One line when it goes away; another only where the reason changes (refused, then closing).
+    # One line when it goes away; another only where the reason changes (rejected, then closing).
     assert 2 <= events.count("upstream_unreachable") <= 8
 
 

@@ -7,7 +7,7 @@ import signal
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from tests.runtime.running import TWO, events, page, refuses, until_page, waiting_consumer
+from tests.runtime.running import TWO, events, page, rejects, until_page, waiting_consumer
 from tests.runtime.surroundings import PATIENCE_S, until
 from tests.runtime.test_service_manager import Heard
 from tsproxy.testing.proxy import RunningProxy
@@ -36,7 +36,7 @@ async def test_after_sigterm_it_is_not_ready_and_still_serves_whoever_comes(kafk
         os.kill(proxy.pid, signal.SIGTERM)
 
         await until(lambda: events(proxy).count("drain_started") == (2 if arguments else 1))
-        await until(lambda: refuses(*of_bootstrap(proxy)))
+        await until(lambda: rejects(*of_bootstrap(proxy)))
         await proxy.wait()
 
     assert events(proxy).count("drain_delayed") == (2 if arguments else 1)

@@ -11,7 +11,7 @@ import structlog
 from tests.runtime.frames import answer, request
 from tests.runtime.fronts import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.runtime.loops import on_both_loops
-from tests.runtime.running import refuses
+from tests.runtime.running import rejects
 from tests.runtime.surroundings import World, until
 from tsproxy.config.settings import Address, ListenerTls, UpstreamTls
 from tsproxy.model.view import Endpoint
@@ -21,10 +21,10 @@ from tsproxy.testing.ports import free_ports
 
 
 @on_both_loops
-async def test_a_port_is_reserved_at_once_and_refuses_until_it_is_opened():
+async def test_a_port_is_reserved_at_once_and_rejects_until_it_is_opened():
     async with echoing_broker() as broker, front_of(config_of([broker]), World()) as front:
         assert front.address.port > 0
-        assert refuses(front.address.host, front.address.port)
+        assert rejects(front.address.host, front.address.port)
 
         front.see(facts_of({1: broker}))
         front.open()
@@ -130,7 +130,7 @@ async def test_with_all_upstreams_down_a_client_is_accepted_and_closed_and_the_l
         lines = world.told.of("session_closed")
         assert lines[0]["reason"] == "upstream_unavailable"
         assert lines[0]["text"].startswith(f"{dead}: ")
-        assert "refused" in lines[0]["text"].lower() or "connect" in lines[0]["text"].lower()
+        assert "rejected" in lines[0]["text"].lower() or "connect" in lines[0]["text"].lower()
         await until(lambda: not any(connections(world).values()))
 
 
@@ -277,7 +277,7 @@ async def test_a_tls_client_on_a_plain_port_gets_a_readable_line(client_tls):
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await ask(front.address, client_tls)
 
-        [line] = await until(lambda: world.told.of("client_refused"))
+        [line] = await until(lambda: world.told.of("client_rejected"))
         assert "TLS" in line["detail"]
 
 
@@ -317,7 +317,7 @@ async def test_a_broker_that_cannot_be_trusted_is_not_talked_to(certificates, tm
 
             assert await ask(front.address) == b""
             [line] = world.told.of("session_closed")
-            assert "certificate was refused" in line["text"]
+            assert "certificate was rejected" in line["text"]
 
 
 @on_both_loops

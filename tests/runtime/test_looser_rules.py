@@ -36,7 +36,7 @@ def test_of_ten_thousand_topics_not_all_are_told():
     assert len(told_of(lambda: rules.see({f"t-{n}": KNOWN for n in range(10_000)}))) == MOST_TOLD
 
 
-async def test_what_the_rule_lets_pass_the_broker_refuses_and_the_log_says_why(kafka_391, topic, tmp_path):
+async def test_what_the_rule_lets_pass_the_broker_rejects_and_the_log_says_why(kafka_391, topic, tmp_path):
     await kafka_391.create_topic(topic, config={"message.timestamp.before.max.ms": str(HOUR_MS)})
     file = tmp_path / "tsproxy.yaml"
     file.write_text(
@@ -54,5 +54,5 @@ async def test_what_the_rule_lets_pass_the_broker_refuses_and_the_log_says_why(k
         [line] = told()
     assert (line["of_rule"], line["of_topic"]) == ("2d", "1h")
     assert line["place"].endswith("tsproxy.yaml:3: policy.rules[0]")
-    refused = [line for line in proxy.decisions() if line["event"] == "decision"]
-    assert {line["verdict"] for line in refused} == {"broker_rejected"}
+    rejected = [line for line in proxy.decisions() if line["event"] == "decision"]
+    assert {line["verdict"] for line in rejected} == {"broker_rejected"}

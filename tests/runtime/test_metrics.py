@@ -18,7 +18,7 @@ OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 
 
 @pytest.mark.parametrize("rule", ["topic-limits", CANDIDATE, "audited"])
-def test_batches_that_were_refused_or_would_be_count_together_as_they_do_one_by_one(rule):
+def test_batches_that_were_rejected_or_would_be_count_together_as_they_do_one_by_one(rule):
     would = rule != "topic-limits"
     one = replace(
         REJECTED,
@@ -54,7 +54,7 @@ def test_batches_and_records_are_counted_by_how_they_ended():
     assert found['tsproxy_bad_records_total{reason="too_far_ahead",unit="nanoseconds"}'] == 5
 
 
-def test_what_is_let_pass_and_would_be_refused_is_counted_apart():
+def test_what_is_let_pass_and_would_be_rejected_is_counted_apart():
     metrics = Metrics()
     would = replace(REJECTED, verdict=VerdictName.ACCEPTED, would_reject=True)
     metrics.booked(replace(would, rule=CANDIDATE))

@@ -1,4 +1,4 @@
-"""Brokers that do not give topics the same limits: each leader goes by its own, and nobody is refused here
+"""Brokers that do not give topics the same limits: each leader goes by its own, and nobody is rejected here
 what the leader would take."""
 
 import pytest
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.broker
 
 
 async def answers(producer, topic, ahead_ms):
-    """By partition: True where a record so far ahead was taken, False where it was refused for its time."""
+    """By partition: True where a record so far ahead was taken, False where it was rejected for its time."""
     found = {}
     for partition in sorted(await producer.partitions_for(topic)):
         try:

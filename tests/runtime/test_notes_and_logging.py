@@ -19,12 +19,12 @@ def test_a_client_in_a_loop_gets_few_lines_and_the_rest_is_counted():
     told, clock = Told(), HandClock()
     notes = Notes(told, clock)
     for _ in range(BURST + 500):
-        notes.warn("192.0.2.1", "client_refused", {"n": 1})
+        notes.warn("192.0.2.1", "client_rejected", {"n": 1})
     assert len(told.lines) == BURST
     clock.ms += REFILL_MS
-    notes.warn("192.0.2.1", "client_refused", {"n": 2})
+    notes.warn("192.0.2.1", "client_rejected", {"n": 2})
 
-    assert told.lines[-1] == {"event": "client_refused", "n": 2, "suppressed": 500}
+    assert told.lines[-1] == {"event": "client_rejected", "n": 2, "suppressed": 500}
     assert "suppressed" not in told.lines[0]
 
 
@@ -32,18 +32,18 @@ def test_one_client_does_not_use_up_anothers_lines():
     told = Told()
     notes = Notes(told, HandClock())
     for _ in range(100):
-        notes.warn("192.0.2.1", "client_refused", {})
-    notes.warn("192.0.2.2", "client_refused", {"who": "other"})
+        notes.warn("192.0.2.1", "client_rejected", {})
+    notes.warn("192.0.2.2", "client_rejected", {"who": "other"})
 
-    assert told.lines[-1] == {"event": "client_refused", "who": "other"}
+    assert told.lines[-1] == {"event": "client_rejected", "who": "other"}
 
 
 def test_an_ipv6_host_has_one_budget_for_all_its_addresses():
     told = Told()
     notes = Notes(told, HandClock())
     for n in range(BURST + 500):
-        notes.warn(f"2001:db8::{n:x}", "client_refused", {})
-    notes.warn("2001:db8:0:1::1", "client_refused", {"who": "other"})
+        notes.warn(f"2001:db8::{n:x}", "client_rejected", {})
+    notes.warn("2001:db8:0:1::1", "client_rejected", {"who": "other"})
 
     assert len(told.lines) == BURST + 1
 
@@ -51,7 +51,7 @@ def test_an_ipv6_host_has_one_budget_for_all_its_addresses():
 @pytest.mark.parametrize("text", ["c" * 32767, "\x1b[31m" * 8000, "\udcff" * 32767, "a\r\nb\u2028"])
 def test_a_text_of_a_clients_own_is_short_and_printable(text):
     told = Told()
-    Notes(told, HandClock()).warn("192.0.2.1", "client_refused", {"detail": text, "n": 7})
+    Notes(told, HandClock()).warn("192.0.2.1", "client_rejected", {"detail": text, "n": 7})
 
     [line] = told.lines
     assert line["n"] == 7
@@ -63,7 +63,7 @@ def test_the_number_of_clients_remembered_is_bounded(monkeypatch):
     monkeypatch.setattr(notes, "MAX_ADDRESSES", 3)
     kept = Notes(Told(), HandClock())
     for n in range(100):
-        kept.warn(f"192.0.2.{n}", "client_refused", {})
+        kept.warn(f"192.0.2.{n}", "client_rejected", {})
 
     assert len(kept._budgets) == 3
 
@@ -93,7 +93,7 @@ def logged(capsys):
 
 def test_a_json_line_is_one_object_with_time_level_and_event_first(logged):
     configure_logging(LogFormat.JSON)
-    structlog.get_logger().warning("client_refused", client="192.0.2.1", detail="a\nb")
+    structlog.get_logger().warning("client_rejected", client="192.0.2.1", detail="a\nb")
 
     [line] = logged().splitlines()
     assert list(json.loads(line)) == ["timestamp", "level", "event", "client", "detail"]
@@ -101,14 +101,14 @@ def test_a_json_line_is_one_object_with_time_level_and_event_first(logged):
 
 def test_text_that_is_no_unicode_is_logged_all_the_same(logged):
     configure_logging(LogFormat.JSON)
-    structlog.get_logger().warning("client_refused", client_id="\ud800")
+    structlog.get_logger().warning("client_rejected", client_id="\ud800")
 
     assert json.loads(logged())["client_id"] == "\ud800"
 
 
 def test_a_line_break_in_a_text_makes_no_line_of_its_own_on_a_terminal(logged):
     configure_logging(LogFormat.CONSOLE)
-    structlog.get_logger().warning("client_refused", detail="first\nsecond")
+    structlog.get_logger().warning("client_rejected", detail="first\nsecond")
 
     assert len(logged().splitlines()) == 1
 
@@ -120,7 +120,7 @@ def test_a_log_that_is_gone_harms_nobody(monkeypatch):
     monkeypatch.setattr(sys, "stderr", closed)
     configure_logging(LogFormat.JSON)
 
-    structlog.get_logger().warning("client_refused")
+    structlog.get_logger().warning("client_rejected")
 
 
 def test_what_libraries_log_becomes_events_without_values(logged):

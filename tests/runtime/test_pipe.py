@@ -121,20 +121,20 @@ def whole_requests_go_on(variant, seed):
     assert not client.kept
 
 
-def refused(correlation_id):
+def rejected(correlation_id):
     return produce({"t": {0: batch([NOW_MS + 10**9])}}, correlation_id=correlation_id)
 
 
 @on_both
-def test_what_is_refused_never_goes_on_and_is_answered_at_the_end_it_came_from(variant):
+def test_what_is_rejected_never_goes_on_and_is_answered_at_the_end_it_came_from(variant):
     went_on, answers = Transport(), Transport()
     client = ends(variant, Buffers(), went_on)
     client.attach(answers)
     client.session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
-    (told, *_) = client.session.client_bytes(refused(7), NOW_MS)
-    client.refuser = client.session.refuser
+    (told, *_) = client.session.client_bytes(rejected(7), NOW_MS)
+    client.rejecter = client.session.rejecter
 
-    whole = [refused(7), refused(8), of_size(10, 9), of_size(20, 10)]
+    whole = [rejected(7), rejected(8), of_size(10, 9), of_size(20, 10)]
     for _ in receive(client, b"".join(whole)):
         pass
     assert went_on.written == b"".join(whole[2:])
@@ -143,16 +143,16 @@ def test_what_is_refused_never_goes_on_and_is_answered_at_the_end_it_came_from(v
 
 
 @on_both
-def test_silence_that_a_refusal_costs_is_told_behind_its_answer(variant):
+def test_silence_that_a_rejection_costs_is_told_behind_its_answer(variant):
     answers, silences = Transport(), []
     client = ends(variant, Buffers(), Transport())
     client.attach(answers)
     client.session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
-    client.session.client_bytes(refused(7), NOW_MS)
-    client.refuser = client.session.refuser
+    client.session.client_bytes(rejected(7), NOW_MS)
+    client.rejecter = client.session.rejecter
     client.silenced = lambda silent_ms: silences.append((silent_ms, len(answers.written)))
     for _ in range(1100):
-        for _ in receive(client, refused(8)):
+        for _ in receive(client, rejected(8)):
             pass
     answered = len(answers.written)
     assert silences == [(1, answered)], "the first that goes beyond what is free; the next one is put off"

@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
 from tests.runtime.loops import LOOPS
-from tests.runtime.running import HOST, command, events, page, refuses, waiting_consumer
+from tests.runtime.running import HOST, command, events, page, rejects, waiting_consumer
 from tests.runtime.surroundings import PATIENCE_S, until
 from tsproxy.runtime.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -115,7 +115,7 @@ async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_
         os.kill(proxy.pid, signal.SIGTERM)
         await until(lambda: "drain_started" in events(proxy))
         host, _, port = proxy.bootstrap_servers.rpartition(":")
-        await until(lambda: refuses(host, int(port)))
+        await until(lambda: rejects(host, int(port)))
 
         size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), PATIENCE_S), "big")
         answered = await reader.readexactly(size)
@@ -164,7 +164,7 @@ async def test_an_absent_cluster_is_waited_for_and_a_lost_one_looks_like_a_down_
             begun = proxy.log[0]
             assert begun["event"] == "proxy_starting"
             host, _, port = begun["listeners"]["default"].rpartition(":")
-            assert refuses(host, int(port))
+            assert rejects(host, int(port))
             assert await page(begun["admin"], "/livez") == (200, "alive\n")
             status, text = await page(begun["admin"], "/readyz")
             assert status == 503

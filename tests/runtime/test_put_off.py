@@ -1,4 +1,4 @@
-"""A refusal is put off while its client should be silent, whichever connection it comes on (KIP-219)."""
+"""A rejection is put off while its client should be silent, whichever connection it comes on (KIP-219)."""
 
 from dataclasses import dataclass, field, replace
 
@@ -24,7 +24,7 @@ class SilencedWorld(World):
     throttle: Throttle = field(default_factory=Throttle)
 
     def __post_init__(self):
-        self.throttle.refused(OTHER_CONNECTION, int(FREE_MS) + self.silence_ms, 0, Clock().now_ms(), MOST_MS)
+        self.throttle.rejected(OTHER_CONNECTION, int(FREE_MS) + self.silence_ms, 0, Clock().now_ms(), MOST_MS)
 
     @property
     def surroundings(self):

@@ -127,7 +127,7 @@ async def test_a_wrong_file_changes_nothing_and_every_problem_is_told(kafka_391,
             "limitz",
             "policy.mode",
         ]
-        assert await reloads(proxy, "refused") == 1
+        assert await reloads(proxy, "rejected") == 1
         assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
 
         file.write_text(text_of(kafka_391, "policy: { mode: off }\n"))
@@ -222,7 +222,7 @@ async def test_a_wrong_file_leaves_all_workers_as_they_were(kafka_391, topic, tm
         await until(lambda: "config_not_reloaded" in events(proxy))
 
         assert {await error_code(each, topic, HOUR_MS) for each in made} == {32}
-        assert await reloads(proxy, "refused") == 1
+        assert await reloads(proxy, "rejected") == 1
 
 
 @pytest.mark.skipif(not FULL, reason="waits 10 s for a worker that hangs: TSPROXY_TEST=full")

@@ -86,6 +86,6 @@ def test_the_largest_message_is_read():
     "described",
     [{"message.timestamp.type": "Sometimes"}, {BEFORE: "soon"}, {"max.message.bytes": "large"}],
 )
-def test_what_kafka_does_not_document_is_refused(described):
+def test_what_kafka_does_not_document_is_rejected(described):
     with pytest.raises(ValueError, match=r".+"):
         topic_limits(described)

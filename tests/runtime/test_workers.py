@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 
 from tests.processes import is_alive
 from tests.runtime.loops import LOOPS
-from tests.runtime.running import HOST, TWO, command, events, page, pids, refuses, series, waiting_consumer
+from tests.runtime.running import HOST, TWO, command, events, page, pids, rejects, series, waiting_consumer
 from tests.runtime.surroundings import until
 from tsproxy.runtime.admin.report import NOTHING
 from tsproxy.runtime.clock import Clock
@@ -198,7 +198,7 @@ async def test_sigterm_passes_on_the_answers_that_every_worker_owes(kafka_431, t
         os.kill(proxy.pid, signal.SIGTERM)
         await until(lambda: events(proxy).count("drain_started") == 2)
         host, _, port = proxy.bootstrap_servers.rpartition(":")
-        await until(lambda: refuses(host, int(port)))
+        await until(lambda: rejects(host, int(port)))
 
         size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 20), "big")
         assert (await reader.readexactly(size))[:4] == (77).to_bytes(4, "big")

@@ -82,7 +82,7 @@ def accepted(base_offset=0):
 
 
 def out_of_range(timestamp_ms, index=0):
-    """(batch_index, the broker's text) for a record that NOW_MS and LIMITS refuse."""
+    """(batch_index, the broker's text) for a record that NOW_MS and LIMITS reject."""
     earliest, latest = NOW_MS - LIMITS.before_max_ms, NOW_MS + LIMITS.after_max_ms
     return (
         index,
@@ -91,7 +91,7 @@ def out_of_range(timestamp_ms, index=0):
     )
 
 
-def refused(*errors):
+def rejected(*errors):
     """INVALID_TIMESTAMP for the records of `errors`: (batch_index, text)."""
     return {
         "error_code": 32,

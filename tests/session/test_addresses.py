@@ -34,7 +34,7 @@ from tests.session.messages import (
     out_of_range,
     produce,
     produced,
-    refused,
+    rejected,
     request,
 )
 from tests.wire.batches import batch
@@ -276,7 +276,7 @@ def test_a_produce_answer_tells_new_leaders_at_the_proxy(version, split):
     moved = {"error_code": 6, "tags": bytes.fromhex("01 00 09 00000002 00000005 00")}
     asked, told = {0: GOOD}, {0: moved}
     if split:
-        asked, told = {0: GOOD, 1: BAD}, {0: moved, 1: refused(out_of_range(0))}
+        asked, told = {0: GOOD, 1: BAD}, {0: moved, 1: rejected(out_of_range(0))}
     at_broker = (NodeEndpoint(2, "b2", 9092, "r"),)
     at_proxy = (NodeEndpoint(2, "proxy.example", 9194, "r"),)
     session = Session(PEER, view_of())
@@ -307,7 +307,7 @@ def test_a_version_that_tells_addresses_and_is_not_rewritten_is_not_let_through(
     assert (
         Conversation()
         >> client(request(api_key, version))
-        << noted("client_refused")
+        << noted("client_rejected")
         << closed(CloseReason.UNSUPPORTED_REQUEST)
     )
 

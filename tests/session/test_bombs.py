@@ -1,4 +1,4 @@
-"""A batch that unfolds to 1 GiB is refused by name, and costs 16 MiB at most while it is read."""
+"""A batch that unfolds to 1 GiB is rejected by name, and costs 16 MiB at most while it is read."""
 
 import subprocess
 import sys
@@ -66,7 +66,7 @@ print(judged.verdict.error_message)
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a process's peak memory")
 @pytest.mark.parametrize(("codec", "bomb"), BOMBS.values(), ids=BOMBS)
-def test_a_bomb_is_refused_by_name_and_costs_little(codec, bomb):
+def test_a_bomb_is_rejected_by_name_and_costs_little(codec, bomb):
     asked = produce({"t": {0: batch(codec=codec, body=bomb(), records_count=1)}})
     told = subprocess.run([sys.executable, "-c", JUDGE], input=asked, capture_output=True, check=True)
     grown_mib, code, text = told.stdout.decode().splitlines()

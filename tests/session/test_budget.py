@@ -38,7 +38,7 @@ def passed(verdicts):
     return [isinstance(each, Accept) for each in verdicts]
 
 
-def test_batches_beyond_the_records_of_one_request_are_refused_by_name():
+def test_batches_beyond_the_records_of_one_request_are_rejected_by_name():
     """Finding 3: 20,000 partitions of a million records each took a judge up to 17 hours."""
     verdicts = judged(of(10), of(10), of(11), of(1), records_per_request=30)
     assert passed(verdicts) == [True, True, False, False]
@@ -48,7 +48,7 @@ def test_batches_beyond_the_records_of_one_request_are_refused_by_name():
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
-def test_batches_beyond_the_bytes_of_one_request_are_refused_by_name(codec):
+def test_batches_beyond_the_bytes_of_one_request_are_rejected_by_name(codec):
     one = of(1, codec, size=1000)
     verdicts = judged(one, one, one, one, of(1, 0), decompressed_request=2500)
     assert passed(verdicts) == [True, True, False, False, True], "an uncompressed batch unfolds to nothing"

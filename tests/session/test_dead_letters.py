@@ -31,13 +31,13 @@ def dead_of(effects):
     return [effect.batch for effect in effects if isinstance(effect, EmitDead)]
 
 
-def test_a_refused_batch_is_handed_on_as_it_came_with_what_it_was_refused_for():
+def test_a_rejected_batch_is_handed_on_as_it_came_with_what_it_was_rejected_for():
     data = batch([NOW_MS, BAD_MS, NOW_MS, BAD_MS + 1])
     [dead] = dead_of(client(produce({"t": {3: data}}))(Conversation(view())))
 
     assert (dead.records, dead.topic, dead.partition, dead.now_ms) == (data, "t", 3, NOW_MS)
     assert (dead.rule, dead.bad_records, dead.peer.client_id) == ("keep", 2, "app")
-    assert [violation.batch_index for violation in dead.refusal.violations] == [1, 3]
+    assert [violation.batch_index for violation in dead.rejection.violations] == [1, 3]
 
 
 def test_what_the_client_is_told_is_what_it_is_told_without():
@@ -77,10 +77,10 @@ def test_no_copies_without_a_rule_that_asks_nor_of_what_is_forwarded():
     assert dead_of(client(request)(Conversation(view(mode=Mode.AUDIT)))) == []
 
 
-def test_a_batch_refused_as_a_whole_is_handed_on_without_its_bytes():
+def test_a_batch_rejected_as_a_whole_is_handed_on_without_its_bytes():
     [dead] = dead_of(client(produce({"t": {0: batch([BAD_MS] * 2, crc=1)}}))(Conversation(view())))
 
-    assert (dead.records, dead.bad_records, dead.refusal.bad_records) == (b"", 2, None)
+    assert (dead.records, dead.bad_records, dead.rejection.bad_records) == (b"", 2, None)
 
 
 def test_defaults_may_ask_for_everybody_and_a_rule_may_not_want_it():
@@ -93,14 +93,14 @@ def test_defaults_may_ask_for_everybody_and_a_rule_may_not_want_it():
 
 
 def test_the_kernel_may_pass_what_it_may_pass_without():
-    """Only refused batches are copied, and none of them ever passes."""
+    """Only rejected batches are copied, and none of them ever passes."""
     kept, bare = (of_anybody(v).of("t", NOW_MS) for v in (view(), view_of()))
 
     assert span_that_passes(kept) == span_that_passes(bare)
-    assert Reason.TOO_FAR_AHEAD in {dead.refusal.reason for dead in dead_of(passed_and_refused())}
+    assert Reason.TOO_FAR_AHEAD in {dead.rejection.reason for dead in dead_of(passed_and_rejected())}
 
 
-def passed_and_refused():
+def passed_and_rejected():
     """With the kernel, after it has learnt the topic: a bad batch still comes to the session."""
     conversation = Conversation(view(), uses_kernel=True)
     session, now_ms = conversation.session, NOW_MS

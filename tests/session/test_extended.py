@@ -22,7 +22,7 @@ from tests.session.conversation import (
     view_by,
     view_of,
 )
-from tests.session.messages import accepted, produce, produced, refused
+from tests.session.messages import accepted, produce, produced, rejected
 from tests.wire.batches import CODECS, batch
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode, TimestampType
 from tsproxy.model.policy import Choice, Match, Mode, OnViolation, Waiver
@@ -76,9 +76,9 @@ def test_a_batch_without_the_bit_is_what_it_ever_was():
     assert (found.verdict, found.rewritten) == (Accept(), None)
 
 
-def test_a_real_minus_one_is_refused_and_told_why():
+def test_a_real_minus_one_is_rejected_and_told_why():
     asked = produce({"t": {0: marked([NOW_MS, -1, NONE_MS])}})
-    said = produced({"t": {0: refused((1, NO_PLACE))}})
+    said = produced({"t": {0: rejected((1, NO_PLACE))}})
     assert (
         Conversation(view())
         >> client(asked)
@@ -193,7 +193,7 @@ def test_where_nothing_is_written_anew_the_bit_is_counted_as_what_no_producer_ma
         assert "bit 6" in found.would.detail
 
 
-def test_without_the_rule_the_bit_is_refused_as_ever():
+def test_without_the_rule_the_bit_is_rejected_as_ever():
     assert judged(marked([NOW_MS]), extended_timestamps=None).verdict.error_code == ErrorCode.INVALID_RECORD
 
 
@@ -214,7 +214,7 @@ TIMES = st.lists(st.sampled_from(EDGES) | st.integers(LONG_MIN, LONG_MAX), min_s
 
 
 @given(times=TIMES, limits=st.sampled_from([LIMITS, UNLIMITED, TopicLimits(after_max_ms=0)]))
-def test_whatever_the_times_a_batch_goes_on_as_meant_or_is_refused(times, limits):
+def test_whatever_the_times_a_batch_goes_on_as_meant_or_is_rejected(times, limits):
     found = judged(marked(times), limits=limits)
 
     if isinstance(found.verdict, Accept):

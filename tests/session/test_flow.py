@@ -30,7 +30,7 @@ from tests.session.messages import (
     out_of_range,
     produce,
     produced,
-    refused,
+    rejected,
     request,
 )
 from tests.wire.batches import batch
@@ -39,7 +39,7 @@ from tsproxy.session.session import Session
 
 GOOD = batch([NOW_MS])
 BAD = batch([NOW_MS + 2 * HOUR_MS])
-REJECTED = refused(out_of_range(NOW_MS + 2 * HOUR_MS))
+REJECTED = rejected(out_of_range(NOW_MS + 2 * HOUR_MS))
 
 
 # -- Order ------------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ def test_which_cluster_and_node_a_client_believes_in_goes_by_as_it_came():
 
 
 @pytest.mark.parametrize("version", [4, 5])
-def test_an_older_broker_may_refuse_a_version_in_the_oldest_form(version):
+def test_an_older_broker_may_reject_a_version_in_the_oldest_form(version):
     """Error 35 comes as v0 whatever was asked, and passes as it came. No released broker speaks v5."""
     asked = request(API_VERSIONS, version, VERSIONS_ASKED)
     said = answer(API_VERSIONS, 0, UNSUPPORTED)

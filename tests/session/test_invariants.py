@@ -80,7 +80,7 @@ def test_an_accepted_frame_leaves_as_it_came_and_a_forbidden_batch_never_leaves(
 
 
 def told_rejections(one, said):
-    """{(topic, partition): (code, indices)} of what the answer refuses, read by kio."""
+    """{(topic, partition): (code, indices)} of what the answer rejects, read by kio."""
     version = read_request_header(one.frame[4:]).api_version
     cls = load_response_schema(PRODUCE, version)
     entity = read(cls, said[4 + response_body_start(PRODUCE, version, said[4:]) :])
@@ -196,7 +196,7 @@ def test_whatever_a_stranger_sends_before_sasl_goes_no_further(asked, noise):
 
 
 @given(dialogues, st.data())
-def test_a_damaged_stream_is_passed_on_in_whole_frames_or_refused(asked, data):
+def test_a_damaged_stream_is_passed_on_in_whole_frames_or_rejected(asked, data):
     sent = bytearray(stream(asked))
     if sent:
         sent[data.draw(st.integers(0, len(sent) - 1))] = data.draw(st.integers(0, 255))

@@ -72,7 +72,7 @@ def test_rows_of_topics_that_exist_are_few_and_counted():
     assert session.held_bytes >= 256 * A_ROW - FREE_BYTES
 
 
-def test_refusals_of_topics_that_nobody_knows_are_few():
+def test_rejections_of_topics_that_nobody_knows_are_few():
     session = session_with(view_of(topics=(), policy=FROM_CONFIG))
     for n in range(0, 1_000, 10):
         bad = {f"made-up-{n + i}": {0: BAD} for i in range(10)}

@@ -5,7 +5,7 @@ import pytest
 from tests.attacks.steps import bytecodes
 from tests.kernel.variants import VARIANTS
 from tests.session.conversation import NOW_MS, PEER, view_of
-from tests.session.messages import out_of_range, produce, produced, refused
+from tests.session.messages import out_of_range, produce, produced, rejected
 from tests.wire.batches import batch
 from tsproxy.decisions.events import decision
 from tsproxy.decisions.privacy import Privacy
@@ -39,7 +39,7 @@ def answered(*topics_and_answers, version=9):
 
 
 def keyless(count):
-    return {**refused(*((index, KEYLESS) for index in range(count))), "error_code": 87}
+    return {**rejected(*((index, KEYLESS) for index in range(count))), "error_code": 87}
 
 
 @pytest.mark.parametrize("version", [8, 9, 12])
@@ -72,7 +72,7 @@ def test_merged_with_rejections_of_ours_every_culprit_is_still_told(version):
 def test_the_lowest_and_the_highest_time_of_all_are_told():
     times = [NOW_MS - n for n in range(MANY)]
     times[MANY // 2], times[-2] = 7, NOW_MS * 1000
-    told = {"t": {0: refused(*(out_of_range(time_ms, n) for n, time_ms in enumerate(times)))}}
+    told = {"t": {0: rejected(*(out_of_range(time_ms, n) for n, time_ms in enumerate(times)))}}
     _, (outcome,) = answered({"t": {0: RECORDS}}, told)
     line = decision(outcome, 0, Privacy())
 

@@ -1,4 +1,4 @@
-"""What rules make of a request: refused, only counted, or not even looked at."""
+"""What rules make of a request: rejected, only counted, or not even looked at."""
 
 import re
 from dataclasses import replace
@@ -23,7 +23,7 @@ from tests.session.conversation import (
     view_by,
     view_of,
 )
-from tests.session.messages import accepted, produce, produced, refused
+from tests.session.messages import accepted, produce, produced, rejected
 from tests.wire.batches import batch
 from tsproxy.model.outcome import Culprit
 from tsproxy.model.policy import (
@@ -50,7 +50,7 @@ ASKED = produce({"t": {0: BAD}})
 SAID = produced({"t": {0: accepted()}})
 
 
-def test_audit_forwards_untouched_and_counts_what_it_would_have_refused():
+def test_audit_forwards_untouched_and_counts_what_it_would_have_rejected():
     assert (
         Conversation(by_rule(mode=Mode.AUDIT))
         >> client(ASKED)
@@ -81,9 +81,9 @@ def test_what_audit_finds_nothing_in_is_booked_as_ever():
     )
 
 
-def test_a_broker_that_refuses_what_audit_let_pass_is_told_of_by_its_own_reason():
+def test_a_broker_that_rejects_what_audit_let_pass_is_told_of_by_its_own_reason():
     said = produced(
-        {"t": {0: refused((1, f"Timestamp {AHEAD_MS} of message with offset 1 is out of range."))}}
+        {"t": {0: rejected((1, f"Timestamp {AHEAD_MS} of message with offset 1 is out of range."))}}
     )
     assert (
         Conversation(by_rule(mode=Mode.AUDIT))
@@ -107,7 +107,7 @@ def test_one_topic_is_enforced_beside_another_in_audit():
     )
 
 
-def test_the_candidate_refuses_nothing_and_is_counted():
+def test_the_candidate_rejects_nothing_and_is_counted():
     loose = replace(LIMITS, after_max_ms=DAY_MS)
     policy = Policy(candidate=Terms(after=Span(HOUR_MS)))
     assert (
@@ -122,7 +122,7 @@ def test_the_candidate_refuses_nothing_and_is_counted():
 
 
 def test_of_a_batch_on_both_sides_of_the_candidate_the_records_ahead_are_counted():
-    """What a broker would refuse is not hidden by what only looks like a mistake, and no count mixes both."""
+    """What a broker would reject is not hidden by what only looks like a mistake, and no count mixes both."""
     both_sides = produce({"t": {0: batch([NOW_MS - 2 * HOUR_MS, AHEAD_MS])}})
     policy = Policy(candidate=Terms(before=Span(HOUR_MS), after=Span(HOUR_MS)))
     assert (
@@ -149,7 +149,7 @@ def test_the_candidate_says_nothing_of_a_batch_that_cannot_be_read():
     )
 
 
-def test_what_is_refused_by_the_limits_in_force_is_no_news_of_the_candidate():
+def test_what_is_rejected_by_the_limits_in_force_is_no_news_of_the_candidate():
     policy = Policy(candidate=Terms(after=Span(0)))
     conversation = Conversation(view_of(policy=policy)) >> client(ASKED) << to_client(out_of_range())
     assert conversation << booked("rejected", would_reject=False, rule="topic-limits")
@@ -187,10 +187,10 @@ def out_of_range(text=None, correlation_id=1, now_ms=NOW_MS):
         f"Timestamp {AHEAD_MS} of message with offset 1 is out of range. "
         f"The timestamp should be within [{now_ms - DAY_MS}, {now_ms + HOUR_MS}]"
     )
-    return produced({"t": {0: refused((1, text))}}, correlation_id=correlation_id)
+    return produced({"t": {0: rejected((1, text))}}, correlation_id=correlation_id)
 
 
-def test_the_drafts_refusal_is_told_in_the_drafts_words():
+def test_the_drafts_rejection_is_told_in_the_drafts_words():
     """KIP-937, first draft, "Public Interfaces"."""
     text = "Timestamp of the message with offset 1 is ahead of the broker's current time."
     assert (
@@ -208,7 +208,7 @@ def test_the_unit_is_told_to_the_client_where_that_is_asked_for():
         f"The timestamp should be within [{NOW_MS - DAY_MS}, {NOW_MS + HOUR_MS}] "
         "(looks like nanoseconds: divide by 1,000,000; that would be 2026-01-01T00:00:00.000Z)"
     )
-    said = produced({"t": {0: refused((0, text))}})
+    said = produced({"t": {0: rejected((0, text))}})
     assert (
         Conversation(view_of(policy=Policy(names_unit=True)))
         >> client(asked)
@@ -226,12 +226,12 @@ UNLIMITED = replace(LIMITS, before_max_ms=None, after_max_ms=None)
 
 
 @pytest.mark.parametrize(("value", "terms", "reason"), VALUES.values(), ids=VALUES)
-def test_a_value_that_brokers_take_is_refused_where_a_rule_says_so(value, terms, reason):
+def test_a_value_that_brokers_take_is_rejected_where_a_rule_says_so(value, terms, reason):
     asked = produce({"t": {0: batch([NOW_MS, value])}})
     conversation = Conversation(by_rule(**terms, limits=UNLIMITED)) >> client(asked)
     what = "means that there is none, which is" if value == -1 else "is"
     text = f"Timestamp {value} of message with offset 1 {what} not accepted by the proxy's rule own"
-    said = produced({"t": {0: refused((1, text))}})
+    said = produced({"t": {0: rejected((1, text))}})
     assert conversation << to_client(said) << booked("rejected", reason=reason, rule="own")
 
 
@@ -251,7 +251,7 @@ def test_what_no_rule_names_is_taken(times, terms):
     assert Conversation(by_rule(**terms, limits=UNLIMITED)) >> client(asked) << to_broker(asked)
 
 
-def test_while_the_clock_is_not_one_to_judge_by_nothing_is_refused_and_all_is_counted():
+def test_while_the_clock_is_not_one_to_judge_by_nothing_is_rejected_and_all_is_counted():
     """From the next bytes on, and back again: what the kernel has learnt is forgotten with the view."""
     bad = produce({"t": {0: BAD}})
     suspended = view_of(policy=Policy(is_suspended=True))

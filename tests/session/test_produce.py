@@ -1,4 +1,4 @@
-"""A ProduceRequest is forwarded, refused, or split; its answer is the broker's, ours, or both merged."""
+"""A ProduceRequest is forwarded, rejected, or split; its answer is the broker's, ours, or both merged."""
 
 import pytest
 
@@ -29,7 +29,7 @@ from tests.session.messages import (
     out_of_range,
     produce,
     produced,
-    refused,
+    rejected,
     request,
 )
 from tests.wire.batches import CODECS, batch, unsigned
@@ -78,7 +78,7 @@ def test_compressed_batches_are_judged_like_plain_ones(codec):
         << to_broker(produce({"t": {0: batch([NOW_MS, NOW_MS], codec)}}))
         << booked("rejected", partition=1, error_code=32)
         >> broker(own)
-        << to_client(produced({"t": {0: accepted(), 1: refused(out_of_range(AHEAD_MS, 1))}}))
+        << to_client(produced({"t": {0: accepted(), 1: rejected(out_of_range(AHEAD_MS, 1))}}))
         << booked("accepted", partition=0)
     )
 
@@ -141,7 +141,7 @@ def test_a_rejected_request_never_reaches_the_broker(version, acks):
     conversation = (
         Conversation()
         >> client(produce({"t": {0: BAD}}, version, acks, correlation_id=77))
-        << to_client(produced({"t": {0: refused(out_of_range(AHEAD_MS, 1))}}, version, correlation_id=77))
+        << to_client(produced({"t": {0: rejected(out_of_range(AHEAD_MS, 1))}}, version, correlation_id=77))
     )
     assert conversation << booked(
         "rejected",
@@ -163,7 +163,7 @@ def test_every_culprit_is_named_in_the_order_of_the_batch():
     assert (
         Conversation()
         >> client(produce({"t": {0: batch(times)}}))
-        << to_client(produced({"t": {0: refused(*errors)}}))
+        << to_client(produced({"t": {0: rejected(*errors)}}))
         << booked("rejected", bad_records=3, culprits=tuple(Culprit(i, times[i]) for i in (0, 2, 4)))
     )
 
@@ -173,7 +173,7 @@ def test_culprits_above_the_limit_are_counted_but_not_listed():
     assert (
         Conversation(view_of(culprits_listed=2))
         >> client(produce({"t": {0: batch(times)}}))
-        << to_client(produced({"t": {0: refused(out_of_range(AHEAD_MS, 0), out_of_range(AHEAD_MS, 1))}}))
+        << to_client(produced({"t": {0: rejected(out_of_range(AHEAD_MS, 0), out_of_range(AHEAD_MS, 1))}}))
         << booked("rejected", bad_records=5, culprits=(Culprit(0, AHEAD_MS), Culprit(1, AHEAD_MS)))
     )
 
@@ -184,7 +184,7 @@ def test_the_limit_on_culprits_holds_for_all_partitions_of_one_answer_together()
     assert (
         Conversation(view_of(culprits_listed=3))
         >> client(produce({"t": {0: batch([AHEAD_MS] * 2), 1: batch([AHEAD_MS] * 2)}}))
-        << to_client(produced({"t": {0: refused(*culprits), 1: refused(culprits[0])}}))
+        << to_client(produced({"t": {0: rejected(*culprits), 1: rejected(culprits[0])}}))
         << booked("rejected", bad_records=2)
         << booked("rejected", bad_records=2)
     )
@@ -194,7 +194,7 @@ def test_a_rejection_guesses_the_unit_mistake():
     assert (
         Conversation()
         >> client(produce({"t": {0: batch([NOW_MS * 1000])}}))
-        << to_client(produced({"t": {0: refused(out_of_range(NOW_MS * 1000, 0))}}))
+        << to_client(produced({"t": {0: rejected(out_of_range(NOW_MS * 1000, 0))}}))
         << booked("rejected", unit_guess=UnitGuess.MICROSECONDS)
     )
 
@@ -223,7 +223,7 @@ def test_mode_off_looks_at_nothing():
 
 def test_a_topic_whose_limits_are_unknown_is_left_to_the_broker_and_wanted():
     asked = produce({"new": {0: BAD}, "t": {0: GOOD}})
-    said = produced({"t": {0: accepted()}, "new": {0: refused(out_of_range(AHEAD_MS, 1))}})
+    said = produced({"t": {0: accepted()}, "new": {0: rejected(out_of_range(AHEAD_MS, 1))}})
     assert (
         Conversation()
         >> client(asked)
@@ -238,7 +238,7 @@ def test_a_topic_whose_limits_are_unknown_is_left_to_the_broker_and_wanted():
 
 def test_limits_that_become_known_hold_from_the_next_request_on():
     asked = produce({"new": {0: BAD}})
-    said = produced({"new": {0: refused(out_of_range(AHEAD_MS, 1))}}, correlation_id=2)
+    said = produced({"new": {0: rejected(out_of_range(AHEAD_MS, 1))}}, correlation_id=2)
     conversation = Conversation() >> client(asked) << to_broker(asked) << topic_wanted("new")
     conversation = conversation >> view_becomes(view_of(topics=["new"]))
     conversation = conversation >> client(produce({"new": {0: BAD}}, correlation_id=2)) << booked("rejected")
@@ -256,8 +256,8 @@ def test_a_split_request_carries_the_good_partitions_and_its_answer_both(version
     own = produced({"t": {1: accepted(42)}}, version, throttle_time_ms=17)
     both = produced(
         {
-            "t": {1: accepted(42), 0: refused(out_of_range(AHEAD_MS, 1))},
-            "u": {0: refused(out_of_range(AHEAD_MS, 1))},
+            "t": {1: accepted(42), 0: rejected(out_of_range(AHEAD_MS, 1))},
+            "u": {0: rejected(out_of_range(AHEAD_MS, 1))},
         },
         version,
         throttle_time_ms=17,
@@ -412,9 +412,9 @@ def test_the_brokers_rejection_is_booked_as_its_own(code, reason, is_final):
 
 
 def test_the_brokers_culprits_are_booked_with_the_times_its_texts_name():
-    """Its clock may run ahead of ours: what passes here may be refused there."""
+    """Its clock may run ahead of ours: what passes here may be rejected there."""
     asked = produce({"t": {0: GOOD}})
-    said = produced({"t": {0: refused((0, out_of_range(NOW_MS + 1, 0)[1]), (1, None))}})
+    said = produced({"t": {0: rejected((0, out_of_range(NOW_MS + 1, 0)[1]), (1, None))}})
     assert (
         Conversation()
         >> client(asked)
@@ -440,7 +440,7 @@ def test_the_brokers_culprits_are_booked_with_the_times_its_texts_name():
         ([-1], Reason.OTHER, None),
     ],
 )
-def test_below_v8_the_reason_of_a_refused_time_is_read_from_the_batch(times, reason, unit_guess):
+def test_below_v8_the_reason_of_a_rejected_time_is_read_from_the_batch(times, reason, unit_guess):
     """An answer below v8 names no culprits: the time furthest from the clock is the likeliest one."""
     asked = produce({"new": {0: batch(times)}}, version=7)
     said = produced({"new": {0: {"error_code": 32}}}, version=7)

@@ -48,7 +48,7 @@ MENDED = {
     "seconds": ([SECONDS, NOW_MS - 5], {"on_violation": REPAIR}, [SECONDS * 1000, NOW_MS - 5]),
     "stamped": ([NOW_MS + DAY_MS, 5, NOW_MS - 1], {"on_violation": STAMP}, [NOW_MS, NOW_MS, NOW_MS - 1]),
     "none": ([-1, NOW_MS - 1], {"no_timestamp": Choice.STAMP}, [NOW_MS, NOW_MS - 1]),
-    "a value that the rule refuses": (
+    "a value that the rule rejects": (
         [0, NOW_MS],
         {"zero": Choice.REJECT, "on_violation": STAMP},
         [NOW_MS, NOW_MS],
@@ -64,7 +64,7 @@ def test_times_are_put_right_and_nothing_else(times, terms, expected):
     assert found.rewritten.records == batch(expected, value=b"value")
 
 
-REFUSED = {
+REJECTED = {
     "ahead, in no unit": ([NOW_MS + DAY_MS], {"on_violation": REPAIR}),
     "one of two": ([US, NOW_MS + DAY_MS], {"on_violation": REPAIR}),
     "what it would mean is out of range as well": ([US + 2 * HOUR_MS * 1000], {"on_violation": REPAIR}),
@@ -73,8 +73,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("times", "terms"), REFUSED.values(), ids=REFUSED)
-def test_a_batch_with_one_time_that_cannot_be_put_right_is_refused_whole(times, terms):
+@pytest.mark.parametrize(("times", "terms"), REJECTED.values(), ids=REJECTED)
+def test_a_batch_with_one_time_that_cannot_be_put_right_is_rejected_whole(times, terms):
     found = judged(batch(times), **terms)
 
     assert found.verdict.error_code == ErrorCode.INVALID_TIMESTAMP
@@ -95,7 +95,7 @@ UNTOUCHED = {
 
 
 @pytest.mark.parametrize(("data", "version", "code"), UNTOUCHED.values(), ids=UNTOUCHED)
-def test_what_a_broker_would_refuse_besides_is_refused_as_it_came(data, version, code):
+def test_what_a_broker_would_reject_besides_is_rejected_as_it_came(data, version, code):
     found = judged(data, version, on_violation=STAMP)
 
     assert found.verdict.error_code == code
@@ -120,7 +120,7 @@ BESIDE = {"another batch": batch([NOW_MS]), "half a batch": batch([NOW_MS])[:40]
 @pytest.mark.parametrize("version", [2, 3, 9])
 @pytest.mark.parametrize("time_ms", [NOW_MS, US])
 def test_what_stands_beside_a_batch_is_not_lost_by_writing_the_batch_anew(beside, version, time_ms):
-    """Brokers refuse two batches where one is right, and ignore half of one: both as they came."""
+    """Brokers reject two batches where one is right, and ignore half of one: both as they came."""
     terms = {"on_violation": REPAIR, "keep_both_times": True}
 
     assert judged(batch([time_ms]) + beside, version, **terms).rewritten is None
@@ -153,7 +153,7 @@ def test_the_time_of_arrival_alone_is_no_repair():
     assert b"tsproxy-arrival-timestamp" in found.rewritten.records
 
 
-def test_a_batch_that_grows_beyond_what_the_topic_takes_is_refused_with_a_text():
+def test_a_batch_that_grows_beyond_what_the_topic_takes_is_rejected_with_a_text():
     data = batch([US] * 20)
     limits = replace(LIMITS, max_message_bytes=len(data))
 
@@ -188,7 +188,7 @@ def test_a_mended_request_goes_on_in_place_of_the_one_that_came_and_is_booked_as
     )
 
 
-def test_what_is_mended_and_what_is_refused_part_ways():
+def test_what_is_mended_and_what_is_rejected_part_ways():
     asked = produce({"t": {0: batch([US]), 1: batch([NOW_MS + DAY_MS])}})
     conversation = Conversation(view(on_violation=REPAIR)) >> client(asked)
 

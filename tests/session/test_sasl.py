@@ -223,7 +223,9 @@ def test_raw_tokens_of_handshake_v0_pass_without_a_header(mechanism, steps, prin
 def test_nothing_but_sasl_passes_before_the_peer_is_accepted(asked, is_shaken):
     """No answer, no decision, no topic asked for: a broker closes without a word."""
     conversation = accept(Conversation(locked()), "PLAIN", [], 1) if is_shaken else Conversation(locked())
-    assert conversation >> client(asked) << noted("client_refused") << closed(CloseReason.UNSUPPORTED_REQUEST)
+    assert (
+        conversation >> client(asked) << noted("client_rejected") << closed(CloseReason.UNSUPPORTED_REQUEST)
+    )
 
 
 def test_api_versions_passes_before_the_peer_is_accepted():
@@ -236,9 +238,9 @@ def test_api_versions_passes_before_the_peer_is_accepted():
 FAILED = (noted("sasl_failed"),)
 STEPS = {
     "handshake": (handshake("PLAIN"), shaken(), ()),
-    "refused handshake": (handshake("NONE"), shaken(33), FAILED),
+    "rejected handshake": (handshake("NONE"), shaken(33), FAILED),
     "challenged token": (authenticate(b"\x60\x01"), authenticated(b"\x60\x02"), ()),
-    "refused token": (authenticate(b"\x00alice\x00no"), authenticated(error_code=58), FAILED),
+    "rejected token": (authenticate(b"\x00alice\x00no"), authenticated(error_code=58), FAILED),
 }
 
 
@@ -256,7 +258,7 @@ def test_no_request_slips_by_behind_a_step_that_has_not_accepted_the_peer(asked,
     )
     for expected in told:
         conversation = conversation << expected
-    assert conversation << noted("client_refused") << closed(CloseReason.UNSUPPORTED_REQUEST)
+    assert conversation << noted("client_rejected") << closed(CloseReason.UNSUPPORTED_REQUEST)
 
 
 def test_a_request_behind_the_last_step_is_judged_when_the_peer_is_accepted():
@@ -290,7 +292,7 @@ def test_a_challenge_is_no_acceptance(mechanism, told):
     assert (
         conversation
         >> client(produce({"t": {0: BAD}}))
-        << noted("client_refused")
+        << noted("client_rejected")
         << closed(CloseReason.UNSUPPORTED_REQUEST)
     )
 
@@ -302,7 +304,7 @@ def test_the_first_answer_without_error_accepts_a_peer_whose_mechanism_nobody_kn
     assert accept(Conversation(locked()), "AWS_MSK_IAM", steps, 1) >> client(asked) << to_broker(asked)
 
 
-def test_a_refused_peer_is_not_accepted():
+def test_a_rejected_peer_is_not_accepted():
     sent, said = authenticate(b"\x00alice\x00wrong"), authenticated(error_code=58)
     conversation = (
         accept(Conversation(locked()), "PLAIN", [], 1)
@@ -317,12 +319,12 @@ def test_a_refused_peer_is_not_accepted():
     assert (
         conversation
         >> client(produce({"t": {0: BAD}}))
-        << noted("client_refused")
+        << noted("client_rejected")
         << closed(CloseReason.UNSUPPORTED_REQUEST)
     )
 
 
-def test_a_refused_handshake_v0_takes_no_raw_tokens():
+def test_a_rejected_handshake_v0_takes_no_raw_tokens():
     asked, said = handshake("NONE", 0), shaken(33, 0)
     again = handshake("PLAIN", 1)
     assert (
@@ -414,7 +416,7 @@ RAW_TOKENS = [b"\x00al\x00pw", b"\x00alice\x00secret", b"\x00a\x00" + SECRET, b"
 
 
 @pytest.mark.parametrize("token", RAW_TOKENS)
-def test_a_token_where_a_request_is_due_is_refused_without_a_number_made_of_it(token):
+def test_a_token_where_a_request_is_due_is_rejected_without_a_number_made_of_it(token):
     """A client that leaves out the handshake: its token reads as API key, version, sizes."""
     session = Session(PEER, locked())
     effects = session.client_bytes(frame(token), NOW_MS)

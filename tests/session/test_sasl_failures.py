@@ -22,7 +22,7 @@ from tests.session.test_sasl import EXCHANGES, accept, authenticate, authenticat
 from tsproxy.session.effects import CloseReason
 
 SECRET = b"correct horse battery staple"
-REFUSED = 58
+REJECTED = 58
 INVALID_TOKEN = b'{"status":"invalid_token"}'
 
 
@@ -30,7 +30,7 @@ def failed(mechanism, error):
     return noted("sasl_failed", facts={"mechanism": mechanism, "error": error})
 
 
-def refused(conversation, sent, said, *told):
+def rejected(conversation, sent, said, *told):
     """A step that the broker answers so."""
     conversation = (
         conversation >> client(sent) << to_broker(sent) << paused >> broker(said) << to_client(said)
@@ -52,24 +52,24 @@ WRONG = {
 
 @pytest.mark.parametrize("ends", [broker_closes, client_closes])
 @pytest.mark.parametrize(("mechanism", "token"), WRONG.items(), ids=WRONG)
-def test_a_refused_token_is_told_with_its_answer_and_is_why_the_session_ends(mechanism, token, ends):
+def test_a_rejected_token_is_told_with_its_answer_and_is_why_the_session_ends(mechanism, token, ends):
     conversation = accept(Conversation(locked()), mechanism, [], 1)
     error = failed(mechanism, "SASL_AUTHENTICATION_FAILED")
-    conversation = refused(conversation, authenticate(token), authenticated(error_code=REFUSED), error)
+    conversation = rejected(conversation, authenticate(token), authenticated(error_code=REJECTED), error)
     assert conversation >> ends << closed(CloseReason.SASL_FAILED)
 
 
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize(("name", "told"), [("SCRAM-SHA-512", "SCRAM-SHA-512"), ("a password", "other")])
-def test_a_refused_mechanism_is_told_by_a_name_of_a_closed_list(version, name, told):
+def test_a_rejected_mechanism_is_told_by_a_name_of_a_closed_list(version, name, told):
     sent, said = handshake(name, version), shaken(33, version)
-    conversation = refused(Conversation(locked()), sent, said, failed(told, "UNSUPPORTED_SASL_MECHANISM"))
+    conversation = rejected(Conversation(locked()), sent, said, failed(told, "UNSUPPORTED_SASL_MECHANISM"))
     assert conversation >> broker_closes << closed(CloseReason.SASL_FAILED)
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
 def test_a_raw_token_that_a_broker_answers_by_closing_is_told(mechanism):
-    """Handshake v0: a broker has no other way to refuse."""
+    """Handshake v0: a broker has no other way to reject."""
     token = frame(WRONG[mechanism])
     assert (
         accept_raw(mechanism)
@@ -84,7 +84,7 @@ def test_a_raw_token_that_a_broker_answers_by_closing_is_told(mechanism):
 
 def accept_raw(mechanism):
     sent, said = handshake(mechanism, 0), shaken(version=0)
-    return refused(Conversation(locked()), sent, said)
+    return rejected(Conversation(locked()), sent, said)
 
 
 def test_a_client_that_goes_while_the_broker_thinks_has_not_failed():
@@ -108,10 +108,10 @@ def test_an_exchange_that_nobody_goes_on_with_has_not_failed(ends):
 
 
 @pytest.mark.parametrize("ends", [broker_closes, client_closes])
-def test_a_bearer_that_goes_after_the_text_that_refuses_its_token_has_failed(ends):
+def test_a_bearer_that_goes_after_the_text_that_rejects_its_token_has_failed(ends):
     """RFC 7628: the answer has no error code; clients need not ask for one."""
     conversation = accept(Conversation(locked()), "OAUTHBEARER", [(b"forged", INVALID_TOKEN)], 1)
-    told = failed("OAUTHBEARER", "the broker refused the token")
+    told = failed("OAUTHBEARER", "the broker rejected the token")
     assert conversation >> ends << told << closed(CloseReason.SASL_FAILED)
 
 
@@ -121,13 +121,13 @@ def test_a_bearer_with_a_second_and_better_token_has_not_failed():
     assert conversation >> client_closes << closed(CloseReason.PEER_CLOSED)
 
 
-def test_a_renewal_that_is_refused_is_told():
+def test_a_renewal_that_is_rejected_is_told():
     """KIP-368: such a client loses a connection that worked."""
     conversation = accept(Conversation(locked()), *EXCHANGES["PLAIN"][:2], 1)
     conversation = accept(conversation, "PLAIN", [], 1)
     error = failed("PLAIN", "SASL_AUTHENTICATION_FAILED")
-    conversation = refused(
-        conversation, authenticate(WRONG["PLAIN"]), authenticated(error_code=REFUSED), error
+    conversation = rejected(
+        conversation, authenticate(WRONG["PLAIN"]), authenticated(error_code=REJECTED), error
     )
     assert conversation >> broker_closes << closed(CloseReason.SASL_FAILED)
 
@@ -135,7 +135,7 @@ def test_a_renewal_that_is_refused_is_told():
 def test_a_renewal_where_the_broker_knows_none_is_no_failure():
     """ILLEGAL_SASL_STATE (34), and the connection goes on."""
     conversation = accept(Conversation(locked()), *EXCHANGES["PLAIN"][:2], 1)
-    conversation = refused(conversation, handshake("PLAIN"), shaken(34))
+    conversation = rejected(conversation, handshake("PLAIN"), shaken(34))
     asked = request(METADATA, 1, struct.pack(">i", 0))
     conversation = conversation >> client(asked) << to_broker(asked)
     assert conversation >> client_closes << closed(CloseReason.PEER_CLOSED)
@@ -144,7 +144,7 @@ def test_a_renewal_where_the_broker_knows_none_is_no_failure():
 def test_each_login_that_fails_is_told_once():
     conversation = Conversation(locked())
     for _ in range(2):
-        conversation = refused(
+        conversation = rejected(
             conversation, handshake("X"), shaken(33), failed("other", "UNSUPPORTED_SASL_MECHANISM")
         )
     assert conversation >> broker_closes << closed(CloseReason.SASL_FAILED)

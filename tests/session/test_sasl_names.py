@@ -58,7 +58,7 @@ class Client:
 
     @property
     def principal(self):
-        """Under which the session books a batch that it refuses."""
+        """Under which the session books a batch that it rejects."""
         effects = self._session.client_bytes(produce({"t": {0: batch([0])}}), NOW_MS)
         [outcome] = [effect.outcome for effect in effects if isinstance(effect, Emit)]
         return outcome.peer.principal
@@ -75,8 +75,8 @@ def scram(first, final=CLIENT_FINAL, mechanism="SCRAM-SHA-256"):
 SCRAM_FIRSTS = {
     b"n,,n=alice,r=abc": "alice",
     b"n,a=alice,n=alice,r=abc": "alice",
-    b"n,a=a=2Cb,n=a=2Cb,r=abc": None,  # the broker compares it as it came: it refuses this
-    b"n,a=bob,n=alice,r=abc": None,  # refused as well
+    b"n,a=a=2Cb,n=a=2Cb,r=abc": None,  # the broker compares it as it came: it rejects this
+    b"n,a=bob,n=alice,r=abc": None,  # rejected as well
     b"n,,m=ext,n=alice,r=abc": "alice",
     b"n,,n=a=2Cb=3Dc,r=abc": "a,b=c",
     b"n,,n=a=3D2Cb,r=abc": "a=2Cb",

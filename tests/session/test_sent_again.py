@@ -49,7 +49,7 @@ def test_kafka_python_splits_it_as_well(software):
 
 
 @pytest.mark.parametrize("software", [JAVA, LIBRDKAFKA, None])
-def test_one_record_that_is_too_large_is_refused_for_good(software):
+def test_one_record_that_is_too_large_is_rejected_for_good(software):
     """`Sender.completeBatch`: only a batch of more than one record can be split."""
     assert the_booking_of(10, ONE, software, verdict="broker_rejected", is_final=True)
 

@@ -19,7 +19,7 @@ from tests.session.conversation import (
     to_client,
     view_by,
 )
-from tests.session.messages import accepted, produce, produced, refused
+from tests.session.messages import accepted, produce, produced, rejected
 from tests.wire.batches import CODECS, batch
 from tsproxy.model.own_rule import OwnRule, StreamTime
 from tsproxy.model.policy import Mode, OnViolation
@@ -57,7 +57,7 @@ def no(correlation_id, jump_ms=11 * MINUTE_MS, time_ms=JUMP_MS):
         f"Timestamp {time_ms} is {jump_ms} ms ahead of the partition's stream time, which is "
         f"{time_ms - jump_ms} by now; at most 600000 ms are accepted"
     )
-    return said(correlation_id, refused((0, text)))
+    return said(correlation_id, rejected((0, text)))
 
 
 def lagging(known=None, **terms):
@@ -67,7 +67,7 @@ def lagging(known=None, **terms):
     return conversation << booked("accepted", out_of_order_records=0, out_of_order_max_ms=None)
 
 
-def test_a_jump_is_refused_that_the_clock_would_allow():
+def test_a_jump_is_rejected_that_the_clock_would_allow():
     second = asked(JUMP_MS, correlation_id=2)
     conversation = lagging() >> client(second) << to_client(no(2))
     assert conversation << booked("rejected", rule="guard", reason=Reason.JUMP_AHEAD, bad_records=1)
@@ -81,7 +81,7 @@ def test_a_jump_that_is_another_unit_is_called_so(names_unit):
     conversation = Conversation(around) >> client(asked(time_ms))
     [(_, text)] = StreamTimeGuard(10 * MINUTE_MS).culprits([time_ms], rule_context(now_ms=NOW_MS))
     hint = f" ({unit_hint(time_ms, NOW_MS)})" if names_unit else ""
-    conversation << to_client(said(answer=refused((0, text + hint))))
+    conversation << to_client(said(answer=rejected((0, text + hint))))
     assert conversation << booked(
         "rejected", reason=Reason.JUMP_AHEAD, unit_guess=UnitGuess.MICROSECONDS, bad_records=1
     )
@@ -93,7 +93,7 @@ def test_each_partition_has_a_time_of_its_own():
 
 
 def test_what_is_in_flight_counts_for_what_comes_behind_it():
-    """Else whether a batch is refused would depend on how fast the broker is."""
+    """Else whether a batch is rejected would depend on how fast the broker is."""
     first, second = (
         asked(OLD_MS + 10 * MINUTE_MS, correlation_id=2),
         asked(OLD_MS + 20 * MINUTE_MS, correlation_id=3),
@@ -101,7 +101,7 @@ def test_what_is_in_flight_counts_for_what_comes_behind_it():
     assert lagging() >> client(first, second) << to_broker(first, second)
 
 
-def test_what_the_broker_refused_has_moved_nothing():
+def test_what_the_broker_rejected_has_moved_nothing():
     sent = asked(OLD_MS + 10 * MINUTE_MS, correlation_id=2)
     not_leader = said(2, {"error_code": 29})
     conversation = (

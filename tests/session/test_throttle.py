@@ -1,4 +1,4 @@
-"""Who has too much refused is kept waiting: told so in the answer, then not read for as long (KIP-219)."""
+"""Who has too much rejected is kept waiting: told so in the answer, then not read for as long (KIP-219)."""
 
 from dataclasses import replace
 
@@ -47,19 +47,19 @@ def its_time_comes(ruling):
 # -- The account -------------------------------------------------------------------------------------
 
 
-def silences(*refusals, most_ms=1_000):
+def silences(*rejections, most_ms=1_000):
     """How long each of them, (ms since the first, batches, bytes), silences the client."""
     throttle = Throttle()
     return [
-        throttle.refused(PEER, batches, size, NOW_MS + at_ms, most_ms) for at_ms, batches, size in refusals
+        throttle.rejected(PEER, batches, size, NOW_MS + at_ms, most_ms) for at_ms, batches, size in rejections
     ]
 
 
-def test_who_is_refused_now_and_then_notices_nothing():
+def test_who_is_rejected_now_and_then_notices_nothing():
     assert not any(silences(*((2 * n, 2, 100) for n in range(10_000))))
 
 
-def test_the_silence_grows_with_what_is_refused():
+def test_the_silence_grows_with_what_is_rejected():
     assert silences((0, FREE, 0), (0, 10, 0), (0, 90, 0)) == [0, 10, 100]
 
 
@@ -79,9 +79,9 @@ def test_a_clock_that_steps_back_pays_nothing_and_costs_nothing():
     assert silences((0, FREE, 0), (-5_000, 1, 0), (-4_999, 0, 0)) == [0, 1, 0]
 
 
-def test_who_is_refused_is_known_by_principal_and_address_and_not_by_what_it_may_choose():
+def test_who_is_rejected_is_known_by_principal_and_address_and_not_by_what_it_may_choose():
     throttle = Throttle()
-    throttle.refused(PEER, FREE + 5, 0, NOW_MS, 1_000)
+    throttle.rejected(PEER, FREE + 5, 0, NOW_MS, 1_000)
 
     again = replace(PEER, client_port=50001, client_id="new", client_software="new/1", listener="other")
     assert throttle.silence_ms(again, NOW_MS, 1_000) == 5
@@ -91,7 +91,7 @@ def test_who_is_refused_is_known_by_principal_and_address_and_not_by_what_it_may
 
 def test_an_ipv6_host_does_not_escape_by_another_of_its_addresses():
     throttle = Throttle()
-    throttle.refused(replace(PEER, client_address="2001:db8::1"), FREE + 5, 0, NOW_MS, 1_000)
+    throttle.rejected(replace(PEER, client_address="2001:db8::1"), FREE + 5, 0, NOW_MS, 1_000)
 
     said = {
         address: throttle.silence_ms(replace(PEER, client_address=address), NOW_MS, 1_000)
@@ -102,22 +102,22 @@ def test_an_ipv6_host_does_not_escape_by_another_of_its_addresses():
 
 def test_the_silence_that_is_left_is_never_longer_than_the_longest_one():
     throttle = Throttle()
-    throttle.refused(PEER, 2 * FREE, 0, NOW_MS, 1_000)
+    throttle.rejected(PEER, 2 * FREE, 0, NOW_MS, 1_000)
     assert throttle.silence_ms(PEER, NOW_MS, 300) == 300
 
 
 def test_who_owes_nothing_any_more_is_forgotten():
     throttle = Throttle()
     for number in range(100):
-        throttle.refused(replace(PEER, client_address=str(number)), 50, 0, NOW_MS + number, 1_000)
+        throttle.rejected(replace(PEER, client_address=str(number)), 50, 0, NOW_MS + number, 1_000)
     assert len(throttle) == 50
 
 
-def test_of_very_many_clients_those_are_forgotten_that_were_longest_not_refused():
+def test_of_very_many_clients_those_are_forgotten_that_were_longest_not_rejected():
     throttle = Throttle()
     for number in range(MOST_CLIENTS + 10):
-        throttle.refused(replace(PEER, client_address=str(number)), FREE + 1, 0, NOW_MS, 1_000)
-        throttle.refused(PEER, FREE + 1, 0, NOW_MS, 1_000)
+        throttle.rejected(replace(PEER, client_address=str(number)), FREE + 1, 0, NOW_MS, 1_000)
+        throttle.rejected(PEER, FREE + 1, 0, NOW_MS, 1_000)
 
     assert len(throttle) == MOST_CLIENTS
     assert throttle.silence_ms(PEER, NOW_MS, 1_000) == 1_000
@@ -129,7 +129,7 @@ def test_of_very_many_clients_those_are_forgotten_that_were_longest_not_refused(
 
 @pytest.fixture
 def free(monkeypatch):
-    """One batch is refused without a consequence."""
+    """One batch is rejected without a consequence."""
     monkeypatch.setattr("tsproxy.session.throttle.FREE_MS", 1.0)
     monkeypatch.setattr("tsproxy.session.throttle.BYTES_A_MS", float("inf"))
 
@@ -165,7 +165,7 @@ def test_the_answer_says_how_long_and_then_the_client_is_not_read():
 @pytest.mark.usefixtures("free")
 def test_a_new_connection_does_not_escape_the_silence():
     view, throttle = view_of(), Throttle()
-    throttle.refused(PEER, 11, 0, NOW_MS, 1_000)
+    throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
     conversation = Conversation(view, throttle=throttle)
     effects = conversation.session.client_bytes(produce({"t": {0: BAD}}, 9, -1, 1), NOW_MS)
     booking, putting_off, pausing = effects
@@ -187,7 +187,7 @@ def test_a_new_connection_does_not_escape_the_silence():
 @pytest.mark.usefixtures("free")
 def test_whoever_is_silenced_may_go_on_sending_what_is_good():
     throttle = Throttle()
-    throttle.refused(PEER, 11, 0, NOW_MS, 1_000)
+    throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
     asked = produce({"t": {0: GOOD}})
     assert Conversation(throttle=throttle) >> client(asked) << to_broker(asked)
 
@@ -195,7 +195,7 @@ def test_whoever_is_silenced_may_go_on_sending_what_is_good():
 @pytest.mark.usefixtures("free")
 def test_what_is_put_off_is_booked_once_even_if_its_connection_ends_meanwhile():
     throttle = Throttle()
-    throttle.refused(PEER, 11, 0, NOW_MS, 1_000)
+    throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
     assert (
         Conversation(throttle=throttle)
         >> client(produce({"t": {0: BAD, 1: GOOD}}))
@@ -210,13 +210,13 @@ def test_what_is_put_off_is_booked_once_even_if_its_connection_ends_meanwhile():
 @pytest.mark.usefixtures("free")
 def test_a_request_that_is_put_off_counts_as_held_as_far_as_it_is_kept():
     throttle = Throttle()
-    throttle.refused(PEER, 11, 0, NOW_MS, 1_000)
-    split, refused = Conversation(throttle=throttle).session, Conversation(throttle=throttle).session
+    throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
+    split, rejected = Conversation(throttle=throttle).session, Conversation(throttle=throttle).session
     split.client_bytes(produce({"t": {0: BAD, 1: GOOD}}), NOW_MS)
-    refused.client_bytes(produce({"t": {0: BAD}}), NOW_MS)
+    rejected.client_bytes(produce({"t": {0: BAD}}), NOW_MS)
 
     assert split.held_bytes == len(produce({"t": {1: GOOD}}))
-    assert refused.held_bytes == 0
+    assert rejected.held_bytes == 0
 
 
 @pytest.mark.usefixtures("free")
@@ -244,7 +244,7 @@ def test_nobody_is_kept_waiting_where_that_is_off():
 
 
 @pytest.mark.usefixtures("free")
-def test_what_the_broker_refuses_is_the_brokers_to_throttle():
+def test_what_the_broker_rejects_is_the_brokers_to_throttle():
     asked = produce({"t": {0: GOOD, 1: GOOD, 2: GOOD}})
     denied = {"error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED}
     answered = produced({"t": {0: denied, 1: denied, 2: denied}})

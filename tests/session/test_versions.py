@@ -87,7 +87,7 @@ def test_a_client_that_does_not_ask_is_closed_where_no_broker_takes_its_version(
     assert (
         Conversation(view)
         >> client(asked)
-        << noted("client_refused")
+        << noted("client_rejected")
         << closed(CloseReason.UNSUPPORTED_REQUEST)
     )
 

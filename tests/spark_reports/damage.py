@@ -20,7 +20,7 @@ from tsproxy.model.outcome import Culprit, Peer, VerdictName
 from tsproxy.model.verdict import Reason, TopicLimits
 
 MINUTE_MS = 60_000
-REFUSED = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
+REJECTED = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
 
 
 @dataclass
@@ -133,10 +133,10 @@ def _booked(day, now_ms, chance):
         batch=batch(records, now_ms - chance.randrange(10**9), now_ms + chance.randrange(10**9)),
         limits=TopicLimits(after_max_ms=HOUR_MS),
         is_final=verdict is not VerdictName.BROKER_REJECTED or chance.random() < 0.5,
-        reason=Reason.TOO_FAR_AHEAD if verdict in REFUSED else None,
-        error_code=32 if verdict in REFUSED else 0,
-        culprits=(Culprit(0, now_ms * 1000),) if verdict in REFUSED else (),
-        bad_records=1 if verdict in REFUSED else 0,
+        reason=Reason.TOO_FAR_AHEAD if verdict in REJECTED else None,
+        error_code=32 if verdict in REJECTED else 0,
+        culprits=(Culprit(0, now_ms * 1000),) if verdict in REJECTED else (),
+        bad_records=1 if verdict in REJECTED else 0,
     )
     day.booked[made.verdict, made.is_final] += records
     return made

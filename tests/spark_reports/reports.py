@@ -25,14 +25,14 @@ def fixed():
 
 
 def empty():
-    """A day on which nothing was refused, or nothing came at all."""
+    """A day on which nothing was rejected, or nothing came at all."""
     report = fixed()
     for name in ("producers", "reasons", "drift", "topics", "limits", "topic_hours"):
         report[name] = []
     report["totals"] = dict.fromkeys(report["totals"], 0)
     for name in ("producers_omitted", "topics_omitted"):
         report[name] = dict.fromkeys(report[name], 0)
-    report["all_topics"] = {"topic": "", "records": [0] * 24, "refused_records": [0] * 24}
+    report["all_topics"] = {"topic": "", "records": [0] * 24, "rejected_records": [0] * 24}
     report["would_reject"], report["trend"] = [], None
     report["rules"], report["in_force"] = [], []
     report["what_if"] = {"batches": 0, "records": 0, "ahead": [], "behind": []}
@@ -42,7 +42,7 @@ def empty():
 def hostile(text):
     """The fixed report with `text` wherever a client or a broker could have chosen it."""
     report = fixed()
-    report["headline"] = f"{text} causes 50 % of 3 refused records."
+    report["headline"] = f"{text} causes 50 % of 3 rejected records."
     report["details"] = [f"{text} accounts for all."]
     for producer in report["producers"]:
         producer |= {"client_id": text, "principal": text, "addresses": [text], "client_software": [text]}

@@ -37,7 +37,7 @@ def test_lines_and_points_stay_inside_their_drawing(found, frame, has_points):
         assert frame.top <= float(y) <= frame.height - frame.bottom
 
 
-def test_a_larger_limit_never_refuses_more():
+def test_a_larger_limit_never_rejects_more():
     drawing = curve.drawing(fixed(), curve.WIDE, has_points=False)
     for path in re.findall(r'<path d="M(.*?)"', drawing):
         heights = [float(spot.split()[1]) for spot in path.split("L")]
@@ -45,7 +45,7 @@ def test_a_larger_limit_never_refuses_more():
 
 
 @pytest.mark.parametrize(("frame", "has_points"), FRAMES)
-def test_kafka_4s_default_is_marked_with_what_it_would_refuse(frame, has_points):
+def test_kafka_4s_default_is_marked_with_what_it_would_reject(frame, has_points):
     found = fixed()
     [row] = [row for row in found["ahead"] if row["limit_ms"] == KAFKA_4_AFTER_MS]
     row["records"] = 4_321

@@ -1,4 +1,4 @@
-"""What only looks like a mistake is told apart from what a newer broker would refuse, in every rendering."""
+"""What only looks like a mistake is told apart from what a newer broker would reject, in every rendering."""
 
 import copy
 
@@ -24,7 +24,7 @@ ROW = {
     "bad_records": 500,
 }
 AHEAD = ROW | {"client_id": "too-early", "reason": "too_far_ahead", "cause": "too far in the future"}
-IN_AUDIT, BEHIND = "What rules in audit would refuse", "Far behind the clock"
+IN_AUDIT, BEHIND = "What rules in audit would reject", "Far behind the clock"
 
 
 def with_rows(*rows):
@@ -45,16 +45,16 @@ def test_the_section_is_left_out_where_nothing_is_far_behind(render):
     assert BEHIND not in render(with_rows(AHEAD))
 
 
-def test_the_terminal_says_that_nothing_refuses_it():
+def test_the_terminal_says_that_nothing_rejects_it():
     text = " ".join(terminal.render(with_rows(AHEAD, ROW), columns=140).split())
-    assert "far behind, refused by nothing: clicks, timestamps are in seconds" in text
+    assert "far behind, rejected by nothing: clicks, timestamps are in seconds" in text
     assert "candidate limits: clicks, too far in the future" in text
 
 
 def test_the_owner_is_told_in_words_that_name_no_version_of_kafka():
     [text] = notices(with_rows(ROW))
     assert "* 500 records to clicks: timestamps are in seconds: multiply by 1,000." in text
-    assert "Nothing refuses them" in text
+    assert "Nothing rejects them" in text
     assert "Kafka 4" not in text
     [ahead] = notices(with_rows(AHEAD))
     assert "Kafka 4" in ahead
@@ -62,8 +62,8 @@ def test_the_owner_is_told_in_words_that_name_no_version_of_kafka():
 
 def test_an_owner_of_both_is_told_both_apart():
     [text] = notices(with_rows(ROW, AHEAD | {"client_id": "in-seconds"}))
-    refused, mistaken = text.split("They lie so far behind the clock")
-    assert "too far in the future" in refused
+    rejected, mistaken = text.split("They lie so far behind the clock")
+    assert "too far in the future" in rejected
     assert "timestamps are in seconds" in mistaken
 
 
@@ -71,7 +71,7 @@ def test_a_sentence_below_the_headline_names_the_worst():
     report = fixed()
     said = details(report["totals"], [], [], None, [AHEAD, ROW, ROW | {"client_id": "b", "bad_records": 1}])
     assert said[-1] == (
-        "501 records far behind the clock passed, which nothing refuses; most from in-seconds: timestamps "
+        "501 records far behind the clock passed, which nothing rejects; most from in-seconds: timestamps "
         "are in seconds (multiply by 1,000)."
     )
 

@@ -12,17 +12,17 @@ def told(**changes):
 
 
 def test_unit_mistakes_are_news_before_anything_else():
-    assert told() == "3 producers send the wrong time unit; 17 % of 5,479,455 records were refused."
+    assert told() == "3 producers send the wrong time unit; 17 % of 5,479,455 records were rejected."
     assert told(producers_with_unit_mistakes=1).startswith("1 producer sends the wrong time unit;")
 
 
 def test_a_producer_that_causes_half_of_it_is_news_by_itself():
-    assert told(producers_with_unit_mistakes=0) == "sensor-gateway causes 50 % of 941,773 refused records."
+    assert told(producers_with_unit_mistakes=0) == "sensor-gateway causes 50 % of 941,773 rejected records."
 
 
 def test_many_small_offenders_are_a_number():
     said = told(producers_with_unit_mistakes=0, records_rejected=4_000_000)
-    assert said == "73 % of 5,479,455 records were refused, from 6 producers."
+    assert said == "73 % of 5,479,455 records were rejected, from 6 producers."
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_who_is_new_is_told_where_the_days_before_are_known():
     report = reports.fixed()
     new = report["trend"]["changes"][0]
     asked = (report["totals"], report["producers"], report["reasons"])
-    assert details(*asked, report["trend"])[3:] == ["New: svc-2 was not once refused in the days before."]
+    assert details(*asked, report["trend"])[3:] == ["New: svc-2 was not once rejected in the days before."]
     four = report["trend"] | {"changes": [new | {"client_id": name} for name in ("a", "b", None, "d")]}
     assert details(*asked, four)[3:] == [
-        "New: a, b, (no client id) and 1 more were not once refused in the days before."
+        "New: a, b, (no client id) and 1 more were not once rejected in the days before."
     ]
     assert details(*asked, report["trend"] | {"changes": []}) == details(*asked, None) == details(*asked)

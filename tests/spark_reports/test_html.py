@@ -152,7 +152,7 @@ def test_a_complete_log_and_an_incomplete_one_look_different():
 def test_a_day_without_anything_is_a_page_too():
     page = Page(html.render(reports.empty()))
     assert (page.open, page.crossed) == ([], [])
-    assert "No producer had a record refused." in page.words
+    assert "No producer had a record rejected." in page.words
     assert "No record carried a timestamp." in page.words
 
 
@@ -161,7 +161,7 @@ def test_a_report_of_a_week_fits():
     hours = [f"2026-11-{day}T{hour:02d}" for day in range(20, 27) for hour in range(24)]
     report |= {"last_day": "2026-11-26", "hours": hours}
     for row in [report["all_topics"], *report["topic_hours"]]:
-        row |= {"records": row["records"] * 7, "refused_records": row["refused_records"] * 7}
+        row |= {"records": row["records"] * 7, "rejected_records": row["rejected_records"] * 7}
     for producer in report["producers"]:
         producer["hours"] *= 7
     assert len(html.render(report).encode()) <= html.MAX_BYTES
@@ -188,16 +188,16 @@ def test_extreme_drifts_can_be_drawn():
     }
     bottom = top | {"bucket": -173}
     nothing = {"bucket": 0, "above_ms": 0, "up_to_ms": 0, "taken_records": 1, "taken_batches": 1}
-    refused = {"refused_records": 2**60, "refused_batches": 1}
-    drawing = drift_chart([bottom | refused, nothing | refused, top | refused], [], WIDE)
+    rejected = {"rejected_records": 2**60, "rejected_batches": 1}
+    drawing = drift_chart([bottom | rejected, nothing | rejected, top | rejected], [], WIDE)
     assert drawing.count("<rect") == 6
     assert "nan" not in drawing
     assert "inf" not in drawing
 
 
 def test_a_sparkline_of_noughts_has_no_bars():
-    assert 'class="refused"' not in sparkline([0] * 24, "nothing")
-    assert 'class="refused"' in sparkline([0] * 23 + [1], "something")
+    assert 'class="rejected"' not in sparkline([0] * 24, "nothing")
+    assert 'class="rejected"' in sparkline([0] * 23 + [1], "something")
 
 
 def test_markup_escapes_everything_that_is_not_markup():

@@ -9,13 +9,13 @@ from spark_reports.render import html
 from tests.spark_reports import reports
 
 
-def test_each_producer_that_was_refused_has_a_text_with_its_fix():
+def test_each_producer_that_was_rejected_has_a_text_with_its_fix():
     report = reports.fixed()
     texts = notices(report)
-    *refused, _ = texts
-    for text, producer in zip(refused, report["producers"], strict=True):
+    *rejected, _ = texts
+    for text, producer in zip(rejected, report["producers"], strict=True):
         assert text.startswith(f"To the owner of {producer['client_id']}")
-        assert f"{producer['refused_records']:,} record" in text
+        assert f"{producer['rejected_records']:,} record" in text
         assert all(reason["fix"] in text for reason in producer["reasons"])
 
 
@@ -30,9 +30,9 @@ def text_for(client_id, report=None):
     return text
 
 
-def test_what_was_refused_for_its_size_is_not_put_down_to_its_time():
+def test_what_was_rejected_for_its_size_is_not_put_down_to_its_time():
     text = text_for("attachments")
-    assert "4,346 records of yours were refused, 100 % of what you sent.\n" in text
+    assert "4,346 records of yours were rejected, 100 % of what you sent.\n" in text
     assert "batches are larger than the topic allows" in text
 
 
@@ -61,7 +61,7 @@ def test_a_timestamp_that_is_no_time_is_not_read_as_one(time_ms):
     assert f"a record carried {time_ms}.\n" in text_for("orders-replay", report)
 
 
-def test_who_is_only_counted_is_told_before_anything_is_refused():
+def test_who_is_only_counted_is_told_before_anything_is_rejected():
     """A platform that runs in audit has to convince owners while all is still let pass."""
     report = reports.empty() | {"would_reject": reports.fixed()["would_reject"]}
     [text] = notices(report)
@@ -82,7 +82,7 @@ def test_clients_that_were_counted_together_have_no_owner():
     report = reports.fixed()
     folded = report["producers"][0]
     folded |= {"client_id": words.FOLDED, "principal": None}
-    folded["topics"] = [{"topic": words.FOLDED, "refused_records": 1}]
+    folded["topics"] = [{"topic": words.FOLDED, "rejected_records": 1}]
     assert len(notices(report)) == len(notices(reports.fixed())) - 1
     assert not any(words.FOLDED in text for text in notices(report))
     assert html.render(report).count("Text for its owner") == len(report["producers"]) - 1

@@ -97,15 +97,15 @@ def test_producers_come_worst_first_with_their_fix(made):
     assert first["reasons"][0]["cause"] == "timestamps are in nanoseconds"
     assert first["reasons"][0]["fix"] == "divide by 1,000,000"
     assert first["client_software"] == ["librdkafka/2.6.0"]
-    refused = [producer["refused_records"] for producer in made["producers"]]
-    assert refused == sorted(refused, reverse=True)
+    rejected = [producer["rejected_records"] for producer in made["producers"]]
+    assert rejected == sorted(rejected, reverse=True)
 
 
-def test_a_producers_tables_add_up_to_what_it_had_refused(made):
+def test_a_producers_tables_add_up_to_what_it_had_rejected(made):
     for producer in made["producers"]:
-        assert sum(producer["hours"]) == producer["refused_records"]
-        assert sum(reason["records"] for reason in producer["reasons"]) == producer["refused_records"]
-        assert sum(topic["refused_records"] for topic in producer["topics"]) == producer["refused_records"]
+        assert sum(producer["hours"]) == producer["rejected_records"]
+        assert sum(reason["records"] for reason in producer["reasons"]) == producer["rejected_records"]
+        assert sum(topic["rejected_records"] for topic in producer["topics"]) == producer["rejected_records"]
 
 
 def test_an_example_reads_the_timestamp_in_the_guessed_unit(made):
@@ -143,12 +143,12 @@ def test_short_tables_say_what_they_left_out(found, made):
     assert short["producers_omitted"] == {
         "count": len(made["producers"]) - 1,
         "records": made["totals"]["records_judged"] - producer["records"],
-        "refused_records": sum(producer["refused_records"] for producer in made["producers"][1:]),
+        "rejected_records": sum(producer["rejected_records"] for producer in made["producers"][1:]),
     }
     assert short["topics_omitted"] == {
         "count": len(made["topics"]) - 1,
         "records": sum(topic["records_judged"] for topic in made["topics"][1:]),
-        "refused_records": sum(
+        "rejected_records": sum(
             topic["records_rejected"] + topic["records_broker_rejected"] for topic in made["topics"][1:]
         ),
     }
@@ -162,7 +162,7 @@ def test_a_log_that_hashes_persons_or_leaves_them_out_gives_the_same_report(
 ):
     """As `decisions.privacy` writes it."""
     person = {"principal": principal} if principal else {}
-    refused = {"verdict": "rejected", "reason": "too_far_ahead", "unit_guess": "microseconds",
+    rejected = {"verdict": "rejected", "reason": "too_far_ahead", "unit_guess": "microseconds",
                "error_code": 32, "bad_records": 10}  # fmt: skip
     example = {"listener": "public", "topic": "orders", "partition": 0, "client_id": "app", "records": 10,
                "is_final": True, "bad_index": [0], "bad_ts": [MIDNIGHT_MS * 1000]}  # fmt: skip
@@ -170,14 +170,14 @@ def test_a_log_that_hashes_persons_or_leaves_them_out_gives_the_same_report(
     path = write(
         tmp_path / "a.jsonl",
         line(0, kind="start"),
-        counters(1, addresses=addresses, **refused, **person),
-        line(2, "decision", **refused, **example, **person, **address),
+        counters(1, addresses=addresses, **rejected, **person),
+        line(2, "decision", **rejected, **example, **person, **address),
         heartbeat(3),
     )
     made = report_of(tables_of(spark, path))
     [producer] = made["producers"]
     assert (producer["client_id"], producer["principal"]) == ("app", principal)
-    assert (producer["refused_records"], producer["addresses"]) == (10, addresses)
+    assert (producer["rejected_records"], producer["addresses"]) == (10, addresses)
     assert [each["client_address"] for each in producer["examples"]] == [addresses[0] if addresses else None]
     assert notices(made)[0].startswith(f"To the owner of app{f' ({principal})' if principal else ''}:\n")
     assert "divide by 1,000" in html.render(made)

@@ -21,7 +21,7 @@ def test_each_reason_of_each_producer_is_a_row():
     first = report["producers"][0]
     assert (rows[0]["client_id"], rows[0]["principal"]) == (first["client_id"], first["principal"])
     assert (rows[0]["cause"], rows[0]["fix"]) == ("timestamps are in nanoseconds", "divide by 1,000,000")
-    assert int(rows[0]["records"]) == first["refused_records"]
+    assert int(rows[0]["records"]) == first["rejected_records"]
 
 
 def test_a_client_without_an_id_has_an_empty_cell():

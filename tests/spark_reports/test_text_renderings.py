@@ -61,7 +61,7 @@ def test_terminal_text_says_who_why_and_what_to_do():
 
 @pytest.mark.parametrize("render", [markdown.render, terminal.render])
 def test_a_day_without_anything_is_said_in_a_line(render):
-    assert "No producer had a record refused." in render(reports.empty())
+    assert "No producer had a record rejected." in render(reports.empty())
 
 
 @pytest.mark.parametrize("render", [markdown.render, terminal.render])
@@ -71,7 +71,7 @@ def test_a_day_that_is_not_over_says_so(render):
 
 
 @pytest.mark.parametrize("render", [markdown.render, terminal.render])
-def test_what_was_only_counted_is_told_with_the_rule_that_would_have_refused_it(render):
+def test_what_was_only_counted_is_told_with_the_rule_that_would_have_rejected_it(render):
     text = " ".join(render(reports.fixed()).split())
     assert re.search(r"web-7 .{0,40}candidate limits.*its clock runs ahead", text)
     assert "audit-clicks, waiver backfill" in text
@@ -80,7 +80,7 @@ def test_what_was_only_counted_is_told_with_the_rule_that_would_have_refused_it(
 
 def test_markdown_says_who_changed_and_which_rules_were_in_force():
     text = markdown.render(reports.fixed())
-    assert "| svc-2 | new: not once refused before | 300 | 0 |" in text
+    assert "| svc-2 | new: not once rejected before | 300 | 0 |" in text
     assert "| payments | enforce | backfill | 4 | 400 | 12 | 0 |" in text
     assert "* px-2 took a new configuration, 2026-11-20 10:30:00 UTC: mode audit;" in text
 

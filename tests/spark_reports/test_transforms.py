@@ -91,10 +91,10 @@ def test_topics_not_shown_are_taken_together(rolled_of):
     assert {row["topic"]: row["records"] for row in found} == {"bad": 10, "busy": 90, None: 10}
 
 
-def test_a_producer_is_charged_with_what_was_refused_for_good(rolled_of):
+def test_a_producer_is_charged_with_what_was_rejected_for_good(rolled_of):
     rolled = rolled_of(REJECTED, {}, {}, {**TIMEOUT, "is_final": False}, {"client_id": "innocent"})
     (row,) = transforms.producers(rolled).collect()
-    assert (row["client_id"], row["records"], row["refused_records"]) == ("app", 30, 10)
+    assert (row["client_id"], row["records"], row["rejected_records"]) == ("app", 30, 10)
     assert (row["bad_records"], row["collateral_records"], row["topics"]) == (4, 6, 1)
 
 
@@ -135,10 +135,10 @@ def test_summary_of_nothing_is_noughts(rolled_of):
     assert (row["producers"], row["producers_affected"], row["unit_mistake_records"]) == (0, 0, 0)
 
 
-def test_hours_count_judged_and_refused_records_by_topic(rolled_of):
+def test_hours_count_judged_and_rejected_records_by_topic(rolled_of):
     rolled = rolled_of(REJECTED, {}, {**TIMEOUT, "is_final": False}, {"topic": "clicks"})
     found = {
-        row["topic"]: (row["records"], row["refused_records"]) for row in transforms.hours(rolled).collect()
+        row["topic"]: (row["records"], row["rejected_records"]) for row in transforms.hours(rolled).collect()
     }
     assert found == {"orders": (20, 10), "clicks": (10, 0)}
 
@@ -156,7 +156,7 @@ def test_a_client_keeps_its_worst_topics(rolled_of):
     assert [row["topic"] for row in transforms.client_topics(rolled, 2).collect()] == ["t3", "t2"]
 
 
-def test_addresses_are_those_the_client_was_refused_from(counters_of):
+def test_addresses_are_those_the_client_was_rejected_from(counters_of):
     made = counters_of(
         {**REJECTED, "addresses": ["10.0.0.2", "10.0.0.1"]},
         {**REJECTED, "addresses": ["10.0.0.1"]},
@@ -167,13 +167,13 @@ def test_addresses_are_those_the_client_was_refused_from(counters_of):
     ]
 
 
-def test_drift_adds_buckets_and_puts_a_refusal_on_the_side_it_was_refused_for(counters_of):
+def test_drift_adds_buckets_and_puts_a_rejection_on_the_side_it_was_rejected_for(counters_of):
     far, near = bucket(2 * HOUR_MS), bucket(-50)
     histogram = {"ahead": [[far, 1, 10]], "behind": [[near, 1, 10]]}
     old = {**REJECTED, "reason": "too_old"}
     made = counters_of({**REJECTED, **histogram}, {**old, **histogram}, histogram, histogram)
     drift = rollup.drawn(drift_of(made))
-    found = {(row["side"], row["bucket"], row["refused"]): row["records"] for row in drift.collect()}
+    found = {(row["side"], row["bucket"], row["rejected"]): row["records"] for row in drift.collect()}
     assert found == {
         ("ahead", far, True): 10,
         ("behind", near, True): 10,

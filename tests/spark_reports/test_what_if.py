@@ -1,4 +1,4 @@
-"""What other limits would refuse: exact at edges, an interval elsewhere, and never outside the truth."""
+"""What other limits would reject: exact at edges, an interval elsewhere, and never outside the truth."""
 
 import json
 import os
@@ -76,19 +76,19 @@ def test_every_limit_that_people_use_is_exact():
 
 @pytest.fixture(scope="module")
 def rollup(spark, tmp_path_factory):
-    """Two days: svc is 2 h ahead on both, and refused on the second; old sends 8 d late, and recovered."""
+    """Two days: svc is 2 h ahead on both, and rejected on the second; old sends 8 d late, and recovered."""
     folder = tmp_path_factory.mktemp("kept")
     ahead, behind = bucket(2 * HOUR_MS), bucket(-8 * DAY_MS)
-    refused = {"verdict": "rejected", "reason": "too_far_ahead", "error_code": 32}
+    rejected = {"verdict": "rejected", "reason": "too_far_ahead", "error_code": 32}
     for number in range(2):
         start_ms = MIDNIGHT_MS + number * DAY_MS
         lines = [
             counters(0, start_ms, client_id="fine", records=1_000, ahead=[[1, 9, 1_000]],
                      behind=[[1, 9, 1_000]]),
             counters(1, start_ms, client_id="svc", topic="orders-eu", records=40, ahead=[[ahead, 4, 40]],
-                     behind=[[ahead, 4, 40]], **(refused if number else {})),
+                     behind=[[ahead, 4, 40]], **(rejected if number else {})),
             counters(2, start_ms, client_id="old", topic="old", records=20, ahead=[[behind, 2, 20]],
-                     behind=[[behind, 2, 20]], **({} if number else refused | {"reason": "too_old"})),
+                     behind=[[behind, 2, 20]], **({} if number else rejected | {"reason": "too_old"})),
         ]  # fmt: skip
         lines = [each | {"boot": f"day-{number}"} for each in lines]
         day = ("20261120", "20261121")[number]
@@ -120,7 +120,7 @@ def test_the_command_answers_from_what_daily_kept(rollup, capsys):
 def test_the_command_speaks_in_words_too(rollup, capsys):
     asked = ["what-if", "--rollup", str(rollup / "rollup"), "--date", "2026-11-21"]
     assert main([*asked, "--after", "1h"]) == 0
-    assert "after 1 h: 40 (3.8 %) records would be refused" in capsys.readouterr().out
+    assert "after 1 h: 40 (3.8 %) records would be rejected" in capsys.readouterr().out
     assert main(asked) == 0
     assert capsys.readouterr().out.count("\n") == 2 + len(THRESHOLDS_MS)
     assert main([*asked, "--topic", "none"]) == 1
@@ -168,7 +168,7 @@ def test_who_is_new_and_who_recovered_stands_in_the_second_days_report(rollup, c
     found = answer(capsys, "trend", "--rollup", str(rollup / "rollup"), "--date", "2026-11-21")
     assert found["days"] == report["trend"]["days"]
     assert found["changes"] == report["trend"]["changes"]
-    assert [day["refused_records"] for day in found["days"]] == [20, 40]
+    assert [day["rejected_records"] for day in found["days"]] == [20, 40]
 
 
 def test_the_report_holds_the_curve(rollup):
@@ -226,10 +226,10 @@ def test_late_records_name_their_topic(watched):
     assert "Records out of order" in (watched / "report.html").read_text()
 
 
-def test_rules_say_what_they_refused_and_proxies_what_is_in_force(watched):
+def test_rules_say_what_they_rejected_and_proxies_what_is_in_force(watched):
     """Facts come from any version of tsproxy: what is not known here, or of no such form, breaks nothing."""
     report = json.loads((watched / "report.json").read_text())
-    said = [(row["rule"], row["waiver"], row["records"], row["refused_records"]) for row in report["rules"]]
+    said = [(row["rule"], row["waiver"], row["records"], row["rejected_records"]) for row in report["rules"]]
     assert said == [("recent", "backfill", 400, 0), ("candidate", None, 10, 0)]
     own = {"ts": "2026-11-20T00:00:00.000Z", "proxy": "px"}
     assert sorted(report["in_force"], key=lambda each: each["kind"]) == [

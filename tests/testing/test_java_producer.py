@@ -8,7 +8,7 @@ import time
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaProducerError, JavaRecord, Refused
+from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaProducerError, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 HOUR_MS = 3_600_000
@@ -53,7 +53,9 @@ async def test_absent_and_empty_are_not_the_same(kafka_431, topic):
     assert [(record.key, record.value) for record in arrived] == [(b"", None), (None, b"")]
 
 
-async def test_a_record_out_of_bounds_is_refused_in_the_brokers_words_and_takes_its_batch_along(kafka, topic):
+async def test_a_record_out_of_bounds_is_rejected_in_the_brokers_words_and_takes_its_batch_along(
+    kafka, topic
+):
     """KIP-467: the culprit gets the broker's text, its neighbours a text of the producer's own."""
     now = now_ms()
     await kafka.create_topic(topic, config={"message.timestamp.after.max.ms": str(HOUR_MS)})
@@ -66,11 +68,11 @@ async def test_a_record_out_of_bounds_is_refused_in_the_brokers_words_and_takes_
     assert f"Timestamp {now * 1000} of message with offset 1 is out of range." in bad.message
 
 
-async def test_java_refuses_a_negative_timestamp_by_itself_and_sends_the_rest(kafka, topic):
+async def test_java_rejects_a_negative_timestamp_by_itself_and_sends_the_rest(kafka, topic):
     await kafka.create_topic(topic)
     async with producer(kafka) as java:
-        sent, refused = await java.send_all([JavaRecord(topic, b""), JavaRecord(topic, timestamp_ms=-1)])
-    assert refused == Refused(
+        sent, rejected = await java.send_all([JavaRecord(topic, b""), JavaRecord(topic, timestamp_ms=-1)])
+    assert rejected == Rejected(
         "IllegalArgumentException",
         "Invalid timestamp: -1. Timestamp should always be non-negative or null.",
     )
@@ -84,7 +86,7 @@ async def test_options_decide_where_batches_end(kafka_431, topic):
     times_ms = [now, now * 1000, now]
     async with producer(kafka_431, batch_size="1") as java:
         results = await java.send_all(JavaRecord(topic, b"x" * 50, timestamp_ms=t) for t in times_ms)
-    assert [type(result) for result in results] == [Acknowledged, Refused, Acknowledged]
+    assert [type(result) for result in results] == [Acknowledged, Rejected, Acknowledged]
 
 
 async def test_without_acknowledgement_nobody_knows_the_offset(kafka_431, topic):
@@ -116,12 +118,12 @@ async def test_transactions_commit_and_abort(kafka, topic):
     assert [record.value for record in arrived] == [b"kept", b"kept too"]
 
 
-async def test_a_refused_record_keeps_its_transaction_from_committing(kafka, topic):
+async def test_a_rejected_record_keeps_its_transaction_from_committing(kafka, topic):
     await kafka.create_topic(topic, config={"message.timestamp.before.max.ms": "1000"})
     async with producer(kafka, transactional_id=topic) as java:
         await java.begin()
-        (refused,) = await java.send_all([JavaRecord(topic, b"", timestamp_ms=1)])
-        assert refused.exception == "InvalidTimestampException"
+        (rejected,) = await java.send_all([JavaRecord(topic, b"", timestamp_ms=1)])
+        assert rejected.exception == "InvalidTimestampException"
         with pytest.raises(JavaProducerError) as failure:
             await java.commit()
         # The cause itself, or that there is one: it depends on which of Java's threads comes first.
@@ -129,7 +131,7 @@ async def test_a_refused_record_keeps_its_transaction_from_committing(kafka, top
         await java.abort()
 
 
-async def test_options_that_java_refuses_raise_in_its_words(kafka_431):
+async def test_options_that_java_rejects_raise_in_its_words(kafka_431):
     with pytest.raises(JavaProducerError, match="Invalid value 7 for configuration acks"):
         await producer(kafka_431, acks="7").__aenter__()
 

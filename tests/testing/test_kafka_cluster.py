@@ -75,7 +75,7 @@ async def test_a_deleted_topic_is_gone_for_every_client(kafka, topic):
         await kafka.end_offsets(topic)
 
 
-async def test_a_topic_that_brokers_refuse_raises_with_their_words(kafka, topic):
+async def test_a_topic_that_brokers_reject_raises_with_their_words(kafka, topic):
     with pytest.raises(KafkaError, match=r"no\.such\.config"):
         await kafka.create_topic(topic, config={"no.such.config": "1"})
 

@@ -100,7 +100,7 @@ async def test_passwords_are_checked_and_an_authorizer_is_obeyed():
         ({"security": "SASL_PLAINTEXT", "users": {"eve": 'x"y'}}, "letters, digits"),
     ],
 )
-def test_security_that_makes_no_sense_is_refused_before_anything_starts(arguments, says):
+def test_security_that_makes_no_sense_is_rejected_before_anything_starts(arguments, says):
     with pytest.raises(ValueError, match=says):
         KafkaCluster(**arguments)
 

@@ -2,7 +2,7 @@
 
 Nobody can know beforehand at which millisecond a broker will judge. But it judges all records of a batch
 at one, and the text of each rejection tells which: so one batch holds every millisecond around a bound,
-and the answer names both the clock and each record that was refused by it. What the core says of the same
+and the answer names both the clock and each record that was rejected by it. What the core says of the same
 bytes at the same clock must be the same, record by record.
 """
 
@@ -49,7 +49,7 @@ def told_clock_ms(text: str, known: TopicLimits) -> int:
 
 
 def culprits_by_the_core(records: bytes, topic: str, known: TopicLimits, clock_ms: int) -> dict[int, str]:
-    """Index -> text of each record that the core refuses at `clock_ms`."""
+    """Index -> text of each record that the core rejects at `clock_ms`."""
     header, request = RequestHeader(0, VERSION, 0, "test", 0), ProduceRequest(None, 1, 0, ())
     view = View(topics={topic: known})
     entry = Entry(
@@ -61,9 +61,9 @@ def culprits_by_the_core(records: bytes, topic: str, known: TopicLimits, clock_m
         clock_ms,
         Work(view.limits),
     )
-    refused = first_rejection(entry.case())
-    assert isinstance(refused, Reject)
-    return {error.batch_index: error.message for error in refused.record_errors}
+    rejected = first_rejection(entry.case())
+    assert isinstance(rejected, Reject)
+    return {error.batch_index: error.message for error in rejected.record_errors}
 
 
 @pytest.mark.parametrize("name", BOUNDS)

@@ -87,10 +87,12 @@ async def committed(kafka: KafkaCluster, topic: str) -> list[tuple[bytes | None,
     return found
 
 
-def was_refused_by_the_proxy(proxy: RunningProxy) -> bool:
+def was_rejected_by_the_proxy(proxy: RunningProxy) -> bool:
     """True where no bad time came as far as the broker."""
-    refused = [line for line in proxy.decisions() if line["event"] == "decision" and line["error_code"] == 32]
-    return bool(refused) and {line["verdict"] for line in refused} == {"rejected"}
+    rejected = [
+        line for line in proxy.decisions() if line["event"] == "decision" and line["error_code"] == 32
+    ]
+    return bool(rejected) and {line["verdict"] for line in rejected} == {"rejected"}
 
 
 # -- Java -------------------------------------------------------------------------------------------
@@ -124,14 +126,14 @@ async def test_javas_idempotent_producer_sees_the_same_and_goes_on(kafka: KafkaC
     assert seen["by-proxy"] == seen["directly"]
     assert stored["by-proxy"] == stored["directly"]
     assert "InvalidTimestampException" in str(seen["directly"])
-    assert was_refused_by_the_proxy(proxy)
+    assert was_rejected_by_the_proxy(proxy)
 
 
 async def java_transactions(producer: JavaProducer, topic: str, moment_ms: int) -> list[object]:
-    """A transaction whose only batch is refused, one with a good batch before, and one that commits.
+    """A transaction whose only batch is rejected, one with a good batch before, and one that commits.
 
     Offsets are left out: a broker has added the partition to the transaction before it looks at the
-    records, and its abort leaves a marker there; what is refused by the proxy leaves none.
+    records, and its abort leaves a marker there; what is rejected by the proxy leaves none.
     """
     good, bad = JavaRecord(topic, b"good", timestamp_ms=moment_ms), JavaRecord(topic, b"bad", timestamp_ms=1)
     seen: list[object] = []
@@ -152,7 +154,7 @@ async def java_transactions(producer: JavaProducer, topic: str, moment_ms: int) 
 
 
 async def test_javas_transactional_producer_sees_the_same_and_goes_on(kafka: KafkaCluster, topic: str):
-    """With transaction version 2 a batch adds its partition at the broker: one refused here adds none."""
+    """With transaction version 2 a batch adds its partition at the broker: one rejected here adds none."""
     seen, stored, moment_ms = {}, {}, now_ms()
     async with both_ways(kafka, topic) as (ways, proxy):
         for side, (servers, name) in ways.items():
@@ -163,7 +165,7 @@ async def test_javas_transactional_producer_sees_the_same_and_goes_on(kafka: Kaf
     assert seen["by-proxy"] == seen["directly"]
     assert stored["by-proxy"] == stored["directly"] == [b"good"]
     assert seen["directly"][-1] == "committed"
-    assert was_refused_by_the_proxy(proxy)
+    assert was_rejected_by_the_proxy(proxy)
 
 
 # -- librdkafka -------------------------------------------------------------------------------------
@@ -203,7 +205,7 @@ async def test_librdkafkas_idempotent_producer_sees_the_same_and_goes_on(kafka: 
     assert seen["by-proxy"] == seen["directly"]
     assert stored["by-proxy"] == stored["directly"]
     assert "INVALID_TIMESTAMP" in str(seen["directly"])
-    assert was_refused_by_the_proxy(proxy)
+    assert was_rejected_by_the_proxy(proxy)
 
 
 RDKAFKA_TRANSACTIONS = (
@@ -213,7 +215,7 @@ RDKAFKA_TRANSACTIONS = (
     ("good", "commit"),
     ("good", "commit"),
 )
-"""librdkafka loses the transaction after a refused one as well ("skipped sequence numbers"), with or
+"""librdkafka loses the transaction after a rejected one as well ("skipped sequence numbers"), with or
 without a proxy: the last one shows that it goes on."""
 
 
@@ -248,7 +250,7 @@ async def test_librdkafkas_transactional_producer_sees_the_same_and_goes_on(kafk
     assert seen["by-proxy"] == seen["directly"]
     assert stored["by-proxy"] == stored["directly"] == [b"v"]
     assert seen["directly"][-1] == "committed"
-    assert was_refused_by_the_proxy(proxy)
+    assert was_rejected_by_the_proxy(proxy)
 
 
 # -- aiokafka ---------------------------------------------------------------------------------------
@@ -273,4 +275,4 @@ async def test_aiokafkas_producer_sees_the_same_and_goes_on(kafka, topic, enable
     assert seen["by-proxy"] == seen["directly"]
     assert stored["by-proxy"] == stored["directly"]
     assert "InvalidTimestampError" in str(seen["directly"])
-    assert was_refused_by_the_proxy(proxy)
+    assert was_rejected_by_the_proxy(proxy)

@@ -1,4 +1,4 @@
-"""Transactional batches of several producers in one request: a broker refuses all of it, and so do we."""
+"""Transactional batches of several producers in one request: a broker rejects all of it, and so do we."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def verdicts(records: list[bytes], transactional_id: str | None = "t") -> list[E
 
 
 @pytest.mark.parametrize("name", SEVERAL)
-def test_several_transactional_producers_are_refused_with_all_their_request(name: str):
+def test_several_transactional_producers_are_rejected_with_all_their_request(name: str):
     assert verdicts(partitions(SEVERAL[name], NOW_MS)) == [MAPPING] * len(SEVERAL[name])
 
 
@@ -64,7 +64,7 @@ def test_producers_without_a_transaction_may_be_many():
 
 
 @pytest.mark.parametrize("name", SEVERAL)
-async def test_a_real_broker_refuses_them_in_the_same_words(kafka: KafkaCluster, topic: str, name: str):
+async def test_a_real_broker_rejects_them_in_the_same_words(kafka: KafkaCluster, topic: str, name: str):
     await kafka.create_topic(topic, partitions=3, config=KEEP | limits(DAY, HOUR))
     node = kafka.node(kafka.node_ids[0])
     records = partitions(SEVERAL[name], now_ms())

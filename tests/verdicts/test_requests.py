@@ -43,7 +43,7 @@ def count(line: Direct, topic: str) -> list[int]:
     return [len(list(stored_batches(line, topic, partition, False))) for partition in range(3)]
 
 
-def test_null_records_are_refused_and_the_rest_goes_on(proxied: Proxied, direct: Direct, topic: str):
+def test_null_records_are_rejected_and_the_rest_goes_on(proxied: Proxied, direct: Direct, topic: str):
     """A broker that is sent null records answers nothing and reads no more from the connection."""
     sent = [(topic, 0, None), (topic, 1, GOOD(now_ms()))]
     (payload,) = proxied.ask([produce_frame(VERSION, 1, sent)])
@@ -83,7 +83,7 @@ def test_with_acks_0_and_nothing_bad_the_connection_stays(address, topic):
     line.close()
 
 
-async def test_of_two_reasons_to_refuse_all_the_request_the_brokers_hash_map_chooses(kafka_391, topic):
+async def test_of_two_reasons_to_reject_all_the_request_the_brokers_hash_map_chooses(kafka_391, topic):
     """Below v3. The broker's choice does not move with the order of partitions; the proxy tells the first."""
     await kafka_391.create_topic(topic, partitions=2, config=KEEP | limits(DAY, HOUR))
     node = kafka_391.node(kafka_391.node_ids[0])
@@ -139,7 +139,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_the_broker_refuses_is_booked_by_its_kind(kind, address, topic):
+def test_what_the_broker_rejects_is_booked_by_its_kind(kind, address, topic):
     """KIP-467's four metrics, and the rest; where limits are not known the broker judges alone."""
     write, reason = KINDS[kind]
     line = Proxied(address, View())

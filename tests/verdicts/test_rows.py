@@ -14,7 +14,7 @@ from tsproxy.model.produce import PartitionProduceData, ProduceRequest
 from tsproxy.model.verdict import Accept, Reject
 from tsproxy.model.view import View
 from tsproxy.policy.judge import first_rejection, judge
-from tsproxy.policy.whole_request import refuse_whole_request
+from tsproxy.policy.whole_request import reject_whole_request
 from tsproxy.runtime.topic_limits import topic_limits
 from tsproxy.session.entries import Entry
 from tsproxy.session.job import Work
@@ -30,27 +30,27 @@ def test_all_53_cases_of_the_log_validator_are_accounted_for():
 
 
 def rejection(row: Row) -> Reject | None:
-    """What the core would refuse the row's records for."""
+    """What the core would reject the row's records for."""
     header = RequestHeader(0, row.api_version, 0, "test", 0)
     partition = PartitionProduceData(0, memoryview(row.records(NOW_MS)))
     request = ProduceRequest(row.transactional_id, -1, 0, ())
     view = View(topics={"t": topic_limits(row.config)})
     case = Entry(header, request, "t", partition, view, NOW_MS, Work(view.limits)).case()
-    refused = refuse_whole_request([case]) or first_rejection(case)
-    if refused is None or refused.error_code is ErrorCode.INVALID_TIMESTAMP:
-        assert judge(case) == (refused or Accept()), "what is guilty must be refused, and nothing else"
-    return refused
+    rejected = reject_whole_request([case]) or first_rejection(case)
+    if rejected is None or rejected.error_code is ErrorCode.INVALID_TIMESTAMP:
+        assert judge(case) == (rejected or Accept()), "what is guilty must be rejected, and nothing else"
+    return rejected
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row.name) for row in ROWS])
 def test_the_core_gives_the_verdict(row: Row):
-    refused = rejection(row)
-    if refused is None:
+    rejected = rejection(row)
+    if rejected is None:
         assert row.expected == ACCEPTED
         return
-    assert refused.error_code == row.expected.code
-    assert tuple(e.batch_index for e in refused.record_errors) == (row.expected.culprits or ())
-    assert (refused.error_message or refused.detail or "").startswith(row.expected.text)
+    assert rejected.error_code == row.expected.code
+    assert tuple(e.batch_index for e in rejected.record_errors) == (row.expected.culprits or ())
+    assert (rejected.error_message or rejected.detail or "").startswith(row.expected.text)
 
 
 async def answers_of(kafka: KafkaCluster, rows: list[Row], through_proxy: bool) -> list[Answers]:
@@ -102,8 +102,8 @@ def told_culprits(row: Row, expected: Expected) -> tuple[int, ...]:
 def test_a_text_that_names_bounds_names_them_as_longs_wrap():
     """KIP-937 prints now - before and now + after; with Long.MAX the second one overflows."""
     (row,) = (row for row in BEYOND if row.original == "a limit of Long.MAX makes the text's bound wrap")
-    refused = rejection(row)
-    assert refused is not None
-    assert refused.error_code is ErrorCode.INVALID_TIMESTAMP
-    (error,) = refused.record_errors
+    rejected = rejection(row)
+    assert rejected is not None
+    assert rejected.error_code is ErrorCode.INVALID_TIMESTAMP
+    (error,) = rejected.record_errors
     assert re.search(r"within \[1767139200000, -9223370269629175809\]$", error.message or "")

@@ -54,7 +54,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize(("version", "parts", "brokers", "ours"), ROWS.values(), ids=ROWS)
-async def test_no_good_partition_is_refused_for_it_but_by_the_broker(
+async def test_no_good_partition_is_rejected_for_it_but_by_the_broker(
     kafka: KafkaCluster, topic: str, version, parts, brokers, ours
 ):
     await kafka.create_topic(topic, partitions=3, config=KEEP | limits(DAY, HOUR))

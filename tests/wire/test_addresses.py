@@ -51,7 +51,7 @@ def expected(entity):
 
 
 def without_nowhere(entity):
-    """No broker tells a host for node -1; a body that does is refused."""
+    """No broker tells a host for node -1; a body that does is rejected."""
     return with_addresses(entity, lambda node, host, port: ("", port) if node == -1 else (host, port))
 
 
@@ -136,7 +136,7 @@ def test_no_coordinator_stays_no_coordinator(version, body):
     assert rewrite(ApiKey.FIND_COORDINATOR, version, body, proxy_of) == body
 
 
-def test_an_address_without_a_node_is_refused():
+def test_an_address_without_a_node_is_rejected():
     """Nothing says whose it is, and no address leaves unmapped."""
     body = bytes.fromhex("000f ffffffff 0002 6231 00002384")
     with pytest.raises(DecodeError, match="without a node id"):
@@ -150,15 +150,15 @@ class UnknownNodeError(Exception):
 @each_message
 @a_few
 @given(data=st.data())
-def test_a_node_that_the_map_refuses_ends_the_walk(api_key, version, cls, data):
+def test_a_node_that_the_map_rejects_ends_the_walk(api_key, version, cls, data):
     """No body comes out with some addresses mapped and one not."""
     entity = without_nowhere(data.draw(entities(cls)))
     nodes = [node_id for node_id, _, _ in addresses_in(entity) if node_id != NO_NODE]
     assume(nodes)
-    refused = data.draw(st.sampled_from(nodes))
+    rejected = data.draw(st.sampled_from(nodes))
 
     def map_all_but_one(node_id, host, port):
-        if node_id == refused:
+        if node_id == rejected:
             raise UnknownNodeError
         return proxy_of(node_id, host, port)
 

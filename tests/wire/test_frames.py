@@ -71,7 +71,7 @@ def test_a_size_above_the_smaller_limit_waits_for_the_api_key():
 
 
 @pytest.mark.parametrize("size", [-(2**31), -1, 0, 9])
-def test_a_size_that_no_request_has_is_refused(size):
+def test_a_size_that_no_request_has_is_rejected(size):
     stream = RequestFrames(produce_frame=5000, other_frame=1000)
     stream.feed(struct.pack(">i", size))
     with pytest.raises(DecodeError):
@@ -79,13 +79,13 @@ def test_a_size_that_no_request_has_is_refused(size):
 
 
 @pytest.mark.parametrize("size", [-1, 1001])
-def test_a_refused_token_does_not_show_itself(size):
+def test_a_rejected_token_does_not_show_itself(size):
     stream = RequestFrames(produce_frame=5000, other_frame=1000)
     stream.feed(struct.pack(">i", size) + b"secret")
-    with pytest.raises(DecodeError) as refused:
+    with pytest.raises(DecodeError) as rejected:
         stream.next_frame(is_raw=True)
-    assert b"secret".hex(" ")[:8] not in str(refused.value)
-    assert str(size) not in str(refused.value)
+    assert b"secret".hex(" ")[:8] not in str(rejected.value)
+    assert str(size) not in str(rejected.value)
 
 
 @pytest.mark.parametrize(
@@ -169,14 +169,14 @@ def test_answers_stream_or_are_held_wherever_the_stream_is_cut(answers, cuts):
     assert passed == [*(frame(payload) for payload, _ in answers), b""]
 
 
-def test_a_held_answer_above_the_limit_is_refused_as_soon_as_its_size_is_known():
+def test_a_held_answer_above_the_limit_is_rejected_as_soon_as_its_size_is_known():
     stream = AnswerStream(InFlight(id))
     stream.feed(struct.pack(">ii", 1001, 7))
     with pytest.raises(DecodeError, match="1001"):
         stream.whole(most=1000)
 
 
-def test_an_answer_of_negative_size_is_refused():
+def test_an_answer_of_negative_size_is_rejected():
     stream = AnswerStream(InFlight(id))
     stream.feed(b"\xff\xff\xff\xff")
     with pytest.raises(DecodeError):
@@ -184,7 +184,7 @@ def test_an_answer_of_negative_size_is_refused():
 
 
 @pytest.mark.parametrize("size", range(4))
-def test_an_answer_without_room_for_a_correlation_id_is_refused(size):
+def test_an_answer_without_room_for_a_correlation_id_is_rejected(size):
     stream = AnswerStream(InFlight(id))
     stream.feed(frame(bytes(size)))
     with pytest.raises(DecodeError):

@@ -1,4 +1,4 @@
-"""What any decoder of Kafka's Java classes makes of compressed data, ours makes of it, or refuses the data.
+"""What any decoder of Kafka's Java classes makes of compressed data, ours makes of it, or rejects the data.
 
 Two decoders that read other bytes from one batch would judge other times than those that are stored.
 """
@@ -41,7 +41,7 @@ def ours(codec: int, blob: bytes) -> bytes | None:
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda each: f"{each.version}-{each.name}")
 def test_a_java_decoder_reads_what_ours_reads_or_no_more_than_its_beginning(variant):
     """A beginning is no danger: a batch says how many records it has, and a broker that finds fewer
-    refuses it."""
+    rejects it."""
     for number, ((codec, blob), found) in enumerate(zip(DRAWN + WRITTEN, theirs(variant), strict=True)):
         expected = ours(codec, blob)
         if expected is not None:

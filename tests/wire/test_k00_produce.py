@@ -59,7 +59,7 @@ def requests(version):
 
 
 def names_each_partition_once(request):
-    """One that does not is refused (tests/session/test_named_twice.py)."""
+    """One that does not is rejected (tests/session/test_named_twice.py)."""
     named = [(topic.name, partition.index) for topic in request.topics for partition in topic.partitions]
     return len(set(named)) == len(named)
 
@@ -180,7 +180,7 @@ def test_each_field_of_an_answer_is_what_kio_calls_by_its_name(entity):
     assert nodes == [(n.node_id, n.host, n.port, n.rack) for n in entity.node_endpoints]
 
 
-# -- What Kafka refuses to read ---------------------------------------------------------------------
+# -- What Kafka rejects to read ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [8, 9])

@@ -59,7 +59,7 @@ def test_an_answer_is_read_partition_by_partition():
     ]
 
 
-def test_an_answer_cut_anywhere_is_refused():
+def test_an_answer_cut_anywhere_is_rejected():
     whole = response()
     for size in range(len(whole)):
         with pytest.raises(DecodeError):

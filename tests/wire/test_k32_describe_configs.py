@@ -139,7 +139,7 @@ def test_addresses_may_come_where_a_broker_is_named_or_what_is_not_known_to_have
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_request_that_cannot_be_read_may_bring_addresses(version: int) -> None:
-    """It is the broker's to refuse, or to read as it likes."""
+    """It is the broker's to reject, or to read as it likes."""
     body = asked(version, [(TOPIC, "orders", ("retention.ms",))])
     behind = 3  # at most: whether synonyms and documentation are wanted, no tags
     for size in range(len(body) - behind):

@@ -1,4 +1,4 @@
-"""A match copies what its own stream has written, as far back as every reader keeps it; else it is refused.
+"""A match copies what its own stream has written, as far back as every reader keeps it; else it is rejected.
 
 CVE-2025-66566 is the lz4 half of it: lz4's C code makes zeros of a match of offset 0, and lz4-java without
 its native half leaves whatever its buffer held. A zstd match from before the frame's window gives what was
@@ -27,7 +27,7 @@ from tsproxy.wire.record_set import scan
 WINDOW = 8 << 20
 
 
-def is_refused(codec, data):
+def is_rejected(codec, data):
     """By the short way, which says nothing of it, and by the long one."""
     assert one_call.decompressed(codec, data, 1 << 20, WINDOW) is None
     with pytest.raises(CodecError, match="match"):
@@ -45,9 +45,9 @@ def test_an_lz4_match_of_offset_0_is_no_data(literals, match):
     for end in (b"12345", b"123456789012", b"x" * 40):
         unsound = (lz4_block((literals, 0, match), end=end), True)
         sound = (lz4_block((b"abcd", 4, match), (literals, 1, match), end=end), True)
-        assert is_refused(LZ4, lz4_frame([unsound]))
-        assert is_refused(LZ4, lz4_frame([sound, unsound]))
-        assert is_refused(LZ4, lz4_frame([sound, (b"stored", False), unsound], flags=0x70))
+        assert is_rejected(LZ4, lz4_frame([unsound]))
+        assert is_rejected(LZ4, lz4_frame([sound, unsound]))
+        assert is_rejected(LZ4, lz4_frame([sound, (b"stored", False), unsound], flags=0x70))
         assert decompressed(LZ4, lz4_frame([sound])) == one_call.decompressed(
             LZ4, lz4_frame([sound]), 1 << 20, WINDOW
         )

@@ -1,4 +1,4 @@
-"""Single fields: their edges, their nulls, and what is refused."""
+"""Single fields: their edges, their nulls, and what is rejected."""
 
 import pytest
 from hypothesis import given
@@ -56,7 +56,7 @@ def test_an_unsigned_varint_need_not_be_minimal_and_drops_what_is_above_32_bits(
 
 
 @pytest.mark.parametrize("data", ["", "80", "80808080", "8080808080", "ffffffffff01"])
-def test_an_unsigned_varint_that_is_cut_or_longer_than_five_bytes_is_refused(data):
+def test_an_unsigned_varint_that_is_cut_or_longer_than_five_bytes_is_rejected(data):
     with pytest.raises(DecodeError):
         Reader(bytes.fromhex(data)).unsigned_varint()
 
@@ -75,7 +75,7 @@ def test_strings_keep_whatever_bytes_they_came_with(is_flexible, text):
 
 
 @flexible
-def test_a_null_string_is_read_where_it_may_stand_and_refused_elsewhere(is_flexible):
+def test_a_null_string_is_read_where_it_may_stand_and_rejected_elsewhere(is_flexible):
     data = put.string(None, is_flexible)
     assert data == (b"\x00" if is_flexible else b"\xff\xff")
     assert Reader(data).nullable_string(is_flexible) is None
@@ -99,12 +99,12 @@ def test_an_array_may_be_null_or_empty_which_is_not_the_same(is_flexible, count)
     assert Reader(data + bytes(300)).nullable_array(is_flexible) == count
 
 
-def test_a_null_array_is_refused_where_one_must_stand():
+def test_a_null_array_is_rejected_where_one_must_stand():
     with pytest.raises(DecodeError, match="null"):
         Reader(b"\xff\xff\xff\xff").array(is_flexible=False)
 
 
-REFUSED = {
+REJECTED = {
     "a string longer than what is left": lambda: Reader(b"\x00\x05abc").string(False),
     "a string of length -2": lambda: Reader(b"\xff\xfe").nullable_string(False),
     "a compact string above 32767": lambda: Reader(unsigned(32_769) + b"x" * 32_768).string(True),
@@ -118,8 +118,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("read", REFUSED.values(), ids=REFUSED)
-def test_what_is_not_what_it_claims_to_be_is_refused(read):
+@pytest.mark.parametrize("read", REJECTED.values(), ids=REJECTED)
+def test_what_is_not_what_it_claims_to_be_is_rejected(read):
     with pytest.raises(DecodeError):
         read()
 

@@ -330,7 +330,7 @@ def test_a_codec_of_no_name_is_a_fault(codec_id):
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
-def test_what_its_codec_refuses_is_a_fault(codec):
+def test_what_its_codec_rejects_is_a_fault(codec):
     data = batch(codec=codec, body=b"\xff" * 40, records_count=1)
     assert records_of(data).fault is Fault.UNDECOMPRESSABLE
 

@@ -56,7 +56,7 @@ OPTIONAL: Final = (
     ),
     OptionalSection(
         "dead_letters",
-        "Copies of refused records go to a Kafka topic where this section is present, of the rules that say "
+        "Copies of rejected records go to a Kafka topic where this section is present, of the rules that say "
         "`dead_letters: yes`.",
         is_live=True,
     ),
@@ -253,7 +253,7 @@ KEYS: Final = (
     Key(
         "dead_letters.max_in_flight",
         TOTAL_SIZE,
-        "Bytes of refused batches, as they came, that may wait to be copied; of more no copies are made.",
+        "Bytes of rejected batches, as they came, that may wait to be copied; of more no copies are made.",
         default="64MiB",
         is_live=True,
     ),
@@ -304,21 +304,21 @@ KEYS: Final = (
         "limits.decompressed_request",
         TOTAL_SIZE,
         "Largest Produce request after decompression, all its batches together; batches beyond it are "
-        "refused unread where times are limited.",
+        "rejected unread where times are limited.",
         default="4GiB",
         is_live=True,
     ),
     Key(
         "limits.records_per_request",
         number(1, 1_000_000_000),
-        "Most records in one Produce request; batches beyond it are refused unread likewise.",
+        "Most records in one Produce request; batches beyond it are rejected unread likewise.",
         default="20000000",
         is_live=True,
     ),
     Key(
         "limits.culprits_listed",
         number(1, 1_000_000),
-        "Most records named in one answer as refused; all are counted.",
+        "Most records named in one answer as rejected; all are counted.",
         default="10000",
         is_live=True,
     ),
@@ -363,7 +363,7 @@ KEYS: Final = (
     Key(
         "limits.throttle",
         DURATION_OR_OFF,
-        "A client of which more than 1,000 batches a second are refused here, or more than 64 MB, is kept "
+        "A client of which more than 1,000 batches a second are rejected here, or more than 64 MB, is kept "
         "waiting, at most so long at a time (KIP-219's `throttle_time_ms`). `off`: nobody is.",
         default="1s",
         is_live=True,

@@ -43,7 +43,7 @@ def _covers(match: Match, wanted: Match) -> bool:
 
 
 def _is_stricter(terms: Terms, other: Terms, policy: Policy) -> bool:
-    """True where `terms` certainly refuse something that `other` let pass, as far as a file can tell."""
+    """True where `terms` certainly reject something that `other` let pass, as far as a file can tell."""
     if (terms.mode or policy.mode) is not Mode.ENFORCE:
         return False
     if (other.mode or policy.mode) is not Mode.ENFORCE:
@@ -52,17 +52,17 @@ def _is_stricter(terms: Terms, other: Terms, policy: Policy) -> bool:
     return (
         _is_narrower(terms.before or defaults.before, other.before or defaults.before)
         or _is_narrower(terms.after or defaults.after, other.after or defaults.after)
-        or any(_refuses(terms, name, policy) and not _refuses(other, name, policy) for name in _CHOICES)
+        or any(_rejects(terms, name, policy) and not _rejects(other, name, policy) for name in _CHOICES)
     )
 
 
 def _is_narrower(own: Span | None, other: Span | None) -> bool:
-    """A bound that is left to the topic counts as wide: where it is not, brokers refuse all the same."""
+    """A bound that is left to the topic counts as wide: where it is not, brokers reject all the same."""
     if own is None or own.max_ms is None:
         return False
     return other is None or other.max_ms is None or own.max_ms < other.max_ms
 
 
-def _refuses(terms: Terms, name: str, policy: Policy) -> bool:
+def _rejects(terms: Terms, name: str, policy: Policy) -> bool:
     chosen = getattr(terms, name) or getattr(policy.defaults, name)
     return chosen is Choice.REJECT

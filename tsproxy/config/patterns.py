@@ -1,7 +1,7 @@
 """Patterns that names must fit: globs, and regular expressions that cannot take for ever.
 
 A client chooses its own id, and a name made for it keeps some regular expressions busy for years: those
-that repeat, without an end, what itself varies. They are refused when the file is read. Of the others is
+that repeat, without an end, what itself varies. They are rejected when the file is read. Of the others is
 counted in how many ways they may fit a name of MOST_CHARACTERS: names are looked at on the loop of all
 clients, where nothing may take long. Globs are no such danger: `fnmatch.translate` makes groups that are
 tried in one way alone.

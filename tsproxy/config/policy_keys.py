@@ -82,8 +82,8 @@ def _rewriting(section: str, otherwise: str) -> tuple[Key, ...]:
         _live(
             f"{section}.on_violation",
             ON_VIOLATION,
-            "Records with times that are not allowed: `reject` refuses their batch, `repair` converts what "
-            "is plainly another unit and refuses the rest, `stamp` gives them the proxy's clock; "
+            "Records with times that are not allowed: `reject` rejects their batch, `repair` converts what "
+            "is plainly another unit and rejects the rest, `stamp` gives them the proxy's clock; "
             + f"{otherwise}.",
         ),
         _live(
@@ -103,7 +103,7 @@ def _dead_letters(section: str, otherwise: str) -> Key:
     return _live(
         f"{section}.dead_letters",
         YES_OR_NO,
-        "Whether of a batch that is refused the records at fault are copied to `dead_letters.topic`; "
+        "Whether of a batch that is rejected the records at fault are copied to `dead_letters.topic`; "
         + f"{otherwise}.",
     )
 
@@ -112,7 +112,7 @@ POLICY_KEYS: Final = (
     _live(
         "policy.mode",
         MODE,
-        "`enforce` refuses bad batches, `audit` counts what it would refuse and forwards it untouched, `off` "
+        "`enforce` rejects bad batches, `audit` counts what it would reject and forwards it untouched, `off` "
         "judges nothing. A rule may have its own.",
         default="enforce",
     ),
@@ -158,7 +158,7 @@ POLICY_KEYS: Final = (
     _live(
         "policy.candidate.preset",
         CANDIDATE_PRESET,
-        "Limits judged beside those in force and never enforced: what they would refuse is counted. "
+        "Limits judged beside those in force and never enforced: what they would reject is counted. "
         "`kafka-4`: the topic's limits as a 4.x broker computes them.",
         default="kafka-4",
     ),
@@ -177,7 +177,7 @@ POLICY_KEYS: Final = (
         "policy.rules[].preset",
         PRESET,
         "`kafka-4`: the topic's limits as a 4.x broker computes them; `kip-937-draft`: at most an hour "
-        "ahead, refused in the words of KIP-937's first draft.",
+        "ahead, rejected in the words of KIP-937's first draft.",
     ),
     _live(f"policy.rules[].{_BEFORE}", BOUND, "The rule's own limit behind the clock."),
     _live(f"policy.rules[].{_AFTER}", BOUND, "The rule's own limit ahead of the clock."),
@@ -200,7 +200,7 @@ POLICY_KEYS: Final = (
     _live(
         "policy.rules[].fail",
         FAIL,
-        "What becomes of a batch about which `rule` could not answer; without it `closed`: it is refused.",
+        "What becomes of a batch about which `rule` could not answer; without it `closed`: it is rejected.",
     ),
     _live("policy.waivers[].name", NAME, "Names the waiver in the decision log.", is_required=True),
     *_match("policy.waivers[]", "that are let pass"),

@@ -309,7 +309,7 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterSettings:
-    """Where copies of refused records go, and how much may wait to be copied."""
+    """Where copies of rejected records go, and how much may wait to be copied."""
 
     topic: str
     max_in_flight_bytes: int
@@ -329,7 +329,7 @@ class WhenBeyond(StrEnum):
 
     WARN = "warn"
     AUDIT = "audit"
-    """Nothing is enforced: whatever would be refused is counted, and left to the brokers."""
+    """Nothing is enforced: whatever would be rejected is counted, and left to the brokers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def is_exemplary(outcome: Outcome) -> bool:
     return outcome.verdict in _EXEMPLARY or outcome.would_reject
 
 
-_REFUSED: Final = frozenset({VerdictName.REJECTED, VerdictName.BROKER_REJECTED})
+_REJECTED: Final = frozenset({VerdictName.REJECTED, VerdictName.BROKER_REJECTED})
 
 
 def saturated(value: int) -> int:
@@ -60,8 +60,8 @@ def fit(facts: Mapping[str, object]) -> Event:
 
 
 def collateral_records(outcome: Outcome) -> int:
-    """Good records that were refused because they shared a batch with bad ones."""
-    if outcome.verdict not in _REFUSED:
+    """Good records that were rejected because they shared a batch with bad ones."""
+    if outcome.verdict not in _REJECTED:
         return 0
     return max(0, outcome.batch.records - outcome.bad_records)
 
@@ -95,7 +95,7 @@ def batch_span_ms(outcome: Outcome) -> tuple[int, int] | None:
 
 
 def decision(outcome: Outcome, suppressed: int, privacy: Privacy) -> Event:
-    """One batch that was refused, repaired, or would have been, with up to 20 of its culprits."""
+    """One batch that was rejected, repaired, or would have been, with up to 20 of its culprits."""
     peer, batch, listed = outcome.peer, outcome.batch, outcome.culprits[:CULPRITS_LISTED]
     times = culprit_times_ms(outcome)
     drift = drift_range_ms(outcome)

@@ -1,4 +1,4 @@
-"""Which refused batches get a line of their own: a few a key, and a ceiling for all keys together.
+"""Which rejected batches get a line of their own: a few a key, and a ceiling for all keys together.
 
 Two token buckets in integer milliseconds of credit. A bucket holds `burst` lines and earns one every
 `refill_ms`; a line costs one from its key's bucket and one from the common one. The clock is given;
@@ -30,7 +30,7 @@ TOGETHER: Final = Rate(burst=200, refill_ms=100)
 
 @dataclass(slots=True)
 class Bucket:
-    """Credit in ms at a moment of the clock, and how many lines it has refused since the last one."""
+    """Credit in ms at a moment of the clock, and how many lines it has rejected since the last one."""
 
     rate: Rate
     credit_ms: int

@@ -135,11 +135,11 @@ _VERDICT: Final = (
         "would_reject",
         FieldType.BOOL,
         "true where the batch was let pass and only counted: its rule is in audit, or the candidate limits "
-        "refuse it",
+        "reject it",
         (),
         _DC,
     ),
-    Field("reason", FieldType.TEXT, "why records were refused", (), _DC, tuple(Reason)),
+    Field("reason", FieldType.TEXT, "why records were rejected", (), _DC, tuple(Reason)),
     Field("unit_guess", FieldType.TEXT, "the unit the producer seems to use", (), _DC, tuple(UnitGuess)),
     Field("error_code", FieldType.INT, "Kafka error code given to the client, 0 for none", _DC),
     Field("error_message", FieldType.TEXT, "text given to the client", (), _D),
@@ -150,7 +150,9 @@ _COUNTS: Final = (
     Field("batches", FieldType.INT, "batches", _C),
     Field("records", FieldType.INT, "records in the batch or batches", _DC),
     Field("bad_records", FieldType.INT, "records at fault", _DC),
-    Field("collateral_records", FieldType.INT, "good records refused for sharing a batch with bad ones", _DC),
+    Field(
+        "collateral_records", FieldType.INT, "good records rejected for sharing a batch with bad ones", _DC
+    ),
     Field("bytes", FieldType.INT, "bytes of the batches", _C),
     Field("requests", FieldType.INT, "ProduceRequests with at least one batch of this key", _C),
 )

@@ -1,4 +1,4 @@
-"""A refused batch of which copies are wanted: what dead letters are made of."""
+"""A rejected batch of which copies are wanted: what dead letters are made of."""
 
 from dataclasses import dataclass, field
 
@@ -8,10 +8,10 @@ from tsproxy.model.verdict import Reject
 
 @dataclass(frozen=True, slots=True)
 class DeadBatch:
-    """`records` are the partition's, as they came; empty where `refusal` names none of them.
+    """`records` are the partition's, as they came; empty where `rejection` names none of them.
 
     `bad_records` counts those at fault, named or not; all where the batch is at fault as a whole
-    (`refusal.bad_records` is None). `rule` is the one that refused, `now_ms` the clock that it judged by.
+    (`rejection.bad_records` is None). `rule` is the one that rejected, `now_ms` the clock that it judged by.
     """
 
     now_ms: int
@@ -19,6 +19,6 @@ class DeadBatch:
     topic: str
     partition: int
     rule: str
-    refusal: Reject
+    rejection: Reject
     bad_records: int
     records: bytes = field(repr=False)

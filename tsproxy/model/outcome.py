@@ -38,7 +38,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """One record that was refused: position in the batch, and its timestamp in ms where known."""
+    """One record that was rejected: position in the batch, and its timestamp in ms where known."""
 
     batch_index: int
     timestamp_ms: int | None
@@ -73,11 +73,11 @@ class Outcome:
 
     `now_ms` is the proxy's clock when the request was whole: the clock it was judged by.
     `culprits` is empty and `bad_records` 0 for a batch that ended `accepted`, or `unconfirmed` without an
-    error, unless `would_reject`: then rule, reason, unit and culprits say why it would have been refused,
+    error, unless `would_reject`: then rule, reason, unit and culprits say why it would have been rejected,
     by a rule in audit mode (`mode`; `waiver` where only a waiver made it so) or by the candidate. Where the
     batch as a whole was at fault, `bad_records` counts all its records.
     `is_final` is False where the producer sends the same records again by itself (`sent_again`), so that
-    totals can tell refusals from repetitions.
+    totals can tell rejections from repetitions.
     """
 
     now_ms: int
@@ -116,7 +116,7 @@ Bars = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Why batches were refused, or would have been (`would_reject`): for the same reason each.
+    """Why batches were rejected, or would have been (`would_reject`): for the same reason each.
 
     The fields are an Outcome's. `bad_records` is of all of them; `culprit_ms` is the first bad time of
     the last one.
@@ -158,5 +158,5 @@ class Totals:
 
     @property
     def verdict(self) -> VerdictName:
-        is_refused = self.blame is not None and not self.blame.would_reject
-        return VerdictName.REJECTED if is_refused else VerdictName.ACCEPTED
+        is_rejected = self.blame is not None and not self.blame.would_reject
+        return VerdictName.REJECTED if is_rejected else VerdictName.ACCEPTED

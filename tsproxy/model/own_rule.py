@@ -43,14 +43,14 @@ class RuleContext:
 
 
 class TimestampRule(Protocol):
-    """`timestamps_ms` of a batch in its order, -1 for none. The answer names the records to refuse:
+    """`timestamps_ms` of a batch in its order, -1 for none. The answer names the records to reject:
     (index, the text that the client gets), ascending. Nothing named: the batch is taken.
 
     A rule may also have `bounds(self) -> tuple[int | None, int | None]`: how far before and after the
     clock, in ms, every time and -1 is taken, whoever sends it (None: however far). What lies within goes by
     natively and the rule is not asked. Without it each batch is read here.
 
-    An attribute `reason` names the reason under which its refusals are booked, one of the decision log's;
+    An attribute `reason` names the reason under which its rejections are booked, one of the decision log's;
     without it that is `own_rule`.
 
     One with an attribute `follows_stream_time` that is true is told the `stream_time` of each partition: what
@@ -81,18 +81,18 @@ class OwnRule:
 
     @property
     def reason(self) -> Reason:
-        """Under which its refusals are booked."""
+        """Under which its rejections are booked."""
         return Reason(getattr(self.rule, "reason", Reason.OWN_RULE))
 
 
 @dataclass(frozen=True, slots=True)
 class Consulted:
-    """The records that a rule refuses, ascending, each with its text; or why it could not say."""
+    """The records that a rule rejects, ascending, each with its text; or why it could not say."""
 
     own: OwnRule = field(compare=False)
     culprits: tuple[tuple[int, str], ...] = ()
     failure: str | None = None
 
     @property
-    def refuses(self) -> bool:
+    def rejects(self) -> bool:
         return bool(self.culprits) or (self.failure is not None and self.own.fail is Fail.CLOSED)

@@ -32,7 +32,7 @@ INTERNAL_TOPICS: Final = "internal-topics"
 
 
 class Mode(StrEnum):
-    """What is done about bad timestamps: refuse them, only count them, or do not even look."""
+    """What is done about bad timestamps: reject them, only count them, or do not even look."""
 
     ENFORCE = "enforce"
     AUDIT = "audit"
@@ -70,7 +70,7 @@ class OnViolation(StrEnum):
 
     REJECT = "reject"
     REPAIR = "repair"
-    """Unit mistakes are converted; all else is refused."""
+    """Unit mistakes are converted; all else is rejected."""
     STAMP = "stamp"
     """Times at fault become the proxy's clock."""
 
@@ -163,7 +163,7 @@ class Policy:
     rules: tuple[Rule, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     names_unit: bool = False
-    """The unit that a refused time seems to be in is told to the client as well."""
+    """The unit that a rejected time seems to be in is told to the client as well."""
     is_suspended: bool = False
     """True while nothing is to be enforced, because the clock is not one to judge by."""
 
@@ -175,7 +175,7 @@ class Policy:
 
     @property
     def wants_dead_letters(self) -> bool:
-        """True where somebody's refused records are to be copied."""
+        """True where somebody's rejected records are to be copied."""
         return any(terms.dead_letters for terms in (self.defaults, *(rule.terms for rule in self.rules)))
 
     @property
@@ -212,9 +212,9 @@ class TopicPolicy:
     keep_both_times: bool = False
     """Every accepted record gets a header with the time at which it arrived."""
     dead_letters: bool = False
-    """Of a refused batch, the records at fault are copied to the dead letter topic."""
+    """Of a rejected batch, the records at fault are copied to the dead letter topic."""
     speaks_as_draft: bool = False
-    """Refusals are told in the words of KIP-937's first draft."""
+    """Rejections are told in the words of KIP-937's first draft."""
     names_unit: bool = False
     own: tuple[OwnRule, ...] = ()
     """Asked in turn about what all else lets pass."""
@@ -225,8 +225,8 @@ class TopicPolicy:
     """False where the topic's own limits are not known yet."""
 
     @property
-    def refuses_some_values(self) -> bool:
-        """True where -1, zero or negative times are refused whatever the bounds."""
+    def rejects_some_values(self) -> bool:
+        """True where -1, zero or negative times are rejected whatever the bounds."""
         return Choice.REJECT in (self.no_timestamp, self.zero, self.negative)
 
     @property

@@ -1,14 +1,14 @@
 """What a producer does with a batch that was answered with an error: `fate_of`.
 
-The one table for it, by error code; a code that is not in it is a refusal for good. Sources: Kafka's
+The one table for it, by error code; a code that is not in it is a rejection for good. Sources: Kafka's
 `Errors` and `RetriableException` (a test asks the classes of both versions), and what its Java producer does
 besides (`Sender.completeBatch`, `TransactionManager.canRetry`).
 
     code                            fate       reason
     any RetriableException          SENT_AGAIN Sender.canRetry
-    10 MESSAGE_TOO_LARGE            refused, unless the batch can be split:
+    10 MESSAGE_TOO_LARGE            rejected, unless the batch can be split:
       a client that splits          SENT_AGAIN Java, and kafka-python from 3 on: each half comes again
-      a client that does not        REFUSED    librdkafka and what is built on it fail each record
+      a client that does not        REJECTED    librdkafka and what is built on it fail each record
       any other client              OPEN       it does not name itself, or it is not known what it does
     45 OUT_OF_ORDER_SEQUENCE_NUMBER
       idempotent                    SENT_AGAIN the producer renumbers it, or waits for the one before
@@ -77,7 +77,7 @@ _PYTHON_SPLITS_FROM: Final = 3
 class Fate(Enum):
     """What becomes of the records of a batch that was answered with an error."""
 
-    REFUSED = auto()
+    REJECTED = auto()
     """The client gives them up."""
     SENT_AGAIN = auto()
     """The client sends them again by itself (or knows that the broker has them): a repetition."""
@@ -95,7 +95,7 @@ def fate_of(
         return Fate.SENT_AGAIN if transactional_id is None else Fate.OPEN
     if error_code == ErrorCode.MESSAGE_TOO_LARGE and _can_be_split(batch):
         return _of_too_large(client_software or "")
-    return Fate.REFUSED
+    return Fate.REJECTED
 
 
 def _can_be_split(batch: BatchFacts) -> bool:
@@ -107,7 +107,7 @@ def _of_too_large(software: str) -> Fate:
     if software.startswith(_SPLIT):
         return Fate.SENT_AGAIN
     if software.startswith(_DO_NOT_SPLIT):
-        return Fate.REFUSED
+        return Fate.REJECTED
     if software.startswith(_PYTHON):
         major = software.removeprefix(_PYTHON).partition(".")[0]
         if major.isdecimal() and int(major) >= _PYTHON_SPLITS_FROM:

@@ -13,7 +13,7 @@ from tsproxy.model.records import Outside
 
 
 class Reason(StrEnum):
-    """Why records were refused: a closed list, part of the decision log's schema.
+    """Why records were rejected: a closed list, part of the decision log's schema.
 
     The four from `no_key` on are what brokers count by kind (KIP-467); they have no such metric for
     timestamps. `header_mismatch` alone stands with accepted batches: their header's maxTimestamp is not
@@ -34,13 +34,13 @@ class Reason(StrEnum):
     JUMP_AHEAD = "jump_ahead"
     """Too far ahead of the newest time of its partition (`policy.stream_time`)."""
     OWN_RULE = "own_rule"
-    """An operator's own rule refused it, or could not say anything of it; one may name another reason."""
+    """An operator's own rule rejected it, or could not say anything of it; one may name another reason."""
     OTHER = "other"
-    """The broker refused for a reason that is not about timestamps, as the error code says."""
+    """The broker rejected for a reason that is not about timestamps, as the error code says."""
 
 
 class UnitGuess(StrEnum):
-    """The one reading of a refused value that lands within a year of the clock."""
+    """The one reading of a rejected value that lands within a year of the clock."""
 
     SECONDS = "seconds"
     MICROSECONDS = "microseconds"
@@ -68,7 +68,7 @@ class TopicLimits:
 
 @dataclass(frozen=True, slots=True)
 class RecordError:
-    """One culprit of a refused batch (KIP-467): its position in the batch from 0, and why."""
+    """One culprit of a rejected batch (KIP-467): its position in the batch from 0, and why."""
 
     batch_index: int
     message: str | None

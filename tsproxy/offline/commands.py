@@ -212,7 +212,7 @@ def add_replay(replay: argparse.ArgumentParser) -> None:
         "--records", metavar="N", type=argument(whole_number(1, 10**12)), help="… or until so many have come"
     )
     replay.add_argument(
-        "--fail-on", choices=("refused",), help="end with status 3 where something is refused"
+        "--fail-on", choices=("rejected",), help="end with status 3 where something is rejected"
     )
     _add_output(replay, "everything, one entry for a topic and client")
     replay.set_defaults(command=lambda options: _replay(replay, options))
@@ -245,7 +245,7 @@ def _replay(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int
         print(f"tsproxy: {error}", file=sys.stderr)
         return FAILED
     print(json.dumps(as_json(replayed), indent=2) if options.json else as_text(replayed, options.rows))
-    return TRIPPED if options.fail_on and replayed.tally.has_refusals else OK
+    return TRIPPED if options.fail_on and replayed.tally.has_rejections else OK
 
 
 def _add_output(parser: argparse.ArgumentParser, what: str) -> None:

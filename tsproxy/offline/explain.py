@@ -10,8 +10,8 @@ from tsproxy.offline.words import instant, span
 from tsproxy.policy.explain import Explanation
 
 _FATES: Final = {
-    Mode.ENFORCE: "refused",
-    Mode.AUDIT: "forwarded, and counted as what would be refused",
+    Mode.ENFORCE: "rejected",
+    Mode.AUDIT: "forwarded, and counted as what would be rejected",
     Mode.OFF: "forwarded without a look",
 }
 _RULES: Final = {
@@ -32,9 +32,9 @@ def as_json(found: Explanation) -> dict[str, object]:
         "limits_known": policy.is_known,
         "extended": found.is_extended,
         "mended_ms": found.mended_ms,
-        "refusal": _refusal_as_json(found.refusal),
+        "rejection": _rejection_as_json(found.rejection),
         "candidate": _limits_as_json(policy.candidate),
-        "candidate_refusal": _refusal_as_json(found.candidate),
+        "candidate_rejection": _rejection_as_json(found.candidate),
         "unit_hint": found.unit_hint,
     }
 
@@ -55,9 +55,9 @@ def _lines(found: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple
         unknown = "not known here, and the broker's business; --before and --after say them"
         yield "limits", _limits(policy.limits) if policy.limits else unknown
     yield "fate", _fate(found)
-    if found.refusal:
-        yield "reason", f"{found.refusal.reason.value}, error code {_code(found.refusal)}"
-        yield "text", found.refusal.violations[0].message if found.refusal.violations else "none"
+    if found.rejection:
+        yield "reason", f"{found.rejection.reason.value}, error code {_code(found.rejection)}"
+        yield "text", found.rejection.violations[0].message if found.rejection.violations else "none"
     if policy.candidate:
         yield "candidate", f"{_limits(policy.candidate)}: {_by_candidate(found.candidate)}"
     if found.unit_hint:
@@ -68,19 +68,19 @@ def _fate(found: Explanation) -> str:
     if found.mended_ms is not None:
         return f"put right, and forwarded as {found.mended_ms}, {instant(found.mended_ms)}"
     mode = found.policy.mode
-    if found.refusal or mode is Mode.OFF:
+    if found.rejection or mode is Mode.OFF:
         return _FATES[mode]
     return "forwarded in brokers' own reading, with bit 6 cleared" if found.is_extended else "forwarded"
 
 
-def _by_candidate(refusal: Reject | None) -> str:
-    """No broker's limit is said to refuse what is only far behind: Kafka 4 has none by default."""
-    if refusal is None:
+def _by_candidate(rejection: Reject | None) -> str:
+    """No broker's limit is said to reject what is only far behind: Kafka 4 has none by default."""
+    if rejection is None:
         return "would be taken"
     return (
-        "counted as far behind, refused by nothing"
-        if refusal.reason is Reason.TOO_OLD
-        else "would be refused"
+        "counted as far behind, rejected by nothing"
+        if rejection.reason is Reason.TOO_OLD
+        else "would be rejected"
     )
 
 
@@ -103,8 +103,8 @@ def _bound(bound_ms: int | None) -> str:
     return "any" if bound_ms is None else span(bound_ms)
 
 
-def _code(refusal: Reject) -> str:
-    return f"{int(refusal.error_code)} ({ErrorCode(refusal.error_code).name})"
+def _code(rejection: Reject) -> str:
+    return f"{int(rejection.error_code)} ({ErrorCode(rejection.error_code).name})"
 
 
 def _limits_as_json(limits: TopicLimits | None) -> dict[str, object] | None:
@@ -117,12 +117,12 @@ def _limits_as_json(limits: TopicLimits | None) -> dict[str, object] | None:
     }
 
 
-def _refusal_as_json(refusal: Reject | None) -> dict[str, object] | None:
-    if refusal is None:
+def _rejection_as_json(rejection: Reject | None) -> dict[str, object] | None:
+    if rejection is None:
         return None
     return {
-        "reason": refusal.reason.value,
-        "unit_guess": refusal.unit_guess.value if refusal.unit_guess else None,
-        "error_code": int(refusal.error_code),
-        "text": refusal.violations[0].message if refusal.violations else None,
+        "reason": rejection.reason.value,
+        "unit_guess": rejection.unit_guess.value if rejection.unit_guess else None,
+        "error_code": int(rejection.error_code),
+        "text": rejection.violations[0].message if rejection.violations else None,
     }

@@ -1,4 +1,4 @@
-"""Why a broker refused a batch, as far as its answer and the batch's header tell: `reason_of_answer`.
+"""Why a broker rejected a batch, as far as its answer and the batch's header tell: `reason_of_answer`.
 
 KIP-467 has brokers count such rejections by kind, in metrics of their own; their answers name the code
 alone, but the same header meets the same check here.
@@ -24,7 +24,7 @@ _NAMES_CULPRITS_FROM: Final = 8
 
 
 class Header(Enum):
-    """What a batch's header is, as far as a broker's refusal may rest on it."""
+    """What a batch's header is, as far as a broker's rejection may rest on it."""
 
     RIGHT = auto()
     UNREADABLE = auto()

@@ -4,9 +4,9 @@ What proves a batch innocent of the limits in force, the lowest and the highest 
 innocent of these as well: only where it does not are its records looked at again, natively, to count
 them and to name the first. Nobody is answered, so no text is made.
 
-Each side is judged by itself, ahead before behind. What lies ahead says whether a newer broker would refuse
+Each side is judged by itself, ahead before behind. What lies ahead says whether a newer broker would reject
 the batch; what lies far behind says that a time is likely a mistake. A verdict is about one of them, so no
-count mixes both, and a batch with both is counted for the side that a broker would refuse.
+count mixes both, and a batch with both is counted for the side that a broker would reject.
 """
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode
@@ -32,11 +32,11 @@ def judge_candidate(case: Case) -> Reject | None:
             if facts is None or facts.fault or facts.lowest_ms is None or facts.highest_ms is None:
                 continue
             if facts.lowest_ms < side.lowest or facts.highest_ms > side.highest:
-                return _refusal(one, side, limits)
+                return _rejection(one, side, limits)
     return None
 
 
-def _refusal(case: Case, side: timestamps.Bounds, limits: TopicLimits) -> Reject | None:
+def _rejection(case: Case, side: timestamps.Bounds, limits: TopicLimits) -> Reject | None:
     outside = case.find_outside(side.lowest, side.highest, case.culprits_listed)
     if not outside.timestamps_ms:
         return None

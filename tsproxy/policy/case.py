@@ -21,7 +21,7 @@ class Case:
     then times are left to the broker. `policy` is what they come from, and holds what an operator asks
     for beyond them; `consulted` is what operators' own rules say. `crc_is_valid`, `read_records`, which
     reads the batch as columns, and `find_outside` (lowest_ms, highest_ms, how many to list), which finds
-    those outside in a batch without a fault and costs a hundredth, are asked only of what is refused or
+    those outside in a batch without a fault and costs a hundredth, are asked only of what is rejected or
     would be. `find_culprits` (whom, how many to list) finds any others as cheaply; None where all records are
     to be read for that.
     `culprits_listed` bounds how many violations a rejection names; all are counted.
@@ -30,8 +30,8 @@ class Case:
     on only if it is written anew.
 
     Below v3 a partition may hold any number of batches: this case is about the first, and
-    `following` gives a case for each of the others that may be refused, `later_batch` being the batch it is
-    about. Bare messages that no check here refuses are passed over natively: a set may hold millions. `odd`
+    `following` gives a case for each of the others that may be rejected, `later_batch` being the batch it is
+    about. Bare messages that no check here rejects are passed over natively: a set may hold millions. `odd`
     gives only those of them that are not bare, or damaged; `set_facts` what all batches come to.
     """
 

@@ -1,4 +1,4 @@
-"""Why one timestamp is taken or refused: `explain`.
+"""Why one timestamp is taken or rejected: `explain`.
 
 The judge itself is asked, about a batch of one record that holds the timestamp and is right otherwise.
 """
@@ -24,7 +24,7 @@ from tsproxy.policy.units import unit_hint
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`refusal` is what the limits in force say of the timestamp, whatever the mode makes of it;
+    """`rejection` is what the limits in force say of the timestamp, whatever the mode makes of it;
     `candidate` what the candidate limits say of one that is let pass. `rule` is None where the topic's own
     limits decide, or it is an internal topic (`policy.rule` says which). `unit_hint` is there for
     whatever looks like another unit, let pass or not. `mended_ms` is the time that such
@@ -33,7 +33,7 @@ class Explanation:
     policy: TopicPolicy
     rule: Rule | None
     waiver: Waiver | None
-    refusal: Reject | None
+    rejection: Reject | None
     candidate: Reject | None
     unit_hint: str | None
     mended_ms: int | None = None
@@ -41,8 +41,8 @@ class Explanation:
 
     @property
     def is_forwarded(self) -> bool:
-        is_refused = self.refusal is not None and self.policy.mode is Mode.ENFORCE
-        return not is_refused or self.mended_ms is not None
+        is_rejected = self.rejection is not None and self.policy.mode is Mode.ENFORCE
+        return not is_rejected or self.mended_ms is not None
 
 
 def explain(
@@ -81,13 +81,13 @@ def explain(
     case = case_of(timestamp_ms, DELETE_HORIZON if has_bit_6 else 0)
     is_judged = found.mode is not Mode.OFF
     verdict = judge(case) if is_judged else None
-    refusal = verdict if isinstance(verdict, Reject) else None
-    candidate = judge_candidate(case) if is_judged and refusal is None else None
+    rejection = verdict if isinstance(verdict, Reject) else None
+    candidate = judge_candidate(case) if is_judged and rejection is None else None
     return Explanation(
         policy=found,
         rule=first_rule(policy, peer, topic),
         waiver=active_waiver(policy, peer, topic, now_ms) if found.waiver else None,
-        refusal=refusal,
+        rejection=rejection,
         candidate=candidate,
         unit_hint=unit_hint(timestamp_ms, now_ms),
         mended_ms=_mended_ms(case, case_of),

@@ -1,6 +1,6 @@
 """The verdict on one partition of a ProduceRequest: `judge`.
 
-What is innocent goes to the broker, which checks all else itself. What is guilty is refused here,
+What is innocent goes to the broker, which checks all else itself. What is guilty is rejected here,
 and the answer must be the broker's: so the checks that a broker makes before the one that failed
 are made as well, and the first that fails gives the answer.
 
@@ -56,7 +56,7 @@ def judge(case: Case) -> Verdict:
 
 
 def first_rejection(case: Case) -> Reject | None:
-    """What a broker would refuse these records for, whether or not that is ours to do."""
+    """What a broker would reject these records for, whether or not that is ours to do."""
     return next(_rejections(case), None)
 
 
@@ -81,13 +81,13 @@ def _failed(checks: tuple[Check, ...], case: Case) -> Iterator[Reject]:
 
 
 def is_innocent(case: Case) -> bool:
-    """True where nothing that is ours to refuse stands in the records."""
+    """True where nothing that is ours to reject stands in the records."""
     found = case.record_set
     if found.is_null:
         return False
     may_be_many = case.api_version < request_checks.ONE_BATCH_FROM
     bounds = None if case.limits is None else timestamps.bounds(case.limits, case.now_ms)
-    is_limited = bounds is not None or case.policy.refuses_some_values or bool(case.policy.own)
+    is_limited = bounds is not None or case.policy.rejects_some_values or bool(case.policy.own)
     if is_limited and (found.fault or not (may_be_many or len(found.batches) == 1)):
         return False
     return not any(_is_marked(b) for b in found.batches) and all(
@@ -101,15 +101,15 @@ def _is_marked(batch: RecordBatch) -> bool:
 
 
 def _is_in_bounds(case: Case, bounds: timestamps.Bounds | None) -> bool:
-    refuses_some_values, own = case.policy.refuses_some_values, case.policy.own
-    if bounds is None and not refuses_some_values and not own:
+    rejects_some_values, own = case.policy.rejects_some_values, case.policy.own
+    if bounds is None and not rejects_some_values and not own:
         return True
     facts = case.facts
     if facts is None or facts.fault:
         return False
-    if refuses_some_values and not own_values.are_certainly_taken(facts, case.policy):
+    if rejects_some_values and not own_values.are_certainly_taken(facts, case.policy):
         return False
-    if any(found.refuses for found in case.consulted()):
+    if any(found.rejects for found in case.consulted()):
         return False
     if bounds is None or facts.lowest_ms is None:
         return True

@@ -1,4 +1,4 @@
-"""What the kernel may refuse without a look from here, once one batch like it was: `refused_likewise`.
+"""What the kernel may reject without a look from here, once one batch like it was: `rejected_likewise`.
 
 A batch is like another one where nothing is wrong with either but times outside the same two limits, and
 what is said of them is the same: on which side the first culprit lies, and in which unit it seems to be.
@@ -24,8 +24,8 @@ class Likewise:
     until_ms: int
 
 
-def refused_likewise(policy: TopicPolicy, reject: Reject, now_ms: int, for_ms: int) -> Likewise | None:
-    """Of a batch refused at `now_ms`, which others are refused with the same words for the next `for_ms`;
+def rejected_likewise(policy: TopicPolicy, reject: Reject, now_ms: int, for_ms: int) -> Likewise | None:
+    """Of a batch rejected at `now_ms`, which others are rejected with the same words for the next `for_ms`;
     None where each must be looked at."""
     limits = policy.limits
     if not isinstance(reject.violations, OutOfRange):
@@ -36,7 +36,7 @@ def refused_likewise(policy: TopicPolicy, reject: Reject, now_ms: int, for_ms: i
         return None
     if policy.dead_letters:
         return None
-    if policy.rewrites_any or policy.refuses_some_values or policy.speaks_as_draft or policy.names_unit:
+    if policy.rewrites_any or policy.rejects_some_values or policy.speaks_as_draft or policy.names_unit:
         return None
     first_ms, until_ms = reject.violations.outside.timestamps_ms[0], now_ms + for_ms
     alike = values_guessed_alike(first_ms, now_ms, until_ms)

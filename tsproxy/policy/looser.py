@@ -1,4 +1,4 @@
-"""Rules that would take what brokers refuse all the same: `looser_than_topic`."""
+"""Rules that would take what brokers reject all the same: `looser_than_topic`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Looser:
 def looser_than_topic(policy: Policy, topic: str, known: TopicLimits) -> Iterator[Looser]:
     """Of rules that may be for records of this topic, those whose own limit is wider than the topic's.
 
-    What lies between goes on to the broker, and is refused there: no harm, and not what such a rule says.
+    What lies between goes on to the broker, and is rejected there: no harm, and not what such a rule says.
     """
     if not policy.asks_broker or known.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return

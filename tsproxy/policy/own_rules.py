@@ -1,7 +1,7 @@
 """What an operator's own rule says of a batch: asked once (`consult`), and contained.
 
-Its records go through it after all that a broker checks of each; so what a broker would refuse is
-refused in a broker's words, and the rule decides about the rest.
+Its records go through it after all that a broker checks of each; so what a broker would reject is
+rejected in a broker's words, and the rule decides about the rest.
 """
 
 from collections.abc import Sequence
@@ -33,12 +33,12 @@ def consult(own: OwnRule, timestamps_ms: Sequence[int], context: RuleContext) ->
 
 
 def own_rule_is_kept(case: Case) -> Reject | None:
-    """The refusal of the first rule that refuses, with the text that it has for each record."""
-    found = next((found for found in case.consulted() if found.refuses), None)
+    """The rejection of the first rule that rejects, with the text that it has for each record."""
+    found = next((found for found in case.consulted() if found.rejects), None)
     if found is None:
         return None
     if found.failure is not None:
-        text = f"The proxy's rule {case.policy.rule} failed, and refuses what it cannot judge"
+        text = f"The proxy's rule {case.policy.rule} failed, and rejects what it cannot judge"
         return Reject(ErrorCode.INVALID_RECORD, text, Reason.OWN_RULE, detail=text)
     times, now_ms = case.read_records().timestamps_ms, case.now_ms
     reason = found.own.reason

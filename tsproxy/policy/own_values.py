@@ -1,4 +1,4 @@
-"""Times that brokers take whatever the limits, and an operator may refuse: none (-1), zero, negative ones.
+"""Times that brokers take whatever the limits, and an operator may reject: none (-1), zero, negative ones.
 
 Sources: KIP-32 (-1 is NO_TIMESTAMP, and never checked), KIP-228 (negative times were to be allowed, and
 five components learnt to cope with -1 instead).
@@ -10,7 +10,7 @@ from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import Reason
 
 
-def refused(timestamp_ms: int, policy: TopicPolicy) -> Reason | None:
+def rejected(timestamp_ms: int, policy: TopicPolicy) -> Reason | None:
     """Why this time is not taken, None where it is."""
     if timestamp_ms > 0:
         return None
@@ -22,7 +22,7 @@ def refused(timestamp_ms: int, policy: TopicPolicy) -> Reason | None:
 
 
 def are_certainly_taken(facts: RecordFacts, policy: TopicPolicy) -> bool:
-    """True where no record can hold a refused value. Zero may hide between the lowest and the highest."""
+    """True where no record can hold a rejected value. Zero may hide between the lowest and the highest."""
     if facts.missing and policy.no_timestamp is Choice.REJECT:
         return False
     return facts.lowest_ms is None or facts.lowest_ms > 0

@@ -31,14 +31,14 @@ ANY_TIME: Final = Passable(None, None)
 
 def span_that_passes(policy: TopicPolicy) -> Passable | None:
     """None where each batch must be looked at. Inside the limits and the candidate's, nothing is left
-    to be found, refused or counted; whatever lies outside either is judged once, here, for both."""
+    to be found, rejected or counted; whatever lies outside either is judged once, here, for both."""
     if policy.mode is Mode.OFF:
         return ANY_TIME
     if not policy.is_known or policy.limits is None:
         return None
     if policy.until_ms is not None:  # a waiver will end; what passes now must be fine then, too
         policy = replace(policy, mode=Mode.ENFORCE)
-    if policy.refuses_some_values or policy.rewrites_any:
+    if policy.rejects_some_values or policy.rewrites_any:
         return None
     all_of_them = [_span(limits) for limits in (policy.limits, policy.candidate) if limits is not None]
     for own in policy.own:

@@ -56,7 +56,7 @@ def _only_their_range_matters(case: Case) -> bool:
     facts, limits, policy = case.facts, case.limits, case.policy
     if facts is None or facts.lowest_ms is None or limits is None or case.batch.magic < 2:
         return False
-    has_own_words = policy.speaks_as_draft or policy.names_unit or policy.refuses_some_values
+    has_own_words = policy.speaks_as_draft or policy.names_unit or policy.rejects_some_values
     wraps = facts.lowest_ms <= LONG_MIN + case.now_ms  # there the bounds are not all: see `timestamps`
     is_marked = case.batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     return not (has_own_words or wraps or is_marked or limits.is_compacted or case.is_extended)
@@ -149,7 +149,7 @@ def _violation(case: Case, found: Culprits, at: int) -> Violation:
     if limits is not None and timestamps.is_out_of_range(timestamp_ms, limits, case.now_ms):
         text = _out_of_range_text(case, timestamp_ms, offset, limits)
         return Violation(index, timestamp_ms, reason_out_of_range(timestamp_ms, case.now_ms), text, code)
-    if (reason := own_values.refused(timestamp_ms, case.policy)) is not None:
+    if (reason := own_values.rejected(timestamp_ms, case.policy)) is not None:
         return Violation(
             index, timestamp_ms, reason, own_values.text(timestamp_ms, offset, case.policy), code
         )
@@ -178,7 +178,7 @@ def is_converted(case: Case) -> bool:
 
 
 def time_can_be_kept(case: Case) -> Reject | None:
-    """No writer of magic 2 takes a negative time, so a message with one is refused before the next is
+    """No writer of magic 2 takes a negative time, so a message with one is rejected before the next is
     judged. Compressed ones are all judged first: then it is the broker's business."""
     if case.batch.codec_id != Codec.NONE or not is_converted(case):
         return None

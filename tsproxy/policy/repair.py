@@ -2,7 +2,7 @@
 
 A unit mistake is converted by the one reading that lands within a year of the clock, and only where the
 result is itself in range. With `stamp` a time at fault becomes the proxy's clock instead. A batch in which
-one record at fault cannot be put right is refused as a whole, as it would have been without a repair.
+one record at fault cannot be put right is rejected as a whole, as it would have been without a repair.
 """
 
 from dataclasses import dataclass
@@ -71,4 +71,4 @@ def _is_at_fault(time_ms: int, case: Case) -> bool:
     limits = case.limits
     if limits is not None and timestamps.is_out_of_range(time_ms, limits, case.now_ms):
         return True
-    return own_values.refused(time_ms, case.policy) is not None
+    return own_values.rejected(time_ms, case.policy) is not None

@@ -21,7 +21,7 @@ CODEC_READ_BELOW: Final = 7
 def is_left_to_the_broker(case: Case) -> bool:
     """True for a codec that nobody knows, below v7: it escapes the validation of its partition.
 
-    A broker then refuses the whole request, and stores nothing of it. But it only meets the codec in a
+    A broker then rejects the whole request, and stores nothing of it. But it only meets the codec in a
     partition that exists and that the client may write to: which of them do, it alone knows.
     """
     if not ONE_BATCH_FROM <= case.api_version < CODEC_READ_BELOW or not case.record_set.batches:

@@ -44,7 +44,7 @@ _INTERNAL_NAMES: Final = frozenset({"heartbeats"})
 
 def is_internal(name: str) -> bool:
     """True for what Kafka, Kafka Streams and MirrorMaker write for themselves: times there are old, or
-    the application's own, and a refusal stops a whole application (KAFKA-4907, KAFKA-5344)."""
+    the application's own, and a rejection stops a whole application (KAFKA-4907, KAFKA-5344)."""
     return name.startswith(_INTERNAL_STARTS) or name.endswith(_INTERNAL_ENDS) or name in _INTERNAL_NAMES
 
 
@@ -167,7 +167,7 @@ def _limits(
 def _candidate(
     policy: Policy, limits: TopicLimits | None, on_kafka_4: TopicLimits | None
 ) -> TopicLimits | None:
-    """None where it would refuse nothing that the limits in force let pass."""
+    """None where it would reject nothing that the limits in force let pass."""
     terms = policy.candidate
     if terms is None or limits is None:
         return None

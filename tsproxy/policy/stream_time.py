@@ -23,7 +23,7 @@ class StreamTimeGuard:
 
     Time that has passed since that one was seen comes on top: a partition may be silent for a while. Where
     none is known, after a start or on a worker that has seen nothing of the partition, the proxy's clock
-    stands in. What is refused does not count for those behind it.
+    stands in. What is rejected does not count for those behind it.
     """
 
     max_jump_ahead_ms: int

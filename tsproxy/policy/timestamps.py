@@ -4,9 +4,9 @@ Source: `LogValidator.java#validateTimestamp` of Kafka 3.6 to 4.3. Kafka compute
 that wrap, and so do we where a verdict or a text depends on it. Two departures, both on purpose:
 
 * A timestamp of exactly Long.MIN_VALUE + now slips through a broker's check by overflow, whatever
-  the limits. Here it is what it is: far too old, and refused unless that side is unlimited.
+  the limits. Here it is what it is: far too old, and rejected unless that side is unlimited.
 * A producer that sets attribute bit 3 (LogAppendTime) makes brokers from 3.6 on skip the check of
-  each record. Here every record is judged by its own time, and the bit itself is refused.
+  each record. Here every record is judged by its own time, and the bit itself is rejected.
 """
 
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ def bounds(limits: TopicLimits, now_ms: int) -> Bounds | None:
 
 
 def is_limited(limits: TopicLimits) -> bool:
-    """True where some timestamp would be refused for its value: CreateTime, and a limit is set."""
+    """True where some timestamp would be rejected for its value: CreateTime, and a limit is set."""
     return limits.timestamp_type is TimestampType.CREATE_TIME and not (
         limits.before_max_ms is None and limits.after_max_ms is None
     )

@@ -1,4 +1,4 @@
-"""Guesses the unit mistake behind a refused timestamp: the one reading that lands near the clock.
+"""Guesses the unit mistake behind a rejected timestamp: the one reading that lands near the clock.
 
 Evidence: producers that send seconds, microseconds or nanoseconds where Kafka wants milliseconds
 are the most frequent cause of bad timestamps. The judge asks only about values outside the limits, or the
@@ -73,7 +73,7 @@ READINGS: Final = (
 
 
 def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
-    """The unit that a refused value most likely is in; None where no reading fits."""
+    """The unit that a rejected value most likely is in; None where no reading fits."""
     if timestamp_ms == 0:
         return UnitGuess.ZERO
     found = _reading(timestamp_ms, now_ms)
@@ -102,7 +102,7 @@ def values_guessed_alike(timestamp_ms: int, from_ms: int, until_ms: int) -> tupl
 
 
 def meant_ms(timestamp_ms: int, now_ms: int) -> int | None:
-    """What a refused value was meant to say, in ms; None where no reading fits."""
+    """What a rejected value was meant to say, in ms; None where no reading fits."""
     found = _reading(timestamp_ms, now_ms)
     return found and found[1]
 

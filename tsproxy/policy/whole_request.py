@@ -1,9 +1,9 @@
-"""What makes a broker refuse a request as a whole, every partition of it with one answer.
+"""What makes a broker reject a request as a whole, every partition of it with one answer.
 
 Source: `KafkaApis.scala#handleProduceRequest`, `RequestUtils.java#flag`,
 `ReplicaManager.scala#handleProduceAppend`. Asked only where some partition is guilty: a request
 without one goes on as it came, and the broker says all this itself. Were the rest sent on without
-the guilty partition, what the whole was to be refused for might be gone. A codec that nobody knows is not
+the guilty partition, what the whole was to be rejected for might be gone. A codec that nobody knows is not
 among it: only the broker can tell whether it meets it (`request_checks.is_left_to_the_broker`).
 """
 
@@ -20,7 +20,7 @@ PRODUCER_ID_END: Final = 51
 """Where a v2 batch's producer_id ends: a batch cut before it cannot be asked for one."""
 
 
-def refuse_whole_request(cases: Sequence[Case]) -> Reject | None:
+def reject_whole_request(cases: Sequence[Case]) -> Reject | None:
     """The one answer for all partitions of a request, in its order; None where each gets its own."""
     sent = [case for case in cases if not case.record_set.is_null]
     return next((reject for step in STEPS if (reject := step(sent)) is not None), None)

@@ -23,7 +23,7 @@ from tsproxy.runtime.own_security import security_options
 from tsproxy.runtime.topic_limits import CONFIG_NAMES
 from tsproxy.runtime.upstream import CONNECT_ERRORS, connect_text
 
-LAST_REFUSED_RETRY_MS: Final = 10_000
+LAST_REJECTED_RETRY_MS: Final = 10_000
 """Where a broker answers and will not have us, as with a wrong password, which it counts."""
 CLIENT_ID: Final = "tsproxy"
 REQUEST_TIMEOUT_MS: Final = 10_000
@@ -47,7 +47,7 @@ class ConversationError(Exception):
     """A broker cannot be reached, or does not answer as one does; the text is for operators."""
 
 
-class RefusedError(ConversationError):
+class RejectedError(ConversationError):
     """A broker answered, and will not have it: asked again, it says the same until somebody acts."""
 
 
@@ -89,7 +89,7 @@ class AdminConnection:
         answer = await self.ask(MetadataRequest(None if with_topics else []))
         brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
         if not brokers and self._brings_token:
-            raise RefusedError(f"{self._address}: {_NOT_ACCEPTED}")
+            raise RejectedError(f"{self._address}: {_NOT_ACCEPTED}")
         # (error_code, topic, is_internal, partitions)
         topics = tuple(topic[1] for topic in answer.topics if topic[0] == 0 and not topic[2])
         return ClusterAnswer(getattr(answer, "cluster_id", None), brokers, topics)
@@ -119,12 +119,12 @@ class AdminConnection:
             raise ConversationError(f"{self._address}: no answer within {REQUEST_TIMEOUT_MS} ms") from error
         except IncompatibleBrokerVersion as error:
             text = _CONTROLLER if isinstance(request, MetadataRequest) else _error_text(error)
-            raise RefusedError(f"{self._address}: {text}") from error
+            raise RejectedError(f"{self._address}: {text}") from error
         except KafkaError as error:
-            raise RefusedError(f"{self._address}: {_error_text(error)}") from error
+            raise RejectedError(f"{self._address}: {_error_text(error)}") from error
         except NotImplementedError as error:  # how aiokafka says that the versions do not meet
             text = f"the broker does not speak {request}"
-            raise RefusedError(f"{self._address}: {text}") from error
+            raise RejectedError(f"{self._address}: {text}") from error
         self._has_been_answered = True
         return answer
 
@@ -134,7 +134,7 @@ class AdminConnection:
 
     def _closed(self) -> ConversationError:
         text = self._why_closed()
-        kind = RefusedError if text == _NOT_ACCEPTED else ConversationError
+        kind = RejectedError if text == _NOT_ACCEPTED else ConversationError
         return kind(f"{self._address}: {text}")
 
     def _why_closed(self) -> str:
@@ -197,12 +197,12 @@ async def _connect(
     except CONNECT_ERRORS as error:
         raise ConversationError(f"{address}: {connect_text(error, over_tls=tls is not None)}") from error
     except KafkaError as error:
-        raise RefusedError(f"{address}: {_error_text(error)}") from error
+        raise RejectedError(f"{address}: {_error_text(error)}") from error
     except Exception as error:
         if sasl is None or not isinstance(sasl.credentials, Kerberos):
             raise
         # gssapi's errors have a class for each of Kerberos' codes, and are no errors of aiokafka's.
-        raise RefusedError(f"{address}: no Kerberos login: {type(error).__name__}") from error
+        raise RejectedError(f"{address}: no Kerberos login: {type(error).__name__}") from error
 
 
 def _is_own(source: bool | int) -> bool:

@@ -23,7 +23,7 @@ from tsproxy.wire.primitives import DecodeError
 from tsproxy.wire.x509 import read_certificate
 
 PRINCIPAL_NOT_MAPPED: Final = "principal_not_mapped"
-PROXY_HEADER_REFUSED: Final = "proxy_header_refused"
+PROXY_HEADER_REJECTED: Final = "proxy_header_rejected"
 TLS_HANDSHAKE_FAILED: Final = "tls_handshake_failed"
 
 
@@ -79,7 +79,7 @@ async def _behind_load_balancer(
     if not is_in(peer.client_address, proxy_protocol.trusted):
         connection.close()
         text = f"{peer.client_address} is not among the load balancer's (listeners[].proxy_protocol.from)"
-        raise ArrivalError(PROXY_HEADER_REFUSED, peer, text)
+        raise ArrivalError(PROXY_HEADER_REJECTED, peer, text)
     try:
         async with asyncio.timeout(patience_s):
             head = proxy_v2.read_head(await _exactly(connection, proxy_v2.HEAD_BYTES))
@@ -87,10 +87,10 @@ async def _behind_load_balancer(
     except TimeoutError:
         connection.close()
         text = f"no PROXY protocol header within {patience_s:g} s (limits.handshake)"
-        raise ArrivalError(PROXY_HEADER_REFUSED, peer, text, Limit.HANDSHAKE) from None
+        raise ArrivalError(PROXY_HEADER_REJECTED, peer, text, Limit.HANDSHAKE) from None
     except (OSError, DecodeError) as error:
         connection.close()
-        raise ArrivalError(PROXY_HEADER_REFUSED, peer, f"{error} (listeners[].proxy_protocol)") from None
+        raise ArrivalError(PROXY_HEADER_REJECTED, peer, f"{error} (listeners[].proxy_protocol)") from None
     except BaseException:
         connection.close()
         raise
@@ -132,7 +132,7 @@ async def _connected(
 def _principal(handshake: ssl.SSLObject, listener: Listener) -> str | None:
     """Who the client's certificate says it is; None without one. Raises DecodeError.
 
-    A certificate that no rule maps is refused, as a broker refuses it.
+    A certificate that no rule maps is rejected, as a broker rejects it.
     """
     der = handshake.getpeercert(binary_form=True)
     if not der:

@@ -4,7 +4,7 @@ A topic's description holds the values of the broker that is asked, wherever the
 Each leader judges by its own: in the middle of a roll from 3.9 to 4.x, or where one broker has its own
 `log.message.timestamp.*`, the same record is good for one leader and bad for another. Which broker leads
 may change at any time, and a client may ask the wrong one. So the loosest of all brokers holds here, and
-leaders refuse the rest themselves (`LogConfig.java`, `ConfigHelper.java#describeConfigs`).
+leaders reject the rest themselves (`LogConfig.java`, `ConfigHelper.java#describeConfigs`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -93,7 +93,7 @@ def together(own: Own, told: Given, brokers: Mapping[int, Given | None]) -> Toge
     """What holds for a topic that sets `own`. `brokers` by node id, None for one that has not told; `told` is
     what the broker gives that was asked for the topic, whichever it is: it stands in where none has told.
 
-    A broker that has not told takes away bounds and sizes, and whatever else may refuse a record. It leaves
+    A broker that has not told takes away bounds and sizes, and whatever else may reject a record. It leaves
     `on_kafka_4` alone: that is an operator's own rule, which no leader would enforce in our place.
     Raises ValueError where a value is not what Kafka documents.
     """
@@ -111,10 +111,10 @@ def together(own: Own, told: Given, brokers: Mapping[int, Given | None]) -> Toge
 
 
 def loosest(many: Sequence[TopicLimits]) -> TopicLimits:
-    """Limits that refuse no record which any of `many` takes.
+    """Limits that reject no record which any of `many` takes.
 
     Where only some brokers write their own time (LogAppendTime), no time is out of range: the others may
-    refuse it. It counts as CreateTime all the same, since an operator's own rules hold for what those
+    reject it. It counts as CreateTime all the same, since an operator's own rules hold for what those
     others store.
     """
     first = many[0]
@@ -127,7 +127,7 @@ def loosest(many: Sequence[TopicLimits]) -> TopicLimits:
         after_max_ms=None if True in is_stamped else _widest([each.after_max_ms for each in many]),
         max_message_bytes=max(each.max_message_bytes for each in many),
         is_compacted=all(each.is_compacted for each in many),
-        # A broker that keeps the producer's codec reads less of a batch, and so has less to refuse.
+        # A broker that keeps the producer's codec reads less of a batch, and so has less to reject.
         codec=first.codec if all(each.codec == first.codec for each in many) else None,
     )
 

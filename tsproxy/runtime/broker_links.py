@@ -15,10 +15,10 @@ import structlog
 from tsproxy.config.settings import Address, Upstream
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.runtime.admin_connection import (
-    LAST_REFUSED_RETRY_MS,
+    LAST_REJECTED_RETRY_MS,
     AdminConnection,
     ConversationError,
-    RefusedError,
+    RejectedError,
     connected,
 )
 from tsproxy.runtime.broker_limits import Given, given_by
@@ -92,8 +92,8 @@ class BrokerLink:
                         if asyncio.get_running_loop().time() - began_s > LAST_RETRY_MS / 1000:
                             retry_ms = FIRST_RETRY_MS
             except ConversationError as error:
-                if isinstance(error, RefusedError):
-                    pause_ms = LAST_REFUSED_RETRY_MS
+                if isinstance(error, RejectedError):
+                    pause_ms = LAST_REJECTED_RETRY_MS
                 self._lost(str(error))
             except Exception as error:
                 # A mistake of ours or of the client library must not end what others wait for.

@@ -46,7 +46,7 @@ def ends_of(files: Mapping[str, Path]) -> Iterator[End]:
         )
         try:
             found = read(file.read_bytes())
-        except (OSError, DecodeError):  # OpenSSL took it a moment ago: not a reason to refuse it
+        except (OSError, DecodeError):  # OpenSSL took it a moment ago: not a reason to reject it
             continue
         if found:
             it = choose(found, key=lambda each: each.not_after_s)

@@ -22,10 +22,10 @@ from tsproxy.config.settings import Address, Config, Listener, Upstream
 from tsproxy.model.kafka import ErrorCode, TimestampType, is_topic_name
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.runtime.admin_connection import (
-    LAST_REFUSED_RETRY_MS,
+    LAST_REJECTED_RETRY_MS,
     AdminConnection,
     ConversationError,
-    RefusedError,
+    RejectedError,
     TopicAnswer,
     connected,
 )
@@ -197,7 +197,7 @@ class Cluster:
     async def _run(self) -> None:
         retry_ms = FIRST_RETRY_MS
         while True:
-            last_retry_ms, began_ms = LAST_REFUSED_RETRY_MS, self._clock.monotonic_ms()
+            last_retry_ms, began_ms = LAST_REJECTED_RETRY_MS, self._clock.monotonic_ms()
             try:
                 await self._converse_with_any()
             except ConversationError as error:
@@ -205,7 +205,7 @@ class Cluster:
                 if was_reached and self._clock.monotonic_ms() - began_ms > LAST_RETRY_MS:
                     retry_ms = FIRST_RETRY_MS  # connections end and brokers restart: another answers at once
                     continue
-                if was_reached or not isinstance(error, RefusedError):
+                if was_reached or not isinstance(error, RejectedError):
                     last_retry_ms = LAST_RETRY_MS
                 if not was_reached:  # else it is news only if none answers now
                     self._tell_trouble(str(error))
@@ -231,8 +231,8 @@ class Cluster:
             except ConversationError as error:
                 if self._is_reached:
                     raise
-                if isinstance(error, RefusedError):
-                    kind = RefusedError
+                if isinstance(error, RejectedError):
+                    kind = RejectedError
                 reasons.append(f"{error}{self._if_own(address)}")
         raise kind("; ".join(reasons))
 
@@ -363,7 +363,7 @@ class Cluster:
                     key=each.key,
                     brokers={str(node_id): value for node_id, value in each.by_node.items()},
                     here=each.here,
-                    advice="the loosest holds here, leaders refuse the rest themselves; "
+                    advice="the loosest holds here, leaders reject the rest themselves; "
                     "set it on the topic, or give all brokers the same",
                 )
 

@@ -1,6 +1,6 @@
 """`tsproxy_timestamp_drift_seconds`: how far the times of all batches lie from the clock.
 
-Each batch counts twice, with its newest time (`of="newest"`) and with its oldest: a batch is refused for
+Each batch counts twice, with its newest time (`of="newest"`) and with its oldest: a batch is rejected for
 either. The edges are a few of `drift-v1`, so that counts which come as its bars fall between two of them
 and none is split; behind the clock an interval of `drift-v1` is closed at its far end, so that a time
 which lies exactly on an edge counts as a millisecond nearer than it is.

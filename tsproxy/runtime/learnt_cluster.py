@@ -5,7 +5,7 @@ permission. It cannot know a topic's limits; the file says them. Whether brokers
 out by connecting, without a request.
 
 After a start nobody is known until the first client bootstraps. A client that goes straight to a broker's
-port is refused until then; Kafka's clients bootstrap again.
+port is rejected until then; Kafka's clients bootstrap again.
 """
 
 import asyncio

@@ -22,7 +22,7 @@ class Owner(Protocol):
         """The pipe keeps more of a request that is not whole."""
 
     def silenced(self, throttle_ms: int) -> None:
-        """The pipe refused something, for which the client is not to be read for so long."""
+        """The pipe rejected something, for which the client is not to be read for so long."""
 
     def crashed(self, error: Exception) -> None:
         """A mistake of ours, in the pipe."""

@@ -235,7 +235,7 @@ class Front:
             peer = Peer(self.name, host, port)
             if (limit := self._around.limits.admit(host)) is not None:
                 connection.close()
-                self._refused(peer, limit)
+                self._rejected(peer, limit)
                 return
             task = asyncio.get_running_loop().create_task(self._connect(connection, peer, targets))
             self._tasks.add(task)
@@ -260,7 +260,7 @@ class Front:
             relay.client_unavailable()
             raise
         if (limit := self._around.limits.move(relay, arrival.peer.client_address)) is not None:
-            self._refused(arrival.peer, limit)
+            self._rejected(arrival.peer, limit)
             relay.client.abort()
             relay.client_unavailable()
             return
@@ -281,8 +281,8 @@ class Front:
         self.relays.discard(relay)
         self._around.limits.leave(relay)
 
-    def _refused(self, peer: Peer, limit: Limit) -> None:
-        self._warn("connection_refused", peer, {"limit": limit.value})
+    def _rejected(self, peer: Peer, limit: Limit) -> None:
+        self._warn("connection_rejected", peer, {"limit": limit.value})
         self._around.metrics.limit_reached(limit)
 
     def _turned_away(self, error: ArrivalError) -> None:

@@ -58,5 +58,5 @@ class LooserRules:
             key=f"message.timestamp.{looser.side}.max.ms",
             of_rule=bound_text(Span(looser.rule_max_ms)),
             of_topic=bound_text(Span(looser.topic_max_ms)),
-            advice="the brokers refuse what lies between: set the topic's limit, or narrow the rule's",
+            advice="the brokers reject what lies between: set the topic's limit, or narrow the rule's",
         )

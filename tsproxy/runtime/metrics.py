@@ -74,13 +74,13 @@ class Metrics:
         )
         self._candidate_bad_records = Counter(
             "tsproxy_candidate_bad_records",
-            "Records that were let pass, and that the candidate limits would refuse",
+            "Records that were let pass, and that the candidate limits would reject",
             _FAULT_LABELS,
             registry=registry,
         )
         self._audited_bad_records = Counter(
             "tsproxy_audited_bad_records",
-            "Records that were let pass, and that a rule in audit mode or under a waiver would refuse",
+            "Records that were let pass, and that a rule in audit mode or under a waiver would reject",
             _FAULT_LABELS,
             registry=registry,
         )
@@ -107,7 +107,7 @@ class Metrics:
         )
         self._limits_reached = Counter(
             "tsproxy_limits",
-            "Connections that were ended or refused because of a limit of the proxy",
+            "Connections that were ended or rejected because of a limit of the proxy",
             ("limit",),
             registry=registry,
         )
@@ -286,7 +286,7 @@ class _Plain(Collector):
         )
         yield CounterMetricFamily(
             "tsproxy_decisions_dropped",
-            "Lines that did not reach the decision log: the queue was full or the disk refused",
+            "Lines that did not reach the decision log: the queue was full or the disk rejected",
             value=metrics.decisions_dropped,
         )
         yield CounterMetricFamily(
@@ -301,7 +301,7 @@ class _Plain(Collector):
         )
         yield CounterMetricFamily(
             "tsproxy_throttle_seconds",
-            "Time that clients were kept waiting because too much of theirs was refused",
+            "Time that clients were kept waiting because too much of theirs was rejected",
             value=metrics.throttled_ms / 1000,
         )
         yield GaugeMetricFamily(

@@ -1,6 +1,6 @@
 """Whether an upstream is the proxy itself. Pure; no name is looked up.
 
-Before brokers are known a listener refuses connections, so a proxy that is its own upstream never starts.
+Before brokers are known a listener rejects connections, so a proxy that is its own upstream never starts.
 One that reaches another of its kind, through a load balancer or a DNS name, hears of brokers by the names
 that it gives them itself.
 """

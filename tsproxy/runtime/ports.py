@@ -1,6 +1,6 @@
 """One listening socket: bound first, opened later, every connection handed over.
 
-Bound but not yet opened, the port is ours and refuses connections, which is what clients know from a
+Bound but not yet opened, the port is ours and rejects connections, which is what clients know from a
 broker that is down.
 """
 

@@ -28,7 +28,7 @@ UPSTREAM_UNAVAILABLE: Final = "upstream_unavailable"
 """Beside `CloseReason`: no broker could be connected. The session is not asked."""
 
 _NEEDS_NO_LINE: Final = frozenset({CloseReason.PEER_CLOSED, CloseReason.SASL_FAILED})
-"""The ordinary end, and one that has had its line when the broker refused."""
+"""The ordinary end, and one that has had its line when the broker rejected."""
 
 HALF_CLOSED_S: Final = 30.0
 """How long a client that sends no more may wait for the answers it is still owed."""
@@ -307,10 +307,10 @@ class Relay:
         if self._stage is Stage.RELAYING and self._session.short_way is not None:
             self.client.other, self.broker.other = self.broker, self.client
             self.client.lexer, self.broker.lexer = self._session.short_way
-            self.client.refuser = self._session.refuser
+            self.client.rejecter = self._session.rejecter
 
     def _close_short_way(self) -> None:
-        self.client.lexer = self.broker.lexer = self.client.refuser = None
+        self.client.lexer = self.broker.lexer = self.client.rejecter = None
 
     def _finish(self, limit_s: float | None) -> None:
         self._enter(Stage.FINISHING)

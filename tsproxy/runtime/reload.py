@@ -71,7 +71,7 @@ class Result(StrEnum):
     """How a reload ended: the label of `tsproxy_config_reload_total`."""
 
     TAKEN = "taken"
-    REFUSED = "refused"
+    REJECTED = "rejected"
 
 
 class Reloader(Collector):
@@ -126,11 +126,11 @@ class Reloader(Collector):
             change = reloaded(self._running, wanted)
             await self._adopt(change)
         except ConfigError as error:
-            return _refused(str(error).splitlines())
+            return _rejected(str(error).splitlines())
         except Exception as error:
             # A mistake of ours in a room must not take the data path down.
             log.error("config_reload_crashed", error=type(error).__name__, frames=frames_of(error))
-            return _refused(["a mistake in tsproxy; please report the frames"])
+            return _rejected(["a mistake in tsproxy; please report the frames"])
         self._running = change.config
         log.info("config_reloaded", changed=list(change.changed))
         tell_notices(self._running)
@@ -169,7 +169,7 @@ def tell_notices(config: Config) -> None:
         )
 
 
-def _refused(problems: list[str]) -> Result:
+def _rejected(problems: list[str]) -> Result:
     advice = "the old configuration stays in force; tried again when the file changes or at SIGHUP"
     log.error("config_not_reloaded", problems=problems, advice=advice)
-    return Result.REFUSED
+    return Result.REJECTED

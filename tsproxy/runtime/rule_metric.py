@@ -1,6 +1,6 @@
 """How often each rule hits: `tsproxy_rule_hits_total` and `tsproxy_rule_bad_records_total`.
 
-A rule hits a batch that it refuses, puts right, or would refuse (in audit, under a waiver, as the candidate).
+A rule hits a batch that it rejects, puts right, or would reject (in audit, under a waiver, as the candidate).
 Every rule of the file has its series from the start, so that one which never hits is seen. Labels are names
 and modes of the file's rules, of the topics' own limits and of the candidate.
 """
@@ -44,7 +44,7 @@ class RuleMetric(Collector):
         for name, meaning, counts in (
             (
                 "tsproxy_rule_hits",
-                "Batches that a rule refused, put right, or would have refused",
+                "Batches that a rule rejected, put right, or would have rejected",
                 self._batches,
             ),
             (

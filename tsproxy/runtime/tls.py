@@ -105,7 +105,7 @@ def check_files(config: Config) -> None:
 def handshake_text(error: BaseException) -> str:
     """Why a handshake failed, in one line, with a hint where the cause is a usual one."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the other side's certificate was refused: {error.verify_message}"
+        return f"the other side's certificate was rejected: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
         hint = _HINTS.get(error.reason or "")
         said = (error.reason or "TLS error").lower().replace("_", " ")

@@ -56,9 +56,9 @@ def odd_only(policy: TopicPolicy) -> Bounds:
     return Bounds(largest=_largest(policy))
 
 
-def refused_by_none(policy: TopicPolicy, now_ms: int) -> Bounds | None:
-    """Passes over what neither the limits nor the candidate's refuse; None where a rule asks for more."""
-    if policy.refuses_some_values or policy.own:
+def rejected_by_none(policy: TopicPolicy, now_ms: int) -> Bounds | None:
+    """Passes over what neither the limits nor the candidate's reject; None where a rule asks for more."""
+    if policy.rejects_some_values or policy.own:
         return None
     known = [each for each in (policy.limits, policy.candidate) if each is not None]
     allowed = [bounds for each in known if (bounds := timestamps.bounds(each, now_ms)) is not None]

@@ -117,7 +117,7 @@ class EmitTotals:
 
 @dataclass(frozen=True, slots=True)
 class EmitDead:
-    """A batch was refused whose rule wants copies of the records at fault."""
+    """A batch was rejected whose rule wants copies of the records at fault."""
 
     batch: DeadBatch
 

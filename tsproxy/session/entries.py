@@ -29,7 +29,7 @@ from tsproxy.policy import extended
 from tsproxy.policy.case import Case, is_rebuilt
 from tsproxy.policy.own_rules import consult
 from tsproxy.policy.request_checks import ONE_BATCH_FROM
-from tsproxy.session.bare_messages import BareMessages, odd_only, refused_by_none
+from tsproxy.session.bare_messages import BareMessages, odd_only, rejected_by_none
 from tsproxy.session.job import Work
 from tsproxy.session.policies import NOBODY, of_anybody
 from tsproxy.wire import message_set, record_batch, record_set
@@ -66,7 +66,7 @@ class Entry:
 
     def may_be_rewritten(self, found: RecordSet) -> bool:
         """Only where the one batch is all that there is: whatever else a client put beside it is the broker's
-        to refuse, and would be lost here."""
+        to reject, and would be lost here."""
         if self.policy is None or not self.policy.rewrites:
             return False
         return len(found.batches) == 1 and found.batches[0].size_in_bytes == len(
@@ -81,13 +81,13 @@ class Entry:
         facts = opened.facts()
         is_readable = facts is not None and facts.fault is None
         many = BareMessages(self.partition.records, found) if self._may_be_many else None
-        bounds = refused_by_none(policy, self.now_ms) if many else None
+        bounds = rejected_by_none(policy, self.now_ms) if many else None
 
         def later(bounds: Bounds | None) -> Iterator[Case]:
             for one in () if many is None else many.others(bounds):
                 self.work.take_odd()
                 yield self._case_of(found, one)
-                if self.work.is_spent:  # this one was refused for it, or whatever follows is the broker's
+                if self.work.is_spent:  # this one was rejected for it, or whatever follows is the broker's
                     return
 
         def set_facts() -> list[RecordFacts]:

@@ -20,7 +20,7 @@ A_STEP: Final = 10
 """The cost of a step beside its records, in records."""
 AN_ODD_BATCH: Final = 100
 """The cost, in records, of each batch of a set below v3 that is not a bare message like the first: what no
-client sends, since brokers refuse the set."""
+client sends, since brokers reject the set."""
 
 
 Verdict = TypeVar("Verdict")

@@ -23,7 +23,7 @@ from tsproxy.policy.case import Case
 from tsproxy.policy.faults import reject_fault
 from tsproxy.policy.judge import ACCEPT, judge
 from tsproxy.policy.stream_time import Advance, advanced
-from tsproxy.policy.whole_request import refuse_whole_request
+from tsproxy.policy.whole_request import reject_whole_request
 from tsproxy.session.entries import Entry
 from tsproxy.session.job import Work, in_one_go
 from tsproxy.session.policies import Policies, of_anybody
@@ -40,9 +40,9 @@ NONE_KNOWN: Final[StreamTimesKnown] = MappingProxyType({})
 class Judged:
     """One partition's records with their verdict, and what it was judged by.
 
-    `header` tells of the first batch, whose bytes are not kept, why a broker may refuse it.
+    `header` tells of the first batch, whose bytes are not kept, why a broker may reject it.
     `has_header_mismatch`: its maxTimestamp is not the records' maximum. `would` is why it would have
-    been refused where its rule did more than count, `would_rule` which.
+    been rejected where its rule did more than count, `would_rule` which.
     """
 
     topic: str
@@ -58,7 +58,7 @@ class Judged:
     rewritten: Rewritten | None = None
     """The batch that goes on in place of the one that came."""
     dead: DeadBatch | None = None
-    """The batch, where its rule wants copies of what it refuses."""
+    """The batch, where its rule wants copies of what it rejects."""
     failed: tuple[Consulted, ...] = ()
     """Operators' own rules that could not say anything of it."""
     advance: Advance | None = None
@@ -117,7 +117,7 @@ def judging(
         work.look()
         yield
     is_guilty = any(isinstance(found.verdict, Reject) for found in findings)
-    whole = refuse_whole_request(cases) if is_guilty else None
+    whole = reject_whole_request(cases) if is_guilty else None
     judged: list[Judged] = []
     for entry, case, found in zip(entries, cases, findings, strict=True):
         judged.append(_judged(entry, case, found, whole or found.verdict))
@@ -147,7 +147,7 @@ def _judged(entry: Entry, case: Case, found: "_Finding", verdict: Verdict) -> Ju
 
 
 def _dead(entry: Entry, policy: TopicPolicy, verdict: Verdict, facts: BatchFacts) -> DeadBatch | None:
-    """`verdict` is the batch's own: of one that is refused for what stands beside it, nothing is at fault."""
+    """`verdict` is the batch's own. A batch that is rejected because of another one has no culprits."""
     if not policy.dead_letters or not isinstance(verdict, Reject):
         return None
     return DeadBatch(
@@ -156,7 +156,7 @@ def _dead(entry: Entry, policy: TopicPolicy, verdict: Verdict, facts: BatchFacts
         topic=entry.topic,
         partition=entry.partition.index,
         rule=policy.rule,
-        refusal=verdict,
+        rejection=verdict,
         bad_records=facts.records if verdict.bad_records is None else verdict.bad_records,
         records=bytes(entry.partition.records or b"") if verdict.violations else b"",
     )

@@ -24,7 +24,7 @@ from tsproxy.session.produce import Ruling
 
 
 def of_rejections(ruling: Ruling) -> Iterator[Outcome]:
-    """What we refused, known at once."""
+    """What we rejected, known at once."""
     for judged in ruling.rejected:
         verdict = judged.verdict
         assert isinstance(verdict, Reject)
@@ -105,11 +105,11 @@ _TIMESTAMP_TEXT: Final = re.compile(r"Timestamp (-?\d+) of message ")
 def _broker_rejected(ruling: Ruling, judged: Judged, answered: PartitionProduceResponse) -> Outcome:
     """The broker's rejection as it told it: below v8 it names no culprits, and all records count."""
     culprits = _culprits_told(answered)
-    refused_ms = next((c.timestamp_ms for c in culprits if c.timestamp_ms is not None), None)
-    if refused_ms is None and answered.error_code == ErrorCode.INVALID_TIMESTAMP:
-        refused_ms = _furthest_ms(judged.batch, ruling.now_ms)
-    if refused_ms is not None:
-        reason = reason_out_of_range(refused_ms, ruling.now_ms)
+    rejected_ms = next((c.timestamp_ms for c in culprits if c.timestamp_ms is not None), None)
+    if rejected_ms is None and answered.error_code == ErrorCode.INVALID_TIMESTAMP:
+        rejected_ms = _furthest_ms(judged.batch, ruling.now_ms)
+    if rejected_ms is not None:
+        reason = reason_out_of_range(rejected_ms, ruling.now_ms)
     else:
         reason = reason_of_answer(
             answered.error_code,
@@ -123,7 +123,7 @@ def _broker_rejected(ruling: Ruling, judged: Judged, answered: PartitionProduceR
         _outcome(ruling, judged, VerdictName.BROKER_REJECTED),
         verdict=VerdictName.UNCONFIRMED if fate is Fate.OPEN else VerdictName.BROKER_REJECTED,
         reason=reason,
-        unit_guess=None if refused_ms is None else guess_unit(refused_ms, ruling.now_ms),
+        unit_guess=None if rejected_ms is None else guess_unit(rejected_ms, ruling.now_ms),
         error_code=answered.error_code,
         error_message=answered.error_message,
         culprits=culprits,
@@ -171,7 +171,7 @@ def _outcome(ruling: Ruling, judged: Judged, verdict: VerdictName, **why: Any) -
         limits=judged.limits,
         **why,
     )
-    # A broker's own reason is told, and so is why a batch was refused with its whole request.
+    # A broker's own reason is told, and so is why a batch was rejected with its whole request.
     if judged.would is None or verdict is VerdictName.BROKER_REJECTED or isinstance(judged.verdict, Reject):
         return outcome
     would = judged.would
@@ -188,12 +188,12 @@ def _outcome(ruling: Ruling, judged: Judged, verdict: VerdictName, **why: Any) -
     )
 
 
-def _culprits(refusal: Reject) -> Sequence[Culprit]:
-    if isinstance(refusal.violations, OutOfRange):
-        outside = refusal.violations.outside
+def _culprits(rejection: Reject) -> Sequence[Culprit]:
+    if isinstance(rejection.violations, OutOfRange):
+        outside = rejection.violations.outside
         return CulpritColumns(outside.positions, outside.timestamps_ms)
-    return tuple(Culprit(v.batch_index, v.timestamp_ms) for v in refusal.violations)
+    return tuple(Culprit(v.batch_index, v.timestamp_ms) for v in rejection.violations)
 
 
-def _bad_records(judged: Judged, refusal: Reject) -> int:
-    return judged.batch.records if refusal.bad_records is None else refusal.bad_records
+def _bad_records(judged: Judged, rejection: Reject) -> int:
+    return judged.batch.records if rejection.bad_records is None else rejection.bad_records

@@ -2,7 +2,7 @@
 
 The session remains the one definition of what the proxy does. It shows the kernel which batches of
 which topics it would forward unchanged (`learn`), from then on the kernel lets such requests and the
-answers that accept them pass, and counts them. It also says what it has refused (`learn_refusal`): that too
+answers that accept them pass, and counts them. It also says what it rejected (`learn_rejection`): that too
 the kernel then does by itself for a few seconds. Whatever else comes, the session decides.
 
 A table holds for one peer, one transactional id and one view: when any of them changes, it is retired
@@ -22,7 +22,7 @@ from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.case import is_rebuilt
-from tsproxy.policy.likewise import refused_likewise
+from tsproxy.policy.likewise import rejected_likewise
 from tsproxy.policy.passing import span_that_passes
 from tsproxy.policy.timestamps import out_of_range_pieces
 from tsproxy.session.policies import MOST_UNKNOWN, Policies
@@ -31,7 +31,7 @@ from tsproxy.session.purse import DearError, Purse
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.frames import RequestFrames
-from tsproxy.wire.kernel import AnswerLexer, InFlight, Refusal, Refuser, RequestLexer, Table
+from tsproxy.wire.kernel import AnswerLexer, InFlight, Rejecter, Rejection, RequestLexer, Table
 from tsproxy.wire.record_batch import read_small
 
 _KEYS: Final = range(max(APIS) + 1)
@@ -43,16 +43,16 @@ FLEXIBLE_FROM: Final = bytes(
 
 
 EXAMPLE_EVERY_MS: Final = 5_000
-"""How long batches are refused as one was before: as often, at least, one of them is told of by itself."""
+"""How long batches are rejected as one was before: as often, at least, one of them is told of by itself."""
 
 MOST_LEARNT: Final = 100
-"""Topics of one request that are learnt, and partitions from which is learnt what may be refused likewise:
+"""Topics of one request that are learnt, and partitions from which is learnt what may be rejected likewise:
 a millisecond or two."""
 
 _PLAIN: Final = Codec.NONE.name.lower()
 
 Silence = Callable[[int, int, int], int | None]
-"""(batches, their bytes, now_ms) -> for how many ms a client is to be silent for what was refused; None
+"""(batches, their bytes, now_ms) -> for how many ms a client is to be silent for what was rejected; None
 where it should be silent already, and nothing of it is answered now."""
 
 
@@ -77,7 +77,7 @@ class Passing:
         )
         self._unfolding.lexer = self.request_lexer
         self.answer_lexer = AnswerLexer(in_flight)
-        self.refuser = Refuser(self.request_lexer)
+        self.rejecter = Rejecter(self.request_lexer)
         self._retired: list[Table] = []
 
     def offer(self, oldest: int, newest: int) -> None:
@@ -127,8 +127,8 @@ class Passing:
             if span is not None:
                 table.add(topic, policy.limits, span.before_max_ms, span.after_max_ms)
 
-    def learn_refusal(self, ruling: Ruling, policies: Policies, silence: Silence | None) -> None:
-        """Let requests like this one, none of which was forwarded, be refused likewise.
+    def learn_rejection(self, ruling: Ruling, policies: Policies, silence: Silence | None) -> None:
+        """Let requests like this one, none of which was forwarded, be rejected likewise.
 
         Only for a while: then the next one takes the long way, so that the decision log has examples. Only
         its first partitions: who sends more of them in one request finds no other like it.
@@ -139,10 +139,10 @@ class Passing:
                 continue
             if not self._may_keep(judged.topic, policies):
                 continue
-            alike = refused_likewise(policy, verdict, ruling.now_ms, EXAMPLE_EVERY_MS)
+            alike = rejected_likewise(policy, verdict, ruling.now_ms, EXAMPLE_EVERY_MS)
             if alike is None:
                 continue
-            refusal = Refusal(
+            rejection = Rejection(
                 topic=judged.topic,
                 limits=policy.limits,
                 lowest_ms=alike.lowest_ms,
@@ -155,7 +155,7 @@ class Passing:
                 pieces_at=partial(out_of_range_pieces, policy.limits),
                 silence=silence,
             )
-            self._table_for(ruling, policies).refuse(refusal)
+            self._table_for(ruling, policies).reject(rejection)
 
     def _table_for(self, ruling: Ruling, policies: Policies) -> Table:
         """That of the client as it is in this request, a new one where it was another."""
@@ -173,7 +173,7 @@ class Passing:
         return table.peer == ruling.peer and table.transactional_id == ruling.transactional_id
 
     def _may_keep(self, topic: str, policies: Policies) -> bool:
-        """True where what is refused of a topic may be kept: it exists, or not many such are kept yet."""
+        """True where what is rejected of a topic may be kept: it exists, or not many such are kept yet."""
         table = self.request_lexer.table
         return topic in policies.view.topics or (
             is_topic_name(topic) and (table is None or topic in table or table.kept < MOST_UNKNOWN)

@@ -41,11 +41,11 @@ class Ruling:
     was_put_off: bool = False
     """True where a silence from before had to be kept first."""
     dead: tuple[DeadBatch, ...] = ()
-    """Of what is refused, the batches of which copies are wanted."""
+    """Of what is rejected, the batches of which copies are wanted."""
     answer: bytes = b""
     """The whole answer without a silence, where it was made beside the loop."""
     booked: tuple[Outcome, ...] | None = None
-    """What becomes of what is refused, where it was made beside the loop."""
+    """What becomes of what is rejected, where it was made beside the loop."""
 
     @property
     def unknown_topics(self) -> frozenset[str]:
@@ -138,7 +138,7 @@ def _records_at_most(header: RequestHeader, records: memoryview) -> int:
     is_old = len(records) > record_set.MAGIC_OFFSET and records[record_set.MAGIC_OFFSET] < 2
     if header.api_version < ONE_BATCH_FROM or is_old:
         return _MESSAGES_A_BYTE * len(records)
-    # A batch that says less than it holds is refused for what is left over, and more is not read.
+    # A batch that says less than it holds is rejected for what is left over, and more is not read.
     return max(0, int.from_bytes(records[_COUNT_AT : record_set.HEADER_SIZE], "big", signed=True))
 
 

@@ -117,23 +117,23 @@ class Requests:
                     header = read_request_header(memoryview(received)[SIZE_BYTES:])
                     self._take(_Request(received, header, now_ms))
         except NotKafkaError as error:
-            state.refuse(CloseReason.NOT_KAFKA, str(error))
+            state.reject(CloseReason.NOT_KAFKA, str(error))
         except ApiNotAllowedError as error:
             name = APIS[error.api_key].name if error.api_key in APIS else "an unknown API"
-            state.refuse(CloseReason.UNSUPPORTED_REQUEST, f"{name} before authentication")
+            state.reject(CloseReason.UNSUPPORTED_REQUEST, f"{name} before authentication")
         except FrameTooLargeError as error:
-            state.refuse(CloseReason.FRAME_TOO_LARGE, str(error))
+            state.reject(CloseReason.FRAME_TOO_LARGE, str(error))
         except DecodeError as error:
             # What cannot be read before the peer is accepted may be a token: no number out of it is told.
             is_told = state.sasl.is_accepted or state.sasl.takes_raw_tokens
             text = str(error) if is_told else "not a request, before authentication"
-            state.refuse(CloseReason.BAD_FRAME, text)
+            state.reject(CloseReason.BAD_FRAME, text)
         self._pause_or_resume()
 
     def judged(self, judgement: produce.Judgement, now_ms: int) -> None:
         """A Produce request was judged beside the loop, or put off."""
         if isinstance(judgement, produce.Malformed):
-            self._state.refuse(CloseReason.BAD_FRAME, judgement.text)
+            self._state.reject(CloseReason.BAD_FRAME, judgement.text)
         else:
             self.ruled(judgement, now_ms)
 
@@ -144,7 +144,7 @@ class Requests:
             if state.view.policy.asks_broker:
                 state.effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
             if ruling.rejected:
-                state.tell_totals()  # so that an example tells of all that were refused since the last one
+                state.tell_totals()  # so that an example tells of all that were rejected since the last one
             state.emit(outcomes.of_rejections(ruling) if ruling.booked is None else ruling.booked)
         if ruling.dead:
             state.effects += map(EmitDead, ruling.dead)
@@ -168,7 +168,7 @@ class Requests:
             answer = produce_answer.silenced(ruling) if ruling.answer else produce_answer.local(ruling)
             state.answer_locally(answer)
             if state.passing is not None:
-                state.passing.learn_refusal(ruling, state.policies, self._silence(ruling.peer))
+                state.passing.learn_rejection(ruling, state.policies, self._silence(ruling.peer))
         else:
             # The frame is the transport's now: a slot that kept it would double it until it is answered.
             slot = BookProduce.holding(header.correlation_id, replace(ruling, to_broker=None, booked=None))
@@ -177,7 +177,7 @@ class Requests:
                 state.passing.learn(ruling, state.policies)
 
     def _is_put_off(self, ruling: produce.Ruling, now_ms: int) -> bool:
-        """True where its client should still be silent for what was refused before."""
+        """True where its client should still be silent for what was rejected before."""
         state, most_ms = self._state, self._state.view.limits.throttle_ms
         if most_ms is None or ruling.was_put_off:
             return False
@@ -191,7 +191,7 @@ class Requests:
         return True
 
     def _silence(self, peer: Peer) -> Silence | None:
-        """What refused batches cost this client, for whoever refuses them elsewhere."""
+        """What rejected batches cost this client, for whoever rejects them elsewhere."""
         throttle, most_ms = self._state.throttle, self._state.view.limits.throttle_ms
         if most_ms is None:
             return None
@@ -199,17 +199,17 @@ class Requests:
         def silence(batches: int, size_bytes: int, now_ms: int) -> int | None:
             if throttle.silence_ms(peer, now_ms, most_ms):
                 return None
-            return throttle.refused(peer, batches, size_bytes, now_ms, most_ms)
+            return throttle.rejected(peer, batches, size_bytes, now_ms, most_ms)
 
         return silence
 
     def _throttled(self, ruling: produce.Ruling, now_ms: int) -> produce.Ruling:
-        """The same, with the silence that its refused batches cost the client."""
+        """The same, with the silence that its rejected batches cost the client."""
         state, most_ms = self._state, self._state.view.limits.throttle_ms
         if most_ms is None:
             return ruling
         size_bytes = sum(judged.batch.batch_bytes for judged in ruling.rejected)
-        silent_ms = state.throttle.refused(ruling.peer, len(ruling.rejected), size_bytes, now_ms, most_ms)
+        silent_ms = state.throttle.rejected(ruling.peer, len(ruling.rejected), size_bytes, now_ms, most_ms)
         if not silent_ms:
             return ruling
         state.effects.append(MuteClient(silent_ms))
@@ -257,13 +257,13 @@ class Requests:
                 )
             )
         elif not is_understood:
-            state.refuse(
+            state.reject(
                 CloseReason.UNSUPPORTED_REQUEST,
                 f"API key {header.api_key} version {header.api_version} was never offered",
             )
         elif header.api_key == ApiKey.PRODUCE and not self._is_offered(header.api_version):
             oldest, newest = state.produce_versions
-            state.refuse(
+            state.reject(
                 CloseReason.UNSUPPORTED_REQUEST,
                 f"Produce version {header.api_version}, where the broker takes {oldest} to {newest}",
             )
@@ -368,7 +368,7 @@ class Requests:
 _BEFORE_SASL: Final[frozenset[int]] = frozenset(
     {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 )
-"""What a broker takes from a peer that it has not accepted yet. Any other request is refused by its key,
+"""What a broker takes from a peer that it has not accepted yet. Any other request is rejected by its key,
 before its frame is collected."""
 
 _READ: Final[dict[int, Callable[[Requests, _Request], None]]] = {

@@ -1,7 +1,7 @@
 """A batch written anew where its rule asks for that: `rewritten`.
 
 Here `policy` says which times, `wire` writes them, and the result is judged as if it had come so: what is
-put right by this proxy must not be what this proxy would refuse.
+put right by this proxy must not be what this proxy would reject.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ _LISTED: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The batch that goes on. `repair` tells what was put right, as a refusal would have told it; None
+    """The batch that goes on. `repair` tells what was put right, as a rejection would have told it; None
     where headers alone were added."""
 
     records: bytes
@@ -43,7 +43,7 @@ def rewritten(
     limits: SessionLimits,
     judge_again: Callable[[memoryview], Verdict],
 ) -> Rewritten | Reject | None:
-    """None where the batch goes on, or is refused, as it came. A Reject where a batch that was to be
+    """None where the batch goes on, or is rejected, as it came. A Reject where a batch that was to be
     written anew may not be."""
     policy = case.policy
     if policy.mode is not Mode.ENFORCE or not case.record_set.batches:

@@ -33,7 +33,7 @@ class SaslFailure:
 
 
 CLOSED: Final = "the broker closed instead of an answer"
-REFUSED_TOKEN: Final = "the broker refused the token"  # noqa: S105  # words of the log
+REJECTED_TOKEN: Final = "the broker rejected the token"  # noqa: S105  # words of the log
 
 
 def _is_last_answer(mechanism: str, token: bytes) -> bool:
@@ -51,7 +51,7 @@ class SaslWatch:
     `principal`: whom the broker has authenticated, as far as the exchange shows it. Before an exchange it
     is `shown`, who the client's certificate says it is; after one never, since a broker goes by SASL
     alone (`DefaultKafkaPrincipalBuilder`).
-    `has_failed`: the newest exchange has been refused.
+    `has_failed`: the newest exchange has been rejected.
     """
 
     def __init__(self, is_needed: bool, shown: str | None = None, bearer_claim: str = "sub") -> None:
@@ -65,7 +65,7 @@ class SaslWatch:
         self._tokens = 0
         self._name: str | None = None
         self._is_owed_answer = False
-        self._was_refused_token = False
+        self._was_rejected_token = False
         self._authenticated: str | None = None
         """The first name that the broker has accepted: a renewal keeps it (KIP-368)."""
 
@@ -73,10 +73,10 @@ class SaslWatch:
         """A new exchange: nothing of the one before it counts."""
         self._version, self._mechanism = version, mechanism
         self._tokens, self._name = 0, None
-        self.has_failed = self._was_refused_token = False
+        self.has_failed = self._was_rejected_token = False
 
     def handshake_answered(self, error_code: int) -> SaslFailure | None:
-        """What to tell of a handshake that was refused."""
+        """What to tell of a handshake that was rejected."""
         self.takes_raw_tokens = error_code == 0 and self._version == 0
         return None if error_code == 0 else self._failed(error_code)
 
@@ -98,7 +98,7 @@ class SaslWatch:
                 return None
 
     def token_answered(self, error_code: int, token: bytes) -> SaslFailure | None:
-        """What to tell of a token that was refused; the peer may be accepted now."""
+        """What to tell of a token that was rejected; the peer may be accepted now."""
         self._is_owed_answer = False
         if error_code != 0:
             self._name = None
@@ -106,24 +106,24 @@ class SaslWatch:
         if _is_last_answer(self._mechanism, token):
             self._accept()
         elif self._mechanism == "OAUTHBEARER":  # RFC 7628: the token will not do; another one may follow
-            self._name, self._was_refused_token = None, True
+            self._name, self._was_rejected_token = None, True
         return None
 
     def parted(self, is_broker: bool) -> SaslFailure | None:
         """What to tell of an exchange that ends because the broker closes, or else the client.
 
-        After handshake v0 a broker has no other way to refuse, and a renewal by another mechanism ends
+        After handshake v0 a broker has no other way to reject, and a renewal by another mechanism ends
         like that as well.
         """
         if self.has_failed:
             return None
         if is_broker and self._is_owed_answer:
             return self._failure(CLOSED)
-        return self._failure(REFUSED_TOKEN) if self._was_refused_token else None
+        return self._failure(REJECTED_TOKEN) if self._was_rejected_token else None
 
     def _accept(self) -> None:
         self.is_accepted = True
-        self.takes_raw_tokens = self._was_refused_token = False
+        self.takes_raw_tokens = self._was_rejected_token = False
         name, known = self._name, self._authenticated
         if known is not None and name != known:
             name = None  # no broker of Kafka's takes another principal: one of the two was misread

@@ -25,7 +25,7 @@ from tsproxy.session.stream_times import SentTimes, StreamTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.warnings import sasl_failed
 from tsproxy.wire.frames import Unfinished
-from tsproxy.wire.kernel import AnswerLexer, InFlight, Refuser, RequestLexer
+from tsproxy.wire.kernel import AnswerLexer, InFlight, Rejecter, RequestLexer
 
 
 class Session:
@@ -140,9 +140,9 @@ class Session:
         return (self._passing.request_lexer, self._passing.answer_lexer) if self._passing else None
 
     @property
-    def refuser(self) -> Refuser | None:
-        """Answers requests on the short way that are refused as others were: to be asked before the lexer."""
-        return self._passing.refuser if self._passing else None
+    def rejecter(self) -> Rejecter | None:
+        """Repeats rejections on the fast path. The caller asks it before the lexer."""
+        return self._passing.rejecter if self._passing else None
 
     def give_back(self) -> bytes:
         """The beginning of a request that came with what was given, and that whoever takes the short
@@ -198,7 +198,7 @@ class Session:
         state.close(CloseReason.SASL_FAILED if state.sasl.has_failed else CloseReason.PEER_CLOSED, text)
 
     def totals(self) -> list[Effect]:
-        """What was accepted or refused since the last call and is not told as an outcome each."""
+        """What was accepted or rejected since the last call and is not told as an outcome each."""
         self._state.tell_totals()
         return self._done()
 

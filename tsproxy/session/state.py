@@ -180,9 +180,9 @@ class State:
 
     # -- How it ends --------------------------------------------------------------------------------
 
-    def refuse(self, reason: CloseReason, text: str) -> None:
+    def reject(self, reason: CloseReason, text: str) -> None:
         """The client's fault: one line for the operator, and no answer, as brokers do."""
-        self.effects.append(Note("client_refused", {"reason": reason.value, "detail": text}))
+        self.effects.append(Note("client_rejected", {"reason": reason.value, "detail": text}))
         self.end(reason, text)
 
     def end(self, reason: CloseReason, text: str) -> None:

@@ -2,7 +2,7 @@
 
 All sessions of a process share what brokers have accepted. A session knows beside it what it has sent
 itself and what is not answered yet, so that its next request is judged as if it were: nobody else's
-refused batch, but each of its own in flight. Workers share nothing.
+rejected batch, but each of its own in flight. Workers share nothing.
 """
 
 from collections.abc import Iterable
@@ -94,7 +94,7 @@ class SentTimes:
             self._sent[partition] = _later(self._sent.get(partition), sent)
 
     def answered(self, ruling: Ruling, booked: Iterable[Outcome]) -> None:
-        """The broker has answered it: what it refused has moved nothing."""
+        """The broker has answered it: what it rejected has moved nothing."""
         verdicts = {(outcome.topic, outcome.partition): outcome.verdict for outcome in booked}
         for judged in ruling.forwarded:
             if judged.advance is None:

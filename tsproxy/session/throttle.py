@@ -1,13 +1,14 @@
-"""How long a client whose batches are refused here is kept waiting.
+"""How long a client whose batches are rejected here is kept waiting.
 
 A producer whose batches no broker sees escapes the brokers' quotas, and may try again as fast as it can.
-So each refused batch costs A_BATCH_MS and a millisecond for each BYTES_A_MS of it, which the clock pays back.
+Each rejected batch adds A_BATCH_MS plus 1 ms per BYTES_A_MS to the client's debt.
+The debt decreases by 1 ms per millisecond.
 What is owed beyond FREE_MS the client is told as `throttle_time_ms` and is not read for, as KIP-219 has it:
 the answer first, the silence behind it. So it is slowed down to what the clock pays back, the sooner the
-more it sends; one that is refused now and then notices nothing.
+more it sends; one that is rejected now and then notices nothing.
 
 What is owed is owed by a client, whatever connections it makes: by its principal at its address (of IPv6: at
-its /64), the two names that it cannot choose anew for each request, as it can a client id. A refusal that
+its /64), the two names that it cannot choose anew for each request, as it can a client id. A rejection that
 comes before the silence is over, on another connection or pipelined, is put off until then.
 """
 
@@ -21,7 +22,7 @@ BYTES_A_MS: Final = 64 * 1024
 FREE_MS: Final = 1_000.0
 
 MOST_CLIENTS: Final = 10_000
-"""Of whom something is known; the one that was longest not refused is forgotten first."""
+"""Of whom something is known; the one that was longest not rejected is forgotten first."""
 
 
 class _Debt(NamedTuple):
@@ -45,8 +46,8 @@ class Throttle:
         """For how much longer the client should be silent, 0 to `most_ms`."""
         return _beyond_free(self._owed_ms(peer, now_ms), most_ms)
 
-    def refused(self, peer: Peer, batches: int, size_bytes: int, now_ms: int, most_ms: int) -> int:
-        """So much has been refused at once. Returns how long to be silent, 0 to `most_ms`."""
+    def rejected(self, peer: Peer, batches: int, size_bytes: int, now_ms: int, most_ms: int) -> int:
+        """So much has been rejected at once. Returns how long to be silent, 0 to `most_ms`."""
         owed_ms = self._owed_ms(peer, now_ms) + batches * A_BATCH_MS + size_bytes / BYTES_A_MS
         owed_ms = min(owed_ms, FREE_MS + most_ms)
         self._debts.pop(_client(peer), None)

@@ -107,7 +107,7 @@ public class RecordSender {
                 }
             });
         } catch (Exception exception) {
-            // Refused on the spot (a negative timestamp, a fatal state): then the callback is not called.
+            // Rejected on the spot (a negative timestamp, a fatal state): then the callback is not called.
             complete(number, null, exception);
         }
     }

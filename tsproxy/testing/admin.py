@@ -2,7 +2,7 @@
 
 Built on aiokafka's connection and message structs, one request and one answer at a time. Its admin
 client (0.14) will not do: it sends AlterConfigs in a form that brokers cannot read, and logs an
-error for every connection that is refused while a broker starts. IncrementalAlterConfigs (KIP-339),
+error for every connection that is rejected while a broker starts. IncrementalAlterConfigs (KIP-339),
 which it lacks, is defined here at version 0: every broker from 2.3 to 4.x knows that.
 """
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 OLDEST_MAJOR: Final = 17
-"""Kafka 4's brokers and Spark 4 both refuse anything older."""
+"""Kafka 4's brokers and Spark 4 both reject anything older."""
 
 _VERSION: Final = re.compile(r'version "((?:1\.)?(\d+)[^"]*)"')
 _WHAT_TO_DO: Final = (

@@ -41,7 +41,7 @@ _NULL: Final = "-"
 class JavaRecord:
     """One ProducerRecord. None: the producer chooses the partition, or takes its own clock.
 
-    Java refuses a negative timestamp on the spot, with an IllegalArgumentException.
+    Java rejects a negative timestamp on the spot, with an IllegalArgumentException.
     """
 
     topic: str
@@ -62,14 +62,14 @@ class Acknowledged:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Rejected:
     """The exception that the callback got: its class, without the package, and its message."""
 
     exception: str
     message: str | None
 
 
-SendResult = Acknowledged | Refused
+SendResult = Acknowledged | Rejected
 
 
 class JavaProducerError(RuntimeError):
@@ -177,7 +177,7 @@ class JavaProducer:
                 case ["ack", number, partition, offset, timestamp_ms]:
                     results[int(number)] = Acknowledged(int(partition), int(offset), int(timestamp_ms))
                 case ["error", number, exception, message]:
-                    results[int(number)] = Refused(exception, _decoded(message))
+                    results[int(number)] = Rejected(exception, _decoded(message))
                 case ["done", done] if done == command:
                     return
                 case ["failed", failed, exception, message] if failed == command:

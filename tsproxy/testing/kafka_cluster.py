@@ -301,14 +301,14 @@ class KafkaCluster:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _PATIENCE_S
         while True:
-            refusal: Exception | None = None
+            rejection: Exception | None = None
             try:
                 if await is_so():
                     return
             except (OSError, KafkaError) as error:
-                refusal = error
+                rejection = error
             if loop.time() > deadline:
-                raise TimeoutError(f"waited {_PATIENCE_S} s in vain until {what}") from refusal
+                raise TimeoutError(f"waited {_PATIENCE_S} s in vain until {what}") from rejection
             await asyncio.sleep(_POLL_S)
 
     @asynccontextmanager
@@ -346,7 +346,7 @@ def _choose_ports(node_ids: Sequence[int]) -> dict[int, NodePorts]:
 def _check_security(
     security: str, mutual_tls: bool, authority: object | None, users: Mapping[str, str]
 ) -> None:
-    """Raises ValueError for what a broker would refuse late, or silently take for something else."""
+    """Raises ValueError for what a broker would reject late, or silently take for something else."""
     if security not in {"PLAINTEXT"} | _TLS | _SASL:
         raise ValueError(f"{security} is none of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL")
     if (authority is not None) != (security in _TLS):

@@ -1,11 +1,11 @@
 """For authors of rules: batches and a clock, made up, and a check in one line.
 
-from tsproxy.testing.rules import FakeClock, batch_times, check_rule, refused
+from tsproxy.testing.rules import FakeClock, batch_times, check_rule, rejected
 
 def test_my_rule():
     check_rule(MyRule())
     clock = FakeClock()
-    assert refused(MyRule(), batch_times(clock, 0, -5_000, None), clock) == {}
+    assert rejected(MyRule(), batch_times(clock, 0, -5_000, None), clock) == {}
 """
 
 import copy
@@ -43,10 +43,10 @@ def batch_times(clock: FakeClock, *offsets_ms: int | None) -> tuple[int, ...]:
     return tuple(NO_TIMESTAMP if offset is None else clock.now_ms + offset for offset in offsets_ms)
 
 
-def refused(
+def rejected(
     rule: TimestampRule, timestamps_ms: Sequence[int], clock: FakeClock, **facts: Any
 ) -> dict[int, str]:
-    """The records that the rule refuses, by position, each with its text; `facts` are the context's.
+    """The records that the rule rejects, by position, each with its text; `facts` are the context's.
 
     AssertionError where the rule raises, or answers what none may.
     """

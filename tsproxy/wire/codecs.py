@@ -9,11 +9,11 @@ codec reads on, or stops, where Kafka's reader does:
   after the end mark are not read.
 * zstd: frames go on to the end of the data.
 
-Two kinds of data are refused here although some decoders read them, because each reads something else: an
+Two kinds of data are rejected here although some decoders read them, because each reads something else: an
 lz4 match of offset 0 (CVE-2025-66566) and a zstd match from before its frame's window. A decoder copies
 whatever stands in its buffer then. No compressor writes either.
 
-Raises CodecError for data that the codec refuses, BudgetError above `budget` bytes of output,
+Raises CodecError for data that the codec rejects, BudgetError above `budget` bytes of output,
 WindowError for a zstd window above the bound. The budget holds before memory is spent, and `stream`
 holds no more than one piece at a time: 64 KiB, or a block where the codec has blocks (lz4: up to 4 MiB;
 snappy: as long as its block says, which brokers hold whole, too).

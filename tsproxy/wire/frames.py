@@ -1,4 +1,4 @@
-"""Cuts the client's stream into whole requests, and refuses what cannot be one.
+"""Cuts the client's stream into whole requests, and rejects what cannot be one.
 
 A frame is an int32 size (itself not counted) and that many bytes. Nothing is handed out before its
 end has come: no broker ever sees the beginning of a frame that stalls. Memory grows with the bytes
@@ -16,7 +16,7 @@ from tsproxy.wire.received import Received
 SIZE_BYTES: Final = 4
 _KEY_END: Final = SIZE_BYTES + 2
 _HEAD_BYTES: Final = 8
-"""How much of a frame is looked at, and shown where it is refused."""
+"""How much of a frame is looked at, and shown where it is rejected."""
 _SMALLEST: Final = 10
 """API key, version, correlation id and a null client id: no request is shorter."""
 

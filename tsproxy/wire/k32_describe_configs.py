@@ -35,7 +35,7 @@ MOST_LOOKED_AT: Final = 5_000
 def may_tell_addresses(version: int, body: bytes | memoryview) -> bool:
     """True for a request whose answer may have addresses in it.
 
-    True as well for one that cannot be read, which is the broker's to refuse, and for a long one.
+    True as well for one that cannot be read, which is the broker's to reject, and for a long one.
     """
     try:
         return _names_others(version >= FLEXIBLE_FROM, Reader(body))

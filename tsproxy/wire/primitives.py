@@ -13,7 +13,7 @@ _INT32: Final = struct.Struct(">i")
 _INT64: Final = struct.Struct(">q")
 
 MAX_STRING: Final = 0x7FFF
-"""Kafka's generated code refuses longer strings, compact ones too (`MessageDataGenerator.java`)."""
+"""Kafka's generated code rejects longer strings, compact ones too (`MessageDataGenerator.java`)."""
 
 MOST_TAGS: Final = 100
 """Tagged fields in one section. A field takes two bytes, so that a frame has room for fifty million; no

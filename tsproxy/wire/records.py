@@ -52,7 +52,7 @@ def walk(
 
 
 def skip_headers(data: bytes, pos: int, count: int) -> int:
-    """Where the record ends; ValueError for counts and sizes that Kafka refuses."""
+    """Where the record ends; ValueError for counts and sizes that Kafka rejects."""
     if count < 0:
         raise ValueError(f"{count} headers")
     for _ in range(count):

@@ -42,7 +42,7 @@ def rewrite(
     """The batch with `times_ms`, one for each record, and with `added` headers behind those that each has;
     of its attributes the bits in `cleared` are 0.
 
-    None where the batch cannot be read to its end, as a broker would refuse it, too.
+    None where the batch cannot be read to its end, as a broker would reject it, too.
     """
     plain = plain_records(batch, limits)
     if plain is None or not times_ms or len(times_ms) != batch.records_count:

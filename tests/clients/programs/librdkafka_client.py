@@ -17,7 +17,7 @@ _PASSING = {
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
 }
-"""Refusals of the admin client's ListOffsets that pass, and that it leaves to its user."""
+"""Rejections of the admin client's ListOffsets that pass, and that it leaves to its user."""
 
 
 class LibrdkafkaClient:

@@ -116,8 +116,8 @@ async def test_what_is_sent_again_until_replicas_are_back_is_counted_once_and_gi
         lost = await by_librdkafka(proxy.bootstrap_servers, gives_up, **{"message.timeout.ms": 4_000})
 
         def all_are_sent_again():
-            refused = {line["topic"] for line in proxy.decisions() if line.get("error_code") == 19}
-            return refused >= {gives_up, *topics.values()}
+            rejected = {line["topic"] for line in proxy.decisions() if line.get("error_code") == 19}
+            return rejected >= {gives_up, *topics.values()}
 
         await until(all_are_sent_again)
         await kafka.start_node(3)

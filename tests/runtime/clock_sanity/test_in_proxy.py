@@ -21,7 +21,7 @@ clock: {{ max_offset: 2s, when_beyond: audit, probe: {{ topic: '{probe}', every:
 """
 
 
-async def test_good_records_pass_by_a_wrong_clock_and_bad_ones_are_refused_by_a_right_one(
+async def test_good_records_pass_by_a_wrong_clock_and_bad_ones_are_rejected_by_a_right_one(
     kafka_431, topic, tmp_path
 ):
     """An hour behind, it would take every record for one from the future."""

@@ -1,4 +1,4 @@
-"""Copies of refused records in a topic of a real broker: what they hold, and what is lost and said to be."""
+"""Copies of rejected records in a topic of a real broker: what they hold, and what is lost and said to be."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from tsproxy.testing.proxy import RunningProxy
 DAY_MS = 86_400_000
 LIMITED = {"message.timestamp.before.max.ms": str(DAY_MS), "message.timestamp.after.max.ms": "3600000"}
 FROM_CONFIG = {"policy.limits_from": "config"}
-"""So that the proxy refuses from the first record on, and need not ask for the topic's limits before."""
+"""So that the proxy rejects from the first record on, and need not ask for the topic's limits before."""
 
 
 def proxy_of(kafka, dead, **settings):
@@ -31,7 +31,7 @@ async def producer_of(proxy, **options):
         yield it
 
 
-async def refused(producer, topic, values, *, ahead_ms=2 * DAY_MS, partition=0):
+async def rejected(producer, topic, values, *, ahead_ms=2 * DAY_MS, partition=0):
     """One batch, of which every value has a bad time but the first."""
     now_ms = Clock().now_ms()
     made = producer.create_batch()
@@ -70,7 +70,7 @@ async def test_the_records_at_fault_are_copied_in_any_codec_and_the_good_one_is_
     async with proxy_of(kafka_431, dead) as proxy:
         for partition, codec in enumerate(CODECS):
             async with producer_of(proxy, compression_type=codec) as producer:
-                await refused(producer, topic, values, partition=partition)
+                await rejected(producer, topic, values, partition=partition)
     found = await letters(kafka_431, dead)
 
     for partition in range(len(CODECS)):
@@ -105,9 +105,9 @@ async def test_a_topic_that_is_not_there_delays_nobody_and_what_waits_is_bounded
     await kafka_431.create_topic(twin(dead))
     async with proxy_of(kafka_431, dead, **{"dead_letters.max_records": "3"}) as proxy:
         async with producer_of(proxy) as producer:
-            await refused(producer, topic, [b"", b"1", b"2"])
-            await refused(producer, topic, [b"", b"3", b"4"])  # 2 and 2 are more than 3
-            await refused(producer, topic, [b"", b"5"])
+            await rejected(producer, topic, [b"", b"1", b"2"])
+            await rejected(producer, topic, [b"", b"3", b"4"])  # 2 and 2 are more than 3
+            await rejected(producer, topic, [b"", b"5"])
             await producer.send_and_wait(topic, b"good")
         await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="queue_full"} 2.0')
         await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_waiting 3.0")
@@ -131,7 +131,7 @@ async def test_what_the_topic_does_not_take_until_the_end_is_counted_and_told_of
     await kafka_431.create_topic(twin(dead))
     settings = {"limits.drain_timeout": "1s"}
     async with proxy_of(kafka_431, dead, **settings) as proxy, producer_of(proxy) as producer:
-        await refused(producer, topic, [b"", b"1", b"2"])
+        await rejected(producer, topic, [b"", b"1", b"2"])
     [lost] = [line for line in proxy.log if line["event"] == "dead_letters_lost"]
     assert lost["records"] == {"stopped": 2}
     assert proxy.log[-1]["event"] == "proxy_stopped"
@@ -143,7 +143,7 @@ async def test_a_letter_too_large_for_the_topic_is_lost_alone(kafka_431, topic):
     await kafka_431.create_topic(dead, config={"max.message.bytes": "2000"})
     async with proxy_of(kafka_431, dead) as proxy:
         async with producer_of(proxy) as producer:
-            await refused(producer, topic, [b"", *[b"%d" % n for n in range(10)], b"x" * 3000, b"last"])
+            await rejected(producer, topic, [b"", *[b"%d" % n for n in range(10)], b"x" * 3000, b"last"])
         await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="too_large"} 1.0')
     values = [each.value for each in (await letters(kafka_431, dead))[0]]
     assert values == [*[b"%d" % n for n in range(10)], b"last"]
@@ -153,12 +153,12 @@ async def test_what_clients_send_to_the_dead_letter_topic_is_not_copied_into_it(
     await kafka_431.create_topic(topic, config=LIMITED)
     async with proxy_of(kafka_431, topic) as proxy:
         async with producer_of(proxy) as producer:
-            await refused(producer, topic, [b"", b"1"])
+            await rejected(producer, topic, [b"", b"1"])
         await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="own_topic"} 1.0')
     assert await letters(kafka_431, topic) == {0: []}
 
 
-async def test_a_topic_that_refuses_letters_does_not_hold_up_those_behind_them(kafka_431, topic):
+async def test_a_topic_that_rejects_letters_does_not_hold_up_those_behind_them(kafka_431, topic):
     """A compacted topic takes no record without a key."""
     dead = f"{topic}.dead"
     await kafka_431.create_topic(topic, config=LIMITED)
@@ -167,9 +167,9 @@ async def test_a_topic_that_refuses_letters_does_not_hold_up_those_behind_them(k
         async with producer_of(proxy) as producer:
             with pytest.raises(InvalidTimestampError):
                 await producer.send_and_wait(topic, b"no key", timestamp_ms=Clock().now_ms() + 2 * DAY_MS)
-            await refused(producer, topic, [b"", b"key"])
+            await rejected(producer, topic, [b"", b"key"])
         await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_total 1.0")
-        await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="refused"} 1.0')
+        await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="rejected"} 1.0')
     assert [each.value for each in (await letters(kafka_431, dead))[0]] == [b"key"]
 
 
@@ -182,7 +182,7 @@ async def test_large_batches_are_copied_whole_while_their_client_goes_on(kafka_4
     values = [b"%05d" % n + bytes(400) for n in range(2_000)]
     async with proxy_of(kafka_431, dead) as proxy:
         async with producer_of(proxy, **options) as producer:
-            await refused(producer, topic, [b"", *values])
+            await rejected(producer, topic, [b"", *values])
             async with asyncio.timeout(20):
                 await producer.send_and_wait(topic, b"good")
         await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_total 2000.0")

@@ -19,11 +19,11 @@ from tsproxy.runtime.dead_letters.room import DeadLetters
 from tsproxy.testing.ports import free_ports
 
 FOR_EVER_S = 3_600
-REFUSAL = Reject(
+REJECTION = Reject(
     ErrorCode.INVALID_TIMESTAMP, None, Reason.TOO_OLD, (Violation(0, 1, Reason.TOO_OLD, "too old"),), 1
 )
 DEAD = DeadBatch(
-    1, Peer("public", "192.0.2.1", 5), "t", 0, "keep", REFUSAL, 1, b"not read before it can be sent"
+    1, Peer("public", "192.0.2.1", 5), "t", 0, "keep", REJECTION, 1, b"not read before it can be sent"
 )
 
 

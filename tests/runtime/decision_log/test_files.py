@@ -200,7 +200,7 @@ async def test_a_line_cut_short_by_a_full_disk_is_taken_back_and_written_when_th
         files.start()
         files.put([{"n": 1}])
         await until(lambda: files.written == 1)
-        monkeypatch.setattr(os, "write", _taking_five_bytes_then_refusing(write))
+        monkeypatch.setattr(os, "write", _taking_five_bytes_then_rejecting(write))
         files.put([{"n": 2, "pad": "x" * 50}])
         await until(files.amiss)
         assert "No space left on device" in files.amiss()
@@ -214,13 +214,13 @@ async def test_a_line_cut_short_by_a_full_disk_is_taken_back_and_written_when_th
     assert (files.dropped, files.amiss()) == (0, None)
 
 
-async def test_a_disk_that_refuses_to_the_end_does_not_keep_the_proxy_from_stopping(tmp_path, monkeypatch):
+async def test_a_disk_that_rejects_to_the_end_does_not_keep_the_proxy_from_stopping(tmp_path, monkeypatch):
     write = os.write
     files = files_in(tmp_path)
     files.start()
     files.put([{"n": 1}])
     await until(lambda: files.written == 1)
-    monkeypatch.setattr(os, "write", _taking_five_bytes_then_refusing(write))
+    monkeypatch.setattr(os, "write", _taking_five_bytes_then_rejecting(write))
     files.put([{"n": 2}, {"n": 3}])
     await until(files.amiss)
     assert files.stop(10)
@@ -229,7 +229,7 @@ async def test_a_disk_that_refuses_to_the_end_does_not_keep_the_proxy_from_stopp
     assert (files.written, files.dropped) == (1, 2)
 
 
-def _taking_five_bytes_then_refusing(write):
+def _taking_five_bytes_then_rejecting(write):
     has_taken = threading.Event()
 
     def filling(descriptor, data):

@@ -197,10 +197,10 @@ async def test_the_oldest_files_are_deleted_where_all_are_too_large_together(tmp
 async def test_a_folder_whose_files_cannot_be_deleted_is_told_of_and_lines_go_on(tmp_path, monkeypatch):
     closed(tmp_path, 1, written_ms=0)
 
-    def refusing(_):
+    def rejecting(_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(folder_room.Path, "unlink", refusing)
+    monkeypatch.setattr(folder_room.Path, "unlink", rejecting)
     files = files_in(tmp_path, retention=Retention(1, None))
     with structlog.testing.capture_logs() as told:
         files.start()

@@ -30,14 +30,14 @@ CAPTURE_UNKNOWN: Final = (
     "requests that are encrypted, or of which the capture has not all (lost bytes)",
 )
 TOPIC_UNKNOWN: Final = (
-    "what the broker has refused already, and good records that would fall with bad ones of their batch",
+    "what the broker has rejected already, and good records that would fall with bad ones of their batch",
     "who sent a record: rules for clients, principals and addresses did not fit",
     "when a record arrived: it was judged by the time at which it was read",
     "what rules of your own and max_jump_ahead say: they are asked about batches as they were sent",
 )
 DECISIONS_UNKNOWN: Final = (
-    "which records of a batch are at fault: batches are refused as a whole, and counted so",
-    "records without a timestamp, and values that rules refuse by name (no_timestamp, zero, negative)",
+    "which records of a batch are at fault: batches are rejected as a whole, and counted so",
+    "records without a timestamp, and values that rules reject by name (no_timestamp, zero, negative)",
     "what rules of your own and max_jump_ahead say: they are asked about the times of a batch",
     "client software, and all but one address of a client; what a topic's limits were at each moment: "
     "those that the log told last before a line were taken",

@@ -52,7 +52,7 @@ def over(bars: Bars, limit_ms: int | None) -> Span:
 
 
 def outside(ahead: Bars, behind: Bars, limits: TopicLimits | None) -> Span:
-    """What these limits refuse; nothing where none are known."""
+    """What these limits reject; nothing where none are known."""
     if limits is None or not is_limited(limits):
         return Span()
     late = over([bar for bar in behind if bar[0] < 0], limits.before_max_ms)
@@ -109,7 +109,7 @@ class Decisions:
         entry.records += records
         entry.limits_were_known &= judged_by.limits is not None or judged_by.mode is Mode.OFF
         if judged_by.mode is Mode.ENFORCE:
-            _refuse(entry, found, judged_by.rule, _reasons(line, judged_by.limits))
+            _reject(entry, found, judged_by.rule, _reasons(line, judged_by.limits))
         elif judged_by.mode is Mode.AUDIT:
             _only_count(entry, found, judged_by.rule, _reasons(line, judged_by.limits))
         if judged_by.mode is not Mode.OFF and by_candidate.batches[0] > found.batches[0]:
@@ -119,11 +119,11 @@ class Decisions:
             _only_count(entry, beyond, CANDIDATE, _reasons(line, judged_by.candidate))
 
 
-def _refuse(entry: Line, found: Span, rule: str, reasons: Iterable[Reason]) -> None:
+def _reject(entry: Line, found: Span, rule: str, reasons: Iterable[Reason]) -> None:
     if not found.batches[1]:
         return
-    entry.refused_batches += found.batches[0]
-    entry.refused_records += found.records[0]
+    entry.rejected_batches += found.batches[0]
+    entry.rejected_records += found.records[0]
     entry.uncertain_records += found.records[1] - found.records[0]
     entry.rules[rule] += found.records[0]
     for reason in reasons:

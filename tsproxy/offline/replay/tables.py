@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tsproxy.offline.replay.tally import Key, Line, Tally
 
-_HEADS: Final = ("topic", "client", "batches", "records", "refused", "at fault", "counted", "why")
+_HEADS: Final = ("topic", "client", "batches", "records", "rejected", "at fault", "counted", "why")
 _NUMBERS: Final = frozenset({2, 3, 4, 5, 6})
 
 
@@ -40,8 +40,8 @@ def _entry(key: Key, line: Line) -> dict[str, Any]:
         "client_id": key[1],
         "batches": line.batches,
         "records": line.records,
-        "refused_batches": line.refused_batches,
-        "refused_records": line.refused_records,
+        "rejected_batches": line.rejected_batches,
+        "rejected_records": line.rejected_records,
         "bad_records": line.bad_records,
         "uncertain_records": line.uncertain_records,
         "counted_batches": line.counted_batches,
@@ -71,9 +71,10 @@ def _lines(replayed: Replayed, rows: int) -> Iterator[str]:
     lines = [line for _, line in found]
     yield ""
     uncertain = sum(line.uncertain_records for line in lines)
+    rejected, judged = sum(line.rejected_records for line in lines), sum(line.records for line in lines)
     yield (
-        f"{sum(line.refused_records for line in lines):,} of {sum(line.records for line in lines):,} records "
-        f"would be refused, {sum(line.bad_records for line in lines):,} of them at fault; "
+        f"{rejected:,} of {judged:,} records "
+        f"would be rejected, {sum(line.bad_records for line in lines):,} of them at fault; "
         f"{sum(line.counted_records for line in lines):,} more only counted (audit, waivers, candidate)"
     )
     if uncertain:
@@ -92,7 +93,7 @@ def _row(key: Key, line: Line) -> tuple[str, ...]:
         client_id or "",
         f"{line.batches:,}",
         f"{line.records:,}",
-        f"{line.refused_records:,}",
+        f"{line.rejected_records:,}",
         f"{line.bad_records:,}",
         f"{line.counted_records:,}",
         why if line.limits_were_known else (why + " limits not known").strip(),

@@ -48,7 +48,7 @@ def judge_record(timestamp_ms: int, policy: TopicPolicy, now_ms: int, line: Line
         return
     if policy.mode is Mode.ENFORCE and rule != CANDIDATE:
         line.bad_records += 1
-        line.refused_records += 1
+        line.rejected_records += 1
     else:
         line.counted_records += 1
         line.counted_bad_records += 1
@@ -63,7 +63,7 @@ def judge_record(timestamp_ms: int, policy: TopicPolicy, now_ms: int, line: Line
 def _reason(timestamp_ms: int, policy: TopicPolicy, now_ms: int) -> Reason | None:
     if policy.limits is not None and is_out_of_range(timestamp_ms, policy.limits, now_ms):
         return reason_out_of_range(timestamp_ms, now_ms)
-    return own_values.refused(timestamp_ms, policy)
+    return own_values.rejected(timestamp_ms, policy)
 
 
 async def tail(

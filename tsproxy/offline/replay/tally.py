@@ -14,14 +14,14 @@ MOST_KEYS: Final = 100_000
 
 @dataclass(slots=True)
 class Line:
-    """One topic of one client. `refused_records` are all records of refused batches, `bad_records` those at
-    fault. `counted_*`: what a rule in audit, a waiver or the candidate would have refused, and did not.
-    `uncertain_records` may have been refused besides: a histogram is coarser than a limit."""
+    """One topic of one client. `rejected_records` are all records of rejected batches, `bad_records` those at
+    fault. `counted_*`: what a rule in audit, a waiver or the candidate would have rejected, and did not.
+    `uncertain_records` may have been rejected besides: a histogram is coarser than a limit."""
 
     batches: int = 0
     records: int = 0
-    refused_batches: int = 0
-    refused_records: int = 0
+    rejected_batches: int = 0
+    rejected_records: int = 0
     bad_records: int = 0
     uncertain_records: int = 0
     counted_batches: int = 0
@@ -48,10 +48,10 @@ class Tally:
         line.batches += 1
         line.records += outcome.batch.records
         line.limits_were_known &= outcome.limits is not None
-        is_refused = outcome.verdict is VerdictName.REJECTED
-        if is_refused:
-            line.refused_batches += 1
-            line.refused_records += outcome.batch.records
+        is_rejected = outcome.verdict is VerdictName.REJECTED
+        if is_rejected:
+            line.rejected_batches += 1
+            line.rejected_records += outcome.batch.records
             line.bad_records += outcome.bad_records
             line.example = line.example or outcome.error_message
         elif outcome.would_reject:
@@ -59,7 +59,7 @@ class Tally:
             line.counted_records += outcome.batch.records
             line.counted_bad_records += outcome.bad_records
             line.by_candidate += outcome.rule == CANDIDATE
-        if is_refused or outcome.would_reject:
+        if is_rejected or outcome.would_reject:
             self._explain(line, outcome)
 
     def line(self, topic: str, client_id: str | None) -> Line:
@@ -69,13 +69,13 @@ class Tally:
         return self.lines.setdefault(key, Line())
 
     @property
-    def has_refusals(self) -> bool:
-        return any(line.refused_batches for line in self.lines.values())
+    def has_rejections(self) -> bool:
+        return any(line.rejected_batches for line in self.lines.values())
 
     def worst_first(self) -> list[tuple[Key, Line]]:
         def rank(entry: tuple[Key, Line]) -> tuple[int, int, int, str, str]:
             (topic, client_id), line = entry
-            return -line.refused_records, -line.counted_records, -line.records, topic, client_id or ""
+            return -line.rejected_records, -line.counted_records, -line.records, topic, client_id or ""
 
         return sorted(self.lines.items(), key=rank)
 

@@ -97,11 +97,11 @@ def _clock_trouble(numbers: Numbers) -> list[str]:
 
 def _cards(numbers: Numbers) -> str:
     records = "tsproxy_records_total"
-    refused = numbers.sum(records, verdict="rejected") + numbers.sum(records, verdict="broker_rejected")
+    rejected = numbers.sum(records, verdict="rejected") + numbers.sum(records, verdict="broker_rejected")
     dropped = numbers.sum("tsproxy_decisions_dropped_total")
     cards = (
         _card("accepted", "records accepted", numbers.sum(records, verdict="accepted")),
-        _card("refused", "records refused", refused),
+        _card("rejected", "records rejected", rejected),
         _card("from_client", "bytes from clients", numbers.sum(_BYTES, direction="from_client"), "B"),
         _card("from_broker", "bytes from brokers", numbers.sum(_BYTES, direction="from_broker"), "B"),
         _plain_card("connections", numbers.sum("tsproxy_connections"), _held(numbers)),
@@ -136,7 +136,7 @@ def _plain_card(text: str, count: float, below: str) -> str:
 
 def _offenders(report: Report) -> str:
     rows = [_offender(each, report.now_ms) for each in report.offenders]
-    head = ("client", "topic", "what is wrong", "#bad records", "#records refused", "#last", "seen")
+    head = ("client", "topic", "what is wrong", "#bad records", "#records rejected", "#last", "seen")
     body = _table(head, rows) if rows else '<p class="soft">Nobody, since this proxy began.</p>'
     return f'<section id="offenders"><h2>Who sends bad times</h2>{body}</section>'
 
@@ -171,9 +171,9 @@ def _offender(row: Offender, now_ms: int) -> Sequence[Cell]:
 
 
 def _let_pass(key: Key) -> str:
-    """By no limit of a broker's is anything refused for what the candidate has against old records."""
+    """By no limit of a broker's is anything rejected for what the candidate has against old records."""
     is_far_behind = key.rule == CANDIDATE and key.reason == Reason.TOO_OLD
-    return "far behind, only counted" if is_far_behind else "would be refused"
+    return "far behind, only counted" if is_far_behind else "would be rejected"
 
 
 def _drift(numbers: Numbers) -> str:

@@ -1,4 +1,4 @@
-"""Who sent what was refused lately, hottest first: a bounded table that any storm of names fits in.
+"""Who sent what was rejected lately, hottest first: a bounded table that any storm of names fits in.
 
 A row is one key of the decision log's counters (who, topic, rule, reason, unit). Its heat is the number of
 its bad records, halved every HALF_LIFE_MS, so that the first row is who to look at now. Over
@@ -25,7 +25,7 @@ SHOWN: Final = 50
 @dataclass(frozen=True, slots=True)
 class Offender:
     """What one key came to since the proxy began; `heat` is as of `last_ms`. `client_address` and
-    `timestamp_ms` (one that was refused; None where none is known) are those of the last batch."""
+    `timestamp_ms` (one that was rejected; None where none is known) are those of the last batch."""
 
     key: Key
     batches: int
@@ -78,7 +78,7 @@ class Offenders:
     _rows: dict[Key, Offender] = field(default_factory=dict)
 
     def book(self, outcome: Outcome) -> None:
-        """Count a batch that tsproxy refused, or a broker for good, or that would have been refused; any
+        """Count a batch that tsproxy rejected, or a broker for good, or that would have been rejected; any
         other is nobody's fault."""
         is_ours = outcome.verdict is VerdictName.REJECTED
         if not is_exemplary(outcome) or not (outcome.is_final or is_ours):

@@ -7,7 +7,7 @@
 /readyz?verbose the same status; also what is wrong although clients are served, a line each
 /config         the configuration in force as YAML, secrets left out
 /brokers        JSON: the brokers, and where each listener serves them
-/decisions/top  JSON: who sent what was refused lately, hottest first
+/decisions/top  JSON: who sent what was rejected lately, hottest first
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -1,7 +1,7 @@
-"""What a dead letter is made of: a refused record's key, value and headers, and headers that tell of it.
+"""What a dead letter is made of: a rejected record's key, value and headers, and headers that tell of it.
 
 Its time is the proxy's clock when the record came, which any topic can store; the time that it was
-refused for stands in a header. Ours come last, so that the last of a name is ours whatever a client
+rejected for stands in a header. Ours come last, so that the last of a name is ours whatever a client
 has put into its records.
 """
 
@@ -45,7 +45,7 @@ def chunks_of(dead: DeadBatch, limits: SessionLimits, privacy: Privacy) -> Itera
     contents = read_contents(dead.records, positions_of(dead), limits)
     chunk: list[Letter] = []
     size = 0
-    for content, violation in zip(contents, dead.refusal.violations, strict=False):
+    for content, violation in zip(contents, dead.rejection.violations, strict=False):
         letter = _letter(dead, content, violation, of_batch)
         if chunk and size + letter.size > CHUNK_BYTES:
             yield chunk
@@ -58,7 +58,7 @@ def chunks_of(dead: DeadBatch, limits: SessionLimits, privacy: Privacy) -> Itera
 
 def positions_of(dead: DeadBatch) -> Sequence[int]:
     """Where in the batch the records at fault stand, ascending."""
-    violations = dead.refusal.violations
+    violations = dead.rejection.violations
     if isinstance(violations, OutOfRange):
         return violations.outside.positions
     return [violation.batch_index for violation in violations]

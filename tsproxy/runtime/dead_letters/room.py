@@ -1,4 +1,4 @@
-"""Where refused batches are handed in, and from where copies of their records go to a topic.
+"""Where rejected batches are handed in, and from where copies of their records go to a topic.
 
 A producer of the proxy's own sends one chunk after the other and waits for each, so that letters of a
 partition keep their order. At least once: what was under way when something failed is sent again.
@@ -34,7 +34,7 @@ log = structlog.get_logger()
 CLIENT_ID: Final = "tsproxy-dead-letters"
 RETRY_S: Final = 1.0
 PATIENCE_S: Final = 5.0
-REFUSALS: Final = 3
+REJECTIONS: Final = 3
 """As many answers of a broker's that no waiting will change, and letters are given up."""
 REST: Final = 3
 """So many times as long as a chunk took, nothing is sent: a client in a loop gets a quarter of this
@@ -52,13 +52,13 @@ class _InHand:
     chunks: Iterator[Sequence[Letter]]
     left: int
     due: list[Sequence[Letter]] = field(default_factory=list)
-    refusals: int = 0
+    rejections: int = 0
 
     def deal_with(self, letters: Sequence[Letter]) -> None:
         """They are sent, or lost."""
         self.due.pop()
         self.left -= len(letters)
-        self.refusals = 0
+        self.rejections = 0
 
     def halve(self, letters: Sequence[Letter]) -> None:
         """They are too many to go together."""
@@ -103,11 +103,11 @@ class DeadLetters(Collector):
         return commit
 
     def bury(self, dead: DeadBatch) -> None:
-        """A batch was refused. This is no more than a look at it: the rest is done when there is time."""
-        settings, named = self._config.dead_letters, len(dead.refusal.violations)
+        """A batch was rejected. This is no more than a look at it: the rest is done when there is time."""
+        settings, named = self._config.dead_letters, len(dead.rejection.violations)
         if settings is None:  # taken away a moment ago, and with it the rules that asked
             return
-        if dead.refusal.bad_records is None:
+        if dead.rejection.bad_records is None:
             self.losses.count(Loss.WHOLE_BATCH, max(1, dead.bad_records))
             return
         self.losses.count(Loss.NOT_LISTED, dead.bad_records - named)
@@ -133,7 +133,7 @@ class DeadLetters(Collector):
             await asyncio.gather(*ends, return_exceptions=True)
         self._thread.shutdown(wait=False, cancel_futures=True)
         hand = self._in_hand
-        dealt_with = len(hand.dead.refusal.violations) - hand.left if hand else 0
+        dealt_with = len(hand.dead.rejection.violations) - hand.left if hand else 0
         self.losses.count(Loss.STOPPED, self.waiting.records - dealt_with)
         self.losses.tell()
 
@@ -149,7 +149,7 @@ class DeadLetters(Collector):
                 await asyncio.sleep(RETRY_S)
 
     def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
-        # Not idempotent: after an answer that refuses, its numbers would no longer be what brokers expect.
+        # Not idempotent: after an answer that rejects, its numbers would no longer be what brokers expect.
         return own_producer(
             self._config.upstream, self._tls, CLIENT_ID, acks="all", max_batch_size=2 * CHUNK_BYTES
         )
@@ -175,7 +175,7 @@ class DeadLetters(Collector):
         if dead is None:
             return None
         chunks = chunks_of(dead, self._config.session_limits, self._privacy)
-        return _InHand(dead, chunks, len(dead.refusal.violations))
+        return _InHand(dead, chunks, len(dead.rejection.violations))
 
     async def _send_batch(self, producer: AIOKafkaProducer, hand: _InHand) -> None:
         loop = asyncio.get_running_loop()
@@ -203,10 +203,10 @@ class DeadLetters(Collector):
                 return
             self.losses.count(Loss.TOO_LARGE, 1)
         except BrokerResponseError as error:
-            hand.refusals += not error.retriable
-            if hand.refusals < REFUSALS:
+            hand.rejections += not error.retriable
+            if hand.rejections < REJECTIONS:
                 raise
-            self.losses.count(Loss.REFUSED, len(letters))
+            self.losses.count(Loss.REJECTED, len(letters))
         else:
             self.sent += len(letters)
             self._well_again()
@@ -260,16 +260,16 @@ class DeadLetters(Collector):
         if self._config.dead_letters is None:
             return
         yield CounterMetricFamily(
-            "tsproxy_dead_letters", "Copies of refused records that their topic has taken", value=self.sent
+            "tsproxy_dead_letters", "Copies of rejected records that their topic has taken", value=self.sent
         )
         lost = CounterMetricFamily(
-            "tsproxy_dead_letters_lost", "Refused records of which no copy was made", labels=["reason"]
+            "tsproxy_dead_letters_lost", "Rejected records of which no copy was made", labels=["reason"]
         )
         for loss, records in self.losses.counts.items():
             lost.add_metric([loss.value], records)
         yield lost
         yield GaugeMetricFamily(
-            "tsproxy_dead_letters_waiting", "Refused records that wait to be copied", self.waiting.records
+            "tsproxy_dead_letters_waiting", "Rejected records that wait to be copied", self.waiting.records
         )
         yield GaugeMetricFamily(
             "tsproxy_dead_letters_up", "1 while the topic of dead letters takes them", value=self.is_up

@@ -1,4 +1,4 @@
-"""Refused batches that wait to be copied, first come, first served: bounded in bytes and in records."""
+"""Rejected batches that wait to be copied, first come, first served: bounded in bytes and in records."""
 
 from collections import deque
 
@@ -19,7 +19,7 @@ class Waiting:
 
     def put(self, batch: DeadBatch, most_bytes: int, most_records: int) -> bool:
         """False where there is no room for it."""
-        size, records = len(batch.records), len(batch.refusal.violations)
+        size, records = len(batch.records), len(batch.rejection.violations)
         if self.bytes + size > most_bytes or self.records + records > most_records:
             return False
         self.bytes += size
@@ -31,4 +31,4 @@ class Waiting:
         """The first has been dealt with."""
         batch = self._batches.popleft()
         self.bytes -= len(batch.records)
-        self.records -= len(batch.refusal.violations)
+        self.records -= len(batch.rejection.violations)

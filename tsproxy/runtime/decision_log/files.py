@@ -1,6 +1,6 @@
 """The decision log on disk: JSON lines, written by a thread of its own.
 
-The event loop hands lines over and never waits. Where the disk refuses (it is full, its folder is gone),
+The event loop hands lines over and never waits. Where the disk rejects (it is full, its folder is gone),
 the thread holds on to its line and tries again every second; meanwhile lines wait in a queue, which is
 bounded: what does not fit is dropped and counted. Its `seq` is then missing from the log, and the next
 heartbeat says how many. `amiss` tells of all this, and so does the operators' log, once.
@@ -52,7 +52,7 @@ class DecisionFiles:
         self._handed_over = 0
         self._overflowed = 0
         self._queue: SimpleQueue[Lines | None] = SimpleQueue()
-        self._refused = 0
+        self._rejected = 0
         self._sequence = Sequence(settings, name_of(proxy, boot), clock)
         self._stopping = threading.Event()
         self._taken = 0
@@ -61,8 +61,8 @@ class DecisionFiles:
 
     @property
     def dropped(self) -> int:
-        """Lines that did not reach a file: the queue was full, or the disk refused to the end."""
-        return self._overflowed + self._refused
+        """Lines that did not reach a file: the queue was full, or the disk rejected to the end."""
+        return self._overflowed + self._rejected
 
     @property
     def files_deleted(self) -> int:
@@ -135,7 +135,7 @@ class DecisionFiles:
         except Exception as error:
             # A mistake of ours in a line, which must cost the lines that came with it and no others.
             log.error("decision_log_crashed", error=type(error).__name__, frames=frames_of(error))
-            self._refused += after - self._taken
+            self._rejected += after - self._taken
             self._taken = after
 
     def _write(self, line: bytes) -> None:
@@ -153,8 +153,8 @@ class DecisionFiles:
             finally:
                 self._busy_since_ms = None
             if self._stopping.is_set():
-                self._refused += 1
-                _tell_of_loss(self._refused, 1)
+                self._rejected += 1
+                _tell_of_loss(self._rejected, 1)
                 return
             self._stopping.wait(RETRY_S)
 

@@ -46,7 +46,7 @@ class OpenFile:
         """Append one line. Raises OSError, and then the file is none the longer."""
         self._take_back()
         written = os.write(self._descriptor, line)
-        while written < len(line):  # a full disk takes a part first and refuses then
+        while written < len(line):  # a full disk takes a part first and rejects then
             written += os.write(self._descriptor, line[written:])
         self.size_bytes += len(line)
         self._is_synced = False

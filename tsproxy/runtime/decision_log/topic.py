@@ -42,7 +42,7 @@ class DecisionTopic:
         self.is_up = False
         """True while the last that was tried to be sent was taken."""
         self.sent = 0
-        self.refused = 0
+        self.rejected = 0
         """Lines that are too large for a record."""
         self._directory = directory
         self._ending = asyncio.Event()
@@ -120,7 +120,7 @@ class DecisionTopic:
                 key, headers = key_and_headers(line)
                 taken.append(await producer.send(self._settings.name, line, key=key, headers=headers))
             except (MessageSizeTooLargeError, ValueError) as error:  # ValueError: it is no line of ours
-                self.refused += 1
+                self.rejected += 1
                 log.error("decision_not_sent", error=type(error).__name__, bytes=len(line))
         await self._until_acknowledged(taken)
         unsent.sent(chunk.after)

@@ -1,4 +1,4 @@
-"""The limits that end or refuse a connection, as metrics and log lines name them.
+"""The limits that end or reject a connection, as metrics and log lines name them.
 
 Each value is the key of the configuration behind `limits.`; the list is closed, since it labels a metric.
 """

@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from tsproxy.wire.kernel._native.cursor cimport peek_int16, peek_int32
 from tsproxy.wire.kernel._native.lexers cimport AnswerLexer, RequestLexer
-from tsproxy.wire.kernel._native.refuser cimport Refuser
+from tsproxy.wire.kernel._native.rejecter cimport Rejecter
 
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.pipe.buffers import READ_BYTES as _READ_BYTES
@@ -58,7 +58,7 @@ cdef class Pipe:
     cdef public Pipe other
     cdef public object transport
     cdef public object watch
-    cdef public Refuser refuser
+    cdef public Rejecter rejecter
     cdef RequestLexer requests
     cdef AnswerLexer answers
     cdef bytearray buffer
@@ -143,8 +143,8 @@ cdef class Pipe:
             return 0
         if self.requests is not None:
             now_ms = system_now_ms() if self.now_ms is None else self.now_ms()
-            if self.refuser is not None:
-                start = self.refuse(come, size, now_ms)
+            if self.rejecter is not None:
+                start = self.reject(come, size, now_ms)
             end = start + self.requests.run(come + start, size - start, now_ms)
         elif self.answers is not None:
             end = self.answers.run(come, size)
@@ -154,17 +154,17 @@ cdef class Pipe:
             self.other.put(come + start, end - start)
         return end
 
-    cdef Py_ssize_t refuse(self, const uint8_t* come, Py_ssize_t size, int64_t now_ms) except -1:
-        cdef Refuser refuser = self.refuser
+    cdef Py_ssize_t reject(self, const uint8_t* come, Py_ssize_t size, int64_t now_ms) except -1:
+        cdef Rejecter rejecter = self.rejecter
         cdef Py_ssize_t end = 0, taken
         while True:
-            taken = refuser.run(come + end, size - end, now_ms)
+            taken = rejecter.run(come + end, size - end, now_ms)
             end += taken
             if taken:
-                self.put(refuser.answers, refuser.size)
-            if not refuser.silent_ms:
+                self.put(rejecter.answers, rejecter.size)
+            if not rejecter.silent_ms:
                 return end
-            self.silenced(refuser.silent_ms)
+            self.silenced(rejecter.silent_ms)
 
     def attach(self, transport):
         self.transport, self.is_closing = transport, transport.is_closing

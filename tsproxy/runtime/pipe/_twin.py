@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from tsproxy.runtime.clock import Clock
 from tsproxy.runtime.pipe.buffers import READ_BYTES, Buffers
-from tsproxy.wire.kernel import AnswerLexer, Refuser, RequestLexer
+from tsproxy.wire.kernel import AnswerLexer, Rejecter, RequestLexer
 
 NAME: Final = "twin"
 _SIZE_BYTES: Final = 4
@@ -50,7 +50,7 @@ class Pipe:
         "kept",
         "lexer",
         "other",
-        "refuser",
+        "rejecter",
         "runs",
         "transport",
         "was_heard",
@@ -62,7 +62,7 @@ class Pipe:
         """Bytes of an unfinished request, at the beginning of `_buffer`."""
         self.lexer: RequestLexer | AnswerLexer | None = None
         self.other: Pipe | None = None
-        self.refuser: Refuser | None = None
+        self.rejecter: Rejecter | None = None
         """Makes the answers to what does not go on; beside a lexer of requests."""
         self.runs = 0
         """How often something went on."""
@@ -89,7 +89,7 @@ class Pipe:
         """`kept` has grown. Called last: it may end this connection."""
 
     def silenced(self, silent_ms: int) -> None:
-        """What was refused costs the client so long a silence."""
+        """What was rejected costs the client so long a silence."""
 
     def failed(self, error: Exception) -> None:
         """A mistake of ours, while bytes were passed on."""
@@ -135,7 +135,7 @@ class Pipe:
             return 0
         if isinstance(self.lexer, RequestLexer):
             now_ms = self._clock.now_ms()
-            start = self._refuse(come, now_ms)
+            start = self._reject(come, now_ms)
             end = start + self.lexer.pass_on(come[start:], now_ms)
         else:
             start, end = 0, self.lexer.pass_on(come)
@@ -145,11 +145,11 @@ class Pipe:
             self.other.send(come[start:end])
         return end
 
-    def _refuse(self, come: memoryview, now_ms: int) -> int:
-        """Answer the requests at the beginning that are refused; how many bytes they are."""
+    def _reject(self, come: memoryview, now_ms: int) -> int:
+        """Answer the requests at the beginning that are rejected; how many bytes they are."""
         end, silent_ms = 0, 1
-        while self.refuser is not None and silent_ms:
-            size, answers, silent_ms = self.refuser.refuse(come[end:], now_ms)
+        while self.rejecter is not None and silent_ms:
+            size, answers, silent_ms = self.rejecter.reject(come[end:], now_ms)
             end += size
             if size:
                 self.send(answers)

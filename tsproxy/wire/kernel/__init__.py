@@ -26,12 +26,12 @@ bytes hold.
     Finder(base_timestamp, count, suspects, most)  .feed(data), .finish() -> Culprits
                          which records are suspect, of a batch without a fault that comes in pieces
     RequestLexer(...)    .passing(data, start, room, now_ms) -> end of the requests that may go on
-    Refuser(requests)    .refuse(data, now_ms) -> (end of the requests that are refused as others were,
+    Rejecter(requests)    .reject(data, now_ms) -> (end of the requests that are rejected as others were,
                          the answers to them, for how many ms the client is to be silent)
     AnswerLexer(...)     .passing(data, start) -> end of the answers that may go on
     InFlight(slot_of)    what both share: the queue of requests that are not answered yet
     Table(...)           a row a topic: bounds for the RequestLexer, counts of what was accepted; and by topic
-                         what the session refused (`Refusal`), counts of what was refused likewise
+                         what the session rejected (`Rejection`), counts of what was rejected likewise
 
 What passes is what the session, given the same frames, would have sent on unchanged: an API whose
 answer nobody reads, or a Produce request of plain v2 batches inside their topic's bounds. Anything
@@ -45,7 +45,7 @@ import os
 from tsproxy.wire.kernel import _twin
 from tsproxy.wire.kernel.message_run import ANY, Bounds, MessageRun
 from tsproxy.wire.kernel.passed import PassedBatch, PassedProduce, PassedRelay
-from tsproxy.wire.kernel.refusal import Refusal
+from tsproxy.wire.kernel.rejection import Rejection
 
 try:
     if os.environ.get("TSPROXY_KERNEL") == _twin.NAME:
@@ -55,7 +55,7 @@ try:
         AnswerLexer,
         Finder,
         InFlight,
-        Refuser,
+        Rejecter,
         RequestLexer,
         StreamWalker,
         Table,
@@ -74,7 +74,7 @@ except ImportError:
         AnswerLexer,
         Finder,
         InFlight,
-        Refuser,
+        Rejecter,
         RequestLexer,
         StreamWalker,
         Table,
@@ -99,8 +99,8 @@ __all__ = [
     "PassedBatch",
     "PassedProduce",
     "PassedRelay",
-    "Refusal",
-    "Refuser",
+    "Rejecter",
+    "Rejection",
     "RequestLexer",
     "StreamWalker",
     "Table",

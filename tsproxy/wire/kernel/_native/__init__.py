@@ -11,7 +11,7 @@ from tsproxy.wire.kernel._native.in_flight import InFlight
 from tsproxy.wire.kernel._native.lexers import AnswerLexer, RequestLexer
 from tsproxy.wire.kernel._native.lz4 import holds_zeros, lz4_unfolded
 from tsproxy.wire.kernel._native.messages import messages
-from tsproxy.wire.kernel._native.refuser import Refuser
+from tsproxy.wire.kernel._native.rejecter import Rejecter
 from tsproxy.wire.kernel._native.stream import StreamWalker
 from tsproxy.wire.kernel._native.table import Table
 from tsproxy.wire.kernel._native.walk import walk
@@ -24,7 +24,7 @@ __all__ = [
     "AnswerLexer",
     "Finder",
     "InFlight",
-    "Refuser",
+    "Rejecter",
     "RequestLexer",
     "StreamWalker",
     "Table",

@@ -3,7 +3,7 @@ from typing import Final
 from tsproxy.wire.kernel._twin import AnswerLexer as AnswerLexer
 from tsproxy.wire.kernel._twin import Finder as Finder
 from tsproxy.wire.kernel._twin import InFlight as InFlight
-from tsproxy.wire.kernel._twin import Refuser as Refuser
+from tsproxy.wire.kernel._twin import Rejecter as Rejecter
 from tsproxy.wire.kernel._twin import RequestLexer as RequestLexer
 from tsproxy.wire.kernel._twin import StreamWalker as StreamWalker
 from tsproxy.wire.kernel._twin import Table as Table

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Culprits as columns, and their errors as bytes: what a rejection is mostly made of.
 
-That a batch is to be refused, and in which words, is decided before; here it is only carried out.
+That a batch is to be rejected, and in which words, is decided before; here it is only carried out.
 """
 
 from cpython cimport array

@@ -35,7 +35,7 @@ cdef class Table:
     cdef dict index                    # topic as bytes -> its row; keeps the bytes alive
     cdef list topics
     cdef list limits
-    cdef dict refusals                 # topic as bytes -> its Refusals
+    cdef dict rejections                 # topic as bytes -> its Rejections
     cdef Edges edges
 
     cdef Py_ssize_t row_of(self, const uint8_t* topic, Py_ssize_t size, Py_ssize_t guess)

@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memset
 
 from tsproxy.wire.kernel._native.counts cimport Span, add, begin, release, take_totals
-from tsproxy.wire.kernel._native.refusals cimport Refusals
+from tsproxy.wire.kernel._native.rejections cimport Rejections
 
 MAX_ROWS = 256
 """Topics of one connection beyond this one take the way through the session."""
@@ -27,7 +27,7 @@ cdef class Table:
         self.client_id_bytes = _raw(peer.client_id)
         self.transactional_id_bytes = _raw(transactional_id)
         self.records_per_batch = min(records_per_batch, 0x7FFFFFFF)
-        self.index, self.topics, self.limits, self.refusals = {}, [], [], {}
+        self.index, self.topics, self.limits, self.rejections = {}, [], [], {}
         self.edges.count = len(edges)
         self.edges.at = <int64_t*>PyMem_Malloc(max(1, self.edges.count) * sizeof(int64_t))
         if self.edges.at == NULL:
@@ -47,7 +47,7 @@ cdef class Table:
 
     @property
     def kept(self):
-        return self.count + len(self.refusals)
+        return self.count + len(self.rejections)
 
     def add(self, topic, limits, before_max_ms, after_max_ms):
         cdef bytes raw = _raw(topic)
@@ -76,24 +76,24 @@ cdef class Table:
         self.limits.append(limits)
         self.count += 1
 
-    def refuse(self, refusal):
-        cdef bytes raw = _raw(refusal.topic)
-        cdef Refusals known = self.refusals.get(raw)
-        if known is None and len(self.refusals) < MAX_ROWS:
-            known = self.refusals[raw] = Refusals(refusal.limits)
+    def reject(self, rejection):
+        cdef bytes raw = _raw(rejection.topic)
+        cdef Rejections known = self.rejections.get(raw)
+        if known is None and len(self.rejections) < MAX_ROWS:
+            known = self.rejections[raw] = Rejections(rejection.limits)
         if known is not None:
-            known.learn(refusal)
+            known.learn(rejection)
 
     def drain(self):
         cdef Py_ssize_t at
-        cdef Refusals refusals
+        cdef Rejections rejections
         totals = [
             take_totals(&self.rows[at].counts, self.peer, self.topics[at], self.limits[at], None)
             for at in range(self.count)
             if self.rows[at].counts.batches
         ]
-        for refusals in self.refusals.values():
-            totals += refusals.drain(self.peer)
+        for rejections in self.rejections.values():
+            totals += rejections.drain(self.peer)
         return totals
 
     cdef Py_ssize_t row_of(self, const uint8_t* topic, Py_ssize_t size, Py_ssize_t guess):

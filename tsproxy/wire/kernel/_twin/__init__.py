@@ -11,7 +11,7 @@ from tsproxy.wire.kernel._twin.in_flight import InFlight
 from tsproxy.wire.kernel._twin.lexers import AnswerLexer, RequestLexer
 from tsproxy.wire.kernel._twin.lz4 import holds_zeros, lz4_unfolded
 from tsproxy.wire.kernel._twin.messages import messages
-from tsproxy.wire.kernel._twin.refuser import Refuser
+from tsproxy.wire.kernel._twin.rejecter import Rejecter
 from tsproxy.wire.kernel._twin.stream import StreamWalker
 from tsproxy.wire.kernel._twin.table import Table
 from tsproxy.wire.kernel._twin.walk import walk
@@ -24,7 +24,7 @@ __all__ = [
     "AnswerLexer",
     "Finder",
     "InFlight",
-    "Refuser",
+    "Rejecter",
     "RequestLexer",
     "StreamWalker",
     "Table",

@@ -7,9 +7,9 @@ from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.outcome import Peer, Totals
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.wire.kernel._twin.counts import Counts
-from tsproxy.wire.kernel._twin.refusals import Refusals
+from tsproxy.wire.kernel._twin.rejections import Rejections
 from tsproxy.wire.kernel.passed import PassedProduce
-from tsproxy.wire.kernel.refusal import Refusal
+from tsproxy.wire.kernel.rejection import Rejection
 
 MAX_ROWS: Final = 256
 """Topics of one connection beyond this one take the way through the session."""
@@ -49,7 +49,7 @@ class Table:
     """The rows of one connection, made for one `peer` and `transactional_id`.
 
     Batches of more than `records_per_batch` do not pass. `edges` are the magnitudes of `drift-v1`,
-    ascending. `in_flight` requests that passed by this table are not answered yet. What is refused
+    ascending. `in_flight` requests that passed by this table are not answered yet. What is rejected
     without a look stands beside the rows, by topic.
     """
 
@@ -61,7 +61,7 @@ class Table:
         self.transactional_id = transactional_id
         self.in_flight = 0
         self.rows: dict[str, Row] = {}
-        self.refusals: dict[str, Refusals] = {}
+        self.rejections: dict[str, Rejections] = {}
         self._edges = edges
 
     def __contains__(self, topic: str) -> bool:
@@ -69,8 +69,8 @@ class Table:
 
     @property
     def kept(self) -> int:
-        """How many topics stand here, those that are refused included."""
-        return len(self.rows) + len(self.refusals)
+        """How many topics stand here, those that are rejected included."""
+        return len(self.rows) + len(self.rejections)
 
     def add(
         self, topic: str, limits: TopicLimits | None, before_max_ms: int | None, after_max_ms: int | None
@@ -79,24 +79,24 @@ class Table:
         if topic not in self.rows and len(self.rows) < MAX_ROWS:
             self.rows[topic] = Row(limits, before_max_ms, after_max_ms, Counts(self._edges))
 
-    def refuse(self, refusal: Refusal) -> None:
-        """Let others be refused likewise; in place of what was said before with the same blame."""
-        known = self.refusals.get(refusal.topic)
-        if known is None and len(self.refusals) < MAX_ROWS:
-            known = self.refusals[refusal.topic] = Refusals(refusal.limits, self._edges)
+    def reject(self, rejection: Rejection) -> None:
+        """Let others be rejected likewise; in place of what was said before with the same blame."""
+        known = self.rejections.get(rejection.topic)
+        if known is None and len(self.rejections) < MAX_ROWS:
+            known = self.rejections[rejection.topic] = Rejections(rejection.limits, self._edges)
         if known is not None:
-            known.learn(refusal)
+            known.learn(rejection)
 
     def drain(self) -> list[Totals]:
-        """What was accepted and what was refused since the last drain, topics in the order in which they
+        """What was accepted and what was rejected since the last drain, topics in the order in which they
         were added."""
         accepted = [
             row.counts.take(self.peer, topic, row.limits)
             for topic, row in self.rows.items()
             if row.counts.batches
         ]
-        refused = [totals for each in self.refusals.values() for totals in each.drain(self.peer)]
-        return accepted + refused
+        rejected = [totals for each in self.rejections.values() for totals in each.drain(self.peer)]
+        return accepted + rejected
 
     def book(self, request: PassedProduce) -> None:
         """The broker has accepted all of it."""

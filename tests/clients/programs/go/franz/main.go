@@ -130,7 +130,7 @@ func (c *client) offsets(words []string) (told []string, err error) {
 	return told, err
 }
 
-// ends asks again while leaders move: when several have, franz-go itself does so only for the first that refuses.
+// ends asks again while leaders move: when several have, franz-go itself does so only for the first that rejects.
 func ends(
 	ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error), topic string,
 ) (kadm.ListedOffsets, error) {

@@ -138,14 +138,14 @@ func (c *client) offsets(words []string) (told []string, err error) {
 func (c *client) end(topic string, partition int32) (int64, error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		end, err := c.common.GetOffset(topic, partition, sarama.OffsetNewest)
-		var refusal sarama.KError
-		if err == nil || !errors.As(err, &refusal) || !passing[refusal] || time.Now().After(deadline) {
+		var rejection sarama.KError
+		if err == nil || !errors.As(err, &rejection) || !passing[rejection] || time.Now().After(deadline) {
 			return end, err
 		}
 	}
 }
 
-// passing are the refusals that a leader's move explains.
+// passing are the rejections that a leader's move explains.
 var passing = map[sarama.KError]bool{
 	sarama.ErrFencedLeaderEpoch: true, sarama.ErrLeaderNotAvailable: true, sarama.ErrNotLeaderForPartition: true,
 	sarama.ErrOffsetNotAvailable: true, sarama.ErrReplicaNotAvailable: true, sarama.ErrUnknownLeaderEpoch: true,

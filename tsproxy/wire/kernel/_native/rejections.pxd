@@ -16,13 +16,13 @@ cdef struct Way:
     int64_t culprit_ms
 
 
-cdef class Refusals:
+cdef class Rejections:
     cdef readonly object limits
     cdef int64_t before_max_ms   # below 0: unlimited
     cdef int64_t after_max_ms
     cdef int64_t max_message_bytes
     cdef Way ways[MOST_WAYS]
-    cdef list refusals           # one a way
+    cdef list rejections           # one a way
     cdef list messages           # as bytes
     cdef object pieces_at
     cdef Py_ssize_t most_listed

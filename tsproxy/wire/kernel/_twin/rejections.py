@@ -1,4 +1,4 @@
-"""What is refused of one topic without a look: by which limits, for which times, and how much was."""
+"""What is rejected of one topic without a look: by which limits, for which times, and how much was."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,26 +9,26 @@ from tsproxy.model.outcome import Peer, Totals
 from tsproxy.model.records import BatchFacts, Outside
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.wire.kernel._twin.counts import Counts
-from tsproxy.wire.kernel.refusal import Refusal
+from tsproxy.wire.kernel.rejection import Rejection
 
 MOST_WAYS: Final = 8
-"""Sides and units that one client mixes up in one topic; any beyond them are the session's to refuse."""
+"""Sides and units that one client mixes up in one topic; any beyond them are the session's to reject."""
 
 
 class Way:
-    """One refusal, and what was refused likewise since the last drain."""
+    """One rejection, and what was rejected likewise since the last drain."""
 
-    __slots__ = ("bad_records", "counts", "culprit_ms", "refusal")
+    __slots__ = ("bad_records", "counts", "culprit_ms", "rejection")
 
-    def __init__(self, refusal: Refusal, edges: Sequence[int]) -> None:
-        self.refusal = refusal
+    def __init__(self, rejection: Rejection, edges: Sequence[int]) -> None:
+        self.rejection = rejection
         self.counts = Counts(edges)
         self.bad_records = self.culprit_ms = 0
 
     def fits(self, first_ms: int, now_ms: int) -> bool:
-        refusal = self.refusal
-        is_its_time = refusal.from_ms <= now_ms < refusal.until_ms
-        return is_its_time and refusal.lowest_ms <= first_ms <= refusal.highest_ms
+        rejection = self.rejection
+        is_its_time = rejection.from_ms <= now_ms < rejection.until_ms
+        return is_its_time and rejection.lowest_ms <= first_ms <= rejection.highest_ms
 
     def book(self, batch: BatchFacts, outside: Outside, correlation_id: int, now_ms: int) -> None:
         times = outside.timestamps_ms
@@ -37,13 +37,13 @@ class Way:
         self.culprit_ms = times[0]
 
     def take(self, peer: Peer) -> Totals:
-        refusal = self.refusal
-        blame = replace(refusal.blame, bad_records=self.bad_records, culprit_ms=self.culprit_ms)
+        rejection = self.rejection
+        blame = replace(rejection.blame, bad_records=self.bad_records, culprit_ms=self.culprit_ms)
         self.bad_records = 0
-        return self.counts.take(peer, refusal.topic, refusal.limits, blame)
+        return self.counts.take(peer, rejection.topic, rejection.limits, blame)
 
 
-class Refusals:
+class Rejections:
     """All ways of one topic, whose times are limited by the same `limits`."""
 
     def __init__(self, limits: TopicLimits, edges: Sequence[int]) -> None:
@@ -51,18 +51,18 @@ class Refusals:
         self._edges = edges
         self._ways: list[Way] = []
 
-    def learn(self, refusal: Refusal) -> None:
-        if refusal.limits != self.limits:
+    def learn(self, rejection: Rejection) -> None:
+        if rejection.limits != self.limits:
             return
         for way in self._ways:
-            if way.refusal.blame == refusal.blame:
-                way.refusal = refusal
+            if way.rejection.blame == rejection.blame:
+                way.rejection = rejection
                 return
         if len(self._ways) < MOST_WAYS:
-            self._ways.append(Way(refusal, self._edges))
+            self._ways.append(Way(rejection, self._edges))
 
     def way_of(self, first_ms: int, now_ms: int) -> Way | None:
-        """How a batch is refused whose first culprit has that time; None where it is to be looked at."""
+        """How a batch is rejected whose first culprit has that time; None where it is to be looked at."""
         return next((way for way in self._ways if way.fits(first_ms, now_ms)), None)
 
     def bounds_ms(self, now_ms: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What is refused without a look, once one like it was: its answer, and what is left to the session."""
+"""What is rejected without a look, once one like it was: its answer, and what is left to the session."""
 
 from dataclasses import replace
 from functools import partial
@@ -19,11 +19,11 @@ from tsproxy.session.effects import SendToClient
 from tsproxy.session.passing import FLEXIBLE_FROM
 from tsproxy.session.requests import RELAYED
 from tsproxy.session.session import Session
-from tsproxy.wire.kernel import Refusal
+from tsproxy.wire.kernel import Rejection
 
 AHEAD_MS, OLD_MS = NOW_MS + 2 * HOUR_MS, NOW_MS - 2 * DAY_MS
 AHEAD = batch([AHEAD_MS] * 3)
-TOO_FAR_AHEAD = Refusal(
+TOO_FAR_AHEAD = Rejection(
     topic="t",
     limits=LIMITS,
     lowest_ms=NOW_MS + 1,
@@ -38,19 +38,19 @@ TOO_FAR_AHEAD = Refusal(
 
 
 class Kernel:
-    """One variant that refuses batches of topic t that are too far ahead."""
+    """One variant that rejects batches of topic t that are too far ahead."""
 
     def __init__(self, variant, **changes):
         self.in_flight = variant.InFlight(lambda passed: passed)
         self.table = variant.Table(replace(PEER, client_id="app"), None, 1000, EDGES)
         self.requests = variant.RequestLexer(self.in_flight, RELAYED, FLEXIBLE_FROM, 100_000, 1_000)
         self.requests.table, self.requests.is_open, self.requests.most_in_flight = self.table, True, 1000
-        self.refuser = variant.Refuser(self.requests)
-        self.table.refuse(replace(TOO_FAR_AHEAD, **changes))
+        self.rejecter = variant.Rejecter(self.requests)
+        self.table.reject(replace(TOO_FAR_AHEAD, **changes))
 
-    def refuses(self, *frames, now_ms=NOW_MS):
-        """How many bytes of the frames are refused."""
-        return self.refuser.refuse(b"".join(frames), now_ms)[0]
+    def rejects(self, *frames, now_ms=NOW_MS):
+        """How many bytes of the frames are rejected."""
+        return self.rejecter.reject(b"".join(frames), now_ms)[0]
 
 
 @pytest.fixture(params=VARIANTS, ids=name_of)
@@ -63,7 +63,7 @@ def variant(request):
 def test_the_answer_is_the_one_that_the_session_gives(variant, version, times):
     asked = produce({"t": {4: batch(times), 1: batch(times * 2)}}, version=version)
     (told, *_) = Session(PEER, view_of()).client_bytes(asked, NOW_MS)
-    assert Kernel(variant).refuser.refuse(asked, NOW_MS) == (len(asked), told.data, 0)
+    assert Kernel(variant).rejecter.reject(asked, NOW_MS) == (len(asked), told.data, 0)
     assert isinstance(told, SendToClient)
 
 
@@ -72,7 +72,7 @@ def test_each_batch_is_counted_with_its_culprits(variant):
     asked = [
         produce({"t": {0: batch([NOW_MS, AHEAD_MS, AHEAD_MS + n])}}, correlation_id=n) for n in range(1, 4)
     ]
-    assert kernel.refuses(*asked) == sum(map(len, asked))
+    assert kernel.rejects(*asked) == sum(map(len, asked))
     (totals,) = kernel.table.drain()
     assert (totals.batches, totals.records, totals.requests) == (3, 9, 3)
     assert (totals.blame.bad_records, totals.blame.culprit_ms) == (6, AHEAD_MS)
@@ -123,7 +123,7 @@ LEFT_TO_THE_SESSION = {
 @pytest.mark.parametrize("what", LEFT_TO_THE_SESSION)
 def test_whatever_differs_is_left_to_the_session(variant, what):
     kernel = Kernel(variant)
-    assert kernel.refuser.refuse(LEFT_TO_THE_SESSION[what], NOW_MS) == (0, b"", 0)
+    assert kernel.rejecter.reject(LEFT_TO_THE_SESSION[what], NOW_MS) == (0, b"", 0)
     assert kernel.table.drain() == []
 
 
@@ -133,35 +133,35 @@ def test_a_partition_named_twice_is_left_to_the_session(variant):
         b"\x00\x00\x00\x02" + len(AHEAD).to_bytes(4, "big"),
         b"\x00\x00\x00\x01" + len(AHEAD).to_bytes(4, "big"),
     )
-    assert Kernel(variant).refuses(once) == len(once)
+    assert Kernel(variant).rejects(once) == len(once)
     assert twice != once
-    assert Kernel(variant).refuses(twice) == 0
+    assert Kernel(variant).rejects(twice) == 0
 
 
 @pytest.mark.parametrize("now_ms", [NOW_MS - 1, NOW_MS + 1000])
-def test_it_is_refused_likewise_only_for_a_while(variant, now_ms):
+def test_it_is_rejected_likewise_only_for_a_while(variant, now_ms):
     asked = produce({"t": {0: AHEAD}})
-    assert Kernel(variant).refuses(asked, now_ms=now_ms) == 0
-    assert Kernel(variant).refuses(asked, now_ms=NOW_MS + 999) == len(asked)
+    assert Kernel(variant).rejects(asked, now_ms=now_ms) == 0
+    assert Kernel(variant).rejects(asked, now_ms=NOW_MS + 999) == len(asked)
 
 
-def test_larger_batches_than_the_topic_takes_are_refused_for_that_and_by_the_session(variant):
+def test_larger_batches_than_the_topic_takes_are_rejected_for_that_and_by_the_session(variant):
     asked = produce({"t": {0: AHEAD}})
     limits = replace(LIMITS, max_message_bytes=len(AHEAD))
-    assert Kernel(variant, limits=limits).refuses(asked) == len(asked)
+    assert Kernel(variant, limits=limits).rejects(asked) == len(asked)
     limits = replace(LIMITS, max_message_bytes=len(AHEAD) - 1)
-    assert Kernel(variant, limits=limits).refuses(asked) == 0
+    assert Kernel(variant, limits=limits).rejects(asked) == 0
 
 
 def test_nothing_is_answered_out_of_turn_nor_without_leave(variant):
     kernel, asked = Kernel(variant), produce({"t": {0: AHEAD}})
     kernel.in_flight.push("a request whose answer is due first")
-    assert kernel.refuses(asked) == 0
+    assert kernel.rejects(asked) == 0
     kernel.in_flight.pop()
     kernel.requests.is_open = False
-    assert kernel.refuses(asked) == 0
+    assert kernel.rejects(asked) == 0
     kernel.requests.is_open = True
-    assert kernel.refuses(asked) == len(asked)
+    assert kernel.rejects(asked) == len(asked)
 
 
 def test_it_ends_behind_a_request_that_costs_silence(variant):
@@ -171,8 +171,8 @@ def test_it_ends_behind_a_request_that_costs_silence(variant):
         told.append((batches, size, now_ms))
         return 0 if len(told) == 1 else 77
 
-    refuser = Kernel(variant, silence=silence).refuser
-    size, answers, silent_ms = refuser.refuse(asked * 3, NOW_MS)
+    rejecter = Kernel(variant, silence=silence).rejecter
+    size, answers, silent_ms = rejecter.reject(asked * 3, NOW_MS)
     assert (size, silent_ms) == (2 * len(asked), 77)
     assert answers.endswith((77).to_bytes(4, "big") + b"\x00"), "its throttle_time_ms, and no tags"
     assert told == [(2, 2 * len(AHEAD), NOW_MS)] * 2
@@ -181,16 +181,16 @@ def test_it_ends_behind_a_request_that_costs_silence(variant):
 def test_one_go_names_only_so_many(variant):
     asked = produce({"t": {0: batch([AHEAD_MS] * 900)}})
     kernel = Kernel(variant, culprits_listed=1000)
-    assert kernel.refuses(asked * 30) == 22 * len(asked)
-    assert kernel.refuses(asked * 8) == 8 * len(asked)
+    assert kernel.rejects(asked * 30) == 22 * len(asked)
+    assert kernel.rejects(asked * 8) == 8 * len(asked)
 
 
 def test_sides_and_units_of_one_topic_stand_beside_each_other(variant):
     kernel = Kernel(variant)
     blame = replace(TOO_FAR_AHEAD.blame, reason=Reason.TOO_OLD)
-    kernel.table.refuse(replace(TOO_FAR_AHEAD, lowest_ms=0, highest_ms=NOW_MS, blame=blame))
+    kernel.table.reject(replace(TOO_FAR_AHEAD, lowest_ms=0, highest_ms=NOW_MS, blame=blame))
     asked = [produce({"t": {0: batch([each])}}) for each in (AHEAD_MS, OLD_MS, AHEAD_MS)]
-    assert kernel.refuses(*asked) == sum(map(len, asked))
+    assert kernel.rejects(*asked) == sum(map(len, asked))
     assert [(each.blame.reason, each.batches) for each in kernel.table.drain()] == [
         (Reason.TOO_FAR_AHEAD, 2),
         (Reason.TOO_OLD, 1),
@@ -200,10 +200,10 @@ def test_sides_and_units_of_one_topic_stand_beside_each_other(variant):
 def test_what_is_learnt_anew_takes_the_place_of_what_was_said_before(variant):
     kernel, later = Kernel(variant), NOW_MS + 5000
     asked = produce({"t": {0: AHEAD}})
-    assert kernel.refuses(asked) == len(asked)
-    kernel.table.refuse(replace(TOO_FAR_AHEAD, from_ms=later, until_ms=later + 1000))
-    assert kernel.refuses(asked) == 0
-    assert kernel.refuses(asked, now_ms=later) == len(asked)
+    assert kernel.rejects(asked) == len(asked)
+    kernel.table.reject(replace(TOO_FAR_AHEAD, from_ms=later, until_ms=later + 1000))
+    assert kernel.rejects(asked) == 0
+    assert kernel.rejects(asked, now_ms=later) == len(asked)
     (totals,) = kernel.table.drain()
     assert (totals.batches, totals.first_ms, totals.last_ms) == (2, NOW_MS, later)
 
@@ -211,7 +211,7 @@ def test_what_is_learnt_anew_takes_the_place_of_what_was_said_before(variant):
 def test_bounds_at_the_ends_of_a_long_are_kept(variant):
     limits = replace(LIMITS, before_max_ms=None, after_max_ms=LONG_MAX)
     kernel = Kernel(variant, limits=limits, highest_ms=LONG_MAX)
-    assert kernel.refuses(produce({"t": {0: batch([LONG_MAX])}})) == 0
+    assert kernel.rejects(produce({"t": {0: batch([LONG_MAX])}})) == 0
 
 
 def test_a_text_is_told_in_its_size_whatever_that_takes(variant):
@@ -219,7 +219,7 @@ def test_a_text_is_told_in_its_size_whatever_that_takes(variant):
         kernel = Kernel(variant, pieces_at=lambda _, size=size: ("", "x" * size, ""), error_message="")
         for version in (8, 12):
             asked = produce({"t": {0: batch([AHEAD_MS, AHEAD_MS])}}, version=version)
-            end, answer, _ = kernel.refuser.refuse(asked, NOW_MS)
+            end, answer, _ = kernel.rejecter.reject(asked, NOW_MS)
             assert end == len(asked)
             assert int.from_bytes(answer[:4], "big") == len(answer) - 4
             assert answer.count(b"x" * size) >= 2

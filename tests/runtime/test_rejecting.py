@@ -1,4 +1,4 @@
-"""A client that goes on with what is refused, between real sockets: each is answered, few are told of."""
+"""A client that goes on with what is rejected, between real sockets: each is answered, few are told of."""
 
 import time
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""See `_twin/refusals.py`."""
+"""See `_twin/rejections.py`."""
 
 from dataclasses import replace
 
@@ -10,11 +10,11 @@ from tsproxy.wire.kernel._native.counts cimport add, begin, release, take_totals
 from tsproxy.wire.kernel._native.culprits cimport pieces_of
 
 
-cdef class Refusals:
-    """All ways to refuse batches of one topic."""
+cdef class Rejections:
+    """All ways to reject batches of one topic."""
 
     def __cinit__(self, limits):
-        self.limits, self.refusals, self.messages, self.words_ms = limits, [], [], -1
+        self.limits, self.rejections, self.messages, self.words_ms = limits, [], [], -1
         self.before_max_ms = -1 if limits.before_max_ms is None else limits.before_max_ms
         self.after_max_ms = -1 if limits.after_max_ms is None else limits.after_max_ms
         self.max_message_bytes = limits.max_message_bytes
@@ -25,37 +25,37 @@ cdef class Refusals:
         for at in range(MOST_WAYS):
             release(&self.ways[at].counts)
 
-    def learn(self, refusal):
+    def learn(self, rejection):
         cdef int at = 0
         cdef Way* way
-        if refusal.limits != self.limits:
+        if rejection.limits != self.limits:
             return
-        while at < len(self.refusals) and self.refusals[at].blame != refusal.blame:
+        while at < len(self.rejections) and self.rejections[at].blame != rejection.blame:
             at += 1
         if at == MOST_WAYS:
             return
         way = &self.ways[at]
-        if at == len(self.refusals):
-            self.refusals.append(refusal)
+        if at == len(self.rejections):
+            self.rejections.append(rejection)
             self.messages.append(None)
             begin(&way.counts)
-        self.refusals[at], self.messages[at] = refusal, refusal.error_message.encode()
-        way.error_code = refusal.blame.error_code
-        way.first_ms = Span(refusal.lowest_ms, refusal.highest_ms)
-        way.from_ms, way.until_ms = refusal.from_ms, refusal.until_ms
+        self.rejections[at], self.messages[at] = rejection, rejection.error_message.encode()
+        way.error_code = rejection.blame.error_code
+        way.first_ms = Span(rejection.lowest_ms, rejection.highest_ms)
+        way.from_ms, way.until_ms = rejection.from_ms, rejection.until_ms
         self.until_ms = max(self.until_ms, way.until_ms)
-        self.pieces_at, self.words_ms, self.most_listed = refusal.pieces_at, -1, refusal.culprits_listed
+        self.pieces_at, self.words_ms, self.most_listed = rejection.pieces_at, -1, rejection.culprits_listed
 
     def drain(self, peer):
         cdef int at
         cdef Way* way
         totals = []
-        for at in range(len(self.refusals)):
+        for at in range(len(self.rejections)):
             way = &self.ways[at]
             if way.counts.batches:
-                refusal = self.refusals[at]
-                blame = replace(refusal.blame, bad_records=way.bad_records, culprit_ms=way.culprit_ms)
-                totals.append(take_totals(&way.counts, peer, refusal.topic, self.limits, blame))
+                rejection = self.rejections[at]
+                blame = replace(rejection.blame, bad_records=way.bad_records, culprit_ms=way.culprit_ms)
+                totals.append(take_totals(&way.counts, peer, rejection.topic, self.limits, blame))
                 way.bad_records = 0
         return totals
 
@@ -82,10 +82,10 @@ cdef class Refusals:
         return 0
 
     cdef int way_of(self, int64_t first_ms, int64_t now_ms) noexcept:
-        """How a batch is refused whose first culprit has that time, -1 where it is to be looked at."""
+        """How a batch is rejected whose first culprit has that time, -1 where it is to be looked at."""
         cdef int at
         cdef Way* way
-        for at in range(len(self.refusals)):
+        for at in range(len(self.rejections)):
             way = &self.ways[at]
             if way.from_ms <= now_ms < way.until_ms and way.first_ms.lowest <= first_ms <= way.first_ms.highest:
                 return at
@@ -95,7 +95,7 @@ cdef class Refusals:
         self, int way, Edges* edges, int64_t records, int64_t size, Span times, Span at_fault,
         int64_t bad_records, int64_t first_ms, int32_t correlation_id, int64_t now_ms,
     ) except -1:
-        """One batch was refused."""
+        """One batch was rejected."""
         add(&self.ways[way].counts, edges, records, size, times, at_fault, correlation_id, now_ms)
         self.ways[way].bad_records += bad_records
         self.ways[way].culprit_ms = first_ms

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Requests that are refused as others were before: see `_twin/refuser.py`.
+"""Requests that are rejected as others were before: see `_twin/rejecter.py`.
 
 A request is read to its end before anything is done about it; what then is done cannot fail but for want
 of memory. Room for an answer is made before it is written, as `room_for` reckons.
@@ -38,7 +38,7 @@ cdef enum:
     KEPT_BYTES = 16384           # of room for answers, from one go to the next
 
 
-cdef class Refuser:
+cdef class Rejecter:
     def __cinit__(self, RequestLexer requests):
         self.requests = requests
 
@@ -46,7 +46,7 @@ cdef class Refuser:
         self.forget()
         PyMem_Free(self.answers)
 
-    def refuse(self, data, int64_t now_ms):
+    def reject(self, data, int64_t now_ms):
         cdef Py_buffer view
         cdef Py_ssize_t end
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -57,7 +57,7 @@ cdef class Refuser:
         return end, PyBytes_FromStringAndSize(<const char*>self.answers, self.size), self.silent_ms
 
     cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1:
-        """How many bytes of `data` are refused requests; the answers to them are in `answers`."""
+        """How many bytes of `data` are rejected requests; the answers to them are in `answers`."""
         cdef RequestLexer requests = self.requests
         cdef Py_ssize_t start = 0
         cdef int64_t announced
@@ -67,14 +67,14 @@ cdef class Refuser:
             self.let_room_go()
         if not requests.is_open or requests.table is None or requests.in_flight.count:
             return 0
-        if not requests.table.refusals:
+        if not requests.table.rejections:
             return 0
         while self.silent_ms == 0 and size - start >= SIZE_BYTES + SMALLEST:
             announced = peek_int32(data + start)
             if announced < SMALLEST or announced > size - start - SIZE_BYTES:
                 break
             try:
-                if not self.refuses(data + start + SIZE_BYTES, announced, now_ms):
+                if not self.rejects(data + start + SIZE_BYTES, announced, now_ms):
                     break
             finally:
                 self.forget()
@@ -88,8 +88,8 @@ cdef class Refuser:
             self.count -= 1
             PyMem_Free(self.guilty[self.count].culprits.times)
 
-    cdef bint refuses(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1:
-        """True where the request is refused: its answer is added, and it is booked."""
+    cdef bint rejects(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1:
+        """True where the request is rejected: its answer is added, and it is booked."""
         cdef Cursor body = Cursor(payload, payload + size, False)
         cdef ProduceHead head
         cdef Py_ssize_t at
@@ -101,7 +101,7 @@ cdef class Refuser:
             return False
         for at in range(self.count):
             guilty_bytes += self.guilty[at].size
-        silence = (<Refusals>self.guilty[0].refusals).refusals[self.guilty[0].way].silence
+        silence = (<Rejections>self.guilty[0].rejections).rejections[self.guilty[0].way].silence
         if silence is not None:
             silent_ms = silence(self.count, guilty_bytes, now_ms)
             if silent_ms is None:
@@ -111,7 +111,7 @@ cdef class Refuser:
         self.records_left -= self.records()
         for at in range(self.count):
             guilty = &self.guilty[at]
-            (<Refusals>guilty.refusals).book(
+            (<Rejections>guilty.rejections).book(
                 guilty.way,
                 &self.requests.table.edges,
                 guilty.records,
@@ -140,29 +140,29 @@ cdef class Refuser:
         cdef const uint8_t* name = take(body, name_size)
         cdef int64_t partitions = read_size(body, is_flexible)
         cdef Guilty* guilty
-        cdef Refusals refusals
+        cdef Rejections rejections
         cdef const uint8_t* records
         if body.is_bad or partitions < 1 or partitions > MOST_PARTITIONS - self.count:
             return False
-        refusals = self.requests.table.refusals.get(PyBytes_FromStringAndSize(<const char*>name, name_size))
-        if refusals is None or now_ms >= refusals.until_ms:  # then no walk for nothing
+        rejections = self.requests.table.rejections.get(PyBytes_FromStringAndSize(<const char*>name, name_size))
+        if rejections is None or now_ms >= rejections.until_ms:  # then no walk for nothing
             return False
         while partitions > 0:
             guilty = &self.guilty[self.count]
-            guilty.refusals, guilty.topic, guilty.topic_size = <PyObject*>refusals, name, name_size
+            guilty.rejections, guilty.topic, guilty.topic_size = <PyObject*>rejections, name, name_size
             guilty.partition, guilty.size = read_int32(body), read_size(body, is_flexible)
             records = take(body, guilty.size)
             no_tags(body, is_flexible)
-            if body.is_bad or not self.batch_is_guilty(refusals, records, guilty, now_ms):
+            if body.is_bad or not self.batch_is_guilty(rejections, records, guilty, now_ms):
                 return False
             partitions -= 1
         no_tags(body, is_flexible)
         return not body.is_bad
 
     cdef bint batch_is_guilty(
-        self, Refusals refusals, const uint8_t* at, Guilty* guilty, int64_t now_ms
+        self, Rejections rejections, const uint8_t* at, Guilty* guilty, int64_t now_ms
     ) except -1:
-        """True for one plain batch with nothing wrong but times that are refused; `guilty` is filled, and
+        """True for one plain batch with nothing wrong but times that are rejected; `guilty` is filled, and
         counts from now on."""
         cdef Walked found
         cdef Span bounds
@@ -170,7 +170,7 @@ cdef class Refuser:
         cdef Py_ssize_t index, bad_records
         cdef char* columns
         is_transactional = self.requests.table.transactional_id_bytes is not None
-        if guilty.size > refusals.max_message_bytes:
+        if guilty.size > rejections.max_message_bytes:
             return False
         if not is_usual(at, guilty.size, is_transactional, min(MOST_RECORDS, self.requests.table.records_per_batch)):
             return False
@@ -178,7 +178,7 @@ cdef class Refuser:
             return False
         count = records_of(at)
         walk_records(at + BATCH_HEADER, at + guilty.size, peek_int64(at + 27), count, True, &found)
-        bounds = refusals.bounds(now_ms)
+        bounds = rejections.bounds(now_ms)
         if found.fault != FINE or found.lowest > found.highest or peek_int64(at + 35) != max(found.highest, -1):
             return False
         if found.lowest <= INT64_MIN + now_ms:
@@ -211,7 +211,7 @@ cdef class Refuser:
         for index in range(bad_records):
             guilty.at_fault.lowest = min(guilty.at_fault.lowest, guilty.culprits.times[index])
             guilty.at_fault.highest = max(guilty.at_fault.highest, guilty.culprits.times[index])
-        guilty.way = refusals.way_of(guilty.culprits.times[0], now_ms)
+        guilty.way = rejections.way_of(guilty.culprits.times[0], now_ms)
         if guilty.way < 0:
             return False
         checked = PyBytes_FromStringAndSize(<const char*>at + ATTRIBUTES, guilty.size - ATTRIBUTES)
@@ -231,11 +231,11 @@ cdef class Refuser:
             for other in range(at):
                 before = &self.guilty[other]
                 if before.topic != one.topic:
-                    if before.refusals == one.refusals:
+                    if before.rejections == one.rejections:
                         return False
                 elif before.partition == one.partition:
                     return False
-        first = <Refusals>self.guilty[0].refusals
+        first = <Rejections>self.guilty[0].rejections
         return self.records() <= self.records_left and bad_records <= first.most_listed
 
     cdef int64_t records(self) noexcept:
@@ -283,13 +283,13 @@ cdef class Refuser:
         """How large the answer may be."""
         cdef Py_ssize_t at, size = MOST_BESIDE
         cdef Guilty* guilty
-        cdef Refusals refusals
+        cdef Rejections rejections
         for at in range(self.count):
             guilty = &self.guilty[at]
-            refusals = <Refusals>guilty.refusals
-            refusals.find_words(now_ms)
-            size += MOST_BESIDE + guilty.topic_size + PyBytes_GET_SIZE(refusals.message_of(guilty.way))
-            size += guilty.bad_records * most_bytes_of_error(&refusals.words)
+            rejections = <Rejections>guilty.rejections
+            rejections.find_words(now_ms)
+            size += MOST_BESIDE + guilty.topic_size + PyBytes_GET_SIZE(rejections.message_of(guilty.way))
+            size += guilty.bad_records * most_bytes_of_error(&rejections.words)
         return size
 
     cdef void let_room_go(self) noexcept:
@@ -311,16 +311,16 @@ cdef class Refuser:
 
 cdef uint8_t* put_rejection(uint8_t* put, Guilty* guilty, ProduceHead* head) noexcept:
     """-1 for offsets and times, as brokers answer."""
-    cdef Refusals refusals = <Refusals>guilty.refusals
-    cdef bytes message = refusals.message_of(guilty.way)
+    cdef Rejections rejections = <Rejections>guilty.rejections
+    cdef bytes message = rejections.message_of(guilty.way)
     cdef bint is_flexible = head.is_flexible
-    put = put_int16(put_int32(put, guilty.partition), refusals.ways[guilty.way].error_code)
+    put = put_int16(put_int32(put, guilty.partition), rejections.ways[guilty.way].error_code)
     put = put_int64(put_int64(put, -1), -1)  # base_offset, log_append_time_ms
     if head.version >= 5:
         put = put_int64(put, -1)  # log_start_offset
     if head.version >= 8:
         put = put_size(put, guilty.bad_records, is_flexible)
-        put = put_errors(put, guilty.culprits, guilty.bad_records, 0, &refusals.words, is_flexible)
+        put = put_errors(put, guilty.culprits, guilty.bad_records, 0, &rejections.words, is_flexible)
         put = put_string(
             put, <const uint8_t*>PyBytes_AS_STRING(message), PyBytes_GET_SIZE(message), is_flexible
         )

@@ -1,4 +1,4 @@
-"""Requests that are refused as others were before: recognised, answered and counted."""
+"""Requests that are rejected as others were before: recognised, answered and counted."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -19,7 +19,7 @@ from tsproxy.wire import k00_produce, record_set
 from tsproxy.wire.headers import RequestHeader, frame, response_header
 from tsproxy.wire.kernel._twin.culprits import find_outside, record_errors
 from tsproxy.wire.kernel._twin.lexers import Buffer, RequestLexer
-from tsproxy.wire.kernel._twin.refusals import Refusals, Way
+from tsproxy.wire.kernel._twin.rejections import Rejections, Way
 from tsproxy.wire.kernel._twin.table import Table
 from tsproxy.wire.primitives import DecodeError
 
@@ -33,7 +33,7 @@ _SMALLEST: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class _Guilty:
-    """One partition of a request, and how it is refused."""
+    """One partition of a request, and how it is rejected."""
 
     partition: int
     way: Way
@@ -41,36 +41,36 @@ class _Guilty:
     outside: Outside
 
 
-class Refuser:
-    """Looks for requests of which every batch is certainly refused as `Table.refuse` says, while nothing
+class Rejecter:
+    """Looks for requests of which every batch is certainly rejected as `Table.reject` says, while nothing
     is in flight: then the answer's turn is now. It shares the lexer's table, its queue, and its leave."""
 
     def __init__(self, requests: RequestLexer) -> None:
         self._requests = requests
         self._records_left = MOST_RECORDS
 
-    def refuse(self, data: Buffer, now_ms: int) -> tuple[int, bytes, int]:
-        """(how many bytes of `data` are refused requests, the answers to them, for how many ms the client
+    def reject(self, data: Buffer, now_ms: int) -> tuple[int, bytes, int]:
+        """(how many bytes of `data` are rejected requests, the answers to them, for how many ms the client
         is to be silent). It ends behind a request that costs silence."""
         requests, table = self._requests, self._requests.table
         end, answers, silent_ms, self._records_left = 0, b"", 0, MOST_RECORDS
-        if not requests.is_open or table is None or not table.refusals or len(requests.in_flight):
+        if not requests.is_open or table is None or not table.rejections or len(requests.in_flight):
             return 0, b"", 0
         while not silent_ms and len(data) - end >= _SIZE_BYTES + _SMALLEST:
             size = int.from_bytes(data[end : end + _SIZE_BYTES], "big", signed=True)
             if size < _SMALLEST or size > len(data) - end - _SIZE_BYTES:
                 break  # of what has not come whole, no copy each time a part of it comes
             payload = bytes(data[end + _SIZE_BYTES : end + _SIZE_BYTES + size])
-            refused = self._refused(payload, table, now_ms)
-            if refused is None:
+            rejected = self._rejected(payload, table, now_ms)
+            if rejected is None:
                 break
-            answer, silent_ms = refused
+            answer, silent_ms = rejected
             end, answers = end + _SIZE_BYTES + size, answers + answer
             requests.in_flight.answered += 1
         return end, answers, silent_ms
 
-    def _refused(self, payload: bytes, table: Table, now_ms: int) -> tuple[bytes, int] | None:
-        """The answer to a request that is refused, and how long the client is to be silent."""
+    def _rejected(self, payload: bytes, table: Table, now_ms: int) -> tuple[bytes, int] | None:
+        """The answer to a request that is rejected, and how long the client is to be silent."""
         if int.from_bytes(payload[:2], "big") != ApiKey.PRODUCE:
             return None
         try:
@@ -86,12 +86,12 @@ class Refuser:
         every = [each for topic in guilty for each in topic]
         bad_records = sum(each.outside.count for each in every)
         records = sum(each.batch.records for each in every)
-        if bad_records > every[0].way.refusal.culprits_listed or records > self._records_left:
+        if bad_records > every[0].way.rejection.culprits_listed or records > self._records_left:
             return None
         producers = {(each.batch.producer_id, each.batch.producer_epoch) for each in every}
         if len(every) > MOST_PARTITIONS or len(producers) > 1 or _is_named_twice(request):
             return None
-        silence = every[0].way.refusal.silence
+        silence = every[0].way.rejection.silence
         size_bytes = sum(each.batch.batch_bytes for each in every)
         silent_ms = 0 if silence is None else silence(len(every), size_bytes, now_ms)
         if silent_ms is None:
@@ -102,30 +102,30 @@ class Refuser:
         return _answer(header, request, guilty, now_ms, silent_ms), silent_ms
 
     def _guilty_of(self, topic: TopicProduceData, table: Table, now_ms: int) -> list[_Guilty]:
-        """All partitions of a topic; none where one is not certainly refused."""
-        refusals, found = table.refusals.get(topic.name), []
-        for partition in topic.partitions if refusals is not None else ():
-            assert refusals is not None
-            judged = self._judged(partition.records, refusals, table, now_ms)
+        """All partitions of a topic; none where one is not certainly rejected."""
+        rejections, found = table.rejections.get(topic.name), []
+        for partition in topic.partitions if rejections is not None else ():
+            assert rejections is not None
+            judged = self._judged(partition.records, rejections, table, now_ms)
             if judged is None:
                 return []
             found.append(_Guilty(partition.index, *judged))
         return found
 
     def _judged(
-        self, data: memoryview | None, refusals: Refusals, table: Table, now_ms: int
+        self, data: memoryview | None, rejections: Rejections, table: Table, now_ms: int
     ) -> tuple[Way, BatchFacts, Outside] | None:
-        if data is None or not record_set.HEADER_SIZE <= len(data) <= refusals.limits.max_message_bytes:
+        if data is None or not record_set.HEADER_SIZE <= len(data) <= rejections.limits.max_message_bytes:
             return None
         batch = record_set.read_header(bytes(data[: record_set.HEADER_SIZE]))
         if batch is None or batch.codec_id != Codec.NONE or batch.records_count > MOST_RECORDS:
             return None
-        facts = self._requests.usual_facts(data, refusals.limits, table)
+        facts = self._requests.usual_facts(data, rejections.limits, table)
         if facts is None or facts.min_timestamp_ms is None or facts.min_timestamp_ms <= LONG_MIN + now_ms:
             return None
         body, count = data[record_set.HEADER_SIZE :], facts.records
-        outside = find_outside(body, batch.base_timestamp, count, *refusals.bounds_ms(now_ms), count)
-        way = refusals.way_of(outside.timestamps_ms[0], now_ms) if outside.count else None
+        outside = find_outside(body, batch.base_timestamp, count, *rejections.bounds_ms(now_ms), count)
+        way = rejections.way_of(outside.timestamps_ms[0], now_ms) if outside.count else None
         if way is None or google_crc32c.value(bytes(data[record_set.ATTRIBUTES_OFFSET :])) != batch.crc:
             return None
         return way, facts, outside
@@ -150,14 +150,14 @@ def _answer(
 
 
 def _rejection(guilty: _Guilty, version: int, now_ms: int) -> PartitionProduceResponse:
-    refusal, outside = guilty.way.refusal, guilty.outside
-    before, between, after = (piece.encode() for piece in refusal.pieces_at(now_ms))
+    rejection, outside = guilty.way.rejection, guilty.outside
+    before, between, after = (piece.encode() for piece in rejection.pieces_at(now_ms))
     columns = outside.positions, outside.timestamps_ms, outside.offset_deltas
     is_flexible = version >= k00_produce.FLEXIBLE_FROM
     errors = record_errors(*columns, 0, (before, between, after), is_flexible)
     return PartitionProduceResponse(
         index=guilty.partition,
-        error_code=refusal.blame.error_code,
-        error_message=refusal.error_message,
+        error_code=rejection.blame.error_code,
+        error_message=rejection.error_message,
         written_errors=WrittenErrors(outside.count, errors),
     )

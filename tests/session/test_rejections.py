@@ -88,13 +88,13 @@ BAD_INPUT = {
 def test_bad_input_is_noted_and_closed_without_an_answer(data, reason, says):
     session = Session(PEER, view_of())
     note, close = session.client_bytes(data, NOW_MS)
-    assert note == Note("client_refused", {"reason": reason, "detail": close.text})
+    assert note == Note("client_rejected", {"reason": reason, "detail": close.text})
     assert close.reason is reason
     assert says in close.text
 
 
 @pytest.mark.parametrize(("data", "reason", "says"), BAD_INPUT.values(), ids=BAD_INPUT)
-def test_bad_input_is_refused_byte_by_byte_just_the_same(data, reason, says):
+def test_bad_input_is_rejected_byte_by_byte_just_the_same(data, reason, says):
     session = Session(PEER, view_of())
     effects = [effect for i in range(len(data)) for effect in session.client_bytes(data[i : i + 1], NOW_MS)]
     assert [type(effect).__name__ for effect in effects] == ["Note", "CloseSession"]
@@ -132,14 +132,14 @@ def test_a_request_reaches_the_broker_only_when_it_is_whole():
     assert Conversation() >> client(asked[:-1]) >> client(asked[-1:]) << to_broker(asked)
 
 
-def test_answers_to_earlier_requests_leave_before_a_refused_client_is_closed():
+def test_answers_to_earlier_requests_leave_before_a_rejected_client_is_closed():
     """A broker reads one request at a time: it has answered the first before it meets the second."""
     asked, said = produce({"t": {0: GOOD}}), produced({"t": {0: accepted()}})
     assert (
         Conversation()
         >> client(asked, request(9999))
         << to_broker(asked)
-        << noted("client_refused")
+        << noted("client_rejected")
         << paused
         >> client(produce({"t": {0: GOOD}}))
         >> broker(said)
@@ -167,13 +167,13 @@ def test_answers_to_earlier_requests_leave_before_acks_0_closes_the_connection()
 
 
 @pytest.mark.parametrize("end", [client_closes, broker_closes])
-def test_a_connection_that_ends_while_a_refusal_waits_for_answers_is_closed_once(end):
+def test_a_connection_that_ends_while_a_rejection_waits_for_answers_is_closed_once(end):
     asked = request(HEARTBEAT)
     assert (
         Conversation()
         >> client(asked, request(9999))
         << to_broker(asked)
-        << noted("client_refused")
+        << noted("client_rejected")
         << paused
         >> end
         << closed(CloseReason.PEER_CLOSED)

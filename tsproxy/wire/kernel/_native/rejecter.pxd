@@ -5,13 +5,13 @@ from tsproxy.wire.kernel._native.counts cimport Span
 from tsproxy.wire.kernel._native.culprits cimport Columns
 from tsproxy.wire.kernel._native.cursor cimport Cursor
 from tsproxy.wire.kernel._native.lexers cimport ProduceHead, RequestLexer
-from tsproxy.wire.kernel._native.refusals cimport Refusals
+from tsproxy.wire.kernel._native.rejections cimport Rejections
 
 cdef enum:
     MOST_PARTITIONS = 64
 
-cdef struct Guilty:        # one partition of a request, and how it is refused
-    PyObject* refusals     # of its topic; the table keeps them
+cdef struct Guilty:        # one partition of a request, and how it is rejected
+    PyObject* rejections     # of its topic; the table keeps them
     const uint8_t* topic
     int64_t topic_size
     int32_t partition
@@ -25,23 +25,23 @@ cdef struct Guilty:        # one partition of a request, and how it is refused
     Columns culprits       # allocated in one piece, at `times`
 
 
-cdef class Refuser:
+cdef class Rejecter:
     cdef readonly int silent_ms
     cdef uint8_t* answers
     cdef Py_ssize_t size       # of the answers
     cdef Py_ssize_t capacity
-    cdef int64_t records_left  # that may be refused in this go
+    cdef int64_t records_left  # that may be rejected in this go
     cdef RequestLexer requests
     cdef Guilty guilty[MOST_PARTITIONS]
     cdef Py_ssize_t count      # of the guilty
 
     cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1
     cdef void forget(self) noexcept
-    cdef bint refuses(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1
+    cdef bint rejects(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1
     cdef bint all_are_guilty(self, Cursor* body, ProduceHead* head, int64_t now_ms) except -1
     cdef bint topic_is_guilty(self, Cursor* body, bint is_flexible, int64_t now_ms) except -1
     cdef bint batch_is_guilty(
-        self, Refusals refusals, const uint8_t* at, Guilty* guilty, int64_t now_ms
+        self, Rejections rejections, const uint8_t* at, Guilty* guilty, int64_t now_ms
     ) except -1
     cdef bint is_short(self) noexcept
     cdef int64_t records(self) noexcept
