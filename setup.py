@@ -8,7 +8,7 @@ from glob import glob
 from setuptools import Extension, setup
 
 KERNEL = "tsproxy/wire/kernel/_native"
-PIPE = "tsproxy/runtime/pipe"
+PIPE = "tsproxy/proxy/pipe"
 
 setup(
     ext_modules=[

@@ -25,7 +25,7 @@ from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import HOUR_MS
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import SessionLimits, View
-from tsproxy.runtime.pipe.buffers import READ_BYTES
+from tsproxy.proxy.pipe.buffers import READ_BYTES
 from tsproxy.session.session import Session
 from tsproxy.wire import kernel
 from tsproxy.wire.kernel import _twin as twin

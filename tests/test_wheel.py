@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCES = ("tsproxy", "spark_reports", "pyproject.toml", "setup.py", "README.md", "LICENSE")
 PRINT_VARIANTS = (
-    "from tsproxy.runtime import pipe; from tsproxy.wire import kernel; print(kernel.NAME, pipe.NAME)"
+    "from tsproxy.proxy import pipe; from tsproxy.wire import kernel; print(kernel.NAME, pipe.NAME)"
 )
 NOT_SOURCES = shutil.ignore_patterns("*.so", "*.c", "__pycache__", "*.egg-info", "build")
 

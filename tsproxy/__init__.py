@@ -2,7 +2,7 @@
 
 Importing this package is light on purpose (a Spark driver does it): it imports nothing.
 The rooms, from the ground up: `model`, then `wire`, `policy` and `decisions`, then `session`,
-`config`, `runtime` and `cli`. ARCHITECTURE.md has the drawing.
+`config`, `proxy` and `cli`. ARCHITECTURE.md has the drawing.
 """
 
 __version__ = "0.1.0"

@@ -117,14 +117,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     # Imported here: `--help`, `check` and `decisions` need neither a loop nor a Kafka client.
-    from tsproxy.runtime.boot import StartError
-    from tsproxy.runtime.logging import LogFormat, configure_logging
-    from tsproxy.runtime.loop import LoopName, run
-    from tsproxy.runtime.server import serve
-    from tsproxy.runtime.service_manager import ServiceManager
-    from tsproxy.runtime.workers.channel import inherited_orders
-    from tsproxy.runtime.workers.supervisor import supervise
-    from tsproxy.runtime.workers.worker import serve_as_worker
+    from tsproxy.proxy.logging import LogFormat, configure_logging
+    from tsproxy.proxy.loop import LoopName, run
+    from tsproxy.proxy.server import serve
+    from tsproxy.proxy.service_manager import ServiceManager
+    from tsproxy.proxy.startup import StartError
+    from tsproxy.proxy.workers.channel import inherited_orders
+    from tsproxy.proxy.workers.supervisor import supervise
+    from tsproxy.proxy.workers.worker import serve_as_worker
 
     # Until there is something to reload: a SIGHUP would end the process. Workers leave it so, since
     # their supervisor tells them.
@@ -167,9 +167,9 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         problems = [asdict(problem) for problem in error.problems]
         print(json.dumps({"ok": False, "problems": problems, "notices": []}, indent=2))
         return MISTAKEN
-    from tsproxy.runtime.certificate_ends import certificate_notices
-    from tsproxy.runtime.clock import Clock
-    from tsproxy.runtime.outgoing_ports import known_outgoing_ports
+    from tsproxy.clock import Clock
+    from tsproxy.proxy.outgoing_ports import known_outgoing_ports
+    from tsproxy.tls.certificate_expiry import certificate_notices
 
     now_ms = Clock().now_ms()
     found = [
@@ -189,7 +189,7 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 def _checked(file: Path) -> Config:
     """The configuration of a file whose certificates can be used. Raises ConfigError."""
     config = load(read_yaml(file), os.environ)
-    from tsproxy.runtime.tls import check_files  # OpenSSL, but no loop and no Kafka client
+    from tsproxy.tls.contexts import check_files  # OpenSSL, but no loop and no Kafka client
 
     check_files(config)
     return config

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from tests.attacks.attacker import HOST, answer_to, last_words, port_of, produce, resident_mib, until
 from tests.wire.batches import batch
-from tsproxy.runtime.clock import Clock
+from tsproxy.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
 
 FULL = os.environ.get("TSPROXY_TEST") == "full"

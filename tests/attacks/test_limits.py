@@ -21,7 +21,7 @@ from tests.attacks.attacker import (
     until,
 )
 from tests.wire.batches import batch
-from tsproxy.runtime.clock import Clock
+from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
@@ -31,7 +31,7 @@ SENT = 200_000
 ATTACKERS = 8
 FULL = os.environ.get("TSPROXY_TEST") == "full"
 larger = pytest.mark.skipif(
-    not FULL, reason="tests/runtime/test_limits.py has it without a broker; with one: TSPROXY_TEST=full"
+    not FULL, reason="tests/proxy/test_limits.py has it without a broker; with one: TSPROXY_TEST=full"
 )
 
 

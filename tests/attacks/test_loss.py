@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer
 from tests.attacks.attacker import HOST, port_of, until
 from tests.session.messages import produce
 from tests.wire.batches import batch
-from tsproxy.runtime.clock import Clock
+from tsproxy.clock import Clock
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports

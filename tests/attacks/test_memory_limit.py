@@ -26,7 +26,7 @@ from tests.e2e.sasl import connect, plain
 from tests.kernel.byte_strings import varint
 from tests.session.messages import SASL_AUTHENTICATE, SASL_HANDSHAKE, frame, produce, request
 from tests.wire.batches import ZSTD, batch, record, unsigned
-from tsproxy.runtime.clock import Clock
+from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 

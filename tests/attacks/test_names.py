@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.attacks.attacker import answer_to, far_ahead, metric, port_of, produce, until
+from tsproxy.clock import Clock
 from tsproxy.model.kafka import is_topic_name
-from tsproxy.runtime.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
 
 REJECTED = 'tsproxy_batches_total{listener="default",reason="too_far_ahead",verdict="rejected"}'

@@ -30,8 +30,8 @@ from tests.session.conversation import (
 from tests.session.messages import HEARTBEAT, answer, request
 from tests.session.messages import produce as asked
 from tests.wire.batches import ZSTD, batch, record
+from tsproxy.clock import Clock
 from tsproxy.decisions.drift import EDGES
-from tsproxy.runtime.clock import Clock
 from tsproxy.session import purse
 from tsproxy.session.effects import (
     CloseReason,

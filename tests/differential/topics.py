@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from tsproxy.cluster.topic_limits import topic_limits
 from tsproxy.model.kafka import LONG_MAX
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.runtime.topic_limits import topic_limits
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 PARTITIONS: Final = 3

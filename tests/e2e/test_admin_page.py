@@ -11,9 +11,9 @@ from aiokafka import AIOKafkaProducer
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.attacks.attacker import answer_to, far_ahead, metric, produce, until
-from tests.runtime.running import page
-from tests.runtime.test_admin_pages import Tags
-from tsproxy.runtime.clock import Clock
+from tests.proxy.running import page
+from tests.proxy.test_admin_pages import Tags
+from tsproxy.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
 
 CHROMIUM = shutil.which("chromium")

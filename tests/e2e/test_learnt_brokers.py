@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from tests.runtime.surroundings import until
+from tests.proxy.surroundings import until
 from tsproxy.config.settings import Address, BrokersFrom, Upstream
-from tsproxy.runtime.learnt_cluster import LearntCluster
+from tsproxy.proxy.brokers.learnt import LearntCluster
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports

@@ -16,10 +16,10 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e.issuer import AUDIENCE, ISSUER, Issuer
-from tests.runtime.surroundings import until
+from tests.proxy.surroundings import until
+from tsproxy.cluster.client_options import security_options
+from tsproxy.cluster.tokens import Token, TokenError, TokenProvider, token_provider
 from tsproxy.config.settings import ClientCredentials, MskIam, Sasl, SaslMechanism, Secret
-from tsproxy.runtime.own_security import security_options
-from tsproxy.runtime.tokens import Token, TokenError, TokenProvider, token_provider
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import ProxyError, RunningProxy

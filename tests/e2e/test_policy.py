@@ -8,13 +8,13 @@ from pathlib import Path
 from aiokafka import AIOKafkaConsumer
 
 from tests.e2e.test_repair import dumped
-from tests.runtime.running import page
-from tests.runtime.surroundings import PATIENCE_S
+from tests.proxy.running import page
+from tests.proxy.surroundings import PATIENCE_S
 from tests.session.messages import API_VERSIONS, produce, request
 from tests.wire.batches import batch
+from tsproxy.clock import Clock
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.policy.extended import text as text_of_extended
-from tsproxy.runtime.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire import k00_produce
 

@@ -8,10 +8,10 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.attacks.attacker import metric, until
-from tests.runtime.running import page
+from tests.proxy.running import page
 from tsproxy.cli import main
+from tsproxy.clock import Clock
 from tsproxy.decisions.text import instant
-from tsproxy.runtime.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
 
 RECORDS = 500

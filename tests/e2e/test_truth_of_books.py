@@ -45,8 +45,8 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from tests.attacks.attacker import until
+from tsproxy.clock import Clock
 from tsproxy.decisions.text import instant
-from tsproxy.runtime.clock import Clock
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.proxy import RunningProxy
 

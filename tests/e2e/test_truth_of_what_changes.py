@@ -36,7 +36,7 @@ from tests.e2e.test_truth_of_books import (
     rejected_for_good,
     reported,
 )
-from tsproxy.runtime.clock import Clock
+from tsproxy.clock import Clock
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy

@@ -9,7 +9,7 @@ from tests.attacks.attacker import HOST, PATIENCE_S, answer_to, port_of, until
 from tests.differential.message_sets import Message, write_message
 from tests.session.messages import produce
 from tests.wire.batches import batch
-from tsproxy.runtime.clock import Clock
+from tsproxy.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire.apis import APIS
 

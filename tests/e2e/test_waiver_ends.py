@@ -8,15 +8,15 @@ import structlog
 
 from tests.config.files import config_of
 from tests.e2e.test_policy import BAD, DAY_MS, HOUR_MS, OK, VERSION
-from tests.runtime.clock_sanity.test_offsets import Skewed
-from tests.runtime.decision_log.logs import lines
-from tests.runtime.running import page
-from tests.runtime.surroundings import PATIENCE_S, until
+from tests.proxy.clock_check.test_offsets import Skewed
+from tests.proxy.decision_log.logs import lines
+from tests.proxy.running import page
+from tests.proxy.surroundings import PATIENCE_S, until
 from tests.session.messages import produce
 from tests.wire.batches import batch
+from tsproxy.clock import Clock
 from tsproxy.config.values import instant_text
-from tsproxy.runtime.clock import Clock
-from tsproxy.runtime.server import Proxy
+from tsproxy.proxy.server import Proxy
 from tsproxy.wire import k00_produce
 
 CONFIG = """\

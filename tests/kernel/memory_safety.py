@@ -78,10 +78,10 @@ def some_records(random: Random) -> Iterator[bytes]:
 
 def read_corpus(seeds: int) -> None:
     from tests.kernel.traces import trace
-    from tests.runtime.test_pipe import whole_requests_go_on
+    from tests.proxy.test_pipe import whole_requests_go_on
     from tests.wire.batches import LZ4, ZSTD
     from tests.wire.blobs import blobs
-    from tsproxy.runtime.pipe import _native as pipe
+    from tsproxy.proxy.pipe import _native as pipe
     from tsproxy.wire.kernel import _native, _twin
 
     started, inputs = time.monotonic(), 0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.offline.commands import tsproxy
-from tests.runtime.running import limits_are_known
+from tests.proxy.running import limits_are_known
 from tsproxy.decisions.drift import EDGES, bucket
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.offline.replay.histograms import outside, over

@@ -14,12 +14,12 @@ from tests.differential.batches import Batch, Record, write_batch
 from tests.differential.lines import Direct, now_ms
 from tests.differential.requests import produce_frame, read_answers
 from tests.verdicts.rows import DAY, HOUR, KEEP, limits
+from tsproxy.cluster.topic_limits import topic_limits
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode, wrap64
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest
 from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.model.view import View
 from tsproxy.policy.judge import first_rejection
-from tsproxy.runtime.topic_limits import topic_limits
 from tsproxy.session.entries import Entry
 from tsproxy.session.job import Work
 from tsproxy.testing.kafka_cluster import KafkaCluster

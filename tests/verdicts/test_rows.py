@@ -9,13 +9,13 @@ from tests.differential.requests import Answers, produce_frame, read_answers
 from tests.verdicts.beyond import BEYOND, EXACT
 from tests.verdicts.log_validator import CASES, NOT_REPLAYED
 from tests.verdicts.rows import ACCEPTED, KEEP, Expected, Row, Wire
+from tsproxy.cluster.topic_limits import topic_limits
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest
 from tsproxy.model.verdict import Accept, Reject
 from tsproxy.model.view import View
 from tsproxy.policy.judge import first_rejection, judge
 from tsproxy.policy.whole_request import reject_whole_request
-from tsproxy.runtime.topic_limits import topic_limits
 from tsproxy.session.entries import Entry
 from tsproxy.session.job import Work
 from tsproxy.testing.kafka_cluster import KafkaCluster

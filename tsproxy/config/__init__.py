@@ -8,7 +8,7 @@ table, `build` turns parsed values into `settings`.
 
 Whose fault is in the type: `ConfigError` is always the operator's.
 
-Non-goals: no reading of certificates, no look-up of names, no opening of sockets: `runtime` does
+Non-goals: no reading of certificates, no look-up of names, no opening of sockets: `proxy` does
 that, and reports what it finds in the same words.
 """
 

@@ -312,7 +312,7 @@ class _Claim:
 
 
 def _may_be_one_address(one: str, other: str) -> bool:
-    """IPv4 and IPv6 have ports of their own: `::` takes no IPv4 connection here (`runtime.ports`). The system
+    """IPv4 and IPv6 have ports of their own: `::` takes no IPv4 connection here. The system
     alone knows to which of them a name leads."""
     addresses = [_address(one), _address(other)]
     if None not in addresses and len({each.version for each in addresses if each}) == 2:

@@ -68,7 +68,7 @@ class Key:
     """One key. `default` is written as a user would write it; None stands for "no value".
 
     `is_live`: a reload takes a new value into use. To be said only of a key whose room adopts it
-    (`runtime.reload`); any other keeps its value until the proxy is restarted, and the log says so.
+    (`proxy.reload.reloader`); any other keeps its value until the proxy is restarted, and the log says so.
     """
 
     path: str

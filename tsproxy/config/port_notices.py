@@ -1,7 +1,7 @@
 """Which ports of a right configuration the system may give to outgoing connections: `port_notices`.
 
 A port that an outgoing connection has cannot be listened on, and a broker that is not served keeps all
-clients out. The range is the system's; whoever asks reads it (`runtime.outgoing_ports`).
+clients out. The range is the system's; whoever asks reads it (`proxy.outgoing_ports`).
 """
 
 from collections.abc import Iterator

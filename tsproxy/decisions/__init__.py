@@ -14,7 +14,7 @@ What a shell needs is one class; every line it returns is a dict that is finishe
     log.tick(now_ms, writer_health)                     lines when an interval is over
     log.stop(now_ms, writer_health)                     the last lines
 
-Non-goals: no encoding to bytes, no files (that is `runtime`); no record keys, values or headers.
+Non-goals: no encoding to bytes, no files (that is `proxy`); no record keys, values or headers.
 """
 
 from tsproxy.decisions.fields import EventName, LifecycleKind

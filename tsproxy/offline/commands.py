@@ -61,13 +61,13 @@ def add_scan(scan: argparse.ArgumentParser) -> None:
 
 
 def _scan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    from tsproxy.clock import Clock
+    from tsproxy.cluster.admin_connection import ConversationError
     from tsproxy.offline.progress import Progress
     from tsproxy.offline.scan.cluster import ask_cluster
     from tsproxy.offline.scan.retention import Kind
     from tsproxy.offline.scan.survey import survey
     from tsproxy.offline.scan.tables import as_json, as_text
-    from tsproxy.runtime.admin_connection import ConversationError
-    from tsproxy.runtime.clock import Clock
 
     upstream = _config(parser, options).upstream
     clock, is_wanted = Clock(), _wanted(options.topics)
@@ -156,11 +156,11 @@ def add_explain(explain: argparse.ArgumentParser) -> None:
 
 
 def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    from tsproxy.clock import Clock
     from tsproxy.model.outcome import Peer
     from tsproxy.model.own_rule import StreamTime
     from tsproxy.offline.explain import as_json, as_text
     from tsproxy.policy.explain import explain
-    from tsproxy.runtime.clock import Clock
 
     options.upstream = None
     policy = _config(parser, options, needs_upstream=False).policy
@@ -219,10 +219,10 @@ def add_replay(replay: argparse.ArgumentParser) -> None:
 
 
 def _replay(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    from tsproxy.clock import Clock
     from tsproxy.offline.progress import Progress
     from tsproxy.offline.replay import command
     from tsproxy.offline.replay.tables import as_json, as_text
-    from tsproxy.runtime.clock import Clock
 
     needs_cluster = options.topic is not None
     config = _config(parser, options, needs_upstream=needs_cluster)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import orjson
 
+from tsproxy.decision_folder import all_files, closed_path
 from tsproxy.offline.decision_lines import Line
-from tsproxy.runtime.decision_log.folder import all_files, closed_path
 
 
 class Reader:

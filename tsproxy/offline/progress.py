@@ -4,7 +4,7 @@ import sys
 from types import TracebackType
 from typing import Final, Self
 
-from tsproxy.runtime.clock import Clock
+from tsproxy.clock import Clock
 
 PATIENCE_MS: Final = 2_000
 _BACK: Final = "\r\x1b[K"  # to the line's beginning, and empty it

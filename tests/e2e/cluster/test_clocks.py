@@ -2,8 +2,8 @@
 
 from aiokafka import AIOKafkaProducer
 
-from tsproxy.runtime.clock import Clock
-from tsproxy.runtime.clock_sanity.probe import measure
+from tsproxy.clock import Clock
+from tsproxy.proxy.clock_check.probe import measure
 
 
 class FiveSecondsAhead(Clock):

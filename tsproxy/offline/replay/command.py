@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from tsproxy.clock import Clock
+from tsproxy.cluster.admin_connection import ConversationError
 from tsproxy.config.settings import Config
 from tsproxy.offline.replay.capture import CaptureError, read_packets
 from tsproxy.offline.replay.captured import Captured
@@ -16,8 +18,6 @@ from tsproxy.offline.replay.surroundings import view_of
 from tsproxy.offline.replay.tables import Replayed
 from tsproxy.offline.replay.tail import tail
 from tsproxy.offline.replay.tally import Tally
-from tsproxy.runtime.admin_connection import ConversationError
-from tsproxy.runtime.clock import Clock
 
 T = TypeVar("T")
 Progress = Callable[[str], None]

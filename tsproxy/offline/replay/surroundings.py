@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 from aiokafka.protocol.metadata import MetadataRequest
 
+from tsproxy.cluster.admin_connection import AdminConnection, ConversationError, TopicAnswer, connected
+from tsproxy.cluster.topic_limits import as_kafka_4, topic_limits
 from tsproxy.config.settings import Config, Upstream
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import View
-from tsproxy.runtime.admin_connection import AdminConnection, ConversationError, TopicAnswer, connected
-from tsproxy.runtime.tls import upstream_context
-from tsproxy.runtime.topic_limits import as_kafka_4, topic_limits
+from tsproxy.tls.contexts import upstream_context
 
 T = TypeVar("T")
 

@@ -12,6 +12,9 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from tsproxy.clock import Clock
+from tsproxy.cluster.admin_connection import ConversationError
+from tsproxy.cluster.client_options import security_options
 from tsproxy.config.settings import Upstream
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.outcome import Peer
@@ -24,10 +27,7 @@ from tsproxy.policy import own_values
 from tsproxy.policy.resolve import resolve
 from tsproxy.policy.timestamps import is_out_of_range
 from tsproxy.policy.units import guess_unit
-from tsproxy.runtime.admin_connection import ConversationError
-from tsproxy.runtime.clock import Clock
-from tsproxy.runtime.own_security import security_options
-from tsproxy.runtime.tls import upstream_context
+from tsproxy.tls.contexts import upstream_context
 
 POLL_MS: Final = 200
 _NO_TIME: Final = -1

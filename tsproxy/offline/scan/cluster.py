@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from aiokafka.protocol.metadata import MetadataRequest
 
+from tsproxy.cluster.admin_connection import AdminConnection, ConversationError, connected
+from tsproxy.cluster.newest_timestamps import newest_timestamps
 from tsproxy.config.settings import Address, Upstream
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.offline.scan.retention import CONFIG_NAMES
-from tsproxy.runtime.admin_connection import AdminConnection, ConversationError, connected
-from tsproxy.runtime.newest import newest_timestamps
-from tsproxy.runtime.tls import upstream_context
+from tsproxy.tls.contexts import upstream_context
 from tsproxy.wire.k02_list_offsets import PartitionOffset
 
 PARTITIONS_A_REQUEST: Final = 2_000

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from tsproxy.cluster import topic_limits
 from tsproxy.model.kafka import LONG_MAX
 from tsproxy.offline.words import instant, span
-from tsproxy.runtime import topic_limits
 
 CLEANUP_POLICY: Final = topic_limits.CLEANUP_POLICY
 RETENTION_MS: Final = "retention.ms"

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tsproxy.cluster.topic_limits import topic_limits
 from tsproxy.model.verdict import TopicLimits, UnitGuess
 from tsproxy.offline.scan.cluster import Answers, Settings, Unread
 from tsproxy.offline.scan.retention import Hazard, Kind, Retention, hazard
 from tsproxy.policy.timestamps import is_out_of_range
 from tsproxy.policy.units import guess_unit
-from tsproxy.runtime.topic_limits import topic_limits
 from tsproxy.wire.k02_list_offsets import PartitionOffset
 
 

@@ -1,0 +1,143 @@
+"""This proxy's clock beside real brokers': measured, told of, and not judged by while it is wrong."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.config.files import config_of
+from tests.proxy.measured import rendered
+from tests.proxy.surroundings import until
+from tsproxy.clock import Clock
+from tsproxy.proxy.clock_check.monitor import ClockSanity
+from tsproxy.proxy.clock_check.probe import Offset, middle
+from tsproxy.proxy.metrics.registry import Metrics
+
+APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
+HOUR_MS = 3_600_000
+
+
+class Skewed(Clock):
+    """The real clock, `by_ms` off."""
+
+    def __init__(self, by_ms=0):
+        self.by_ms = by_ms
+
+    def now_ms(self):
+        return super().now_ms() + self.by_ms
+
+
+def config(kafka, topic, clock="max_offset: 2s, when_beyond: audit"):
+    return config_of(
+        f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
+        "listeners: [{ bind: 127.0.0.1:9192 }]\n"
+        f"clock: {{ {clock}, probe: {{ topic: {topic}, every: 100ms }} }}\n"
+    )
+
+
+class Sane:
+    """A room for the clock, and all that it tells."""
+
+    def __init__(self, config, clock, **options):
+        self.told, self.suspended, self.metrics = [], [], Metrics()
+        self.room = ClockSanity(
+            config,
+            None,
+            clock,
+            lambda kind, facts: self.told.append((kind.value, dict(facts))),
+            self.suspended.append,
+            **{"kernel_says": lambda: None, **options},
+        )
+        self.metrics.add(self.room)
+
+    @asynccontextmanager
+    async def running(self):
+        task = asyncio.create_task(self.room.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_clock_that_is_off_enforces_nothing_until_it_is_right_again(kafka_431, topic):
+    await kafka_431.create_topic(topic, partitions=2, config=APPEND_TIME)
+    clock = Skewed(by_ms=HOUR_MS)
+    sane = Sane(config(kafka_431, topic), clock)
+    async with sane.running():
+        await until(lambda: sane.suspended == [True])
+        assert 3_500 < rendered(sane.metrics)['tsproxy_clock_offset_seconds{broker="1"}'] < 3_700
+        assert rendered(sane.metrics)["tsproxy_enforcement_suspended"] == 1
+        clock.by_ms = 0
+        await until(lambda: sane.suspended == [True, False])
+        assert abs(rendered(sane.metrics)['tsproxy_clock_offset_seconds{broker="1"}']) < 2
+    beyond, *steps, within = [facts for kind, facts in sane.told if kind == "clock"]
+    assert (beyond["what"], beyond["enforced"]) == ("beyond", False)
+    assert [step["what"] for step in steps] == ["stepped"]
+    assert abs(steps[0]["by_ms"] + HOUR_MS) < 1_000
+    assert (within["what"], within["enforced"]) == ("within", True)
+
+
+async def test_where_it_is_only_to_warn_everything_is_enforced(kafka_431, topic):
+    await kafka_431.create_topic(topic, config=APPEND_TIME)
+    sane = Sane(config(kafka_431, topic, "max_offset: 2s"), Skewed(by_ms=-HOUR_MS))
+    with structlog.testing.capture_logs() as told:
+        async with sane.running():
+            await until(lambda: "clock_offset_beyond" in [line["event"] for line in told])
+    assert sane.suspended == []
+    [beyond] = [line for line in told if line["event"] == "clock_offset_beyond"]
+    assert beyond["enforced"]
+    assert [line["node_id"] for line in told if line["event"] == "broker_clock_differs"] == [1]
+
+
+async def test_a_topic_that_keeps_the_times_it_is_sent_measures_nothing_and_that_is_told(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    sane = Sane(config(kafka_431, topic), Skewed(by_ms=HOUR_MS))
+    with structlog.testing.capture_logs() as told:
+        async with sane.running():
+            await until(lambda: told)
+    assert told[0]["event"] == "clock_not_measured"
+    assert "LogAppendTime" in told[0]["error"]
+    assert sane.suspended == []
+
+
+async def test_a_reload_that_takes_the_probe_away_lets_everything_be_enforced_again(kafka_431, topic):
+    await kafka_431.create_topic(topic, config=APPEND_TIME)
+    sane = Sane(config(kafka_431, topic), Skewed(by_ms=HOUR_MS))
+    async with sane.running():
+        await until(lambda: sane.suspended == [True])
+        sane.room.prepare(
+            config_of(
+                f"upstream: {{ bootstrap_servers: ['{kafka_431.bootstrap_servers}'] }}\n"
+                "listeners: [{ bind: 127.0.0.1:9192 }]\n"
+            )
+        )()
+        assert sane.suspended == [True, False]
+
+
+def offsets_of(*many_ms, error_ms=1):
+    return {number: Offset(ms, error_ms) for number, ms in enumerate(many_ms)}
+
+
+def test_one_broker_that_is_off_is_not_this_proxys_trouble():
+    assert middle(offsets_of(9_000, 3, 5)).ms == 5
+    assert middle(offsets_of(9_000, 3)).ms == 3
+    assert middle(offsets_of(-9_000, -3)).ms == -3
+    assert middle(offsets_of(-9_000, -9_001, 4)).ms == -9_000
+    assert middle({}) is None
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9))
+def test_at_least_half_of_the_brokers_are_as_far_off_or_further_on_its_side(many_ms):
+    found = middle(offsets_of(*many_ms)).ms
+    further = sum(ms >= found for ms in many_ms) if found > 0 else sum(ms <= found for ms in many_ms)
+    assert found in many_ms
+    assert 2 * further >= len(many_ms)
+
+
+def test_what_a_slow_answer_leaves_open_is_not_beyond():
+    assert Offset(3_000, 900).is_surely_beyond(2_000)
+    assert not Offset(3_000, 1_000).is_surely_beyond(2_000)
+    assert not Offset(-2_500, 600).is_surely_beyond(2_000)

@@ -1,0 +1,86 @@
+"""Our clock against times that brokers wrote anyway: pure."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsproxy.proxy.clock_check.stamps import FORGOTTEN_AFTER_MS, Look, Newest, Stamps
+
+HOUR_MS = 3_600_000
+BROKER_MS = 1_800_000_000_000
+"""What a broker's clock says when the monotonic one says 0."""
+
+
+def look_at(began_ms, ended_ms, off_ms):
+    """By a clock that is `off_ms` from the brokers'."""
+    return Look(began_ms, ended_ms, BROKER_MS + ended_ms + off_ms)
+
+
+def newest(timestamp_ms, leader=1, partition=0):
+    return [Newest("__consumer_offsets", partition, leader, timestamp_ms)]
+
+
+@given(
+    st.integers(-(10**9), 10**9),
+    st.lists(st.tuples(st.integers(0, 30_000), st.integers(0, 30_000), st.integers(0, 500)), max_size=8),
+)
+def test_whatever_is_found_holds_the_true_offset(off_ms, steps):
+    """Each step: how long after the last look a record is written, when brokers are asked, and how long."""
+    stamps, now_ms, written_ms = Stamps(), 0, 0
+    for write_after_ms, look_after_ms, takes_ms in steps:
+        if write_after_ms:
+            written_ms = now_ms + min(write_after_ms, look_after_ms)
+        began_ms = now_ms + look_after_ms
+        now_ms = began_ms + takes_ms
+        stamps.saw(look_at(began_ms, now_ms, off_ms), newest(BROKER_MS + written_ms))
+        for offset in stamps.offsets(now_ms).values():
+            assert abs(offset.ms - off_ms) <= offset.error_ms
+
+
+def test_a_time_that_does_not_grow_says_nothing_however_far_ahead_it_is():
+    """A broker's clock may have been wrong last week: its record is still the newest of the partition."""
+    stamps = Stamps()
+    for now_ms in (0, 2_000, 32_000, 34_000):
+        stamps.saw(look_at(now_ms, now_ms + 5, 0), newest(BROKER_MS + 100 * HOUR_MS))
+
+    assert stamps.offsets(34_005) == {}
+
+
+def test_a_new_leader_says_nothing_at_first():
+    """Its predecessor may have written what is newest now."""
+    stamps = Stamps()
+    stamps.saw(look_at(0, 5, 0), newest(BROKER_MS, leader=1))
+    stamps.saw(look_at(2_000, 2_005, 0), newest(BROKER_MS + 1_000, leader=2))
+
+    assert stamps.offsets(2_005) == {}
+
+
+def test_a_partition_without_a_time_says_nothing_when_it_gets_one():
+    """It may come from a replica that was truncated; the next one says more."""
+    stamps = Stamps()
+    stamps.saw(look_at(0, 5, 0), newest(-1))
+    stamps.saw(look_at(2_000, 2_005, 0), newest(BROKER_MS + 1_000))
+
+    assert stamps.offsets(2_005) == {}
+
+
+def test_the_closest_is_kept_for_a_while_and_nothing_for_good():
+    stamps, written_ms = Stamps(), 0
+    for began_ms in (0, 2_000, 32_000):
+        written_ms += 1_000
+        stamps.saw(look_at(began_ms, began_ms + 5, -2 * HOUR_MS), newest(BROKER_MS + written_ms))
+        found = stamps.offsets(began_ms + 5)
+    assert found[1].error_ms < 1_010
+    assert abs(found[1].ms + 2 * HOUR_MS) <= found[1].error_ms
+
+    assert stamps.offsets(2_005 + FORGOTTEN_AFTER_MS) == {}
+
+
+def test_after_a_step_of_our_clock_all_begins_anew():
+    stamps = Stamps()
+    stamps.saw(look_at(0, 5, 0), newest(BROKER_MS))
+    stamps.saw(look_at(2_000, 2_005, 0), newest(BROKER_MS + 1_000))
+    assert stamps.offsets(2_005)
+    stamps.forget()
+    stamps.saw(look_at(4_000, 4_005, 0), newest(BROKER_MS + 3_000))
+
+    assert stamps.offsets(4_005) == {}

@@ -1,0 +1,59 @@
+"""How the room of dead letters ends where no broker is there to take any."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from tests.config.files import SMALLEST, config_of
+from tests.proxy.surroundings import PATIENCE_S
+from tsproxy.clock import Clock
+from tsproxy.config.settings import Address
+from tsproxy.decisions import Privacy
+from tsproxy.model.dead_letter import DeadBatch
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.outcome import Peer
+from tsproxy.model.verdict import Reason, Reject, Violation
+from tsproxy.proxy.dead_letters.drops import Loss
+from tsproxy.proxy.dead_letters.sender import DeadLetters
+from tsproxy.testing.ports import free_ports
+
+FOR_EVER_S = 3_600
+REJECTION = Reject(
+    ErrorCode.INVALID_TIMESTAMP, None, Reason.TOO_OLD, (Violation(0, 1, Reason.TOO_OLD, "too old"),), 1
+)
+DEAD = DeadBatch(
+    1, Peer("public", "192.0.2.1", 5), "t", 0, "keep", REJECTION, 1, b"not read before it can be sent"
+)
+
+
+@pytest.fixture
+def room():
+    config = config_of(SMALLEST + "policy: { defaults: { dead_letters: yes } }\ndead_letters: { topic: d }\n")
+    nowhere = replace(config.upstream, bootstrap_servers=(Address("127.0.0.1", free_ports(1)[0]),))
+    return DeadLetters(replace(config, upstream=nowhere), None, Privacy(), Clock())
+
+
+async def test_where_nothing_waits_the_end_waits_for_no_broker(room):
+    room.start()
+    async with asyncio.timeout(PATIENCE_S):
+        await room.stop(FOR_EVER_S, asyncio.Event())
+    assert set(room.losses.counts.values()) == {0}
+
+
+async def test_who_is_in_a_hurry_need_not_wait_for_what_waits(room):
+    room.start()
+    room.bury(DEAD)
+    hurry = asyncio.Event()
+    hurry.set()
+    async with asyncio.timeout(PATIENCE_S):
+        await room.stop(FOR_EVER_S, hurry)
+    assert room.losses.counts[Loss.STOPPED] == 1
+
+
+async def test_after_a_reload_without_the_section_nothing_more_is_taken(room):
+    config = config_of(SMALLEST)
+    room.prepare(config)()
+    room.bury(DEAD)
+    assert room.waiting.first is None
+    assert list(room.collect()) == []

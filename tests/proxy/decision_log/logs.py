@@ -1,0 +1,38 @@
+"""Decision files to be written, and what lies in a folder of them."""
+
+import json
+
+from tsproxy.config.settings import Decisions, Retention
+from tsproxy.proxy.decision_log.files import DecisionFiles
+
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+FOR_EVER = Retention(age_ms=None, size_bytes=None)
+
+
+class HandClock:
+    """A clock that is set by hand; both times are the same."""
+
+    def __init__(self):
+        self.ms = 1_800_000_000_000
+
+    def now_ms(self):
+        return self.ms
+
+    monotonic_ms = now_ms
+
+
+def settings_of(folder, *, every_ms=HOUR_MS, size_bytes=1 << 20, sync_every_ms=None, retention=FOR_EVER):
+    return Decisions(folder, MINUTE_MS, every_ms, size_bytes, sync_every_ms, retention)
+
+
+def files_in(folder, *, clock=None, boot="boot.9", **settings):
+    return DecisionFiles(settings_of(folder, **settings), "proxy/1", boot, clock or HandClock())
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def lines(folder):
+    return [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.open()]

@@ -1,0 +1,143 @@
+"""Real disks that are full, real limits on files, a real SIGKILL: whole lines, and none lost in silence."""
+
+import asyncio
+import sys
+from itertools import count
+from pathlib import Path
+
+import structlog
+
+from tests.proxy.decision_log.conftest import ROOM_BYTES
+from tests.proxy.decision_log.logs import files_in, lines, names
+from tests.proxy.surroundings import until
+from tsproxy.proxy.decision_log import files as files_room
+
+ROOT = Path(__file__).parents[3]
+
+
+async def script(text, folder):
+    """A process of its own that runs `text` from the root of the repository."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", text, str(folder), cwd=ROOT, stdout=asyncio.subprocess.PIPE
+    )
+
+
+async def test_a_full_disk_is_told_of_waited_for_and_costs_no_line(small_disk, tmp_path, monkeypatch):
+    monkeypatch.setattr(files_room, "RETRY_S", 0.01)
+    ballast = small_disk / "ballast"
+    files = files_in(small_disk / "log")
+    with structlog.testing.capture_logs() as told:
+        files.start()
+        ballast.write_bytes(b"x" * (ROOM_BYTES - 8 * 1024))
+        files.put([{"n": n, "pad": "x" * 500} for n in range(40)])
+        await until(files.amiss)
+        assert "No space left on device" in files.amiss()
+        ballast.unlink()
+        await until(lambda: files.written == 40)
+        assert files.amiss() is None
+        assert files.stop(10)
+
+    assert [line["event"] for line in told] == ["decision_log_stopped", "decision_log_resumed"]
+    assert [line["n"] for line in lines(small_disk / "log")] == list(range(40))
+    assert files.dropped == 0
+
+
+async def test_a_disk_that_stays_full_leaves_a_readable_file_and_the_right_counts(small_disk):
+    files = files_in(small_disk)
+    files.start()
+    files.put([{"n": n, "pad": "x" * 500} for n in range(400)])
+    await until(files.amiss)
+    assert files.stop(10)
+
+    found = [line["n"] for line in lines(small_disk)]
+    assert found == list(range(len(found)))
+    assert 0 < len(found) < 400
+    assert (files.written, files.dropped) == (len(found), 400 - len(found))
+
+
+LIMITED = """
+import resource, sys
+from itertools import count
+from pathlib import Path
+from tests.proxy.decision_log.conftest import ROOM_BYTES
+from tests.proxy.decision_log.logs import files_in
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+files = files_in(Path(sys.argv[1]))
+files.start()
+files.put([{"n": n, "pad": "x" * 500} for n in range(60)])
+assert files.stop(60)
+print(files.written, files.dropped)
+"""
+
+
+async def test_a_limit_on_the_size_of_a_file_is_met_by_a_new_file(tmp_path):
+    """`ulimit -f`, or a file system that knows no larger ones."""
+    process = await script(LIMITED, tmp_path)
+    said, _ = await process.communicate()
+
+    assert said.split()[-2:] == [b"60", b"0"]
+    assert [line["n"] for line in lines(tmp_path)] == list(range(60))
+    assert len(names(tmp_path)) == 4
+
+
+async def test_a_folder_that_cannot_be_made_again_is_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(files_room, "RETRY_S", 0.01)
+    folder = tmp_path / "decisions"
+    files = files_in(folder)
+    files.start()
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+    folder.write_text("in the way")
+    files.put([{"n": 1}])
+    await until(files.amiss)
+    assert "File exists" in files.amiss()
+    folder.unlink()
+    await until(lambda: files.written == 1)
+    assert files.amiss() is None
+    assert files.stop(10)
+
+    assert lines(folder) == [{"n": 1}]
+
+
+WRITER = """
+import sys
+from itertools import count
+from pathlib import Path
+from tests.proxy.decision_log.conftest import ROOM_BYTES
+from tests.proxy.decision_log.logs import files_in
+
+files = files_in(Path(sys.argv[1]), size_bytes=20_000)
+files.start()
+number = 0
+while True:
+    if files.written + 100 > number:
+        files.put([{"n": number + n, "pad": "x" * (number % 700)} for n in range(10)])
+        number += 10
+"""
+
+
+async def killed_in_the_middle_of_a_file(tmp_path):
+    """The folder of a writer that was killed. One that is killed between two files is no example."""
+    for attempt in count():
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        process = await script(WRITER, folder)
+        await until(lambda folder=folder: len(list(folder.glob("*.jsonl"))) >= 3)
+        process.kill()
+        await process.wait()
+        if list(folder.glob("*.open")):
+            break
+    return folder
+
+
+async def test_a_process_that_is_killed_leaves_whole_lines_and_the_next_start_closes_its_file(tmp_path):
+    folder = await killed_in_the_middle_of_a_file(tmp_path)
+    files = files_in(folder, boot="next")
+    files.start()
+    assert files.stop(10)
+
+    assert all(name.endswith(".jsonl") for name in names(folder))
+    found = [line["n"] for line in lines(folder)]
+    assert found == list(range(len(found)))

@@ -1,0 +1,112 @@
+"""The decision log in a topic of a real broker: every line, in order, also when the broker was away."""
+
+import json
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+from tests.proxy.decision_log.logs import names
+from tests.proxy.running import EVERY_SECOND, page, until_page
+from tests.proxy.surroundings import until
+from tsproxy.proxy.decision_log.topic import key_and_headers
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.ports import free_ports
+from tsproxy.testing.proxy import ProxyError, RunningProxy
+
+
+async def sent(kafka, topic):
+    """All records of the topic's only partition, as (key, headers, the line)."""
+    partition = TopicPartition(topic, 0)
+    async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers) as consumer:
+        consumer.assign([partition])
+        await consumer.seek_to_beginning()
+        end = (await consumer.end_offsets([partition]))[partition]
+        records = []
+        while await consumer.position(partition) < end:
+            records += (await consumer.getmany(timeout_ms=200)).get(partition, [])
+    return [(record.key.decode(), dict(record.headers), json.loads(record.value)) for record in records]
+
+
+def proxy_of(kafka, topic, folder, **more):
+    settings = EVERY_SECOND | {"decisions.topic.name": f"{topic}-log"} | more
+    return RunningProxy(kafka.bootstrap_servers, decisions=folder, settings=settings)
+
+
+async def produce(proxy, topic):
+    async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+        await producer.send_and_wait(topic, b"x")
+
+
+def of_boot(lines):
+    """Lines by boot and seq; each once, as whoever reads at-least-once has to do."""
+    return {(line["proxy"], line["boot"], line["seq"]): line for line in lines}
+
+
+async def test_the_topic_holds_every_line_of_the_files_with_cloudevents_headers(kafka_431, topic, tmp_path):
+    for name in (topic, f"{topic}-log"):
+        await kafka_431.create_topic(name)
+    async with proxy_of(kafka_431, topic, tmp_path) as proxy:
+        await produce(proxy, topic)
+        await until_page(proxy, "/metrics", 200, "tsproxy_decision_topic_up 1.0")
+
+    records = await sent(kafka_431, f"{topic}-log")
+    assert [line for _, _, line in records] == proxy.decisions()
+    for key, headers, line in records:
+        assert key == f"{line['proxy']}/{line['boot']}"
+        assert headers["ce_id"] == f"{line['boot']}:{line['seq']}".encode()
+        assert headers["ce_type"] == f"tsproxy.{line['event']}.v1".encode()
+        assert headers["ce_source"] == line["proxy"].encode()
+        assert headers.get("ce_subject") == (line["topic"].encode() if "topic" in line else None)
+    assert all(name.endswith(".jsonl") for name in names(tmp_path))
+
+
+async def test_a_broker_that_is_down_and_back_gets_all_that_was_written_meanwhile(topic, tmp_path):
+    async with KafkaCluster(version="4.3.1") as kafka:
+        for name in (topic, f"{topic}-log"):
+            await kafka.create_topic(name)
+        async with proxy_of(kafka, topic, tmp_path) as proxy:
+            await produce(proxy, topic)
+            await until_page(proxy, "/metrics", 200, "tsproxy_decision_topic_up 1.0")
+            await kafka.kill_node(1)
+            written = len(proxy.decisions())
+            await until(lambda: len(proxy.decisions()) > written + 2)  # the log goes on without it
+            await until(lambda: "decision_topic_failed" in [line["event"] for line in proxy.log])
+            await kafka.start_node(1)
+            await until(lambda: "decision_topic_resumed" in [line["event"] for line in proxy.log])
+        lines = [line for _, _, line in await sent(kafka, f"{topic}-log")]
+
+    assert of_boot(lines) == of_boot(proxy.decisions())
+
+
+async def test_what_a_killed_proxy_had_not_sent_is_sent_by_the_next_one(kafka_431, topic, tmp_path):
+    """The first one's brokers of the topic are not there: nothing is sent before the second starts."""
+    for name in (topic, f"{topic}-log"):
+        await kafka_431.create_topic(name)
+    nobody = {"decisions.topic.bootstrap_servers": f"127.0.0.1:{free_ports(1)[0]}"}
+    first = proxy_of(kafka_431, topic, tmp_path, **nobody)
+    await first.__aenter__()
+    await produce(first, topic)
+    await until(lambda: [line for line in first.decisions() if line["event"] == "counters"])
+    told = f"warning: the decision log cannot be sent to the topic {topic}-log: "
+    await until_page(first, "/readyz?verbose", 200, told)
+    await first.kill()
+    with pytest.raises(ProxyError, match="status -9"):
+        await first.__aexit__(None, None, None)
+    assert "decision_topic_failed" in [line["event"] for line in first.log]
+    async with proxy_of(kafka_431, topic, tmp_path) as second:
+        await until_page(second, "/metrics", 200, "tsproxy_decision_topic_up 1.0")
+        status, verbose = await page(second.admin_address, "/readyz?verbose")
+        assert status == 200
+        assert "topic" not in verbose
+        await until(lambda: not list(tmp_path.glob(".unsent-*"))[1:])
+
+    lines = [line for _, _, line in await sent(kafka_431, f"{topic}-log")]
+    assert len({line["boot"] for line in lines}) == 2
+    assert of_boot(lines) == of_boot(second.decisions())
+
+
+def test_a_line_that_is_none_of_ours_is_not_sent():
+    no_text = b'{"proxy":"p","boot":"b","seq":1,"event":"decision","v":1,"ts":5}'
+    for line in (b"", b"x", b"[]", b"7", b'{"seq":1}', b"\xff", no_text):
+        with pytest.raises(ValueError):
+            key_and_headers(line)

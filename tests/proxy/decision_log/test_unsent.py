@@ -1,0 +1,87 @@
+"""What the topic has not got yet: read from the files, over restarts, whole lines in order."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.proxy.decision_log.logs import names
+from tsproxy.proxy.decision_log.unsent import Position, Unsent
+
+NAME = "px-boot"
+
+
+def write(folder, number, content, *, is_open=False, name=NAME):
+    path = folder / f"decisions-20270115T080000Z-{name}-{number:04}.jsonl{'.open' if is_open else ''}"
+    path.write_bytes(content)
+    return path
+
+
+def drain(unsent):
+    """All that can be read now, sent chunk by chunk."""
+    lines = []
+    while chunk := unsent.read():
+        lines += chunk.lines
+        unsent.sent(chunk.after)
+    return lines
+
+
+def test_lines_come_in_the_order_of_the_files_and_each_once(tmp_path):
+    unsent = Unsent.begin(tmp_path, NAME)
+    assert drain(unsent) == []
+    write(tmp_path, 2, b"c\n")
+    write(tmp_path, 1, b"a\nb\n")
+    write(tmp_path, 10, b"d\n", is_open=True)
+    write(tmp_path, 1, b"not ours\n", name="px-other")
+    assert drain(unsent) == [b"a", b"b", b"c", b"d"]
+    assert drain(unsent) == []
+
+
+def test_a_line_that_is_being_written_is_waited_for(tmp_path):
+    unsent = Unsent.begin(tmp_path, NAME)
+    path = write(tmp_path, 1, b"a\nhal", is_open=True)
+    write(tmp_path, 2, b"later\n")
+    assert drain(unsent) == [b"a"]
+    path.write_bytes(b"a\nhalf\n")
+    path.rename(path.with_name(path.name.removesuffix(".open")))
+    assert drain(unsent) == [b"half", b"later"]
+
+
+@given(st.lists(st.binary(max_size=90_000).map(lambda line: line.hex().encode()), max_size=5))
+def test_lines_of_any_length_come_whole(tmp_path_factory, lines):
+    folder = tmp_path_factory.mktemp("any")
+    write(folder, 1, b"".join(line + b"\n" for line in lines))
+    assert drain(Unsent.begin(folder, NAME)) == lines
+
+
+def test_the_next_process_goes_on_where_a_killed_one_was(tmp_path):
+    write(tmp_path, 1, b"a\nb\n")
+    killed = Unsent.begin(tmp_path, NAME)
+    killed.sent(Position(1, 2))
+    assert list(Unsent.left_behind(tmp_path)) == []  # it lives
+    killed.let_go()
+    [unsent] = Unsent.left_behind(tmp_path)
+    assert drain(unsent) == [b"b"]
+    assert unsent.finish()
+    assert names(tmp_path) == ["decisions-20270115T080000Z-px-boot-0001.jsonl"]
+    assert list(Unsent.left_behind(tmp_path)) == []
+
+
+def test_a_boot_is_remembered_as_long_as_one_of_its_files_is_open(tmp_path):
+    unsent = Unsent.begin(tmp_path, NAME)
+    path = write(tmp_path, 1, b"", is_open=True)
+    assert not unsent.finish()
+    path.unlink()
+    assert unsent.finish()
+
+
+def test_files_that_were_deleted_before_they_were_sent_are_passed_over(tmp_path):
+    unsent = Unsent.begin(tmp_path, NAME)
+    first = write(tmp_path, 1, b"a\nb\n")
+    unsent.sent(Position(1, 2))
+    first.unlink()
+    write(tmp_path, 4, b"c\n")
+    assert drain(unsent) == [b"c"]
+
+
+def test_a_position_that_was_cut_short_is_the_beginning():
+    assert Position.of_text(b"") == Position.of_text(b"00000") == Position()
+    assert Position.of_text(Position(7, 2**40).as_text()) == Position(7, 2**40)

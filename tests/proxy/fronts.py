@@ -1,0 +1,72 @@
+"""One listener of the proxy in front of a server that answers as a broker would, in this process."""
+
+import asyncio
+import contextlib
+from types import MappingProxyType
+
+from tests.proxy.frames import answer, request
+from tests.proxy.surroundings import until
+from tsproxy.cluster.upstream import Upstream
+from tsproxy.config import load
+from tsproxy.config.document import parse_yaml
+from tsproxy.config.settings import Address
+from tsproxy.proxy.brokers.discovery import ClusterFacts
+from tsproxy.proxy.connections.listener import Front
+
+HOST = "127.0.0.1"
+
+
+def config_of(upstreams, listener="{ bind: '127.0.0.1:0' }"):
+    servers = ", ".join(f"'{each}'" for each in upstreams)
+    return load(
+        parse_yaml(f"upstream: {{ bootstrap_servers: [{servers}] }}\nlisteners: [{listener}]\n", "test"), {}
+    )
+
+
+def facts_of(brokers):
+    return ClusterFacts("cluster", MappingProxyType(brokers))
+
+
+@contextlib.asynccontextmanager
+async def echoing_broker(tls=None, answer_bytes=100):
+    """A server that answers each request frame of `tests.proxy.frames`; yields its address."""
+
+    async def serve(reader, writer):
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                size = int.from_bytes(await reader.readexactly(4), "big")
+                payload = await reader.readexactly(size)
+                writer.write(answer(int.from_bytes(payload[4:8], "big"), answer_bytes))
+                await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, HOST, 0, ssl=tls)
+    try:
+        yield Address(HOST, server.sockets[0].getsockname()[1])
+    finally:
+        server.close()
+
+
+@contextlib.asynccontextmanager
+async def front_of(config, world, *, tls=None, upstream_tls=None):
+    front = Front(config.listeners[0], config, tls, Upstream(upstream_tls), world.surroundings)
+    try:
+        yield front
+    finally:
+        front.stop_accepting()
+        await front.stop_connecting()
+        for relay in list(front.relays):
+            relay.cut()
+        await until(lambda: not front.relays)
+
+
+async def ask(address, tls=None, host="localhost"):
+    """One request and its answer over a connection of its own; b"" where the other end just closes."""
+    reader, writer = await asyncio.open_connection(
+        address.host, address.port, ssl=tls, server_hostname=host if tls else None
+    )
+    try:
+        writer.write(request(5))
+        return await reader.read(len(answer(5)))
+    finally:
+        writer.close()

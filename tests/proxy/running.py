@@ -1,0 +1,103 @@
+"""What a proxy in a process of its own shows: its pages, its log, its workers."""
+
+import asyncio
+import socket
+import struct
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+from tests.proxy.surroundings import PATIENCE_S
+
+HOST = "127.0.0.1"
+TWO = ("--workers", "2")
+EVERY_SECOND = {"decisions.interval": "1s"}
+
+
+async def page(address, path):
+    """Status and text of a page of the admin port."""
+
+    def get():
+        try:
+            with urllib.request.urlopen(f"http://{address}{path}", timeout=PATIENCE_S) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    return await asyncio.to_thread(get)
+
+
+async def until_page(proxy, path, status, text):
+    """Waits until a page has that status and holds that text."""
+    found = None
+    while found is None or found[0] != status or text not in found[1]:
+        found = await page(proxy.admin_address, path)
+
+
+async def series(proxy):
+    """Every series of the metrics page with its value."""
+    _, text = await page(proxy.admin_address, "/metrics")
+    lines = [line.rpartition(" ") for line in text.splitlines() if line[0] != "#"]
+    assert len({name for name, _, _ in lines}) == len(lines)
+    return {name: float(value) for name, _, value in lines}
+
+
+def events(proxy):
+    return [line["event"] for line in proxy.log]
+
+
+def limits_are_known(proxy, topic):
+    """Until the proxy knows the topic's limits, the broker judges alone."""
+    return any(line.get("kind") == "limits" and line.get("topic") == topic for line in proxy.decisions())
+
+
+def pids(proxy):
+    """Worker -> the process id of its newest life that lets clients in."""
+    return {line["worker"]: line["pid"] for line in proxy.log if line["event"] == "worker_started"}
+
+
+def rejects(host, port):
+    """Whether nobody listens there."""
+    try:
+        socket.create_connection((host, port)).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+async def waiting_consumer(proxy, topic, max_wait_ms):
+    """A connection with a Fetch that the broker is holding; returns when the proxy has passed it on."""
+    port = proxy.facts["brokers"]["default"]["1"]
+    reader, writer = await asyncio.open_connection(HOST, port)
+    asked = _fetch(topic, max_wait_ms)
+    writer.write(asked)
+
+    async def has_passed():
+        _, metrics = await page(proxy.admin_address, "/metrics")
+        return f'tsproxy_bytes_total{{direction="from_client"}} {len(asked)}.0' in metrics
+
+    async with asyncio.timeout(PATIENCE_S):
+        while not await has_passed():  # noqa: ASYNC110  # a fact of another process
+            await asyncio.sleep(0.01)
+    return reader, writer
+
+
+def _fetch(topic, max_wait_ms):
+    """A Fetch v4 request for a record that has not come yet."""
+    name = topic.encode()
+    header = struct.pack(">hhih4s", 1, 4, 77, 4, b"test")
+    body = struct.pack(">iiiib", -1, max_wait_ms, 1, 1 << 20, 0)
+    body += struct.pack(f">ih{len(name)}siiqi", 1, len(name), name, 1, 0, 0, 1 << 20)
+    return struct.pack(">i", len(header + body)) + header + body
+
+
+def command(*arguments, environment=None):
+    """Runs `tsproxy …` to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "tsproxy", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        env=environment,
+    )

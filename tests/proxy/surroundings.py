@@ -1,0 +1,77 @@
+"""What a relay lives in, with everything it tells kept for the test to look at."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tsproxy.clock import Clock
+from tsproxy.config.connection_limits import ConnectionLimits
+from tsproxy.proxy.connections.context import Surroundings
+from tsproxy.proxy.limits.process import ProcessLimits
+from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.notes import Notes
+from tsproxy.proxy.pipe import Buffers
+
+PATIENCE_S = 120
+
+
+@dataclass
+class Told:
+    """A log that keeps its lines."""
+
+    lines: list[dict] = field(default_factory=list)
+
+    def warning(self, event, **facts):
+        self.lines.append({"event": event, **facts})
+
+    info = error = warning
+
+    def events(self):
+        return [line["event"] for line in self.lines]
+
+    def of(self, event):
+        return [line for line in self.lines if line["event"] == event]
+
+
+@dataclass
+class World:
+    told: Told = field(default_factory=Told)
+    outcomes: list = field(default_factory=list)
+    totals: list = field(default_factory=list)
+    dead: list = field(default_factory=list)
+    topics: list[str] = field(default_factory=list)
+    nodes: list[int] = field(default_factory=list)
+    metrics: Metrics = field(default_factory=Metrics)
+    buffers: Buffers = field(default_factory=Buffers)
+    limits: ProcessLimits = field(default_factory=lambda: ProcessLimits(ConnectionLimits(), Clock()))
+
+    @property
+    def surroundings(self):
+        clock = Clock()
+        return Surroundings(
+            clock,
+            self.metrics,
+            Notes(self.told, clock),
+            self.outcomes.append,
+            self.totals.append,
+            self.dead.append,
+            self.topics.append,
+            lambda node_id, _: self.nodes.append(node_id),
+            self.limits,
+            self.buffers,
+        )
+
+    def metric(self, line):
+        """The value of a metric, by its line without the value; 0 where there is no such line."""
+        for each in self.metrics.render().decode().splitlines():
+            if each.startswith(line + " "):
+                return float(each.rpartition(" ")[2])
+        return 0.0
+
+
+async def until(is_so: Callable[[], object], what: str = ""):
+    """Waits for a fact, not for a time; fails when it does not come about."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not (found := is_so()):  # noqa: ASYNC110  # facts of many kinds, few have an event
+            await asyncio.sleep(0.005)
+    return found

@@ -1,0 +1,299 @@
+"""What the admin port says, of one process and of several, whatever clients call themselves."""
+
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+from http import HTTPStatus
+
+import pytest
+import yaml
+
+from tests.proxy.measured import REJECTED
+from tsproxy.config.document import parse_yaml
+from tsproxy.config.load import load
+from tsproxy.decisions.privacy import Privacy, Shown
+from tsproxy.model.outcome import Blame, Culprit, Totals, VerdictName
+from tsproxy.proxy.admin import live
+from tsproxy.proxy.admin.pages import pages
+from tsproxy.proxy.admin.report import Broker, Report, together
+from tsproxy.proxy.metrics.offenders import HALF_LIFE_MS, MOST_ROWS, REST, Offenders
+from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.metrics.totals import families_now
+
+CONFIG = load(
+    parse_yaml(
+        """\
+upstream:
+  bootstrap_servers: [kafka-1.example.com:9092]
+  admin: { sasl: { mechanism: PLAIN, username: proxy, password: "${PASSWORD}" } }
+  tls: { certificate: c.pem, key: k.pem, key_password: "${PASSWORD}" }
+listeners:
+  - bind: 192.0.2.7:9192
+    tls:
+      certificate: c.pem
+      key: k.pem
+      principal_mapping: ["RULE:^CN=(.*?),.*$/$1/L", DEFAULT]
+limits: { buffered: 3MiB, idle: 90s }
+policy:
+  clock_tolerance: 250ms
+  name_unit: yes
+  candidate: { preset: none }
+  rules:
+    - name: payments
+      match: { topics: ["pay-*", "/p[0-9]+/"], addresses: [10.0.0.0/8] }
+      mode: audit
+      message.timestamp.after.max.ms: unlimited
+    - { name: old, match: { topics: [old] }, preset: kafka-4 }
+  waivers:
+    - name: backfill
+      match: { principals: ["User:etl"] }
+      until: 2030-12-01T00:00:00.500+01:00
+      owner: data
+      reason: "OPS-${NUMBER}"
+""",
+        "tsproxy.yaml",
+    ),
+    {"PASSWORD": "hunter2", "NUMBER": "1"},
+)
+NOW_MS = 1_767_225_600_000
+HOSTILE = ["<script>alert(1)</script>\"'&", "\udcff\x00\x1b[31m\n", "c" * 32767, "", None]
+
+
+def rejected(client_id="app", now_ms=NOW_MS, bad_records=1, **facts):
+    peer = replace(REJECTED.peer, client_id=client_id)
+    return replace(REJECTED, peer=peer, now_ms=now_ms, bad_records=bad_records, **facts)
+
+
+def names(rows):
+    return [row.key.client_id for row in rows]
+
+
+# -- Offenders ---------------------------------------------------------------------------------------
+
+
+def test_the_same_fault_of_the_same_client_is_one_row():
+    offenders = Offenders()
+    offenders.book(rejected(bad_records=2, culprits=(Culprit(0, -1), Culprit(1, 77))))
+    offenders.book(rejected(now_ms=NOW_MS + 5, bad_records=3, culprits=(Culprit(0, 88),)))
+
+    [row] = offenders.hottest(NOW_MS + 5)
+    assert (row.batches, row.bad_records) == (2, 5)
+    assert (row.first_ms, row.last_ms) == (NOW_MS, NOW_MS + 5)
+    assert (row.client_address, row.timestamp_ms) == (REJECTED.peer.client_address, 88)
+
+
+def test_batches_rejected_without_a_look_are_in_their_row_as_well():
+    offenders, one = Offenders(), rejected(bad_records=2, culprits=(Culprit(0, 77),))
+    offenders.book(one)
+    blame = Blame(one.rule, one.mode, one.reason, one.unit_guess, one.error_code, False, 40, 99)
+    totals = (20, 20 * one.batch.records, 0, 20, NOW_MS, NOW_MS + 5, None, None, (), (), blame)
+    offenders.book_totals(Totals(one.peer, one.topic, one.limits, *totals))
+
+    [row] = offenders.hottest(NOW_MS + 5)
+    assert (row.batches, row.bad_records, row.last_ms, row.timestamp_ms) == (21, 42, NOW_MS + 5, 99)
+
+
+def test_who_is_at_it_now_comes_before_who_was_worse_long_ago():
+    offenders = Offenders()
+    offenders.book(rejected("yesterday", NOW_MS - 100 * HALF_LIFE_MS, bad_records=1_000_000))
+    offenders.book(rejected("now", NOW_MS, bad_records=1))
+
+    assert names(offenders.hottest(NOW_MS)) == ["now", "yesterday"]
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        rejected(verdict=VerdictName.ACCEPTED),
+        rejected(verdict=VerdictName.UNCONFIRMED),
+        rejected(verdict=VerdictName.BROKER_REJECTED, is_final=False),
+    ],
+    ids=["accepted", "unconfirmed", "sent again by itself"],
+)
+def test_what_is_nobodys_fault_makes_no_row(outcome):
+    offenders = Offenders()
+    offenders.book(outcome)
+
+    assert offenders.hottest(NOW_MS) == []
+
+
+def test_a_storm_of_names_hides_nobody_and_loses_no_count():
+    offenders = Offenders()
+    for n in range(10 * MOST_ROWS):
+        offenders.book(rejected("steady", bad_records=10))
+        offenders.book(rejected(f"name-{n}"))
+
+    rows = offenders.hottest(NOW_MS)
+    assert names(rows)[0] == "steady"
+    assert rows[-1].key == REST
+    assert sum(row.bad_records for row in rows) == 10 * MOST_ROWS * 11
+    assert len(offenders._rows) <= 2 * MOST_ROWS + 1
+
+
+def test_persons_are_shown_as_in_the_decision_log():
+    offenders = Offenders(Privacy(Shown.DROP, Shown.HASH, b"salt"))
+    peer = replace(REJECTED.peer, principal="User:alice")
+    offenders.book(replace(REJECTED, peer=peer, now_ms=NOW_MS))
+
+    [row] = offenders.hottest(NOW_MS)
+    assert row.client_address == ""
+    assert row.key.principal.startswith("~")
+
+
+# -- Reports -----------------------------------------------------------------------------------------
+
+
+def report_of(*outcomes, served_at="proxy:9193", amiss=(), warnings=()):
+    offenders, metrics = Offenders(), Metrics()
+    for outcome in outcomes:
+        offenders.book(outcome)
+        metrics.booked(outcome)
+    return Report(
+        amiss=tuple(amiss),
+        families=families_now(metrics.families()),
+        now_ms=NOW_MS,
+        cluster_id="c1",
+        brokers=(Broker("public", 1, "kafka-1:9092", served_at),),
+        addresses={"192.0.2.1": 2},
+        offenders=tuple(offenders.hottest(NOW_MS)),
+        warnings=tuple(warnings),
+    )
+
+
+def test_a_report_arrives_at_the_supervisor_as_it_left():
+    report = report_of(*map(rejected, HOSTILE), amiss=["the proxy stops"], warnings=["the disk is full"])
+
+    assert Report.of_line(json.loads(json.dumps(report.as_line()))) == report
+
+
+def test_two_processes_are_shown_as_one_that_did_the_work_of_both():
+    whole = together([report_of(rejected("a"), rejected("b")), report_of(rejected("b"), amiss=["x"])])
+
+    assert whole.amiss == ("x",)
+    assert whole.addresses == {"192.0.2.1": 4}
+    assert {row.key.client_id: row.batches for row in whole.offenders} == {"a": 1, "b": 2}
+    assert len(whole.brokers) == 1
+
+
+def test_a_broker_that_one_process_does_not_serve_is_shown_as_not_served():
+    [broker] = together([report_of(served_at=None), report_of()]).brokers
+
+    assert broker.served_at is None
+
+
+def test_of_a_process_that_has_ended_its_counts_remain_and_its_connections_do_not():
+    remains = report_of(rejected(), amiss=["x"]).remains()
+
+    assert not remains.amiss
+    assert not remains.addresses
+    assert not remains.brokers
+    assert names(remains.offenders) == ["app"]
+    assert "tsproxy_bad_records" in remains.families
+    assert "tsproxy_build_info" not in remains.families
+
+
+# -- Pages -------------------------------------------------------------------------------------------
+
+
+class OneProxy:
+    config = CONFIG
+
+    def __init__(self, report):
+        self._report = report
+
+    def hanging(self):
+        return []
+
+    async def report(self):
+        return self._report
+
+
+async def page(path, report):
+    answer = pages(OneProxy(report))[path]()
+    return answer if hasattr(answer, "status") else await answer
+
+
+async def test_ready_says_so_and_what_is_amiss_has_a_line_each():
+    ready = await page("/readyz", report_of())
+    amiss = await page("/readyz", report_of(amiss=["one", "two"]))
+
+    assert (ready.status, ready.body) == (HTTPStatus.OK, b"ready\n")
+    assert (amiss.status, amiss.body) == (HTTPStatus.SERVICE_UNAVAILABLE, b"one\ntwo\n")
+
+
+async def test_what_is_wrong_while_clients_are_served_is_told_to_those_who_ask_and_keeps_nobody_away():
+    whole = together(
+        [report_of(warnings=["worker 1: the disk is full"]), report_of(warnings=["worker 2: it too"])]
+    )
+    told = "warning: worker 1: the disk is full\nwarning: worker 2: it too\n"
+    worse = report_of(amiss=["one"], warnings=["two"])
+
+    assert (await page("/readyz", whole)).status == HTTPStatus.OK
+    assert (await page("/readyz?verbose", whole)).body.decode() == f"ready\n{told}"
+    assert (await page("/readyz?verbose", worse)).status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert (await page("/readyz?verbose", worse)).body == b"not ready: one\nwarning: two\n"
+    assert "2: it too" in (await page("/", whole)).body.decode()
+
+
+async def test_the_configuration_is_shown_as_a_file_that_reads_the_same_without_its_secrets():
+    text = (await page("/config", report_of())).body.decode()
+
+    assert "hunter2" not in text
+    shown = load(parse_yaml(text.replace("***", "hunter2"), "shown.yaml"), {})
+    assert shown.parsed == CONFIG.parsed
+    assert yaml.safe_load(text)["limits"]["idle"] == "90s"
+
+
+async def test_brokers_and_offenders_are_json_with_the_names_of_the_decision_log():
+    report = report_of(*map(rejected, HOSTILE))
+
+    assert json.loads((await page("/brokers", report)).body) == {
+        "cluster_id": "c1",
+        "brokers": [
+            {"listener": "public", "node_id": 1, "upstream": "kafka-1:9092", "served_at": "proxy:9193"}
+        ],
+    }
+    [first, *_] = json.loads((await page("/decisions/top", report)).body)["offenders"]
+    assert first["reason"] == "too_far_ahead"
+    assert first["last_ts"] == "2026-01-01T00:00:00.000Z"
+
+
+async def test_the_metrics_page_is_what_was_counted():
+    text = (await page("/metrics", report_of(rejected()))).body.decode()
+
+    assert 'tsproxy_bad_records_total{reason="too_far_ahead",unit="nanoseconds"} 1.0' in text
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.links, self.text = [], [], ""
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href")]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+async def test_no_name_breaks_the_page_and_nothing_comes_from_outside():
+    plain, hostile = Tags(), Tags()
+    plain.feed((await page("/", report_of(*(rejected(f"n{n}") for n in range(5))))).body.decode())
+    answer = await page("/", report_of(*map(rejected, HOSTILE)))
+    hostile.feed(answer.body.decode())
+
+    assert hostile.tags == plain.tags
+    assert hostile.links == []
+    assert "<script>alert(1)</script>\"'&" in hostile.text
+    assert len(answer.body) < 60_000
+    assert answer.policy == live.POLICY
+    assert "unsafe" not in live.POLICY
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0"), (1, "+1s"), (-60, "-1m"), (3600, "+1h"), (-7 * 86400, "-7d"), (float("inf"), "+∞")],
+)
+def test_spans_are_short(seconds, text):
+    assert live._span(seconds) == text

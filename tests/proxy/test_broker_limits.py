@@ -1,0 +1,190 @@
+"""What holds for a topic where brokers do not give the same: pure."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsproxy.cluster.admin_connection import TopicAnswer
+from tsproxy.cluster.topic_limits import CONFIG_NAMES
+from tsproxy.model.kafka import Codec, TimestampType
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.policy.timestamps import is_out_of_range
+from tsproxy.proxy.brokers.limits import (
+    Given,
+    differences,
+    examples,
+    given_by,
+    loosest,
+    own_of,
+    together,
+)
+
+BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
+DIFFERENCE, SIZE = "message.timestamp.difference.max.ms", "max.message.bytes"
+TYPE, CLEANUP, CODEC = "message.timestamp.type", "cleanup.policy", "compression.type"
+LONG_MAX = str(2**63 - 1)
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+NOW_MS = 1_800_000_000_000
+
+OLD_VALUES = {
+    TYPE: "CreateTime",
+    BEFORE: LONG_MAX,
+    AFTER: LONG_MAX,
+    DIFFERENCE: LONG_MAX,
+    SIZE: "1048588",
+    CLEANUP: "delete",
+    CODEC: "producer",
+}
+NEW_VALUES = {name: value for name, value in OLD_VALUES.items() if name != DIFFERENCE} | {AFTER: str(HOUR_MS)}
+
+
+def gives(values, *, set_by_broker=()):
+    names = frozenset(values)
+    return Given(values, names - set(set_by_broker), names)
+
+
+OLD, NEW = gives(OLD_VALUES), gives(NEW_VALUES)
+
+
+def answer(topic, values, own=()):
+    """How a broker describes a topic that sets `own`, with nothing set on the broker."""
+    return TopicAnswer(
+        topic, 0, {**values, **dict(own)}, frozenset(values) - set(dict(own)), frozenset(dict(own))
+    )
+
+
+limits = st.builds(
+    TopicLimits,
+    timestamp_type=st.sampled_from((TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME)),
+    before_max_ms=st.none() | st.integers(0, 10 * DAY_MS),
+    after_max_ms=st.none() | st.integers(0, 10 * DAY_MS),
+    max_message_bytes=st.integers(0, 2**31 - 1),
+    is_compacted=st.booleans(),
+    codec=st.none() | st.sampled_from(Codec),
+)
+
+
+@given(st.lists(limits, min_size=1, max_size=4), st.integers(-20 * DAY_MS, 20 * DAY_MS))
+def test_the_loosest_rejects_nothing_that_any_of_them_takes(many, drift_ms):
+    found = loosest(many)
+    if is_out_of_range(NOW_MS + drift_ms, found, NOW_MS):
+        assert all(is_out_of_range(NOW_MS + drift_ms, each, NOW_MS) for each in many)
+    assert all(found.max_message_bytes >= each.max_message_bytes for each in many)
+    assert not found.is_compacted or all(each.is_compacted for each in many)
+    assert found.codec in (None, *(each.codec for each in many))
+
+
+@given(limits, st.integers(1, 4))
+def test_of_equals_the_loosest_is_the_same(each, count):
+    assert loosest([each] * count) == each
+
+
+def test_where_only_some_brokers_write_their_own_time_rules_of_an_operator_still_hold():
+    """A topic that counts as LogAppendTime would be excepted from them, and other leaders store its times."""
+    stamped = TopicLimits(timestamp_type=TimestampType.LOG_APPEND_TIME)
+    found = loosest([stamped, TopicLimits(after_max_ms=HOUR_MS)])
+
+    assert (found.timestamp_type, found.after_max_ms) == (TimestampType.CREATE_TIME, None)
+
+
+def test_a_broker_of_3_9_beside_one_of_4_lets_any_time_pass():
+    found = together((), OLD, {1: OLD, 2: NEW})
+
+    assert found.limits.after_max_ms is None
+    assert found.on_kafka_4.after_max_ms == HOUR_MS
+    (difference,) = differences(found)
+    assert (difference.key, difference.by_node, difference.here) == (
+        AFTER,
+        {1: "unlimited", 2: "1h"},
+        "unlimited",
+    )
+
+
+def test_what_a_topic_sets_itself_holds_at_every_broker():
+    found = together(((AFTER, "7000"), (SIZE, "10")), NEW, {1: OLD, 2: NEW})
+
+    assert (found.limits.after_max_ms, found.limits.max_message_bytes) == (7000, 10)
+    assert not list(differences(found))
+
+
+def test_a_topics_difference_limits_what_brokers_of_3_9_lead_alone():
+    """KAFKA-17997: 4.x does not know it."""
+    own = ((DIFFERENCE, "5000"),)
+
+    assert together(own, OLD, {1: OLD}).limits.before_max_ms == 5000
+    assert together(own, NEW, {1: NEW}).limits.before_max_ms is None
+    assert together(own, OLD, {1: OLD, 2: NEW}).limits.after_max_ms == HOUR_MS
+
+
+def test_a_broker_that_has_not_told_leaves_only_what_topics_set_themselves():
+    found = together(((BEFORE, "5000"),), NEW, {1: NEW, 2: None})
+
+    assert (found.limits.before_max_ms, found.limits.after_max_ms) == (5000, None)
+    assert found.limits.max_message_bytes == 2**31 - 1
+    # The preset kafka-4 is an operator's own rule: a leader of 3.9 would not reject in our place.
+    assert found.on_kafka_4.after_max_ms == HOUR_MS
+
+
+def test_a_broker_that_has_not_told_does_not_undo_log_append_time():
+    """All that are known write their own time, so no rule of an operator's may reject one meanwhile."""
+    found = together(((TYPE, "LogAppendTime"),), NEW, {1: NEW, 2: None})
+
+    assert found.limits.timestamp_type is TimestampType.LOG_APPEND_TIME
+    assert together((), gives(NEW_VALUES | {TYPE: "LogAppendTime"}), {1: None}).limits.timestamp_type is (
+        TimestampType.LOG_APPEND_TIME
+    )
+
+
+def test_a_broker_told_in_our_place_stands_in_only_while_no_broker_is_known():
+    assert together((), NEW, {}).limits.after_max_ms == HOUR_MS
+    assert together((), NEW, {1: OLD}).limits.after_max_ms is None
+
+
+def test_what_a_broker_itself_has_set_is_not_replaced_by_a_default_of_kafka_4():
+    day = gives(NEW_VALUES | {AFTER: str(DAY_MS)}, set_by_broker=[AFTER])
+
+    assert together((), day, {1: day}).on_kafka_4.after_max_ms == DAY_MS
+
+
+def test_an_answer_is_told_apart_into_what_the_topic_sets_and_what_its_broker_gives():
+    described = answer("orders", NEW_VALUES, own={AFTER: "7000"})
+
+    assert own_of(described) == ((AFTER, "7000"),)
+    found = given_by([described])
+    assert AFTER not in found.values
+    assert AFTER in found.known
+    assert DIFFERENCE not in found.known
+    assert given_by([]) is None
+
+
+owns = st.dictionaries(
+    st.text("abc", min_size=1, max_size=3),
+    st.dictionaries(st.sampled_from(CONFIG_NAMES), st.just("1")).map(lambda own: tuple(sorted(own.items()))),
+)
+
+
+@given(owns)
+def test_few_topics_show_all_that_a_broker_gives_to_any(owns):
+    chosen = examples(owns)
+    shown = {name for topic in chosen for name in set(CONFIG_NAMES) - dict(owns[topic]).keys()}
+
+    assert len(chosen) <= len(CONFIG_NAMES)
+    for own in owns.values():
+        assert set(CONFIG_NAMES) - dict(own).keys() <= shown
+
+
+def test_what_kafka_does_not_document_is_an_error():
+    with pytest.raises(ValueError, match=r".+"):
+        together((), gives({TYPE: "Sometimes"}), {})
+
+
+def test_a_broker_that_was_asked_about_other_topics_alone_has_not_told_what_it_gives_to_this_one():
+    """Else a default of ours would hold as if the broker had told it, and reject what a leader takes."""
+    larger = answer("a", NEW_VALUES, own={SIZE: "2000000"})
+    asked_about_a = given_by([larger])
+    narrow = gives(NEW_VALUES)
+    found = together((), narrow, {1: narrow, 2: asked_about_a})
+
+    assert found.limits.max_message_bytes > 100_000_000
+    assert found.limits.after_max_ms is None
+    assert together(own_of(larger), narrow, {2: asked_about_a}).limits.max_message_bytes == 2_000_000

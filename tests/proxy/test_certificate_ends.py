@@ -1,0 +1,79 @@
+"""`tsproxy check` says of certificates that are over, end soon or are not valid yet, and takes the file."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.config.files import SMALLEST, config_of
+from tsproxy.cli import main
+from tsproxy.clock import Clock
+from tsproxy.tls.certificate_expiry import certificate_notices
+
+DAYS = timedelta(days=1)
+LASTING = {"hosts": ["localhost"], "starts": -400 * DAYS, "lasts": 800 * DAYS}
+
+
+def file_with(certificate, authority, *, upstream=None):
+    """A right file whose listener shows one certificate, and whose own connection another, or the same."""
+    ours = upstream or certificate
+    tls = f"tls: {{ ca: '{authority}', certificate: '{ours.certificate}', key: '{ours.key}' }}"
+    more = f"client_ca: '{authority}'"
+    return (
+        SMALLEST.replace(" }", f", {tls} }}", 1)
+        + f"    tls: {{ certificate: '{certificate.certificate}', key: '{certificate.key}', {more} }}\n"
+    )
+
+
+def told(text, at=timedelta()):
+    now_ms = Clock().now_ms() + round(at.total_seconds() * 1000)
+    return [(each.key, each.text) for each in certificate_notices(config_of(text), now_ms)]
+
+
+@pytest.fixture
+def made(certificates):
+    return lambda name, **dates: certificates.issue(f"ends-{name}", **{**LASTING, **dates})
+
+
+def test_each_certificate_that_is_over_is_told_with_its_file_its_subject_and_its_end(made, certificates):
+    over = made("over", starts=-10 * DAYS, lasts=9 * DAYS)
+    found = dict(told(file_with(over, certificates.certificate, upstream=made("good"))))
+    assert list(found) == ["listeners[0].tls.certificate"]
+    assert f"{over.certificate} (CN=ends-over) expired at 20" in found["listeners[0].tls.certificate"]
+    assert list(dict(told(file_with(made("good"), certificates.certificate, upstream=over)))) == [
+        "upstream.tls.certificate"
+    ]
+
+
+def test_authorities_are_looked_at_as_well(made, certificates):
+    """The fixture's authority lasts a day from now."""
+    found = told(file_with(made("good"), certificates.certificate), at=5 * DAYS)
+    assert [key for key, _ in found] == ["listeners[0].tls.client_ca", "upstream.tls.ca"]
+
+
+@pytest.mark.parametrize(("left", "is_told"), [(29, True), (31, False)])
+def test_one_that_ends_within_thirty_days_is_told(made, certificates, left, is_told):
+    identity = made("soon", starts=-400 * DAYS, lasts=(400 + left) * DAYS)
+    found = told(file_with(identity, certificates.certificate, upstream=made("good")))
+    assert [text.rpartition(", in ")[2] for _, text in found] == (["28 days: renew it"] if is_told else [])
+
+
+@pytest.mark.parametrize(("left", "is_told"), [(2, True), (3, False)])
+def test_of_a_short_life_the_last_quarter_is_told(made, certificates, left, is_told):
+    identity = made("short", starts=-(10 - left) * DAYS, lasts=10 * DAYS)
+    assert bool(told(file_with(identity, certificates.certificate, upstream=made("good")))) is is_told
+
+
+def test_one_that_is_not_valid_yet_is_told(made, certificates):
+    identity = made("early", starts=DAYS)
+    [(_, text)] = told(file_with(identity, certificates.certificate, upstream=made("good")))
+    assert "is not valid before 20" in text
+
+
+def test_check_takes_the_file_and_names_the_line(made, certificates, tmp_path, capsys):
+    over = made("over", starts=-10 * DAYS, lasts=9 * DAYS)
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(file_with(over, certificates.certificate, upstream=made("good")))
+    assert main(["check", str(file)]) == 0
+    notice, ok = capsys.readouterr().out.splitlines()
+    assert notice.startswith(f"{file}:4: listeners[0].tls.certificate: notice: {over.certificate} ")
+    assert ok.startswith(f"{file}: ok, ")

@@ -1,0 +1,242 @@
+"""Certificates are read again when their files change, and nobody is cut off by it."""
+
+import asyncio
+import shutil
+import ssl
+from datetime import timedelta
+
+import pytest
+import structlog
+
+from tests.proxy.frames import answer, request
+from tests.proxy.fronts import HOST, ask, config_of, echoing_broker, front_of
+from tests.proxy.loops import on_both_loops
+from tests.proxy.surroundings import World, until
+from tsproxy.clock import Clock
+from tsproxy.proxy.reload.certificates import Certificates
+from tsproxy.testing.certificates import CertificateAuthority
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr("tsproxy.proxy.reload.certificates.LOOK_EVERY_S", 0.01)
+
+
+class Files:
+    """The files of one listener, as an operator replaces them."""
+
+    def __init__(self, folder, authority):
+        self.certificate, self.key, self.ca = (folder / name for name in ("cert.pem", "key.pem", "ca.pem"))
+        self.put(authority.issue("first"))
+        self.trust(authority)
+
+    def put(self, identity):
+        shutil.copy(identity.certificate, self.certificate)
+        shutil.copy(identity.key, self.key)
+
+    def trust(self, authority):
+        shutil.copy(authority.certificate, self.ca)
+
+    def listener(self, *, mutual=False):
+        tls = f"certificate: '{self.certificate}', key: '{self.key}'" + (
+            f", client_ca: '{self.ca}'" if mutual else ""
+        )
+        return f"{{ bind: '127.0.0.1:0', advertised_host: localhost, tls: {{ {tls} }} }}"
+
+
+@pytest.fixture
+def files(certificates, tmp_path):
+    return Files(tmp_path, certificates)
+
+
+class Watched:
+    """Certificates that are watched while a block lasts."""
+
+    def __init__(self, config, world=None):
+        self.world = world or World()
+        self.certificates = Certificates(config, self.world.metrics, Clock())
+
+    @property
+    def tls(self):
+        return self.certificates.listeners["default"].current
+
+    async def __aenter__(self):
+        self._task = asyncio.create_task(self.certificates.watch())
+        return self
+
+    async def __aexit__(self, *_):
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
+async def shown_by(address, client_tls):
+    """The common name of the certificate that a new connection is shown."""
+    _, writer = await asyncio.open_connection(
+        address.host, address.port, ssl=client_tls, server_hostname="localhost"
+    )
+    try:
+        [[name]] = [
+            each for each in writer.get_extra_info("peercert")["subject"] if each[0][0] == "commonName"
+        ]
+        return name[1]
+    finally:
+        writer.close()
+
+
+@pytest.fixture
+def client_tls(certificates):
+    return ssl.create_default_context(cafile=certificates.certificate)
+
+
+@on_both_loops
+async def test_a_new_certificate_is_shown_to_new_connections_and_the_old_ones_go_on(
+    certificates, files, client_tls
+):
+    async with echoing_broker() as broker:
+        config = config_of([broker], files.listener())
+        async with Watched(config) as watched, front_of(config, World(), tls=watched.tls) as front:
+            front.open()
+            reader, writer = await asyncio.open_connection(
+                HOST, front.address.port, ssl=client_tls, server_hostname="localhost"
+            )
+            assert await shown_by(front.address, client_tls) == "first"
+            before = watched.tls()
+            files.put(certificates.issue("second"))
+            await until(lambda: watched.tls() is not before)
+
+            assert await shown_by(front.address, client_tls) == "second"
+            writer.write(request(5))
+            assert await reader.readexactly(len(answer(5))) == answer(5)
+            writer.close()
+
+
+@on_both_loops
+async def test_authorities_that_are_taken_out_are_no_longer_trusted(certificates, files, tmp_path_factory):
+    """Adding to a context that is in use could never take an authority out of it."""
+    other = CertificateAuthority(tmp_path_factory.mktemp("other"), "somebody else")
+    world = World()
+    async with echoing_broker() as broker:
+        config = config_of([broker], files.listener(mutual=True))
+        async with Watched(config) as watched, front_of(config, world, tls=watched.tls) as front:
+            front.open()
+            clients = {}
+            for name, authority in (("old", certificates), ("new", other)):
+                identity = authority.issue(f"client-{name}")
+                clients[name] = ssl.create_default_context(cafile=certificates.certificate)
+                clients[name].load_cert_chain(identity.certificate, identity.key)
+            assert await ask(front.address, clients["old"]) == answer(5)
+            before = watched.tls()
+            files.trust(other)
+            await until(lambda: watched.tls() is not before)
+
+            assert await ask(front.address, clients["new"]) == answer(5)
+            with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
+                assert await ask(front.address, clients["old"]) == answer(5)
+            await until(lambda: world.told.of("tls_handshake_failed"))
+
+
+@pytest.mark.parametrize("broken", ["no PEM", "another key", "gone"])
+async def test_files_that_cannot_be_used_leave_the_old_ones_in_use_and_are_told_once(
+    certificates, files, broken
+):
+    config = config_of([f"{HOST}:9092"], files.listener())
+    with structlog.testing.capture_logs() as logs:
+        async with Watched(config) as watched:
+            before = watched.tls()
+            match broken:
+                case "no PEM":
+                    files.certificate.write_text("hello")
+                case "another key":
+                    shutil.copy(certificates.issue("another").key, files.key)
+                case "gone":
+                    files.certificate.unlink()
+
+            def told():
+                return [line for line in logs if line["event"] == "certificates_not_reloaded"]
+
+            [line] = await until(told)
+            assert str(files.certificate) in line["problems"][0]
+            assert watched.tls() is before
+
+            files.put(certificates.issue("mended"))
+            await until(lambda: watched.tls() is not before)
+            assert len(told()) == 1
+
+
+async def test_files_that_are_being_replaced_are_waited_for(certificates, files):
+    """A certificate is there before its key: for a moment they do not fit together."""
+    config = config_of([f"{HOST}:9092"], files.listener())
+    credentials = Certificates(config, World().metrics, Clock()).listeners["default"]
+    second = certificates.issue("second")
+    shutil.copy(second.certificate, files.certificate)
+    assert credentials.look() is False
+    shutil.copy(second.key, files.key)
+    assert credentials.look() is False
+
+    assert credentials.look() is True
+    assert [end.subject for end in credentials.ends] == ["CN=second"]
+
+
+async def test_a_secret_that_is_mounted_by_links_is_seen_to_change(certificates, tmp_path):
+    """As an orchestrator replaces mounted secrets: a link to a folder is swapped, no file is written."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        identity = certificates.issue(name)
+        shutil.copy(identity.certificate, tmp_path / name / "tls.crt")
+        shutil.copy(identity.key, tmp_path / name / "tls.key")
+    data = tmp_path / "data"
+    data.symlink_to("one")
+    listener = f"{{ bind: '127.0.0.1:0', tls: {{ certificate: '{data}/tls.crt', key: '{data}/tls.key' }} }}"
+    async with Watched(config_of([f"{HOST}:9092"], listener)) as watched:
+        before = watched.tls()
+        data.unlink()
+        data.symlink_to("two")
+
+        await until(lambda: watched.tls() is not before)
+
+
+def ends(world):
+    return world.metric('tsproxy_certificate_expiry_seconds{setting="listeners.default.tls.certificate"}')
+
+
+def told_of(certificates, files, **validity):
+    """What is logged about the end of a certificate, and its metric."""
+    files.put(certificates.issue("ending", **validity))
+    world = World()
+    with structlog.testing.capture_logs() as logs:
+        watched = Certificates(config_of([f"{HOST}:9092"], files.listener()), world.metrics, Clock())
+        watched.tell_ends()
+        watched.tell_ends()  # not twice a day
+    return logs, ends(world)
+
+
+def test_a_certificate_that_lasts_is_only_counted_down(certificates, files):
+    logs, left_s = told_of(certificates, files, starts=-DAY, lasts=100 * DAY)
+
+    assert logs == []
+    assert left_s == pytest.approx(99 * 86_400, abs=60)
+
+
+def test_a_certificate_is_told_of_thirty_days_before_its_end(certificates, files):
+    [line], left_s = told_of(certificates, files, starts=-365 * DAY, lasts=394 * DAY)
+
+    assert (line["event"], line["log_level"]) == ("certificate_ends_soon", "warning")
+    assert line["hours_left"] in (29 * 24 - 1, 29 * 24)
+    assert line["subject"] == "CN=ending"
+    assert left_s == pytest.approx(29 * 86_400, abs=60)
+
+
+@pytest.mark.parametrize(("gone_h", "is_told"), [(17, False), (19, True)])
+def test_a_certificate_of_a_day_is_told_of_in_its_last_quarter(certificates, files, gone_h, is_told):
+    logs, _ = told_of(certificates, files, starts=-timedelta(hours=gone_h), lasts=DAY)
+
+    assert bool(logs) is is_told
+
+
+def test_a_certificate_that_has_ended_is_an_error_and_counts_below_zero(certificates, files):
+    [line], left_s = told_of(certificates, files, starts=-2 * DAY, lasts=DAY)
+
+    assert (line["event"], line["log_level"]) == ("certificate_expired", "error")
+    assert left_s == pytest.approx(-86_400, abs=60)

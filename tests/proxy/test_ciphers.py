@@ -1,0 +1,77 @@
+"""Cipher suites that are chosen are the only ones of TLS 1.2."""
+
+import asyncio
+import ssl
+
+import pytest
+
+from tests.proxy.frames import answer
+from tests.proxy.fronts import HOST, ask, config_of, echoing_broker, front_of
+from tests.proxy.loops import on_both_loops
+from tests.proxy.running import command
+from tests.proxy.surroundings import World
+from tests.proxy.test_certificates import Watched
+from tsproxy.testing.proxy import RunningProxy
+
+ONE, OTHER = "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"
+
+
+def listener(certificates, ciphers):
+    identity = certificates.issue("proxy-of-ciphers")
+    tls = f"certificate: '{identity.certificate}', key: '{identity.key}', ciphers: '{ciphers}'"
+    return f"{{ bind: '{HOST}:0', advertised_host: localhost, tls: {{ {tls} }} }}"
+
+
+def client(certificates, ciphers):
+    """One that speaks TLS 1.2 alone."""
+    context = ssl.create_default_context(cafile=certificates.certificate)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(ciphers)
+    return context
+
+
+@on_both_loops
+async def test_a_client_with_other_suites_is_turned_away(certificates):
+    async with echoing_broker() as broker:
+        config = config_of([broker], listener(certificates, ONE))
+        async with Watched(config) as watched, front_of(config, World(), tls=watched.tls) as front:
+            front.open()
+
+            assert await ask(front.address, client(certificates, ONE)) == answer(5)
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                await ask(front.address, client(certificates, OTHER))
+
+
+@pytest.mark.parametrize("section", ["upstream", "listener"])
+def test_suites_that_openssl_does_not_have_are_a_mistake(certificates, tmp_path, section):
+    theirs, ours = ("NO-SUCH", ONE) if section == "listener" else (ONE, "NO-SUCH")
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(
+        f"upstream: {{ bootstrap_servers: [kafka:9092], tls: {{ ciphers: {ours} }} }}\n"
+        f"listeners: [{listener(certificates, theirs)}]\n"
+    )
+    ended = command("check", file)
+
+    place = "listeners[0].tls" if section == "listener" else "upstream.tls"
+    assert ended.returncode == 2
+    assert f"{place}.ciphers: 'NO-SUCH' names no cipher suite of TLS 1.2 that OpenSSL has" in ended.stderr
+
+
+async def test_a_running_proxy_offers_what_its_file_says(kafka_431, certificates, tmp_path):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(
+        f"upstream: {{ bootstrap_servers: ['{kafka_431.bootstrap_servers}'] }}\n"
+        f"listeners: [{listener(certificates, OTHER)}]\n"
+    )
+    async with RunningProxy(config=file, decisions=tmp_path / "log") as proxy:
+        host, _, port = proxy.bootstrap_servers.rpartition(":")
+        assert await agreed(host, port, client(certificates, f"{ONE}:{OTHER}")) == OTHER
+
+
+async def agreed(host, port, context):
+    """The suite that both sides took."""
+    _, writer = await asyncio.open_connection(host, int(port), ssl=context, server_hostname="localhost")
+    try:
+        return writer.get_extra_info("cipher")[0]
+    finally:
+        writer.close()

@@ -1,0 +1,357 @@
+"""What the proxy learns of real clusters on its own connection."""
+
+import asyncio
+import contextlib
+import ssl
+
+import pytest
+import structlog
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import InvalidTimestampError
+
+from tests.proxy.surroundings import until
+from tsproxy.clock import Clock
+from tsproxy.cluster import upstream
+from tsproxy.cluster.admin_connection import ConversationError, connected
+from tsproxy.config.settings import Address, Password, Sasl, SaslMechanism, Secret, Upstream, UpstreamTls
+from tsproxy.model.kafka import TimestampType
+from tsproxy.proxy.brokers.discovery import Cluster, PermissionDeniedError
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.ports import free_ports
+from tsproxy.tls.contexts import upstream_context
+
+MINUTE_MS = 60_000
+HOUR_MS = 3_600_000
+
+
+class Learned:
+    """A cluster that runs, and what it has told so far."""
+
+    def __init__(self, upstream, tls=None, *, reads_limits=True):
+        self.told = []
+        self.reachable = []
+        self.cluster = Cluster(
+            upstream, tls, Clock(), self.told.append, self.reachable.append, reads_limits=reads_limits
+        )
+
+    @property
+    def facts(self):
+        return self.told[-1]
+
+    async def limits_of(self, topic):
+        """What a session would be told of a topic it wants."""
+        self.cluster.want_topic(topic)
+        return await until(lambda: self.told and self.facts.topics.get(topic))
+
+
+@contextlib.asynccontextmanager
+async def learning(upstream, tls=None, **options):
+    learned = Learned(upstream, tls, **options)
+    task = asyncio.create_task(learned.cluster.run())
+    try:
+        yield learned
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, PermissionDeniedError):
+            await task
+
+
+def upstream_of(kafka, *, sasl=None, tls=None, refresh_ms=30_000):
+    servers = tuple(
+        Address(host, int(port))
+        for host, _, port in (each.rpartition(":") for each in kafka.bootstrap_servers.split(","))
+    )
+    return Upstream(servers, tls, sasl, refresh_ms)
+
+
+async def test_brokers_and_the_clusters_id_are_discovered(kafka):
+    async with learning(upstream_of(kafka)) as learned:
+        await until(lambda: learned.told)
+
+        node = kafka.node(1)
+        assert learned.facts.brokers == {1: Address(node.host, node.port)}
+        assert learned.facts.cluster_id
+        assert learned.facts.needs_sasl is False
+        assert learned.reachable == [True]
+
+
+async def test_the_limits_of_a_wanted_topic_are_read_at_once(kafka, topic):
+    await kafka.create_topic(
+        topic,
+        config={
+            "message.timestamp.before.max.ms": "5000",
+            "message.timestamp.after.max.ms": "7000",
+            "max.message.bytes": "12345",
+            "cleanup.policy": "compact",
+        },
+    )
+    async with learning(upstream_of(kafka)) as learned:
+        limits = await learned.limits_of(topic)
+
+        assert (limits.before_max_ms, limits.after_max_ms) == (5000, 7000)
+        assert limits.max_message_bytes == 12345
+        assert limits.is_compacted
+        assert limits.timestamp_type is TimestampType.CREATE_TIME
+
+
+async def test_the_limits_of_many_topics_are_read_in_few_requests(kafka, topic):
+    names = [f"{topic}-{n}"[-200:] for n in range(10)]
+    for name in names:
+        await kafka.create_topic(name)
+    async with learning(upstream_of(kafka)) as learned:
+        for name in names:
+            learned.cluster.want_topic(name)
+        await until(lambda: learned.told and learned.facts.topics.keys() == set(names))
+
+        assert len(learned.told) <= 3
+
+
+async def test_defaults_are_those_of_the_brokers_version(kafka_431, kafka_391, topic):
+    for kafka, after_max_ms in ((kafka_431, 3_600_000), (kafka_391, None)):
+        await kafka.create_topic(topic)
+        async with learning(upstream_of(kafka)) as learned:
+            limits = await learned.limits_of(topic)
+
+            assert (limits.before_max_ms, limits.after_max_ms) == (None, after_max_ms)
+
+
+async def test_log_append_time_is_learned(kafka, topic):
+    await kafka.create_topic(topic, config={"message.timestamp.type": "LogAppendTime"})
+    async with learning(upstream_of(kafka)) as learned:
+        assert (await learned.limits_of(topic)).timestamp_type is TimestampType.LOG_APPEND_TIME
+        assert learned.cluster.stamped_topics() == [topic]
+
+
+async def accepts(kafka, topic, drift_ms):
+    """Whether the broker itself takes a record that far from its clock."""
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
+    await producer.start()
+    try:
+        await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + drift_ms)
+    except InvalidTimestampError:
+        return False
+    finally:
+        await producer.stop()
+    return True
+
+
+async def assert_both_mean_the_same(kafka, topic, before_ms, after_ms):
+    """The limits learned are these, and the broker judges a minute to either side as they say."""
+    async with learning(upstream_of(kafka)) as learned:
+        limits = await learned.limits_of(topic)
+
+    assert (limits.before_max_ms, limits.after_max_ms) == (before_ms, after_ms)
+    for sign, bound_ms in ((-1, before_ms), (1, after_ms)):
+        assert await accepts(kafka, topic, sign * (bound_ms - MINUTE_MS))
+        assert not await accepts(kafka, topic, sign * (bound_ms + MINUTE_MS))
+
+
+@pytest.mark.parametrize(
+    ("config", "before_ms", "after_ms"),
+    [
+        ({"difference": HOUR_MS}, HOUR_MS, HOUR_MS),
+        ({"difference": HOUR_MS, "before": 2 * HOUR_MS}, 2 * HOUR_MS, HOUR_MS),
+        ({"difference": HOUR_MS, "after": 2 * HOUR_MS}, HOUR_MS, 2 * HOUR_MS),
+    ],
+    ids=["alone", "beside before", "beside after"],
+)
+async def test_a_topics_difference_limits_what_the_broker_itself_limits(
+    kafka_391, topic, config, before_ms, after_ms
+):
+    """KIP-937: difference.max.ms is deprecated in 3.6 to 3.9, and still works."""
+    settings = {f"message.timestamp.{name}.max.ms": str(value) for name, value in config.items()}
+    await kafka_391.create_topic(topic, config=settings)
+
+    await assert_both_mean_the_same(kafka_391, topic, before_ms, after_ms)
+
+
+@pytest.mark.broker
+async def test_a_brokers_difference_limits_all_topics_and_hides_their_own(topic):
+    properties = {"log.message.timestamp.difference.max.ms": str(HOUR_MS)}
+    async with KafkaCluster("3.9.1", properties=properties) as kafka:
+        await kafka.create_topic(topic)
+        await assert_both_mean_the_same(kafka, topic, HOUR_MS, HOUR_MS)
+
+        own = {"message.timestamp.difference.max.ms": str(9 * HOUR_MS)}
+        await kafka.create_topic(f"{topic}-own", config=own)
+        await assert_both_mean_the_same(kafka, f"{topic}-own", HOUR_MS, HOUR_MS)
+
+
+async def test_a_changed_limit_is_seen_at_the_next_refresh(kafka, topic):
+    await kafka.create_topic(topic)
+    async with learning(upstream_of(kafka, refresh_ms=100)) as learned:
+        await learned.limits_of(topic)
+        await kafka.alter_topic(topic, {"message.timestamp.before.max.ms": "42"})
+
+        await until(lambda: learned.facts.topics[topic].before_max_ms == 42)
+
+
+async def test_a_topic_that_does_not_exist_stays_unknown_until_it_does(kafka, topic):
+    async with learning(upstream_of(kafka)) as learned:
+        learned.cluster.want_topic(topic)
+        await until(lambda: topic in learned.cluster._absent)
+        assert topic not in learned.facts.topics
+        await kafka.create_topic(topic, config={"message.timestamp.before.max.ms": "42"})
+
+        await until(lambda: topic in learned.facts.topics)
+        assert learned.facts.topics[topic].before_max_ms == 42
+
+
+async def test_a_deleted_topic_is_forgotten(kafka, topic):
+    await kafka.create_topic(topic)
+    async with learning(upstream_of(kafka, refresh_ms=100)) as learned:
+        await learned.limits_of(topic)
+        await kafka.delete_topic(topic)
+
+        await until(lambda: topic not in learned.facts.topics)
+
+
+async def test_a_name_that_no_topic_can_have_does_no_harm(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    async with learning(upstream_of(kafka_431)) as learned:
+        for name in ("", "no spaces", "x" * 300, "ö", ".."):
+            learned.cluster.want_topic(name)
+
+        assert await learned.limits_of(topic)
+        assert learned.facts.topics.keys() == {topic}
+
+
+async def test_names_of_topics_that_never_come_are_bounded(kafka_431, monkeypatch):
+    monkeypatch.setattr("tsproxy.proxy.brokers.discovery.MAX_ABSENT", 5)
+    async with learning(upstream_of(kafka_431)) as learned:
+        for n in range(50):
+            learned.cluster.want_topic(f"never-{n}")
+        await until(lambda: learned.told and not learned.cluster._new)
+
+        assert len(learned.cluster._absent) == 5
+
+
+async def test_without_judging_no_limits_are_read(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    async with learning(upstream_of(kafka_431, refresh_ms=50), reads_limits=False) as learned:
+        await until(lambda: learned.told)
+        learned.cluster.want_topic(topic)
+
+        assert not learned.cluster._new
+
+
+@pytest.mark.broker
+async def test_the_cluster_is_waited_for_lost_and_found_again(topic):
+    async with KafkaCluster() as kafka:
+        await kafka.create_topic(topic)
+        await kafka.stop_node(1)
+        with structlog.testing.capture_logs() as logs:
+            async with learning(upstream_of(kafka, refresh_ms=100)) as learned:
+                await until(lambda: learned.reachable)
+                assert learned.told == []
+                await kafka.start_node(1)
+                await learned.limits_of(topic)
+                assert learned.reachable[-1] is True
+
+                await kafka.stop_node(1)
+                await until(lambda: learned.reachable[-1] is False)
+                assert topic in learned.facts.topics
+                await kafka.start_node(1)
+                await until(lambda: learned.reachable[-1] is True)
+    events = [line["event"] for line in logs]
+    assert events.count("upstream_reached") == 2
+    # One line when it goes away; another only where the reason changes (rejected, then closing).
+    assert 2 <= events.count("upstream_unreachable") <= 8
+
+
+@pytest.mark.broker
+async def test_a_wanted_node_makes_brokers_be_read_at_once():
+    async with KafkaCluster(nodes=[1, 2]) as kafka:
+        await kafka.stop_node(2)
+        node = kafka.node(1)
+        upstream = Upstream((Address(node.host, node.port),), None, None, 3_600_000)
+        async with learning(upstream) as learned:
+            await until(lambda: learned.told)
+            await kafka.start_node(2)
+            if 2 not in learned.facts.brokers:
+                learned.cluster.want_node(2, Address("somewhere", 9092))
+
+            await until(lambda: 2 in learned.facts.brokers)
+
+
+def sasl_of(user, password, mechanism=SaslMechanism.PLAIN):
+    return Sasl(mechanism, Password(user, Secret(password)))
+
+
+@pytest.fixture
+async def guarded(tmp_path):
+    """A broker with SASL where `root` may do all and `nobody` nothing."""
+    properties = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:root",
+    }
+    users = {"root": "root-secret", "nobody": "nobody-secret"}
+    async with KafkaCluster(security="SASL_PLAINTEXT", users=users, properties=properties) as kafka:
+        yield kafka
+
+
+@pytest.mark.broker
+async def test_permission_and_authentication_are_told_apart(guarded, topic):
+    kafka = guarded
+    await kafka.create_topic(topic)
+
+    # Not allowed to read configurations: an error at once, which says what to grant.
+    denied = Learned(upstream_of(kafka, sasl=sasl_of("nobody", "nobody-secret")))
+    with pytest.raises(
+        PermissionDeniedError, match=r"'nobody' read the limits .* DescribeConfigs on the topics"
+    ):
+        await asyncio.wait_for(denied.cluster.run(), 20)
+    assert denied.told == []
+
+    # Allowed.
+    for mechanism in (SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_256, SaslMechanism.SCRAM_SHA_512):
+        allowed = sasl_of("root", "root-secret", mechanism)
+        async with learning(upstream_of(kafka, sasl=allowed)) as learned:
+            assert await learned.limits_of(topic)
+            assert learned.facts.needs_sasl is True
+
+    # A wrong password, and none where one is needed: told, and tried again.
+    for sasl, expected in (
+        (sasl_of("root", "wrong-secret"), "uthentication"),
+        (None, "set upstream.admin.sasl"),
+    ):
+        with structlog.testing.capture_logs() as logs:
+            async with learning(upstream_of(kafka, sasl=sasl)) as learned:
+                await until(lambda: logs)
+                assert learned.told == []
+        assert logs[0]["event"] == "upstream_unreachable"
+        assert expected in logs[0]["error"]
+        assert "secret" not in str(logs)
+
+
+@pytest.mark.broker
+async def test_a_cluster_with_tls_is_understood_and_a_plain_connection_to_it_explained(certificates, topic):
+    async with KafkaCluster(security="SSL", authority=certificates) as kafka:
+        await kafka.create_topic(topic)
+        tls = UpstreamTls(certificates.certificate, None, None)
+        async with learning(upstream_of(kafka, tls=tls), lambda: upstream_context(tls)) as learned:
+            assert await learned.limits_of(topic)
+
+        node = kafka.node(1)
+        with pytest.raises(ConversationError, match="does this port speak TLS"):
+            async with connected(Address(node.host, node.port), None, None) as connection:
+                await connection.cluster()
+
+
+async def test_a_tls_connection_to_a_plain_cluster_is_explained(kafka_431):
+    """To the proxy's own connection, and to a client's."""
+    node = kafka_431.node(1)
+    address, context = Address(node.host, node.port), ssl.create_default_context()
+    with pytest.raises(ConversationError, match="does it speak TLS"):
+        async with connected(address, context, None):
+            pass
+    with pytest.raises(upstream.UpstreamError, match="does it speak TLS"):
+        await upstream.Upstream(lambda: context).connect([address], asyncio.Protocol())
+
+
+async def test_what_does_not_answer_is_told_with_its_address():
+    address = Address("127.0.0.1", free_ports(1)[0])
+
+    with pytest.raises(ConversationError, match=rf"^{address}: "):
+        async with connected(address, None, None):
+            pass

@@ -1,0 +1,132 @@
+"""Work beside the loop that does not hold up the end of the process."""
+
+import subprocess
+import sys
+import threading
+import weakref
+from concurrent.futures import CancelledError
+
+import pytest
+
+from tests.proxy.surroundings import PATIENCE_S
+from tsproxy.proxy.daemon_threads import DaemonThreads
+
+EXIT_S = 120
+
+READERS = """
+from tests.proxy.surroundings import World
+threads = World().surroundings.readers
+"""
+DEAD_LETTERS = """
+import asyncio
+from tests.config.files import SMALLEST, config_of
+from tsproxy.decisions import Privacy
+from tsproxy.clock import Clock
+from tsproxy.proxy.dead_letters.sender import DeadLetters
+room = DeadLetters(config_of(SMALLEST), None, Privacy(), Clock())
+threads = room._thread
+"""
+BUSY = """
+import threading
+begun = threading.Event()
+
+def never_ends():
+    begun.set()
+    while True:
+        pass
+
+threads.submit(never_ends)
+begun.wait()
+"""
+STOPPED = "asyncio.run(room.stop(0, asyncio.Event()))\n"
+
+
+@pytest.mark.parametrize(
+    "program", [READERS + BUSY, DEAD_LETTERS + BUSY + STOPPED], ids=["readers", "dead letters"]
+)
+def test_a_process_ends_while_one_is_busy(program):
+    """Python joins those of a ThreadPoolExecutor before it exits."""
+    subprocess.run([sys.executable, "-c", program], timeout=EXIT_S, check=True)
+
+
+@pytest.fixture
+def one():
+    threads = DaemonThreads(1, "one")
+    yield threads
+    threads.shutdown()
+
+
+class Gate:
+    """Work that waits until it may go on."""
+
+    def __init__(self):
+        self.begun = threading.Event()
+        self.may_go = threading.Event()
+
+    def __call__(self, told=None):
+        self.begun.set()
+        assert self.may_go.wait(PATIENCE_S)
+        return told
+
+
+@pytest.fixture
+def busy(one):
+    gate = Gate()
+    one.submit(gate)
+    assert gate.begun.wait(PATIENCE_S)
+    yield gate
+    gate.may_go.set()
+
+
+def test_work_is_done_in_its_order_by_daemons(one):
+    done = [one.submit(lambda n: (n, threading.current_thread().daemon), n) for n in range(100)]
+    assert [each.result(PATIENCE_S) for each in done] == [(n, True) for n in range(100)]
+
+
+def test_a_mistake_is_told_and_the_next_is_done(one):
+    with pytest.raises(KeyError):
+        one.submit({}.__getitem__, "ours").result(PATIENCE_S)
+    assert one.submit(sum, [1, 2]).result(PATIENCE_S) == 3
+
+
+def test_there_are_as_many_as_there_is_work_for_and_no_more():
+    threads, gates = DaemonThreads(2, "two"), [Gate(), Gate(), Gate()]
+    third = [threads.submit(gate, n) for n, gate in enumerate(gates)][-1]
+    assert all(gate.begun.wait(PATIENCE_S) for gate in gates[:2])
+    assert not gates[2].begun.is_set()
+    for gate in gates:
+        gate.may_go.set()
+    assert third.result(PATIENCE_S) == 2
+    threads.shutdown()
+
+
+class Bytes(bytearray):
+    """Of a size, and may be looked for."""
+
+
+def test_what_is_cancelled_before_its_turn_is_not_kept_behind_what_is_busy(one, busy):
+    held = Bytes(8)
+    seen = weakref.ref(held)
+    waiting = one.submit(held.hex)
+    del held
+    assert seen() is not None
+    assert waiting.cancel()
+    assert seen() is None
+
+
+def test_once_shut_down_nothing_is_taken_and_what_waited_is_done_or_cancelled(one, busy):
+    waiting = one.submit(sum, [1])
+    one.shutdown(wait=False)
+    with pytest.raises(RuntimeError, match="one take no more work"):
+        one.submit(sum, [2])
+    assert not waiting.done()
+    one.shutdown(wait=False, cancel_futures=True)
+    with pytest.raises(CancelledError):
+        waiting.result(PATIENCE_S)
+
+
+def test_shutdown_waits_for_what_was_taken():
+    threads = DaemonThreads(1, "one")
+    done = [threads.submit(sum, [n]) for n in range(10)]
+    threads.shutdown()
+    assert [each.done() for each in done] == [True] * 10

@@ -1,0 +1,122 @@
+"""`limits.drain_delay`: not ready at once, open to clients a while longer."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from tests.proxy.running import TWO, events, page, rejects, until_page, waiting_consumer
+from tests.proxy.surroundings import PATIENCE_S, until
+from tests.proxy.test_service_manager import Heard
+from tsproxy.testing.proxy import RunningProxy
+
+EITHER = pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])
+LONG = {"limits.drain_delay": "10m"}
+
+
+def of_bootstrap(proxy):
+    host, _, port = proxy.bootstrap_servers.rpartition(":")
+    return host, int(port)
+
+
+@EITHER
+async def test_after_sigterm_it_is_not_ready_and_still_serves_whoever_comes(kafka_431, topic, arguments):
+    """A load balancer learns of it a moment later, and sends clients until then."""
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
+        os.kill(proxy.pid, signal.SIGTERM)
+        await until_page(proxy, "/readyz", 503, "the proxy stops")
+        async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+            await producer.send_and_wait(topic, b"x")
+        assert "drain_started" not in events(proxy)
+        assert (await page(proxy.admin_address, "/livez"))[0] == 200
+
+        os.kill(proxy.pid, signal.SIGTERM)
+
+        await until(lambda: events(proxy).count("drain_started") == (2 if arguments else 1))
+        await until(lambda: rejects(*of_bootstrap(proxy)))
+        await proxy.wait()
+
+    assert events(proxy).count("drain_delayed") == (2 if arguments else 1)
+    assert proxy.log[-1]["event"] == "proxy_stopped"
+
+
+@EITHER
+async def test_when_the_delay_is_over_it_drains_by_itself(kafka_431, arguments):
+    settings = {"limits.drain_delay": "300ms"}
+    async with RunningProxy(kafka_431.bootstrap_servers, settings=settings, arguments=arguments) as proxy:
+        os.kill(proxy.pid, signal.SIGTERM)
+        await proxy.wait()
+
+    assert events(proxy).index("drain_delayed") < events(proxy).index("drain_started")
+
+
+@EITHER
+async def test_a_second_sigterm_ends_the_delay_and_a_third_one_the_drain(kafka_431, topic, arguments):
+    """Whoever skips the delay has not asked to cut clients off."""
+    await kafka_431.create_topic(topic)
+    count = 2 if arguments else 1
+    async with RunningProxy(kafka_431.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
+        reader, writer = await waiting_consumer(proxy, topic, 3_000)
+        os.kill(proxy.pid, signal.SIGTERM)
+        await until(lambda: events(proxy).count("drain_delayed") == count)
+        os.kill(proxy.pid, signal.SIGTERM)
+        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), PATIENCE_S), "big")
+        assert (await reader.readexactly(size))[:4] == (77).to_bytes(4, "big")
+        writer.close()
+        await proxy.wait()
+    assert proxy.log[-1]["clients_cut"] == 0
+
+    async with RunningProxy(kafka_431.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
+        reader, writer = await waiting_consumer(proxy, topic, 300_000)
+        for event in ("drain_delayed", "drain_started"):
+            os.kill(proxy.pid, signal.SIGTERM)
+            await until(lambda event=event: events(proxy).count(event) == count)
+        os.kill(proxy.pid, signal.SIGTERM)
+        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
+        writer.close()
+        await proxy.wait()
+    assert proxy.log[-1]["clients_cut"] == 1
+
+
+@EITHER
+async def test_two_signals_at_once_are_two(kafka_431, arguments):
+    """The second comes before anything was done about the first."""
+    async with RunningProxy(kafka_431.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
+        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
+            os.kill(proxy.pid, number)
+        await proxy.wait()
+
+    assert proxy.log[-1]["event"] == "proxy_stopped"
+
+
+@EITHER
+async def test_a_service_manager_is_asked_for_the_time_of_delay_and_drain(kafka_431, tmp_path, arguments):
+    """So TimeoutStopSec need not be known to whoever sets the delay."""
+    heard = Heard(str(tmp_path / "notify"))
+    settings = {"limits.drain_delay": "20m", "limits.drain_timeout": "7s"}
+    async with RunningProxy(
+        kafka_431.bootstrap_servers,
+        environment=heard.environment,
+        settings=settings,
+        arguments=arguments,
+    ) as proxy:
+        os.kill(proxy.pid, signal.SIGTERM)
+        await until(lambda: heard.count("STOPPING=1"))
+
+        assert heard.value("EXTEND_TIMEOUT_USEC") == (20 * 60 + 7 + 15) * 1_000_000
+        await until(lambda: "drain_delayed" in events(proxy))
+
+
+async def test_workers_whose_supervisor_is_gone_do_not_stay_open(kafka_431):
+    """The next supervisor wants their ports."""
+    proxy = RunningProxy(kafka_431.bootstrap_servers, settings=LONG, arguments=TWO)
+    await proxy.__aenter__()
+    await proxy.kill()
+
+    await until(lambda: events(proxy).count("worker_stopped") == 2)
+    assert "drain_delayed" not in events(proxy)
+    with pytest.raises(Exception, match="status -9"):
+        await proxy.__aexit__(None, None, None)

@@ -1,0 +1,72 @@
+"""IPv4 and IPv6 on the same ports: a listener for each."""
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from tests.config.files import SMALLEST
+from tests.proxy.running import TWO, events, page
+from tsproxy.config import ConfigError, load
+from tsproxy.config.document import parse_yaml
+from tsproxy.testing.ports import free_ports
+from tsproxy.testing.proxy import RunningProxy
+
+UPSTREAM = SMALLEST.partition("listeners:")[0]
+
+
+def listeners(*binds):
+    """A file with a listener for each of these."""
+    lines = [
+        f"  - {{ name: l{n}, bind: '{bind}', advertised_host: localhost }}\n" for n, bind in enumerate(binds)
+    ]
+    return UPSTREAM + "listeners:\n" + "".join(lines)
+
+
+@pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])
+async def test_clients_reach_the_same_ports_over_ipv4_and_over_ipv6(kafka_431, topic, tmp_path, arguments):
+    await kafka_431.create_topic(topic)
+    first = free_ports(6)[0]
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(
+        f"upstream: {{ bootstrap_servers: ['{kafka_431.bootstrap_servers}'] }}\n"
+        "listeners:\n"
+        f"  - {{ name: v4, bind: '0.0.0.0:{first}', advertised_host: 127.0.0.1, brokers: {{ count: 3 }} }}\n"
+        f"  - {{ name: v6, bind: '[::]:{first}', advertised_host: '::1', brokers: {{ count: 3 }} }}\n"
+    )
+    async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=arguments) as proxy:
+        for host in ("127.0.0.1", "[::1]"):
+            async with AIOKafkaProducer(bootstrap_servers=f"{host}:{first}") as producer:
+                await producer.send_and_wait(topic, b"x")
+        assert (await page(proxy.admin_address, "/readyz"))[0] == 200
+
+    assert "broker_not_served" not in events(proxy)
+    counted = {line["listener"]: line["records"] for line in proxy.decisions() if line["event"] == "counters"}
+    assert counted == {"v4": 1, "v6": 1}
+
+
+@pytest.mark.parametrize(
+    "binds",
+    [
+        ("0.0.0.0:9192", "[::]:9192"),
+        ("127.0.0.1:9192", "[::]:9192"),
+        ("127.0.0.1:9192", "[::1]:9192"),
+        ("0.0.0.0:9192", "[2001:db8::1]:9192"),
+    ],
+)
+def test_each_family_has_ports_of_its_own(binds):
+    assert len(load(parse_yaml(listeners(*binds), "test"), {}).listeners) == 2
+
+
+@pytest.mark.parametrize(
+    "binds",
+    [
+        ("0.0.0.0:9192", "127.0.0.1:9192"),
+        ("[::]:9192", "[::1]:9192"),
+        ("[::]:9192", "[0::0]:9192"),
+        ("[::]:9192", "kafka.example.com:9192"),
+        ("0.0.0.0:9192", "kafka.example.com:9192"),
+    ],
+)
+def test_within_a_family_an_address_and_any_address_meet(binds):
+    """So may a name, which leads to whatever the system says."""
+    with pytest.raises(ConfigError, match=r"takes port\(s\) of "):
+        load(parse_yaml(listeners(*binds), "test"), {})

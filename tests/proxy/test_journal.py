@@ -1,0 +1,120 @@
+"""The journal: outcomes reach the decision log and the metrics, and no line is lost on the way."""
+
+import asyncio
+import json
+import os
+from dataclasses import replace
+
+from tests.proxy.decision_log.logs import HandClock, files_in
+from tests.proxy.measured import ACCEPTED, TOTALS, rendered
+from tests.proxy.surroundings import until
+from tsproxy.config.settings import Retention
+from tsproxy.decisions import DecisionLog, LifecycleKind
+from tsproxy.proxy.decision_log.recorder import MOST_AT_ONCE, Journal
+from tsproxy.proxy.metrics.registry import Metrics
+
+MINUTE_MS = 60_000
+
+
+async def test_a_whole_life_leaves_lines_without_gaps_also_when_it_ends_between_two_ticks(tmp_path):
+    clock, metrics = HandClock(), Metrics()
+    files = files_in(tmp_path, clock=clock)
+    journal = Journal(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None)
+    journal.start({"version": "1"})
+    journal.see_cluster("cluster", (1, 2))
+    journal.book(ACCEPTED)
+    clock.ms += 3 * MINUTE_MS  # an interval is over, and no tick has come
+    assert await journal.stop()
+    journal.measure()
+
+    [file] = tmp_path.iterdir()
+    lines = [json.loads(line) for line in file.open()]
+    assert [line["seq"] for line in lines] == list(range(len(lines)))
+    assert [line.get("kind") for line in lines if line["event"] == "lifecycle"] == [
+        "start",
+        "cluster",
+        "stop",
+    ]
+    assert sum(line["records"] for line in lines if line["event"] == "counters") == ACCEPTED.batch.records
+    assert rendered(metrics)["tsproxy_decisions_total"] == len(lines)
+
+
+async def test_totals_are_asked_for_before_an_outcome_ends_the_interval_that_they_belong_to(tmp_path):
+    clock, metrics = HandClock(), Metrics()
+    files = files_in(tmp_path, clock=clock)
+    kept = [TOTALS]
+    journal = Journal(
+        DecisionLog("proxy", "boot", ACCEPTED.now_ms),
+        files,
+        metrics,
+        clock,
+        lambda: [journal.book_totals(kept.pop()) for _ in kept],
+    )
+    journal.start({})
+    journal.book(ACCEPTED)
+    journal.book(replace(ACCEPTED, now_ms=ACCEPTED.now_ms + MINUTE_MS))
+    assert await journal.stop()
+
+    [file] = tmp_path.iterdir()
+    counters = [line for line in map(json.loads, file.open()) if line["event"] == "counters"]
+    assert [line["batches"] for line in counters] == [21, 1]
+    accepted = 'listener="public",reason="",verdict="accepted"'
+    assert rendered(metrics)[f"tsproxy_batches_total{{{accepted}}}"] == 22
+
+
+async def test_very_many_outcomes_are_booked_in_turns_and_none_is_lost(tmp_path):
+    """A request of 20,000 partitions must not hold up everybody while it is booked."""
+    clock, metrics = HandClock(), Metrics()
+    files = files_in(tmp_path, clock=clock)
+    journal = Journal(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None)
+    journal.start({})
+    accepted = 'tsproxy_batches_total{listener="public",reason="",verdict="accepted"}'
+
+    def booked():
+        return rendered(metrics)[accepted]
+
+    many = 2 * MOST_AT_ONCE + 10
+    for _ in range(many):
+        journal.book(ACCEPTED)
+    assert booked() == MOST_AT_ONCE
+    await asyncio.sleep(0)
+    journal.book(ACCEPTED)
+    assert MOST_AT_ONCE < booked() <= 2 * MOST_AT_ONCE
+    await until(lambda: booked() == many + 1)
+    await asyncio.sleep(0)
+    for _ in range(many):
+        journal.book(ACCEPTED)
+    journal.measure()
+    assert booked() == 2 * many + 1
+    for _ in range(many):
+        journal.book(ACCEPTED)
+    assert await journal.stop()
+
+    [file] = tmp_path.iterdir()
+    counters = [line for line in map(json.loads, file.open()) if line["event"] == "counters"]
+    assert sum(line["batches"] for line in counters) == 3 * many + 1
+
+
+async def test_what_was_dropped_and_what_was_deleted_is_told_by_metrics_and_the_next_heartbeat(
+    tmp_path, monkeypatch
+):
+    clock, metrics = HandClock(), Metrics()
+    old = tmp_path / "decisions-20261120T000000Z-proxy_1-boot.1-0001.jsonl"
+    old.write_text("{}\n")
+    os.utime(old, (1, 1))
+    files = files_in(tmp_path, clock=clock, retention=Retention(age_ms=MINUTE_MS, size_bytes=None))
+    journal = Journal(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None)
+    journal.start({})
+    with monkeypatch.context() as full:
+        full.setattr("tsproxy.proxy.decision_log.files.QUEUE_LINES", 0)
+        journal.tell(LifecycleKind.RELOAD, {})
+    assert await journal.stop()
+    journal.measure()
+
+    [file] = tmp_path.iterdir()
+    lines = [json.loads(line) for line in file.open()]
+    assert [line["seq"] for line in lines] == [0, 2, 3]
+    assert [line["lines_dropped"] for line in lines if line["event"] == "heartbeat"] == [1]
+    shown = rendered(metrics)
+    assert (shown["tsproxy_decisions_total"], shown["tsproxy_decisions_dropped_total"]) == (3, 1)
+    assert shown["tsproxy_decision_files_deleted_total"] == 1

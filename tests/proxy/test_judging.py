@@ -1,0 +1,165 @@
+"""A large compressed batch is judged beside the loop: everybody else is served meanwhile."""
+
+import asyncio
+import contextlib
+import random
+import threading
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from tests.proxy.frames import answer, request
+from tests.proxy.loops import on_both_loops
+from tests.proxy.surroundings import PATIENCE_S, World, until
+from tests.proxy.wire import is_reading, wire
+from tests.session.conversation import NOW_MS
+from tests.session.messages import produce
+from tests.wire.batches import LZ4, batch, record
+from tsproxy.proxy.connections.judge_pool import Judges
+from tsproxy.session.job import Job
+
+HALF_MIB = random.Random(7).randbytes(1 << 19)
+LARGE = batch([NOW_MS], LZ4, value=HALF_MIB)
+"""Stays large in whatever codec."""
+OTHER = produce({"t": {0: batch([NOW_MS])}}, correlation_id=2)
+
+
+class Gated(Judges):
+    """One thread, whose jobs wait until they may."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.may_go = threading.Event()
+        self.begun = threading.Event()
+
+    def begin(self, job, address, done):
+        def when_it_may(work):
+            self.begun.set()
+            assert self.may_go.wait(PATIENCE_S)
+            yield
+            return (yield from job.steps())
+
+        return super().begin(Job(when_it_may, job.work, job.size), address, done)
+
+
+@dataclass
+class JudgingWorld(World):
+    judges: Gated = field(default_factory=Gated)
+
+    @property
+    def surroundings(self):
+        return replace(super().surroundings, judges=self.judges)
+
+
+@contextlib.asynccontextmanager
+async def connection(world):
+    """Whose jobs may go in the end, so that nothing waits for them."""
+    async with wire(world) as the:
+        try:
+            yield the
+        finally:
+            world.judges.may_go.set()
+
+
+def large(acks=-1):
+    return produce({"t": {0: LARGE}}, correlation_id=1, acks=acks)
+
+
+@on_both_loops
+async def test_another_client_is_answered_while_a_large_batch_is_judged():
+    """Also the client's own earlier request; what it sends behind the large one keeps its place."""
+    world = JudgingWorld()
+    async with connection(world) as one, connection(world) as another:
+        await one.client_sends(request(0))
+        await one.broker_gets(len(request(0)))
+        await one.client_sends(large())
+        await until(world.judges.begun.is_set)
+        await one.client_sends(OTHER)
+        await another.client_sends(request(5))
+        assert await another.broker_gets(len(request(5))) == request(5)
+        await another.broker_sends(answer(5))
+        assert await another.client_gets(len(answer(5))) == answer(5)
+        await one.broker_sends(answer(0))
+        assert await one.client_gets(len(answer(0))) == answer(0)
+        assert not is_reading(one.relay.client)
+
+        world.judges.may_go.set()
+        assert await one.broker_gets(len(large() + OTHER)) == large() + OTHER
+        await until(lambda: is_reading(one.relay.client))
+
+
+@on_both_loops
+async def test_fifty_megabytes_arrive_as_they_came():
+    world = JudgingWorld()
+    world.judges.may_go.set()
+    records = [record(0, i, value=HALF_MIB) for i in range(100)]
+    sent = produce({"t": {0: batch([NOW_MS], LZ4, records=records)}}, correlation_id=1)
+    async with connection(world) as the:
+        sending = asyncio.create_task(the.client_sends(sent))
+        assert await the.broker_gets(len(sent)) == sent
+        await sending
+
+
+@on_both_loops
+async def test_a_batch_of_a_client_that_has_gone_is_still_sent_on():
+    """acks=0: nobody waits for an answer, and a broker would have read it before it saw the end."""
+    world = JudgingWorld()
+    async with connection(world) as the:
+        await the.client_sends(large(acks=0))
+        await until(world.judges.begun.is_set)
+        the.client.close()
+        world.judges.may_go.set()
+        assert await the.broker_gets(len(large(acks=0))) == large(acks=0)
+        assert await the.broker_sees_end()
+
+
+@on_both_loops
+async def test_a_batch_of_a_client_whose_connection_broke_is_still_sent_on():
+    """Under TLS a client's goodbye ends the connection at once."""
+    world = JudgingWorld()
+    async with connection(world) as the:
+        await the.client_sends(large(acks=0))
+        await until(world.judges.begun.is_set)
+        the.relay.client.abort()
+        await until(lambda: the.relay.client.was_lost)
+        world.judges.may_go.set()
+        assert await the.broker_gets(len(large(acks=0))) == large(acks=0)
+        assert await the.broker_sees_end()
+
+
+@on_both_loops
+async def test_a_drain_waits_for_what_is_being_judged():
+    world = JudgingWorld()
+    async with connection(world) as the:
+        await the.client_sends(large(acks=0))
+        await until(world.judges.begun.is_set)
+        the.relay.drain()
+        assert not the.relay.is_settled
+        world.judges.may_go.set()
+        assert await the.broker_gets(len(large(acks=0))) == large(acks=0)
+        await until(lambda: the.relay.is_settled)
+
+
+@on_both_loops
+async def test_a_broker_that_goes_while_a_batch_is_judged_ends_the_connection():
+    world = JudgingWorld()
+    async with connection(world) as the:
+        await the.client_sends(large())
+        await until(world.judges.begun.is_set)
+        the.broker.close()
+        assert await the.client_sees_end()
+    assert world.outcomes == []
+    assert world.told.events() == []
+
+
+@on_both_loops
+async def test_a_mistake_of_ours_in_a_job_ends_its_connection_alone():
+    world = JudgingWorld()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tsproxy.session.produce.judging", lambda *_: 1 / 0)
+        async with connection(world) as the:
+            await the.client_sends(large())
+            await until(world.judges.begun.is_set)
+            world.judges.may_go.set()
+            assert await the.client_sees_end()
+    assert world.told.events() == ["session_crashed", "session_closed"]

@@ -1,0 +1,199 @@
+"""How long requests take is told by a sample, of whatever goes by."""
+
+import asyncio
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from tests.proxy.measured import rendered
+from tests.proxy.running import series
+from tsproxy.proxy.metrics.latency.sampler import AT_ONCE, Sampler
+from tsproxy.proxy.metrics.latency.stopwatch import Stopwatch
+from tsproxy.proxy.metrics.latency.timings import Timings
+from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.testing.proxy import RunningProxy
+
+PRODUCE, FETCH = 0, 1
+
+
+class Ticks:
+    """A clock that is set by hand, in microseconds."""
+
+    us = 0
+
+    def monotonic_us(self):
+        return self.us
+
+
+class Queue:
+    """A session, as far as a stopwatch looks at it."""
+
+    is_between_requests = True
+    is_judging = False
+    requests_answered = 0
+    requests_forwarded = 0
+
+
+class End:
+    watch = None
+
+
+class Told(Timings):
+    def __init__(self):
+        super().__init__()
+        self.all = []
+
+    def took(self, api, inside_us, upstream_us):
+        self.all.append((api, inside_us, upstream_us))
+
+
+class World:
+    """A connection; what happens during a read takes as long as it says."""
+
+    def __init__(self):
+        self.client, self.broker, self.queue, self.clock = End(), End(), Queue(), Ticks()
+        self.told = Told()
+        self.watch = Stopwatch(self.client, self.broker, self.queue, self.told, self.clock)
+
+    def reads(self, end, us, *, api_key=-1, forwards=0, answers=0):
+        if end.watch is not None:
+            end.watch.begins(end, api_key)
+        self.clock.us += us
+        self.queue.requests_forwarded += forwards
+        self.queue.requests_answered += answers
+        if end.watch is not None:
+            end.watch.ends(end)
+
+    def waits(self, us):
+        self.clock.us += us
+
+
+def test_a_request_and_its_answer_are_timed_apart_from_the_way_between_them():
+    world = World()
+    world.watch.arm()
+    world.reads(world.client, 30, api_key=PRODUCE, forwards=1)
+    world.waits(2_000)
+    world.reads(world.broker, 20, answers=1)
+
+    assert world.told.all == [("Produce", 50, 2_000)]
+    assert world.client.watch is world.broker.watch is None
+
+
+def test_only_the_next_request_is_timed_and_only_once():
+    world = World()
+    world.reads(world.client, 30, api_key=PRODUCE, forwards=1)
+    world.watch.arm()
+    world.watch.arm()
+    world.reads(world.client, 30, api_key=FETCH, forwards=3)
+    world.reads(world.broker, 10, answers=1)  # of the one before
+    world.reads(world.broker, 10, answers=1)
+    world.reads(world.client, 30, api_key=PRODUCE, forwards=1)
+
+    assert [api for api, _, _ in world.told.all] == ["Fetch"]
+
+
+def test_a_request_that_comes_in_pieces_is_timed_from_its_last_one():
+    world = World()
+    world.watch.arm()
+    for _ in range(5):
+        world.reads(world.client, 1_000, api_key=PRODUCE)
+        world.waits(50_000)
+    world.reads(world.client, 40, api_key=PRODUCE, forwards=1)
+    world.reads(world.broker, 10, answers=1)
+
+    assert world.told.all == [("Produce", 50, 0)]
+
+
+def test_a_request_that_is_judged_beside_the_loop_counts_as_long_as_that_takes():
+    world = World()
+    world.watch.arm()
+    world.queue.is_judging = True
+    world.reads(world.client, 10, api_key=PRODUCE)
+    world.waits(7_000)
+    world.queue.is_judging = False
+    world.queue.requests_forwarded += 1
+    world.watch.judged()
+    world.reads(world.broker, 10, answers=1)
+
+    assert world.told.all == [("Produce", 7_020, 0)]
+
+
+def test_a_request_that_is_answered_here_has_no_time_upstream():
+    world = World()
+    world.watch.arm()
+    world.reads(world.client, 90, api_key=PRODUCE, forwards=1, answers=1)
+
+    assert world.told.all == [("Produce", 90, None)]
+
+
+@pytest.mark.parametrize("api_key", [-1, 9_999, 0x1603])
+def test_what_begins_with_no_request_is_not_timed(api_key):
+    world = World()
+    world.watch.arm()
+    world.reads(world.client, 90, api_key=api_key, forwards=1)
+
+    assert world.told.all == []
+    assert world.client.watch is world.watch
+
+
+def test_in_the_middle_of_a_request_nothing_is_taken_for_the_beginning_of_one():
+    world = World()
+    world.watch.arm()
+    world.queue.is_between_requests = False
+    world.reads(world.client, 90, api_key=PRODUCE, forwards=1)
+
+    assert world.told.all == []
+
+
+def test_times_are_shown_as_histograms_in_seconds():
+    metrics = Metrics()
+    metrics.timings.took("Produce", 150, 3_000)
+    metrics.timings.took("Produce", 90, None)
+
+    found = rendered(metrics)
+    assert found['tsproxy_request_seconds_bucket{api="Produce",le="0.0001"}'] == 1
+    assert found['tsproxy_request_seconds_bucket{api="Produce",le="0.0002"}'] == 2
+    assert found['tsproxy_request_seconds_sum{api="Produce"}'] == pytest.approx(0.00024)
+    assert found['tsproxy_upstream_seconds_count{api="Produce"}'] == 1
+    assert found['tsproxy_upstream_seconds_bucket{api="Produce",le="0.005"}'] == 1
+
+
+class Counted:
+    times = 0
+
+    def time_next(self):
+        self.times += 1
+
+
+def test_connections_take_their_turns_however_many_there_are():
+    connections = [Counted() for _ in range(3 * AT_ONCE)]
+    sampler = Sampler(lambda: connections)
+    for _ in range(6):
+        sampler.arm()
+
+    assert {each.times for each in connections} == {2}
+
+
+async def test_what_real_clients_ask_is_timed(kafka_431, topic):
+    """Whatever way it takes through the proxy: Produce by the kernel, Metadata by the session."""
+    await kafka_431.create_topic(topic)
+    async with (
+        RunningProxy(kafka_431.bootstrap_servers) as proxy,
+        AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers, metadata_max_age_ms=100) as producer,
+    ):
+        found = {}
+        async with asyncio.timeout(120):
+            while not {'api="Produce"', 'api="Metadata"'} <= found.keys():
+                await producer.send_and_wait(topic, b"x")
+                found = {
+                    name.partition("{")[2].rstrip("}"): value
+                    for name, value in (await series(proxy)).items()
+                    if name.startswith("tsproxy_upstream_seconds_count") and value
+                }
+        sums = {
+            name: value
+            for name, value in (await series(proxy)).items()
+            if name.startswith(("tsproxy_request_seconds_sum", "tsproxy_upstream_seconds_sum"))
+        }
+    assert sums
+    assert all(0 < value < 60 for value in sums.values())

@@ -1,0 +1,357 @@
+"""What all clients together may take, and who goes when it is too much."""
+
+import resource
+from dataclasses import dataclass, field, replace
+
+import pytest
+import structlog
+
+from tests.config.files import config_of
+from tests.proxy.frames import answer, request
+from tests.proxy.loops import on_both_loops
+from tests.proxy.surroundings import until
+from tests.proxy.wire import MIB, wire
+from tsproxy.clock import Clock
+from tsproxy.config.connection_limits import ConnectionLimits
+from tsproxy.proxy.limits import descriptors
+from tsproxy.proxy.limits.admission import Admission
+from tsproxy.proxy.limits.connection_monitor import Memory, Patrol, Sight
+from tsproxy.proxy.limits.limit import Limit
+from tsproxy.wire.frames import Unfinished
+
+SECOND = 1_000
+LIMITS = ConnectionLimits(
+    connections=3,
+    connections_per_address=2,
+    buffered=1000,
+    stalled_frame_ms=30 * SECOND,
+    idle_ms=600 * SECOND,
+)
+
+
+@dataclass(eq=False)
+class Connection:
+    """As the patrol sees one."""
+
+    held_bytes: int = 0
+    unfinished: Unfinished | None = None
+    is_owed_answers: bool = False
+    was_heard: bool = False
+    sight: Sight = field(default_factory=Sight)
+    ended: list[Limit] = field(default_factory=list)
+    text: str = ""
+
+    def exceeded(self, limit, text):
+        self.ended.append(limit)
+        self.held_bytes, self.unfinished, self.text = 0, None, text
+
+    def receives(self, number, received, announced=None):
+        self.unfinished = Unfinished(number, received, announced)
+        self.held_bytes = received
+        self.was_heard = True
+
+
+def patrol_over(*connections, limits=LIMITS):
+    memory = Memory(lambda: connections, limits.buffered)
+    return Patrol(lambda: connections, memory, limits, Clock())
+
+
+# -- Who may connect --------------------------------------------------------------------------------
+
+
+def test_as_many_clients_as_configured_are_let_in_and_then_one_more_for_each_that_leaves():
+    admission = Admission(LIMITS)
+    assert [admission.admit(address) for address in "abc"] == [None] * 3
+    assert admission.admit("d") is Limit.CONNECTIONS
+
+    admission.leave("a")
+    assert admission.admit("d") is None
+    assert admission.admit("a") is Limit.CONNECTIONS
+
+
+def test_one_address_cannot_take_the_places_of_all():
+    admission = Admission(LIMITS)
+    assert [admission.admit("a") for _ in range(2)] == [None] * 2
+    assert admission.admit("a") is Limit.CONNECTIONS_PER_ADDRESS
+    assert admission.admit("b") is None
+
+
+def test_an_ipv6_host_cannot_take_the_places_of_all_by_its_many_addresses():
+    admission = Admission(replace(LIMITS, connections=100))
+    given = [admission.admit(f"2001:db8::{n:x}") for n in range(1, 4)]
+    assert given == [None, None, Limit.CONNECTIONS_PER_ADDRESS]
+    assert admission.admit("2001:db8:0:1::1") is None
+    assert admission.by_address == {"2001:db8::/64": 2, "2001:db8:0:1::/64": 1}
+
+    for address in ("2001:db8::ffff", "2001:db8::1", "2001:db8:0:1::1"):
+        admission.leave(address)
+    assert not admission.by_address
+
+
+def test_an_ipv4_address_is_the_same_one_on_a_listener_of_both_kinds():
+    admission = Admission(LIMITS)
+    assert [admission.admit(address) for address in ("192.0.2.7", "::ffff:192.0.2.7")] == [None] * 2
+    assert admission.admit("192.0.2.7") is Limit.CONNECTIONS_PER_ADDRESS
+
+
+def test_a_client_behind_a_load_balancer_counts_for_its_own_network():
+    admission = Admission(replace(LIMITS, connections=100))
+    for n in range(2):
+        admission.admit("10.0.0.1")
+        assert admission.move("10.0.0.1", f"2001:db8::{n}") is None
+    admission.admit("10.0.0.1")
+    assert admission.move("10.0.0.1", "2001:db8::9") is Limit.CONNECTIONS_PER_ADDRESS
+    assert admission.by_address == {"2001:db8::/64": 2, "10.0.0.1": 1}
+
+
+def test_addresses_that_have_left_are_forgotten():
+    admission = Admission(replace(LIMITS, connections=10))
+    for n in range(1000):
+        assert admission.admit(f"192.0.2.{n}") is None
+        admission.leave(f"192.0.2.{n}")
+
+    assert not admission._by_address
+
+
+def test_each_of_several_workers_keeps_its_share_rounded_up():
+    share = replace(LIMITS, connections=10, connections_per_address=3, buffered=101).share(4)
+
+    assert (share.connections, share.connections_per_address, share.buffered) == (3, 1, 26)
+    assert (share.idle_ms, share.stalled_frame_ms) == (LIMITS.idle_ms, LIMITS.stalled_frame_ms)
+
+
+# -- Stalled frames ---------------------------------------------------------------------------------
+
+
+def test_a_frame_that_stalls_ends_its_connection():
+    connection = Connection()
+    patrol = patrol_over(connection)
+    connection.receives(0, 200, 300)
+    patrol.look(0)
+    patrol.look(30 * SECOND)
+    assert not connection.ended
+
+    patrol.look(31 * SECOND)
+    assert connection.ended == [Limit.STALLED_FRAME]
+    assert connection.text == "in 31 s came 200 bytes of the 300 that it announced"
+
+
+def test_a_frame_that_drips_is_stalled_as_well():
+    connection = Connection()
+    patrol = patrol_over(connection)
+    for second in range(32):
+        connection.receives(0, 200 + second, 300)
+        patrol.look(second * SECOND)
+
+    assert connection.ended == [Limit.STALLED_FRAME]
+
+
+def test_a_large_frame_has_a_second_more_for_each_mebibyte():
+    connection = Connection()
+    patrol = patrol_over(connection, limits=replace(LIMITS, buffered=1 << 30))
+    connection.receives(0, 500, 90 * MIB)
+    patrol.look(0)
+    patrol.look(120 * SECOND)
+    assert not connection.ended
+
+    patrol.look(121 * SECOND)
+    assert connection.ended == [Limit.STALLED_FRAME]
+
+
+def test_one_frame_after_the_other_is_no_stalled_frame_however_often_one_is_half_here():
+    connection = Connection()
+    patrol = patrol_over(connection)
+    for second in range(100):
+        connection.receives(second, 200, 300)
+        patrol.look(second * SECOND)
+
+    assert not connection.ended
+
+
+def test_what_the_proxy_does_not_read_is_not_held_against_the_client():
+    """While the broker takes no more there is no `unfinished`; then the time begins anew."""
+    connection = Connection()
+    patrol = patrol_over(connection)
+    connection.receives(0, 200, 300)
+    patrol.look(0)
+    connection.unfinished = None
+    patrol.look(40 * SECOND)
+    connection.unfinished = Unfinished(0, 200, 300)
+    patrol.look(50 * SECOND)
+    assert not connection.ended
+
+    patrol.look(81 * SECOND)
+    assert connection.ended == [Limit.STALLED_FRAME]
+
+
+# -- Idle -------------------------------------------------------------------------------------------
+
+
+def test_a_connection_on_which_nothing_comes_ends_and_one_that_is_owed_an_answer_waits():
+    idle, waiting, busy = Connection(), Connection(is_owed_answers=True), Connection()
+    patrol = patrol_over(idle, waiting, busy)
+    for second in range(0, 602, 100):
+        busy.was_heard = True
+        patrol.look(second * SECOND)
+    patrol.look(601 * SECOND)
+
+    assert idle.ended == [Limit.IDLE]
+    assert not waiting.ended
+    assert not busy.ended
+
+
+# -- Memory -----------------------------------------------------------------------------------------
+
+
+def test_the_connection_that_holds_most_is_ended_as_soon_as_all_hold_too_much():
+    small, large = Connection(), Connection()
+    memory = Memory(lambda: (small, large), 1000)
+    large.receives(0, 700)
+    memory.count(large)
+    small.receives(0, 300)
+    memory.count(small)
+    assert memory.held_bytes == 1000
+
+    small.receives(0, 301)
+    memory.count(small)
+    assert large.ended == [Limit.BUFFERED]
+    assert not small.ended
+    assert memory.held_bytes == 301
+
+
+def test_who_stalls_goes_before_who_moves():
+    stalled, moving = Connection(), Connection()
+    connections = (stalled, moving)
+    memory = Memory(lambda: connections, 1000)
+    patrol = Patrol(lambda: connections, memory, LIMITS, Clock())
+    stalled.receives(0, 400)
+    memory.count(stalled)
+    patrol.look(0)
+    patrol.look(1 * SECOND)
+    moving.receives(0, 700)
+    memory.count(moving)
+
+    assert stalled.ended == [Limit.BUFFERED]
+    assert not moving.ended
+
+
+def test_what_has_been_sent_meanwhile_ends_nobody():
+    one, other = Connection(), Connection()
+    memory = Memory(lambda: (one, other), 1000)
+    one.receives(0, 900)
+    memory.count(one)
+    one.held_bytes = 0  # its frame went on; nobody counted
+    other.receives(0, 900)
+    memory.count(other)
+
+    assert not one.ended
+    assert not other.ended
+
+
+# -- In a relay -------------------------------------------------------------------------------------
+
+
+@on_both_loops
+async def test_a_relay_tells_what_it_holds_and_what_is_unfinished():
+    whole = request(1, 1000)
+    async with wire() as the:
+        await the.client_sends(whole[:500])
+        await until(lambda: the.relay.held_bytes == 500)
+        assert the.relay.unfinished == Unfinished(0, 500, len(whole))
+        assert the.relay.was_heard
+
+        await the.client_sends(whole[500:])
+        assert await the.broker_gets(len(whole)) == whole
+        assert the.relay.held_bytes == 0
+        assert the.relay.unfinished is None
+        assert the.relay.is_owed_answers
+
+
+@on_both_loops
+async def test_memory_grows_by_what_came_and_what_stuck_not_by_what_was_announced():
+    async with wire() as the:
+        memory = the.world.limits.memory
+        await the.client_sends(request(1, 7 * MIB)[:200_000])
+        await until(lambda: memory.held_bytes == 200_000)
+
+
+@on_both_loops
+async def test_a_relay_over_a_limit_is_cut_off_and_told_once():
+    async with wire() as the:
+        await the.client_sends(request(1) + request(2, 500)[:50])
+        await the.broker_gets(len(request(1)))
+        the.relay.exceeded(Limit.STALLED_FRAME, "too slow")
+        the.relay.exceeded(Limit.IDLE, "again")
+
+        await until(lambda: the.relay.client.was_lost)
+        assert await the.broker_sees_end()
+    assert the.world.told.of("session_closed") == [
+        {
+            "event": "session_closed",
+            "listener": "default",
+            "client": "192.0.2.7",
+            "client_port": 5555,
+            "reason": "stalled_frame",
+            "text": "too slow",
+        }
+    ]
+    assert the.world.metric('tsproxy_limits_total{limit="stalled_frame"}') == 1
+    assert the.world.metric('tsproxy_limits_total{limit="idle"}') == 0
+    assert the.world.metric('tsproxy_sessions_closed_total{listener="default",reason="stalled_frame"}') == 1
+
+
+@on_both_loops
+async def test_an_idle_client_gets_what_was_on_its_way():
+    async with wire() as the:
+        await the.client_sends(request(1))
+        await the.broker_gets(len(request(1)))
+        await the.broker_sends(answer(1))
+        await until(lambda: not the.relay.is_owed_answers)
+        the.relay.exceeded(Limit.IDLE, "idle")
+
+        assert await the.client_gets(len(answer(1))) == answer(1)
+        assert await the.client_sees_end()
+
+
+# -- File descriptors -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def granted():
+    """The limit of open files, given back as it was."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield before
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_the_soft_limit_of_open_files_is_raised_as_far_as_it_may_be(granted):
+    _, hard = granted
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+
+    assert descriptors.ask_for(300) == 300
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (300, hard)
+    assert descriptors.ask_for(200) == 300
+
+
+LISTENING = "upstream: { bootstrap_servers: ['127.0.0.1:1'] }\nlisteners: [{ bind: '127.0.0.1:9192' }]\n"
+
+
+def test_without_a_number_as_many_connect_as_open_files_allow_and_nothing_is_told(monkeypatch):
+    monkeypatch.setattr(descriptors, "ask_for", lambda _: 1_024)
+    with structlog.testing.capture_logs() as told:
+        found = descriptors.share_of(config_of(LISTENING))
+        descriptors.check(config_of(LISTENING))
+
+    assert 2 * found.connections + 200 < 1_024 <= 2 * found.connections + 400
+    assert told == []
+
+
+def test_a_number_that_was_asked_for_stays_and_open_files_that_lack_are_told(monkeypatch):
+    monkeypatch.setattr(descriptors, "ask_for", lambda _: 1_024)
+    config = config_of(LISTENING + "limits: { connections: 1000 }\n")
+    with structlog.testing.capture_logs() as told:
+        found = descriptors.share_of(config)
+        descriptors.check(config)
+
+    assert found.connections == 1_000
+    assert [(line["event"], line["granted"]) for line in told] == [("file_descriptors_few", 1_024)]

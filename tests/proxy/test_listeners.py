@@ -1,0 +1,357 @@
+"""Ports, TLS and where connections lead, between real sockets on both event loops."""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+
+import pytest
+import structlog
+
+from tests.proxy.frames import answer, request
+from tests.proxy.fronts import HOST, ask, config_of, echoing_broker, facts_of, front_of
+from tests.proxy.loops import on_both_loops
+from tests.proxy.running import rejects
+from tests.proxy.surroundings import World, until
+from tsproxy.config.settings import Address, ListenerTls, UpstreamTls
+from tsproxy.model.view import Endpoint
+from tsproxy.proxy.ports import ListenError, Port
+from tsproxy.testing.ports import free_ports
+from tsproxy.tls.contexts import listener_context, upstream_context
+
+
+@on_both_loops
+async def test_a_port_is_reserved_at_once_and_rejects_until_it_is_opened():
+    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as front:
+        assert front.address.port > 0
+        assert rejects(front.address.host, front.address.port)
+
+        front.see(facts_of({1: broker}))
+        front.open()
+
+        assert await ask(front.address) == answer(5)
+
+
+@on_both_loops
+async def test_a_brokers_port_is_open_before_its_address_is_in_the_view():
+    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as front:
+        front.see(facts_of({1: broker, 7: broker}))
+
+        assert front.endpoints.keys() == {1, 7}
+        for endpoint in front.endpoints.values():
+            assert await ask(Address(endpoint.host, endpoint.port)) == answer(5)
+
+
+@on_both_loops
+async def test_a_brokers_port_leads_to_where_the_broker_is_now():
+    async with echoing_broker() as new, front_of(config_of([new]), World()) as front:
+        front.see(facts_of({1: Address(HOST, free_ports(1)[0])}))
+        before = front.endpoints
+        assert await ask(Address(HOST, before[1].port)) == b""
+
+        front.see(facts_of({1: new}))
+
+        assert front.endpoints == before
+        assert await ask(Address(HOST, before[1].port)) == answer(5)
+
+
+@on_both_loops
+async def test_a_broker_that_is_gone_keeps_its_port():
+    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as front:
+        front.see(facts_of({1: broker, 2: broker}))
+        front.see(facts_of({1: broker}))
+
+        assert front.endpoints.keys() == {1, 2}
+
+
+@on_both_loops
+async def test_ports_follow_from_node_ids_and_advertised_hosts_from_the_configuration():
+    first, *_ = free_ports(1)
+    listener = f"{{ bind: '127.0.0.1:0', advertised_host: kafka.test, brokers: {{ ports_from: {first} }} }}"
+    async with echoing_broker() as broker, front_of(config_of([broker], listener), World()) as front:
+        front.see(facts_of({0: broker}))
+
+        assert front.endpoints == {0: Endpoint("kafka.test", first)}
+
+
+@on_both_loops
+async def test_a_node_beyond_the_range_of_ports_is_not_served_and_told_once():
+    listener = "{ bind: '127.0.0.1:0', brokers: { count: 3 } }"
+    with structlog.testing.capture_logs() as logs:
+        async with echoing_broker() as broker, front_of(config_of([broker], listener), World()) as front:
+            front.see(facts_of({2: broker, 3: broker}))
+            front.see(facts_of({2: broker, 3: broker, 1: broker}))
+
+            assert front.endpoints.keys() == {1, 2}
+    told = [line for line in logs if line["event"] == "broker_not_served"]
+    assert [line["node_id"] for line in told] == [3]
+    assert "the 3 from 0 to 2" in told[0]["error"]
+
+
+@on_both_loops
+async def test_a_node_whose_port_is_taken_is_served_when_the_port_is_free_again():
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        listener = f"{{ bind: '127.0.0.1:0', brokers: {{ ports_from: {port - 1}, count: 2 }} }}"
+        async with echoing_broker() as broker, front_of(config_of([broker], listener), World()) as front:
+            with structlog.testing.capture_logs() as logs:
+                front.see(facts_of({1: broker}))
+            assert front.endpoints == {}
+            assert [line["event"] for line in logs] == ["broker_not_served"]
+            assert "another program listens there" in logs[0]["error"]
+
+            taken.close()
+            front.see(facts_of({1: broker}))
+
+            assert front.endpoints == {1: Endpoint(HOST, port)}
+
+
+@on_both_loops
+async def test_bootstrapping_goes_to_the_next_upstream_where_one_is_down():
+    async with echoing_broker() as broker:
+        dead = Address(HOST, free_ports(1)[0])
+        async with front_of(config_of([dead, broker]), World()) as front:
+            front.open()
+
+            assert [await ask(front.address) for _ in range(4)] == [answer(5)] * 4
+
+
+@on_both_loops
+async def test_with_all_upstreams_down_a_client_is_accepted_and_closed_and_the_log_says_why():
+    dead = Address(HOST, free_ports(1)[0])
+    world = World()
+    async with front_of(config_of([dead]), world) as front:
+        front.open()
+
+        assert await ask(front.address) == b""
+        assert await ask(front.address) == b""
+        lines = world.told.of("session_closed")
+        assert lines[0]["reason"] == "upstream_unavailable"
+        assert lines[0]["text"].startswith(f"{dead}: ")
+        assert "rejected" in lines[0]["text"].lower() or "connect" in lines[0]["text"].lower()
+        await until(lambda: not any(connections(world).values()))
+
+
+@on_both_loops
+async def test_an_upstream_whose_name_no_dns_can_have_is_told_like_any_other():
+    world = World()
+    nowhere = Address("a" * 70 + ".test", 9092)
+    async with front_of(config_of([nowhere]), world) as front:
+        front.open()
+
+        assert await ask(front.address) == b""
+        assert world.told.of("session_closed")[0]["text"] == f"{nowhere}: not a host name"
+
+
+def connections(world):
+    """Open connections by state."""
+    states = ("connecting", "relaying", "finishing", "closing")
+    return {s: world.metric(f'tsproxy_connections{{listener="default",state="{s}"}}') for s in states}
+
+
+@on_both_loops
+async def test_open_connections_are_counted_up_and_down():
+    world = World()
+    async with echoing_broker() as broker, front_of(config_of([broker]), world) as front:
+        front.open()
+        _, writer = await asyncio.open_connection(front.address.host, front.address.port)
+        await until(lambda: connections(world)["relaying"] == 1)
+        assert sum(connections(world).values()) == 1
+        writer.close()
+
+        await until(lambda: not any(connections(world).values()))
+
+
+@pytest.fixture(scope="module")
+def server_identity(certificates):
+    return certificates.issue("proxy")
+
+
+@pytest.fixture(scope="module")
+def client_tls(certificates):
+    return ssl.create_default_context(cafile=certificates.certificate)
+
+
+def tls_of(identity, client_ca=None, client_auth="none"):
+    context = listener_context(ListenerTls(identity.certificate, identity.key, client_ca, client_auth))
+    return lambda: context
+
+
+def to_brokers(certificates):
+    context = upstream_context(UpstreamTls(certificates.certificate, None, None))
+    return lambda: context
+
+
+@on_both_loops
+async def test_tls_on_both_sides_passes_the_same_bytes(certificates, server_identity, client_tls):
+    broker_identity = certificates.issue("broker-of-listeners")
+    broker_tls = tls_of(broker_identity)()
+    to_broker = to_brokers(certificates)
+    async with echoing_broker(broker_tls) as broker:
+        config = config_of([Address("localhost", broker.port)])
+        async with front_of(config, World(), tls=tls_of(server_identity), upstream_tls=to_broker) as front:
+            front.open()
+
+            assert await ask(front.address, client_tls) == answer(5)
+
+
+@on_both_loops
+async def test_large_frames_pass_through_tls_on_both_sides_whole(certificates, server_identity, client_tls):
+    broker_tls = tls_of(server_identity)()
+    to_broker = to_brokers(certificates)
+    large = request(5, 5_000_000)
+    async with echoing_broker(broker_tls) as broker:
+        config = config_of([Address("localhost", broker.port)])
+        async with front_of(config, World(), tls=tls_of(server_identity), upstream_tls=to_broker) as front:
+            front.open()
+            reader, writer = await asyncio.open_connection(
+                front.address.host, front.address.port, ssl=client_tls, server_hostname="localhost"
+            )
+            for _ in range(4):
+                writer.write(large)
+            await writer.drain()
+
+            assert await reader.readexactly(4 * len(answer(5))) == 4 * answer(5)
+            writer.close()
+
+
+@on_both_loops
+async def test_a_slow_client_behind_tls_stops_its_broker_and_loses_nothing(
+    certificates, server_identity, client_tls
+):
+    to_broker = to_brokers(certificates)
+    large = answer(5, 40_000_000)
+    async with (
+        echoing_broker(tls_of(server_identity)(), 40_000_000) as broker,
+        front_of(
+            config_of([Address("localhost", broker.port)]),
+            World(),
+            tls=tls_of(server_identity),
+            upstream_tls=to_broker,
+        ) as front,
+    ):
+        front.open()
+        reader, writer = await asyncio.open_connection(
+            front.address.host, front.address.port, ssl=client_tls, server_hostname="localhost"
+        )
+        writer.write(request(5))
+        [relay] = front.relays
+        await until(lambda: relay.broker.transport and not relay.broker.transport.is_reading())
+
+        assert relay.client.transport.get_write_buffer_size() < 2_000_000
+        assert await reader.readexactly(len(large)) == large
+        writer.close()
+
+
+@on_both_loops
+async def test_a_plain_client_on_a_tls_port_gets_a_readable_line_and_harms_nobody(
+    server_identity, client_tls
+):
+    world = World()
+    async with (
+        echoing_broker() as broker,
+        front_of(config_of([broker]), world, tls=tls_of(server_identity)) as front,
+    ):
+        front.open()
+        with contextlib.suppress(ConnectionError):
+            assert await ask(front.address) in (
+                b"",
+                b"\x15\x03\x03\x00\x02\x02\x46",
+                b"\x15\x03\x01\x00\x02\x02\x46",
+            )
+
+        [line] = await until(lambda: world.told.of("tls_handshake_failed"))
+        assert "plain" in line["error"]
+        assert line["client"] == HOST
+        assert world.metric('tsproxy_tls_handshakes_failed_total{listener="default"}') == 1
+        assert await ask(front.address, client_tls) == answer(5)
+
+
+@on_both_loops
+async def test_a_tls_client_on_a_plain_port_gets_a_readable_line(client_tls):
+    world = World()
+    async with echoing_broker() as broker, front_of(config_of([broker]), world) as front:
+        front.open()
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await ask(front.address, client_tls)
+
+        [line] = await until(lambda: world.told.of("client_rejected"))
+        assert "TLS" in line["detail"]
+
+
+@on_both_loops
+async def test_where_certificates_are_required_only_clients_with_one_are_let_in(
+    certificates, server_identity
+):
+    world = World()
+    tls = tls_of(server_identity, certificates.certificate, "required")
+    async with echoing_broker() as broker, front_of(config_of([broker]), world, tls=tls) as front:
+        front.open()
+        without = ssl.create_default_context(cafile=certificates.certificate)
+        # TLS 1.3 clients learn of it after the handshake, at their first read.
+        with contextlib.suppress(ssl.SSLError, ConnectionError):
+            assert await ask(front.address, without) == b""
+        [line] = await until(lambda: world.told.of("tls_handshake_failed"))
+        assert "showed no certificate" in line["error"]
+
+        identity = certificates.issue("client-of-listeners")
+        shown = ssl.create_default_context(cafile=certificates.certificate)
+        shown.load_cert_chain(identity.certificate, identity.key)
+        assert await ask(front.address, shown) == answer(5)
+
+
+@on_both_loops
+async def test_a_broker_that_cannot_be_trusted_is_not_talked_to(certificates, tmp_path_factory):
+    from tsproxy.testing.certificates import CertificateAuthority
+
+    other = CertificateAuthority(tmp_path_factory.mktemp("other"), "somebody else")
+    broker_tls = tls_of(other.issue("broker"))()
+    to_broker = to_brokers(certificates)
+    world = World()
+    async with echoing_broker(broker_tls) as broker:
+        config = config_of([Address("localhost", broker.port)])
+        async with front_of(config, world, upstream_tls=to_broker) as front:
+            front.open()
+
+            assert await ask(front.address) == b""
+            [line] = world.told.of("session_closed")
+            assert "certificate was rejected" in line["text"]
+
+
+@on_both_loops
+async def test_a_client_that_only_looks_at_a_tls_port_leaves_nothing_behind(server_identity):
+    world = World()
+    async with (
+        echoing_broker() as broker,
+        front_of(config_of([broker]), world, tls=tls_of(server_identity)) as front,
+    ):
+        front.open()
+        socket.create_connection((HOST, front.address.port)).close()
+
+        await until(lambda: world.told.of("tls_handshake_failed"))
+        await until(lambda: not front.relays)
+        assert not any(connections(world).values())
+
+
+def test_a_port_in_use_is_told_with_what_to_do():
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        taken.listen()
+        address = Address(HOST, taken.getsockname()[1])
+
+        with pytest.raises(ListenError, match=rf"cannot listen on {address}: another program listens there"):
+            Port(address, lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("address", "advice"),
+    [
+        (Address("192.0.2.1", 1234), "no interface of this machine has that address"),
+        (Address("no-such-host.invalid", 1234), "cannot listen on no-such-host.invalid:1234: "),
+    ],
+)
+def test_an_address_that_is_not_ours_is_told_with_what_to_do(address, advice):
+    with pytest.raises(ListenError, match=advice):
+        Port(address, lambda *_: None)

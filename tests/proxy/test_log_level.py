@@ -1,0 +1,70 @@
+"""How much the operators' log tells, from the start on and from a reload on."""
+
+import asyncio
+import json
+import sys
+
+import pytest
+
+from tests.proxy.running import HOST, TWO, command, events
+from tests.proxy.surroundings import PATIENCE_S, until
+from tests.proxy.test_reload import reloads, replace, text_of
+from tsproxy.testing.ports import free_ports
+from tsproxy.testing.proxy import RunningProxy
+
+EITHER = pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])
+
+
+async def connect(proxy):
+    host, _, port = proxy.bootstrap_servers.rpartition(":")
+    _, writer = await asyncio.open_connection(host, int(port))
+    return writer
+
+
+@EITHER
+async def test_a_reload_changes_what_is_told_of_connections(kafka_431, tmp_path, arguments):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(text_of(kafka_431, ""))
+    async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=arguments) as proxy:
+        (await connect(proxy)).close()
+        replace(file, text_of(kafka_431, "log: { level: debug }\n"))
+        await until(lambda: "config_reloaded" in events(proxy))
+        writer = await connect(proxy)
+        port = writer.get_extra_info("sockname")[1]
+        writer.close()
+        await until(lambda: "client_left" in events(proxy))
+
+        [came, left] = [line for line in proxy.log if line["event"] in ("client_connected", "client_left")]
+        assert (came["level"], came["client"], came["client_port"]) == ("debug", HOST, port)
+        assert left["client_port"] == port
+
+        replace(file, text_of(kafka_431, "log: { level: error }\n"))
+        while await reloads(proxy, "taken") != 2:
+            pass
+    assert "proxy_stopped" not in events(proxy)
+
+
+@EITHER
+async def test_the_flag_says_it_from_the_first_line_on(tmp_path, arguments):
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tsproxy", "run", "--admin", "off", "--decisions", str(tmp_path)),
+        *("--upstream", f"{HOST}:{free_ports(1)[0]}", "--listen", f"{HOST}:0", "--log-format", "json"),
+        *("--log-level", "error", *arguments),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    first = json.loads(await asyncio.wait_for(process.stderr.readline(), PATIENCE_S))
+    process.terminate()
+    rest = await process.stderr.read()
+    await process.wait()
+
+    assert first["event"] == "upstream_unreachable"
+    assert {json.loads(line)["level"] for line in rest.splitlines()} <= {"error"}
+
+
+def test_a_level_that_is_none_is_a_mistake():
+    ended = command("run", "--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--log-level", "loud")
+
+    assert ended.returncode == 2
+    assert "--log-level: log.level: 'loud' is not allowed; must be one of debug, info, warning, error" in (
+        ended.stderr
+    )

@@ -1,0 +1,58 @@
+"""A rule that is looser than a topic is told of once, and of many topics not all."""
+
+import asyncio
+
+import structlog
+
+from tests.config.files import SMALLEST, config_of
+from tests.e2e.test_policy import BAD, DAY_MS, HOUR_MS, now_ms, sent
+from tests.proxy.surroundings import PATIENCE_S, until
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.proxy.reload.ineffective_rules import MOST_TOLD, LooserRules
+from tsproxy.testing.proxy import RunningProxy
+
+RULE = "policy: { rules: [{ name: lax, message.timestamp.before.max.ms: 2d }] }\n"
+KNOWN = TopicLimits(before_max_ms=3_600_000)
+
+
+def told_of(*steps):
+    with structlog.testing.capture_logs() as lines:
+        for step in steps:
+            step()
+    return [(line["rule"], line["topic"]) for line in lines]
+
+
+def test_each_is_told_once_until_the_rules_change():
+    config, other = config_of(SMALLEST + RULE), config_of(SMALLEST + RULE.replace("2d", "3d"))
+    rules = LooserRules(config)
+    assert told_of(lambda: rules.see({"t": KNOWN}), lambda: rules.see({"t": KNOWN})) == [("lax", "t")]
+    assert told_of(lambda: rules.see({"t": KNOWN, "u": KNOWN})) == [("lax", "u")]
+    assert told_of(rules.prepare(config)) == []
+    assert told_of(rules.prepare(other)) == [("lax", "t"), ("lax", "u")]
+
+
+def test_of_ten_thousand_topics_not_all_are_told():
+    rules = LooserRules(config_of(SMALLEST + RULE))
+    assert len(told_of(lambda: rules.see({f"t-{n}": KNOWN for n in range(10_000)}))) == MOST_TOLD
+
+
+async def test_what_the_rule_lets_pass_the_broker_rejects_and_the_log_says_why(kafka_391, topic, tmp_path):
+    await kafka_391.create_topic(topic, config={"message.timestamp.before.max.ms": str(HOUR_MS)})
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(
+        f"upstream: {{ bootstrap_servers: ['{kafka_391.bootstrap_servers}'] }}\n"
+        f"listeners: [{{ bind: 127.0.0.1:0 }}]\n{RULE}"
+    )
+    async with RunningProxy(config=file) as proxy:
+
+        def told():
+            return [line for line in proxy.log if line["event"] == "rule_looser_than_topic"]
+
+        async with asyncio.timeout(PATIENCE_S):
+            assert (await sent(proxy, topic, now_ms() - DAY_MS))[0] == BAD
+        await until(told)
+        [line] = told()
+    assert (line["of_rule"], line["of_topic"]) == ("2d", "1h")
+    assert line["place"].endswith("tsproxy.yaml:3: policy.rules[0]")
+    rejected = [line for line in proxy.decisions() if line["event"] == "decision"]
+    assert {line["verdict"] for line in rejected} == {"broker_rejected"}

@@ -1,0 +1,186 @@
+"""Metrics under the names of the documentation, with labels that stay few."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.proxy.measured import ACCEPTED, REJECTED, TOTALS, rendered
+from tsproxy import __version__
+from tsproxy.decisions.drift import bucket
+from tsproxy.model.outcome import Blame, VerdictName
+from tsproxy.model.policy import CANDIDATE, Mode
+from tsproxy.proxy.metrics.busiest_topics import MOST_SHOWN
+from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.metrics.topics import MOST_TOPICS
+
+OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
+
+
+@pytest.mark.parametrize("rule", ["topic-limits", CANDIDATE, "audited"])
+def test_batches_that_were_rejected_or_would_be_count_together_as_they_do_one_by_one(rule):
+    would = rule != "topic-limits"
+    one = replace(
+        REJECTED,
+        verdict=VerdictName.ACCEPTED if would else VerdictName.REJECTED,
+        rule=rule,
+        mode=Mode.AUDIT,
+        would_reject=would,
+    )
+    blame = Blame(rule, Mode.AUDIT, one.reason, one.unit_guess, 0 if would else 32, would, 15, 0)
+    each, together = Metrics(lambda _: True), Metrics(lambda _: True)
+    for _ in range(3):
+        each.booked(one)
+    bars = ((0, 3, 3 * one.batch.records),)
+    together.booked_totals(
+        replace(TOTALS, batches=3, records=3 * one.batch.records, blame=blame, ahead=bars, behind=bars)
+    )
+    assert rendered(together) == rendered(each)
+
+
+def test_batches_and_records_are_counted_by_how_they_ended():
+    metrics = Metrics()
+    metrics.booked(ACCEPTED)
+    metrics.booked(ACCEPTED)
+    metrics.booked(REJECTED)
+
+    found = rendered(metrics)
+    accepted = 'listener="public",reason="",verdict="accepted"'
+    rejected = 'listener="public",reason="too_far_ahead",verdict="rejected"'
+    assert found[f"tsproxy_batches_total{{{accepted}}}"] == 2
+    assert found[f"tsproxy_records_total{{{accepted}}}"] == 76
+    assert found[f"tsproxy_batches_total{{{rejected}}}"] == 1
+    assert found[f"tsproxy_records_total{{{rejected}}}"] == 38
+    assert found['tsproxy_bad_records_total{reason="too_far_ahead",unit="nanoseconds"}'] == 5
+
+
+def test_what_is_let_pass_and_would_be_rejected_is_counted_apart():
+    metrics = Metrics()
+    would = replace(REJECTED, verdict=VerdictName.ACCEPTED, would_reject=True)
+    metrics.booked(replace(would, rule=CANDIDATE))
+    metrics.booked(replace(would, rule="own", mode=Mode.AUDIT))
+
+    found = rendered(metrics)
+    labels = 'reason="too_far_ahead",unit="nanoseconds"'
+    assert found[f"tsproxy_candidate_bad_records_total{{{labels}}}"] == 5
+    assert found[f"tsproxy_audited_bad_records_total{{{labels}}}"] == 5
+    assert f"tsproxy_bad_records_total{{{labels}}}" not in found
+    assert found['tsproxy_batches_total{listener="public",reason="",verdict="accepted"}'] == 2
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        {"verdict": VerdictName.BROKER_REJECTED, "error_code": 10, "is_final": False},
+        {"verdict": VerdictName.BROKER_REJECTED, "error_code": 19, "is_final": False},
+        {"verdict": VerdictName.UNCONFIRMED, "error_code": 10},
+    ],
+    ids=["split and sent again", "sent again", "nobody can tell"],
+)
+def test_records_of_a_batch_that_may_come_again_are_not_called_bad(ending):
+    metrics = Metrics()
+    metrics.booked(replace(REJECTED, **ending))
+
+    found = rendered(metrics)
+    assert not [name for name in found if name.startswith("tsproxy_bad_records_total{")]
+    assert found['tsproxy_topic_bad_records_total{topic="other"}'] == 0
+
+
+def test_what_clients_choose_makes_no_series():
+    metrics = Metrics()
+    metrics.booked(ACCEPTED)
+    before = len(rendered(metrics))
+    for n in range(1_000):
+        metrics.booked(replace(ACCEPTED, topic=f"t{n}", peer=replace(ACCEPTED.peer, client_id=f"c{n}")))
+
+    # Of topics that a broker has taken records for there are a few (test_operators_metrics.py).
+    assert len(rendered(metrics)) == before + MOST_SHOWN - 1
+
+
+def test_a_topic_has_a_series_of_its_own_where_it_is_known_to_exist():
+    metrics = Metrics(lambda topic: topic == "described")
+    metrics.booked(replace(ACCEPTED, topic="written"))
+    for topic in ("described", "written", "made up", "other"):
+        metrics.booked(replace(REJECTED, topic=topic))
+
+    found = rendered(metrics)
+    assert found['tsproxy_topic_bad_records_total{topic="described"}'] == 5
+    assert found['tsproxy_topic_bad_records_total{topic="written"}'] == 5
+    assert found['tsproxy_topic_bad_records_total{topic="other"}'] == 10
+
+
+def test_the_topics_with_most_bad_records_keep_their_series_and_the_sum_stays_exact():
+    metrics = Metrics(lambda _: True)
+    for n in range(1_000):
+        metrics.booked(replace(REJECTED, topic=f"t{n}"))
+        metrics.booked(replace(REJECTED, topic="worst"))
+
+    series = {name: value for name, value in rendered(metrics).items() if "topic_bad_records" in name}
+    assert len(series) <= 2 * MOST_TOPICS + 1
+    assert series['tsproxy_topic_bad_records_total{topic="worst"}'] == 5_000
+    assert sum(series.values()) == 10_000
+
+
+DRIFTS_MS = {
+    0: "0.0",
+    1: "1.0",
+    1_000: "1.0",
+    1_001: "10.0",
+    -1_001: "-1.0",
+    86_400_000: "86400.0",
+    2**62: "+Inf",
+}
+
+
+@pytest.mark.parametrize(("drift_ms", "bound"), DRIFTS_MS.items())
+def test_a_batch_counts_at_the_first_bound_that_its_newest_time_does_not_pass(drift_ms, bound):
+    metrics = Metrics()
+    batch = replace(ACCEPTED.batch, min_timestamp_ms=-(2**40), max_timestamp_ms=drift_ms)
+    metrics.booked(replace(ACCEPTED, batch=batch))
+
+    found = rendered(metrics)
+    bounds = [name for name, value in found.items() if "drift" in name and 'of="newest"' in name and value]
+    assert bounds[0] == f'tsproxy_timestamp_drift_seconds_bucket{{le="{bound}",of="newest"}}'
+    assert found['tsproxy_timestamp_drift_seconds_bucket{le="-31536000.0",of="oldest"}'] == 1
+
+
+def test_batches_that_come_as_totals_count_where_they_would_have_counted_one_by_one():
+    one_by_one, together = Metrics(), Metrics()
+    for drift_ms in DRIFTS_MS:
+        batch = replace(ACCEPTED.batch, min_timestamp_ms=drift_ms, max_timestamp_ms=drift_ms)
+        one_by_one.booked(replace(ACCEPTED, batch=batch))
+    bars = tuple((bucket(drift_ms), 1, 38) for drift_ms in DRIFTS_MS)
+    together.booked_totals(
+        replace(TOTALS, batches=len(bars), records=38 * len(bars), ahead=bars, behind=bars)
+    )
+
+    assert rendered(one_by_one) == rendered(together)
+
+
+def test_every_metric_is_explained_to_operators():
+    explained = OPERATIONS.read_text(encoding="utf-8")
+
+    for family in Metrics().families():
+        name = family.name + ("_total" if family.type == "counter" else "")
+        assert f"`{name}`" in explained
+
+
+def test_the_build_says_its_version():
+    assert any(f'version="{__version__}"' in line for line in rendered(Metrics()))
+
+
+def test_an_address_that_could_not_be_mapped_is_counted():
+    metrics = Metrics()
+    metrics.session_closed("public", "address_unmapped")
+    metrics.session_closed("public", "peer_closed")
+
+    assert rendered(metrics)["tsproxy_address_unmapped_total"] == 1
+
+
+def test_two_sets_of_metrics_do_not_share_anything():
+    one, other = Metrics(), Metrics()
+    one.handshake_failed("public")
+
+    series = 'tsproxy_tls_handshakes_failed_total{listener="public"}'
+    assert series in rendered(one)
+    assert series not in rendered(other)

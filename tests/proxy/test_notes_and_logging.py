@@ -1,0 +1,145 @@
+"""Operators' lines: few for each client, one a line, and never what a client sent."""
+
+import io
+import json
+import logging
+import sys
+
+import pytest
+import structlog
+
+from tests.proxy.decision_log.logs import HandClock
+from tests.proxy.surroundings import Told
+from tsproxy.proxy import notes
+from tsproxy.proxy.logging import LogFormat, configure_logging
+from tsproxy.proxy.notes import BURST, REFILL_MS, Notes, frames_of
+
+
+def test_a_client_in_a_loop_gets_few_lines_and_the_rest_is_counted():
+    told, clock = Told(), HandClock()
+    notes = Notes(told, clock)
+    for _ in range(BURST + 500):
+        notes.warn("192.0.2.1", "client_rejected", {"n": 1})
+    assert len(told.lines) == BURST
+    clock.ms += REFILL_MS
+    notes.warn("192.0.2.1", "client_rejected", {"n": 2})
+
+    assert told.lines[-1] == {"event": "client_rejected", "n": 2, "suppressed": 500}
+    assert "suppressed" not in told.lines[0]
+
+
+def test_one_client_does_not_use_up_anothers_lines():
+    told = Told()
+    notes = Notes(told, HandClock())
+    for _ in range(100):
+        notes.warn("192.0.2.1", "client_rejected", {})
+    notes.warn("192.0.2.2", "client_rejected", {"who": "other"})
+
+    assert told.lines[-1] == {"event": "client_rejected", "who": "other"}
+
+
+def test_an_ipv6_host_has_one_budget_for_all_its_addresses():
+    told = Told()
+    notes = Notes(told, HandClock())
+    for n in range(BURST + 500):
+        notes.warn(f"2001:db8::{n:x}", "client_rejected", {})
+    notes.warn("2001:db8:0:1::1", "client_rejected", {"who": "other"})
+
+    assert len(told.lines) == BURST + 1
+
+
+@pytest.mark.parametrize("text", ["c" * 32767, "\x1b[31m" * 8000, "\udcff" * 32767, "a\r\nb\u2028"])
+def test_a_text_of_a_clients_own_is_short_and_printable(text):
+    told = Told()
+    Notes(told, HandClock()).warn("192.0.2.1", "client_rejected", {"detail": text, "n": 7})
+
+    [line] = told.lines
+    assert line["n"] == 7
+    assert line["detail"].isprintable()
+    assert len(line["detail"]) < 1_100
+
+
+def test_the_number_of_clients_remembered_is_bounded(monkeypatch):
+    monkeypatch.setattr(notes, "MAX_ADDRESSES", 3)
+    kept = Notes(Told(), HandClock())
+    for n in range(100):
+        kept.warn(f"192.0.2.{n}", "client_rejected", {})
+
+    assert len(kept._budgets) == 3
+
+
+def test_frames_say_where_and_not_what():
+    def fail(secret):
+        raise ValueError(secret)
+
+    with pytest.raises(ValueError, match="hunter2") as caught:
+        fail("hunter2")
+
+    frames = frames_of(caught.value)
+    assert frames[-1].endswith(" fail")
+    assert "hunter2" not in str(frames)
+
+
+@pytest.fixture
+def logged(capsys):
+    """What has been logged to stderr so far."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield lambda: capsys.readouterr().err
+    structlog.reset_defaults()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def test_a_json_line_is_one_object_with_time_level_and_event_first(logged):
+    configure_logging(LogFormat.JSON)
+    structlog.get_logger().warning("client_rejected", client="192.0.2.1", detail="a\nb")
+
+    [line] = logged().splitlines()
+    assert list(json.loads(line)) == ["timestamp", "level", "event", "client", "detail"]
+
+
+def test_text_that_is_no_unicode_is_logged_all_the_same(logged):
+    configure_logging(LogFormat.JSON)
+    structlog.get_logger().warning("client_rejected", client_id="\ud800")
+
+    assert json.loads(logged())["client_id"] == "\ud800"
+
+
+def test_a_line_break_in_a_text_makes_no_line_of_its_own_on_a_terminal(logged):
+    configure_logging(LogFormat.CONSOLE)
+    structlog.get_logger().warning("client_rejected", detail="first\nsecond")
+
+    assert len(logged().splitlines()) == 1
+
+
+@pytest.mark.usefixtures("logged")
+def test_a_log_that_is_gone_harms_nobody(monkeypatch):
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    configure_logging(LogFormat.JSON)
+
+    structlog.get_logger().warning("client_rejected")
+
+
+def test_what_libraries_log_becomes_events_without_values(logged):
+    configure_logging(LogFormat.JSON)
+    try:
+        raise ValueError("hunter2")
+    except ValueError:
+        logging.getLogger("some.library").exception("it failed")
+
+    text = logged()
+    line = json.loads(text)
+    assert line["event"] == "library_complained"
+    assert (line["library"], line["error"]) == ("some.library", "ValueError")
+    assert "hunter2" not in text
+
+
+def test_the_kafka_client_stays_silent_since_it_prints_tokens_when_it_debugs(logged):
+    configure_logging(LogFormat.JSON)
+    logging.getLogger("aiokafka.conn").debug("token")
+    logging.getLogger("aiokafka.conn").error("failed")
+
+    assert logged() == ""

@@ -1,0 +1,180 @@
+"""Metrics about the process, its configuration, and about who is busy and which rule hits."""
+
+import asyncio
+import time
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import InvalidTimestampError
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+from tests.proxy.loops import on_both_loops
+from tests.proxy.running import TWO, pids, series
+from tests.proxy.surroundings import until
+from tests.proxy.test_reload import replace, text_of
+from tsproxy.clock import Clock
+from tsproxy.proxy.metrics.busiest_topics import MOST_KNOWN, MOST_SHOWN, OTHER, BusiestTopics
+from tsproxy.proxy.metrics.loop_lag import LoopLag
+from tsproxy.proxy.metrics.totals import as_metrics, families_now, joined
+from tsproxy.testing.proxy import RunningProxy
+
+EITHER = pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])
+
+RULES = """\
+policy:
+  limits_from: config
+  rules:
+    - { name: strict, match: { topics: ["*strict"] }, message.timestamp.after.max.ms: 10s }
+    - { name: watched, match: { topics: ["*watched"] }, message.timestamp.after.max.ms: 10s, mode: audit }
+    - { name: idle, match: { topics: ["*nobody"] }, message.timestamp.after.max.ms: 10s }
+"""
+
+
+def samples(collector):
+    """Label -> value of a family with one label."""
+    [family] = collector.collect()
+    return {sample.labels["topic"]: sample.value for sample in family.samples}
+
+
+@EITHER
+async def test_rules_that_hit_are_counted_and_one_that_never_does_is_seen(
+    kafka_431, topic, tmp_path, arguments
+):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(text_of(kafka_431, RULES))
+    strict, watched = f"{topic}.strict", f"{topic}.watched"
+    for name in (strict, watched):
+        await kafka_431.create_topic(name)
+    ahead_ms = Clock().now_ms() + 1_800_000
+    async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=arguments) as proxy:
+        async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+            for _ in range(3):
+                with pytest.raises(InvalidTimestampError):
+                    await producer.send_and_wait(strict, b"x", timestamp_ms=ahead_ms)
+                await producer.send_and_wait(watched, b"x", timestamp_ms=ahead_ms)
+                await producer.send_and_wait(strict, b"x", timestamp_ms=Clock().now_ms())
+
+        async with asyncio.timeout(60):  # an answer may be here a moment before it is counted
+            found = await series(proxy)
+            while found.get(f'tsproxy_topic_records_total{{topic="{watched}"}}') != 3:
+                found = await series(proxy)
+        for kind in ("hits", "bad_records"):
+            assert found[f'tsproxy_rule_{kind}_total{{mode="enforce",rule="strict"}}'] == 3
+            assert found[f'tsproxy_rule_{kind}_total{{mode="audit",rule="watched"}}'] == 3
+            assert found[f'tsproxy_rule_{kind}_total{{mode="enforce",rule="idle"}}'] == 0
+        assert found[f'tsproxy_topic_records_total{{topic="{strict}"}}'] == 3
+        assert found['tsproxy_topic_records_total{topic="other"}'] == 0
+
+
+@EITHER
+async def test_a_proxy_tells_its_process_its_loop_and_how_its_last_reload_ended(
+    kafka_431, tmp_path, arguments
+):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(text_of(kafka_431, "policy: { mode: enforce }\n"))
+    name = "tsproxy_config_last_reload_successful"
+    taken = "tsproxy_config_last_reload_success_timestamp_seconds"
+    async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=arguments) as proxy:
+        first = await series(proxy)
+        processes = len(pids(proxy)) + 1 if arguments else 1
+        assert first["process_resident_memory_bytes"] > processes * 10_000_000
+        assert 0 < first["process_open_fds"] < first["process_max_fds"]
+        assert first["process_cpu_seconds_total"] > 0
+        assert 0 <= time.time() - first["process_start_time_seconds"] < 3_600
+        assert first[name] == 1
+
+        replace(file, text_of(kafka_431, "polcy: { mode: audit }\n"))
+        async with asyncio.timeout(60):
+            while (await series(proxy))[name] != 0:  # noqa: ASYNC110  # a fact of another process
+                await asyncio.sleep(0.01)
+        assert (await series(proxy))[taken] == first[taken]
+
+        replace(file, text_of(kafka_431, "policy: { mode: audit }\n"))
+        async with asyncio.timeout(60):
+            while (await series(proxy))[name] != 1:  # noqa: ASYNC110  # a fact of another process
+                await asyncio.sleep(0.01)
+        last = await series(proxy)
+        assert last[taken] > first[taken]
+        assert last["tsproxy_event_loop_lag_seconds_count"] > 0
+        assert last["process_cpu_seconds_total"] >= first["process_cpu_seconds_total"]
+
+
+@on_both_loops
+async def test_a_step_that_holds_the_loop_is_seen_as_lag():
+    lag = LoopLag()
+    running = asyncio.create_task(lag.run())
+
+    def late():
+        [family] = lag.histogram.collect()
+        values = {each.labels.get("le"): each.value for each in family.samples if "_bucket" in each.name}
+        return values["+Inf"] - values["0.5"]
+
+    await asyncio.sleep(0)  # it looks at the time
+    time.sleep(1)  # noqa: ASYNC251  # this is what is looked for
+    await until(late)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+def test_of_several_processes_work_and_memory_add_up_and_descriptors_are_those_of_the_worst():
+    def process(cpu, memory, open_fds, max_fds):
+        one = families_now(ProcessCollector(registry=CollectorRegistry()).collect())
+        values = {
+            "process_cpu_seconds_total": cpu,
+            "process_resident_memory_bytes": memory,
+            "process_open_fds": open_fds,
+            "process_max_fds": max_fds,
+        }
+        for family in one.values():
+            for key in family.samples:
+                if key[0] in values:
+                    family.samples[key] = values[key[0]]
+        return one
+
+    whole = joined([process(1, 10, 5, 100), process(2, 20, 7, 90)])
+
+    found = {sample.name: sample.value for metric in as_metrics(whole) for sample in metric.samples}
+    assert found["process_cpu_seconds_total"] == 3
+    assert found["process_resident_memory_bytes"] == 30
+    assert (found["process_open_fds"], found["process_max_fds"]) == (7, 90)
+
+
+def test_a_topic_keeps_its_series_until_another_has_had_twice_as_much():
+    """Series that come and go with every scrape would fill Prometheus, however few each scrape has."""
+    busiest = BusiestTopics("tsproxy_topic_records", "")
+    for n in range(MOST_SHOWN):
+        busiest.add(f"t{n}", 10)
+    busiest.add("new", 20)
+    assert "new" not in samples(busiest)
+
+    busiest.add("new", 1)
+
+    found = samples(busiest)
+    assert found["new"] == 1
+    assert len(found) == MOST_SHOWN + 1
+    assert sum(found.values()) == MOST_SHOWN * 10 + 21
+
+
+def test_however_many_topics_there_are_the_sum_is_exact_and_series_are_few():
+    busiest, ever, total = BusiestTopics("tsproxy_topic_records", ""), set(), 0
+    for _ in range(20):
+        for n in range(2_000):
+            busiest.add(f"t{n}", 1 + n)
+            total += 1 + n
+        ever |= samples(busiest).keys()
+
+    found = samples(busiest)
+    assert sum(found.values()) == total
+    assert len(found) == MOST_SHOWN + 1
+    assert len(ever) < 10 * MOST_SHOWN
+
+
+def test_topics_that_are_too_many_to_remember_and_one_called_other_are_others():
+    busiest = BusiestTopics("tsproxy_topic_records", "")
+    for n in range(MOST_KNOWN):
+        busiest.add(f"t{n}", 0)
+    busiest.add("one more", 7)
+    busiest.add(OTHER, 5)
+
+    assert samples(busiest)[OTHER] == 12
+    assert len(busiest._had) == MOST_KNOWN

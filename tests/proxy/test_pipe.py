@@ -1,0 +1,283 @@
+"""Both pipes, native and in Python: whole requests go on as they came, and memory follows what came."""
+
+import socket
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.messages import HEARTBEAT, METADATA, produce, produced, request
+from tests.wire.batches import batch
+from tsproxy.proxy.pipe import Buffers, _twin
+from tsproxy.proxy.pipe.buffers import MOST_READY, MOST_SPARE_BYTES, READ_BYTES
+from tsproxy.session.effects import SendToBroker
+from tsproxy.session.session import Session
+from tsproxy.wire import kernel
+
+VARIANTS = [_twin]
+if kernel.NAME == "native":
+    from tsproxy.proxy.pipe import _native
+
+    VARIANTS.append(_native)
+
+KIB = 1024
+
+
+class Clock:
+    def now_ms(self):
+        return NOW_MS
+
+
+class Transport:
+    """Takes everything at once, by `write` or by its socket where it has one."""
+
+    def __init__(self, sock=None):
+        self.written = bytearray()
+        self.closing = False
+        self.waiting = 0
+        self._sock = sock
+
+    def get_extra_info(self, name):
+        return {"socket": self._sock, "ssl_object": None if self._sock else "encrypted"}[name]
+
+    def is_closing(self):
+        return self.closing
+
+    def get_write_buffer_size(self):
+        return self.waiting
+
+    def write(self, data):
+        assert isinstance(data, bytes), "a transport keeps what it is given"
+        self.written += data
+
+
+def ends(variant, buffers, transport):
+    """The client's end, with a session behind it, and the broker's; what goes there is in `transport`."""
+
+    class Client(variant.Pipe):
+        def __init__(self):
+            super().__init__(buffers, variant.Tally(), Clock())
+            self.session = Session(PEER, view_of(), uses_kernel=True)
+            self.asked = []
+
+        def came(self, data):
+            self.asked.append(data)
+            for effect in self.session.client_bytes(data, NOW_MS):
+                if isinstance(effect, SendToBroker):
+                    self.other.send(effect.data)
+            self.keep(self.session.give_back())
+
+        def failed(self, error):
+            raise error
+
+    client, broker = Client(), variant.Pipe(buffers, variant.Tally(), Clock())
+    broker.attach(transport)
+    client.other = broker
+    client.lexer, _ = client.session.short_way
+    client.came(ONE)  # from now on the kernel knows the topic
+    transport.written.clear()
+    client.asked.clear()
+    return client
+
+
+def receive(client, data, most=READ_BYTES):
+    """One read after the other, each of `most` bytes at most; yields after each how many came so far."""
+    start = 0
+    while start < len(data):
+        room = client.get_buffer(-1)
+        size = min(most, len(room), len(data) - start)
+        assert size, "asyncio takes an empty buffer for a mistake"
+        room[:size] = data[start : start + size]
+        client.buffer_updated(size)
+        start += size
+        yield start
+
+
+def of_size(size, correlation_id=1):
+    return produce({"t": {0: batch([NOW_MS], value=bytes(size))}}, correlation_id=correlation_id)
+
+
+ONE = of_size(10)
+
+on_both = pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.NAME)
+
+
+def whole_requests_go_on(variant, seed):
+    """One client's requests, in reads of some size; after each, the broker has what is whole, no more."""
+    pick = Random(seed)
+    sizes = [pick.choice([1, 500, 40 * KIB, 300 * KIB]) for _ in range(pick.randint(1, 6))]
+    requests = [
+        of_size(size, n) if pick.random() < 0.9 else request(HEARTBEAT, 4) for n, size in enumerate(sizes)
+    ]
+    ends_of = [sum(map(len, requests[: n + 1])) for n in range(len(requests))]
+    data = b"".join(requests)
+    transport = Transport()
+    client = ends(variant, Buffers(), transport)
+
+    for come in receive(client, data, pick.choice([3 * KIB + 1, 100_000, READ_BYTES])):
+        assert transport.written == data[: max((end for end in ends_of if end <= come), default=0)]
+    assert not client.kept
+
+
+def rejected(correlation_id):
+    return produce({"t": {0: batch([NOW_MS + 10**9])}}, correlation_id=correlation_id)
+
+
+@on_both
+def test_what_is_rejected_never_goes_on_and_is_answered_at_the_end_it_came_from(variant):
+    went_on, answers = Transport(), Transport()
+    client = ends(variant, Buffers(), went_on)
+    client.attach(answers)
+    client.session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
+    (told, *_) = client.session.client_bytes(rejected(7), NOW_MS)
+    client.rejecter = client.session.rejecter
+
+    whole = [rejected(7), rejected(8), of_size(10, 9), of_size(20, 10)]
+    for _ in receive(client, b"".join(whole)):
+        pass
+    assert went_on.written == b"".join(whole[2:])
+    assert answers.written == told.data + told.data.replace(b"\0\0\0\x07", b"\0\0\0\x08", 1)
+    assert (client.asked, client.kept) == ([], 0)
+
+
+@on_both
+def test_silence_that_a_rejection_costs_is_told_behind_its_answer(variant):
+    answers, silences = Transport(), []
+    client = ends(variant, Buffers(), Transport())
+    client.attach(answers)
+    client.session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
+    client.session.client_bytes(rejected(7), NOW_MS)
+    client.rejecter = client.session.rejecter
+    client.silenced = lambda silent_ms: silences.append((silent_ms, len(answers.written)))
+    for _ in range(1100):
+        for _ in receive(client, rejected(8)):
+            pass
+    answered = len(answers.written)
+    assert silences == [(1, answered)], "the first that goes beyond what is free; the next one is put off"
+    assert len(client.asked) == 1100 - 1000 + 1
+    assert client.session.is_judging
+
+
+@on_both
+@given(seed=st.integers(0, 2**32 - 1))
+def test_whole_requests_go_on_as_they_came_and_no_broker_sees_the_beginning_of_one(variant, seed):
+    whole_requests_go_on(variant, seed)
+
+
+@on_both
+def test_a_large_request_is_kept_by_the_pipe_and_the_session_never_hears_of_it(variant):
+    transport = Transport()
+    client = ends(variant, Buffers(), transport)
+    large = of_size(3_000_000)
+    for come in receive(client, large + large[: len(large) // 2]):
+        assert client.announced in (None, len(large))
+        assert client.kept == come % len(large)
+    assert transport.written == large
+    assert client.asked == []
+    assert client.take_kept() == large[: len(large) // 2]
+
+
+@on_both
+def test_the_beginning_of_a_request_comes_back_from_the_session_to_the_pipe(variant):
+    """Otherwise one odd request among many in flight would send all that follow the long way."""
+    transport = Transport()
+    client = ends(variant, Buffers(), transport)
+    odd = request(METADATA, 12)
+    data = odd + of_size(1000)
+    list(receive(client, data[:-1]))
+    assert (len(client.asked), client.kept) == (1, len(data) - len(odd) - 1)
+    list(receive(client, data[-1:]))
+    assert transport.written == data
+    assert len(client.asked) == 1
+
+
+@on_both
+def test_what_the_socket_does_not_take_waits_in_the_transport_in_its_order(variant):
+    """The buffer is read into again at once: nothing that waits may lie in it."""
+    inside, outside = socket.socketpair()
+    with inside, outside:
+        inside.setblocking(False)
+        transport = Transport(inside)
+        client = ends(variant, Buffers(), transport)
+        outside.recv(1 << 20)
+        data = b"".join(of_size(50_000, n) for n in range(40))
+        for _ in receive(client, data):
+            transport.waiting = len(transport.written)
+        outside.setblocking(False)
+        sent = bytearray()
+        while len(sent) < len(data) - len(transport.written):
+            sent += outside.recv(1 << 20)
+        assert transport.written, "two megabytes are more than the socket holds"
+        assert sent + transport.written == data
+
+
+@on_both
+def test_a_transport_that_closes_is_left_alone(variant):
+    """Its socket's number may be another connection's in a moment."""
+    inside, outside = socket.socketpair()
+    with inside, outside:
+        outside.setblocking(False)
+        transport = Transport(inside)
+        client = ends(variant, Buffers(), transport)
+        outside.recv(1 << 20)
+        transport.closing = True
+        list(receive(client, ONE))
+        with pytest.raises(BlockingIOError):
+            outside.recv(1)
+        assert not transport.written
+
+
+@on_both
+def test_a_thousand_connections_that_announce_much_and_send_little_hold_little(variant):
+    lent = []
+
+    class Watched(Buffers):
+        def lend(self, received, announced):
+            lent.append(super().lend(received, announced))
+            return lent[-1]
+
+    buffers = Watched()
+    clients = [ends(variant, buffers, Transport()) for _ in range(1000)]
+    beginning = of_size(500_000)[:100]
+    for client in clients:
+        list(receive(client, beginning))
+    assert {client.kept for client in clients} == {100}
+    assert sum(map(len, lent)) <= MOST_READY * READ_BYTES + 1000 * 2 * KIB
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_memory_is_taken_for_what_is_only_announced(seed):
+    """All that is lent is at most what is ready, what is spare, and twice what came."""
+    pick, buffers = Random(seed), Buffers()
+    held = {}
+    for _ in range(60):
+        who = pick.randrange(40)
+        buffer, received = held.pop(who, (None, 0))
+        if buffer is not None and pick.random() < 0.4:
+            buffers.give_back(buffer)
+            continue
+        received += pick.choice([1, 5_000, 200_000, 900_000])
+        held[who] = buffers.lend(received, received + pick.choice([1, 1_000_000, 90_000_000])), received
+        assert len(held[who][0]) > received
+        if buffer is not None:
+            buffers.give_back(buffer)
+        came = sum(2 * max(received, KIB) for _, received in held.values())
+        assert (
+            sum(len(buffer) for buffer, _ in held.values())
+            <= came + MOST_READY * READ_BYTES + 2 * MOST_SPARE_BYTES
+        )
+
+
+def test_large_buffers_are_used_again_and_no_more_are_kept_than_a_bound():
+    buffers = Buffers()
+    first = buffers.lend(600_000, 1_000_000)
+    buffers.give_back(first)
+    assert buffers.lend(1, 1_000_000) is first
+    for _ in range(100):
+        buffers.give_back(bytearray(1_000_000))
+    spare = []
+    while (each := buffers.spare(1)) is not None:
+        spare.append(each)
+    assert MOST_SPARE_BYTES // 2 < sum(map(len, spare)) <= MOST_SPARE_BYTES

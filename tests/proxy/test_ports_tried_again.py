@@ -1,0 +1,216 @@
+"""A broker's port that is busy: the start ends, a proxy that runs tries again until it has it."""
+
+import asyncio
+import contextlib
+import errno
+import socket
+import struct
+
+import pytest
+import structlog
+from aiokafka import AIOKafkaProducer
+
+from tests.proxy.frames import answer
+from tests.proxy.fronts import HOST, ask, config_of, echoing_broker, facts_of, front_of
+from tests.proxy.loops import on_both_loops
+from tests.proxy.running import TWO, command, series, until_page
+from tests.proxy.surroundings import World
+from tsproxy.config.port_notices import OutgoingPorts, port_notices
+from tsproxy.config.settings import Address
+from tsproxy.proxy.connections.unserved_endpoints import TELL_EVERY_MS, Unserved
+from tsproxy.proxy.outgoing_ports import known_outgoing_ports, outgoing_ports
+from tsproxy.proxy.ports import ListenError, Port, listen_text
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.ports import free_ports
+from tsproxy.testing.proxy import RunningProxy
+
+
+@contextlib.contextmanager
+def outgoing(port):
+    """A connection of this machine whose own end has that port: nobody listens there. Its end is a reset,
+    so that the port is free at once."""
+    with socket.create_server((HOST, 0)) as server, socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.bind((HOST, port))
+        client.connect(server.getsockname())
+        yield
+
+
+def served_at(first):
+    """Settings for a listener whose node n is served at `first` + n."""
+    return f"{{ bind: '{HOST}:0', brokers: {{ ports_from: {first}, count: 5 }} }}"
+
+
+def file_for(kafka, folder, first):
+    file = folder / "tsproxy.yaml"
+    servers = ", ".join(f'"{each}"' for each in kafka.bootstrap_servers.split(","))
+    file.write_text(
+        f"upstream: {{ bootstrap_servers: [{servers}], admin: {{ refresh: 1s }} }}\n"
+        f"listeners: [{served_at(first)}]\n"
+    )
+    return file
+
+
+NOT_SERVED = 'tsproxy_brokers_not_served{listener="default"}'
+SERVED = 'tsproxy_brokers{listener="default"}'
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("workers", [(), TWO], ids=["one process", "workers"])
+async def test_a_broker_whose_port_was_busy_when_it_was_found_is_served_once_the_port_is_free(
+    tmp_path, topic, workers
+):
+    """Every Metadata answer names every broker, so that one unserved node locks all clients out."""
+    first = free_ports(5)[0]
+    async with KafkaCluster(nodes=3) as kafka:
+        await kafka.create_topic(topic, partitions=3, replication=3)
+        await kafka.stop_node(3)
+        file = file_for(kafka, tmp_path, first)
+        async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=workers) as proxy:
+            with outgoing(first + 3):
+                await kafka.start_node(3)
+                await until_page(proxy, "/readyz", 503, "listener default does not serve node 3")
+                found = await series(proxy)
+                assert (found[SERVED], found[NOT_SERVED]) == (2, 1)
+            await until_page(proxy, "/readyz", 200, "ready")
+            found = await series(proxy)
+            assert (found[SERVED], found[NOT_SERVED]) == (3, 0)
+            async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+                for partition in range(3):
+                    await producer.send_and_wait(topic, b"x", partition=partition)
+
+    told = [line for line in proxy.log if line.get("node_id") == 3]
+    assert {line["event"] for line in told[: len(told) // 2]} == {"broker_not_served"}
+    assert {line["event"] for line in told[len(told) // 2 :]} == {"broker_served"}
+
+
+@pytest.mark.parametrize("workers", [(), TWO], ids=["one process", "workers"])
+async def test_a_brokers_port_that_is_busy_at_the_start_ends_the_start(kafka_431, tmp_path, workers):
+    first = free_ports(5)[0]
+    file = file_for(kafka_431, tmp_path, first)
+    arguments = ("run", "--config", file, "--admin", "off", "--decisions", tmp_path / "log", *workers)
+    with outgoing(first + 1):
+        ended = await asyncio.to_thread(command, *arguments)
+
+    assert ended.returncode == 1
+    assert f"cannot listen on {HOST}:{first + 1}: " in ended.stderr.splitlines()[-1]
+    assert "proxy_started" not in ended.stderr
+
+
+@on_both_loops
+async def test_all_that_is_not_served_is_tried_each_time_and_told_once_a_minute():
+    port = free_ports(5)[0]
+    async with (
+        echoing_broker() as broker,
+        front_of(config_of([broker], served_at(port)), World()) as front,
+    ):
+        unserved = Unserved([front], lambda: None)
+        with outgoing(port + 1), structlog.testing.capture_logs() as logs:
+            front.see(facts_of({1: broker, 7: broker}))
+            for now_ms in range(0, 2 * TELL_EVERY_MS + 1, 1_000):
+                unserved.look(now_ms)
+        assert [line["event"] for line in logs].count("broker_not_served") == 2
+        told = [line for line in logs if line["event"] == "brokers_not_served"]
+        assert [line["node_ids"] for line in told] == [[1, 7]] * 2
+        assert front.unserved.keys() == {1, 7}
+
+        unserved.look(3 * TELL_EVERY_MS)
+
+        assert front.unserved.keys() == {7}
+        assert await ask(Address(HOST, port + 1)) == answer(5)
+
+
+@on_both_loops
+async def test_a_broker_that_left_the_cluster_is_not_missed_where_it_is_not_served():
+    """No answer names it, so no client is kept out by it."""
+    port = free_ports(5)[0]
+    async with (
+        echoing_broker() as broker,
+        front_of(config_of([broker], served_at(port)), World()) as front,
+    ):
+        with outgoing(port + 1):
+            front.see(facts_of({1: broker, 2: broker}))
+            assert front.unserved.keys() == {1}
+            front.see(facts_of({2: broker}))
+
+        assert not front.unserved
+        assert front.served_count == 1
+
+
+BOTH_CAUSES = "another program listens there, or an outgoing connection of this machine has the port "
+
+
+@pytest.mark.parametrize(
+    ("port", "told"),
+    [
+        (free_ports(1)[0], "another program listens there: stop it or choose another port"),
+        (
+            outgoing_ports().usual[-1],
+            f"{BOTH_CAUSES}({outgoing_ports()}): stop the program, or choose a port",
+        ),
+    ],
+    ids=["below the system's range", "in it"],
+)
+def test_what_may_have_a_port_that_is_busy_is_told_by_where_it_lies(port, told):
+    error = OSError(errno.EADDRINUSE, "Address already in use")
+
+    assert listen_text(Address(HOST, port), error).startswith(f"cannot listen on {HOST}:{port}: {told}")
+
+
+def test_an_outgoing_connection_keeps_its_port_for_a_while_after_its_end():
+    """TIME_WAIT: the reason to try again, and not to end for good."""
+    port = free_ports(1)[0]
+    with socket.create_server((HOST, 0)) as server, socket.socket() as client:
+        client.bind((HOST, port))
+        client.connect(server.getsockname())
+        accepted, _ = server.accept()
+        client.close()
+        accepted.close()
+
+        with pytest.raises(ListenError, match="cannot listen"):
+            Port(Address(HOST, port), lambda *_: None)
+
+
+def test_the_systems_ports_are_read_as_linux_writes_them(tmp_path):
+    (tmp_path / "ip_local_port_range").write_text("32768\t60999\n")
+    (tmp_path / "ip_local_reserved_ports").write_text("8080,33000-33199\n")
+    known = known_outgoing_ports(tmp_path)
+
+    assert known == OutgoingPorts(range(32768, 61000), (range(8080, 8081), range(33000, 33200)))
+    assert known_outgoing_ports(tmp_path / "absent") is None
+
+
+@pytest.mark.parametrize(
+    ("bind", "keys"),
+    [
+        ("'127.0.0.1:9192'", []),
+        ("'127.0.0.1:32600'", ["listeners[0].brokers"]),
+        ("'127.0.0.1:33199'", ["listeners[0].bind", "listeners[0].brokers"]),
+        ("'127.0.0.1:33000', brokers: { count: 100 }", []),
+        ("'127.0.0.1:61000'", []),
+        ("'127.0.0.1:0'", []),
+    ],
+)
+def test_check_says_which_ports_the_system_may_give_away(bind, keys):
+    config = config_of(["127.0.0.1:9092"], f"{{ bind: {bind} }}")
+    outgoing = OutgoingPorts(range(32768, 61000), (range(33000, 33199),))
+
+    assert [each.key for each in port_notices(config, outgoing)] == keys
+    assert port_notices(config, None) == ()
+
+
+@pytest.mark.skipif(known_outgoing_ports() is None, reason="this system does not tell its ports")
+def test_the_command_check_reads_the_systems_own_range(tmp_path):
+    last = known_outgoing_ports().usual[-1]
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(
+        "upstream: { bootstrap_servers: [kafka:9092] }\n"
+        f"listeners: [{{ bind: '{HOST}:9192', brokers: {{ ports_from: {last}, count: 2 }} }}]\n"
+    )
+    ended = command("check", file)
+
+    assert ended.returncode == 0
+    assert ended.stdout.startswith(
+        f"{file}:2: listeners[0].brokers: notice: an outgoing connection of this machine may have a port of "
+        f"{last} to {last + 1} when the proxy wants it"
+    )

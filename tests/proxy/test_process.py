@@ -1,0 +1,415 @@
+"""The command as a process: how it starts, waits, drains and ends."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import InvalidTimestampError
+
+from tests.proxy.loops import LOOPS
+from tests.proxy.running import HOST, command, events, page, rejects, waiting_consumer
+from tests.proxy.surroundings import PATIENCE_S, until
+from tsproxy.clock import Clock
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.ports import free_ports
+from tsproxy.testing.proxy import RunningProxy
+
+
+@pytest.mark.parametrize("loop_name", LOOPS)
+async def test_a_record_passes_on_either_loop_and_the_log_is_whole_at_the_end(kafka_431, topic, loop_name):
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers, arguments=["--loop", loop_name]) as proxy:
+        async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+            await producer.send_and_wait(topic, b"x")
+
+        assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
+        _, metrics = await page(proxy.admin_address, "/metrics")
+        assert 'tsproxy_records_total{listener="default",reason="",verdict="accepted"} 1.0' in metrics
+
+    lines = proxy.decisions()
+    assert [line["seq"] for line in lines] == list(range(len(lines)))
+    assert [line["kind"] for line in lines if line["event"] == "lifecycle"][-1] == "stop"
+    assert sum(line["records"] for line in lines if line["event"] == "counters") == 1
+    assert events(proxy)[-1] == "proxy_stopped"
+
+
+async def test_limits_of_the_file_hold_from_the_first_record(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    settings = {"policy.limits_from": "config", "policy.defaults.message.timestamp.after.max.ms": "10s"}
+    async with (
+        RunningProxy(kafka_431.bootstrap_servers, settings=settings) as proxy,
+        AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
+    ):
+        with pytest.raises(InvalidTimestampError):
+            await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + 60_000)
+        await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms())
+
+    assert await kafka_431.end_offsets(topic) == {0: 1}
+
+
+@pytest.mark.broker
+async def test_a_permission_that_is_missing_ends_the_start_with_a_sentence(tmp_path):
+    properties = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+    users = {"nobody": "nobody-secret"}
+    async with KafkaCluster(security="SASL_PLAINTEXT", users=users, properties=properties) as kafka:
+        file = tmp_path / "tsproxy.yaml"
+        file.write_text(
+            f"""\
+upstream:
+  bootstrap_servers: ["{kafka.bootstrap_servers}"]
+  admin: {{ sasl: {{ mechanism: PLAIN, username: nobody, password: "${{PASSWORD}}" }} }}
+listeners: [{{ bind: "{HOST}:0" }}]
+"""
+        )
+        arguments = ("run", "--config", file, "--admin", "off", "--decisions", tmp_path / "decisions")
+        ended = await asyncio.to_thread(
+            lambda: command(*arguments, environment=os.environ | {"PASSWORD": "nobody-secret"})
+        )
+
+    assert ended.returncode == 1
+    sentence = ended.stderr.splitlines()[-1]
+    assert sentence.startswith(
+        "tsproxy: upstream.admin: brokers do not let the user 'nobody' read the limits"
+    )
+    assert "DescribeConfigs" in sentence
+    assert "policy.limits_from: config" in sentence
+    assert "nobody-secret" not in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+async def test_connections_that_have_ended_leave_no_descriptors(kafka_431):
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        host, _, port = proxy.bootstrap_servers.rpartition(":")
+
+        def descriptors():
+            return len(os.listdir(f"/proc/{proxy.pid}/fd"))
+
+        async def fifty_come_and_end(before):
+            ends = [await asyncio.open_connection(host, int(port)) for _ in range(50)]
+            # Fifty clients and most of the fifty connections to brokers. Some descriptors that were counted
+            # before, as of the proxy's first questions to the cluster, may have been closed meanwhile.
+            await until(lambda: descriptors() >= before + 75)
+            for _, writer in ends:
+                writer.close()
+            await until(lambda: descriptors() < before + 25)
+            return descriptors()
+
+        after_the_first = await fifty_come_and_end(descriptors())
+        for _ in range(2):
+            await fifty_come_and_end(after_the_first)
+
+        own = 5  # the proxy's own connections to the broker come and go; fifty clients would leave more
+        await until(lambda: descriptors() <= after_the_first + own)
+
+
+async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        reader, writer = await waiting_consumer(proxy, topic, 3_000)
+        os.kill(proxy.pid, signal.SIGTERM)
+        await until(lambda: "drain_started" in events(proxy))
+        host, _, port = proxy.bootstrap_servers.rpartition(":")
+        await until(lambda: rejects(host, int(port)))
+
+        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), PATIENCE_S), "big")
+        answered = await reader.readexactly(size)
+        assert int.from_bytes(answered[:4], "big") == 77
+        assert await reader.read() == b""
+        writer.close()
+
+    assert proxy.log[-1]["event"] == "proxy_stopped"
+    assert proxy.log[-1]["clients_cut"] == 0
+
+
+async def test_the_drain_timeout_ends_what_brokers_still_hold(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    settings = {"limits.drain_timeout": "200ms"}
+    async with RunningProxy(kafka_431.bootstrap_servers, settings=settings) as proxy:
+        reader, writer = await waiting_consumer(proxy, topic, 30_000)
+        os.kill(proxy.pid, signal.SIGTERM)
+
+        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
+        writer.close()
+
+    assert proxy.log[-1]["clients_cut"] == 1
+
+
+async def test_a_second_sigterm_does_not_wait(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        reader, writer = await waiting_consumer(proxy, topic, 30_000)
+        os.kill(proxy.pid, signal.SIGTERM)
+        await until(lambda: "drain_started" in events(proxy))
+        os.kill(proxy.pid, signal.SIGTERM)
+
+        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
+        writer.close()
+
+
+@pytest.mark.broker
+async def test_an_absent_cluster_is_waited_for_and_a_lost_one_looks_like_a_down_broker(topic):
+    async with KafkaCluster() as kafka:
+        await kafka.create_topic(topic)
+        await kafka.stop_node(1)
+        proxy = RunningProxy(kafka.bootstrap_servers)
+        starting = asyncio.create_task(proxy.__aenter__())
+        try:
+            await until(lambda: "upstream_unreachable" in events(proxy))
+            begun = proxy.log[0]
+            assert begun["event"] == "proxy_starting"
+            host, _, port = begun["listeners"]["default"].rpartition(":")
+            assert rejects(host, int(port))
+            assert await page(begun["admin"], "/livez") == (200, "alive\n")
+            status, text = await page(begun["admin"], "/readyz")
+            assert status == 503
+            assert "brokers are not known yet" in text
+
+            await kafka.start_node(1)
+            await starting
+            async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+                await producer.send_and_wait(topic, b"x")
+
+            await kafka.stop_node(1)
+            reader, writer = await asyncio.open_connection(host, int(port))
+            assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
+            writer.close()
+
+            await kafka.start_node(1)
+            async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+                await producer.send_and_wait(topic, b"x")
+        finally:
+            starting.cancel()
+            await proxy.__aexit__(None, None, None)
+        assert events(proxy).count("proxy_started") == 1
+
+
+async def test_sigterm_ends_a_proxy_that_still_waits_for_its_cluster(tmp_path):
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tsproxy", "run", "--admin", "off", "--decisions", str(tmp_path)),
+        *("--upstream", f"{HOST}:{free_ports(1)[0]}", "--listen", f"{HOST}:0", "--log-format", "json"),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    lines = []
+    while "upstream_unreachable" not in [line["event"] for line in lines]:
+        lines.append(json.loads(await asyncio.wait_for(process.stderr.readline(), PATIENCE_S)))
+    process.terminate()
+
+    assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0
+    assert lines[0]["admin"] == "off"
+
+
+@pytest.mark.parametrize("flags", [(), ("--workers", "2")], ids=["one process", "workers"])
+async def test_a_proxy_without_its_native_half_says_so_once_at_start(tmp_path, flags):
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tsproxy", "run", "--admin", "off", "--decisions", str(tmp_path), *flags),
+        *("--upstream", f"{HOST}:{free_ports(1)[0]}", "--listen", f"{HOST}:0", "--log-format", "json"),
+        stderr=asyncio.subprocess.PIPE,
+        env=os.environ | {"TSPROXY_KERNEL": "twin"},
+    )
+    lines = []
+    while "upstream_unreachable" not in [line["event"] for line in lines]:
+        lines.append(json.loads(await asyncio.wait_for(process.stderr.readline(), PATIENCE_S)))
+    process.terminate()
+    lines += [json.loads(line) for line in (await process.stderr.read()).splitlines()]
+    await process.wait()
+
+    (told,) = [line for line in lines if line["event"] == "native_code_missing"]
+    assert told["in_python"] == ["kernel", "pipe"]
+
+
+@pytest.fixture
+def taken():
+    with socket.socket() as listening:
+        listening.bind((HOST, free_ports(1)[0]))
+        listening.listen()
+        yield f"{HOST}:{listening.getsockname()[1]}"
+
+
+def test_a_listening_port_in_use_is_told_in_a_sentence(taken, tmp_path):
+    ended = command(
+        *("run", "--upstream", f"{HOST}:9", "--listen", taken),
+        *("--admin", "off", "--decisions", tmp_path, "--set", "policy.mode=off"),
+    )
+
+    assert ended.returncode == 1
+    text = f"cannot listen on {taken}: another program listens there: stop it or choose another port"
+    assert ended.stderr == f"tsproxy: {text}\n"
+
+
+def test_an_admin_port_in_use_is_told_in_a_sentence(taken, tmp_path):
+    ended = command(
+        *(
+            "run",
+            "--upstream",
+            f"{HOST}:9",
+            "--listen",
+            f"{HOST}:0",
+            "--admin",
+            taken,
+            "--decisions",
+            tmp_path,
+        )
+    )
+
+    assert ended.returncode == 1
+    assert f"tsproxy: cannot listen on {taken}: another program listens there" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_decision_folder_that_cannot_be_written_is_told_in_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    ended = command(
+        *("run", "--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--admin", "off"),
+        *("--decisions", tmp_path / "file"),
+    )
+
+    assert ended.returncode == 1
+    assert f"tsproxy: decisions.directory: {tmp_path}/file cannot be written: " in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+MISTAKES = {
+    "an address without a port": (
+        ["run", "--upstream", "kafka", "--listen", "127.0.0.1:0"],
+        "--upstream: upstream.bootstrap_servers: 'kafka' is not allowed; must be host:port",
+    ),
+    "nothing to listen on": (
+        ["run", "--upstream", "kafka:9092"],
+        "needs --upstream and --listen, or --config",
+    ),
+    "a wrong setting": (
+        ["run", "--upstream", "kafka:9092", "--listen", "127.0.0.1:0", "--set", "policy.mod=off"],
+        "--set: policy.mod: unknown key; did you mean 'mode'?",
+    ),
+    "a file that is not there": (
+        ["run", "--config", "absent.yaml"],
+        "absent.yaml: cannot be read: No such file",
+    ),
+    "a host without a listener": (
+        ["run", "--config", "x.yaml", "--advertised-host", "kafka"],
+        "--advertised-host goes with --listen",
+    ),
+    "no command": ([], "the following arguments are required: COMMAND"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "expected"), MISTAKES.values(), ids=MISTAKES)
+def test_mistakes_end_with_2_and_a_sentence(arguments, expected):
+    ended = command(*arguments)
+
+    assert ended.returncode == 2
+    assert expected in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+FILE = """\
+upstream: {{ bootstrap_servers: [kafka:9092] }}
+listeners:
+  - bind: 127.0.0.1:9192
+    tls: {{ certificate: {certificate}, key: {key} }}
+"""
+
+
+def test_check_says_what_a_right_file_amounts_to(tmp_path, certificates):
+    identity = certificates.issue("checked")
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(FILE.format(certificate=identity.certificate, key=identity.key))
+    ended = command("check", file)
+
+    assert ended.returncode == 0
+    assert ended.stdout == (
+        f"{file}: ok, mode enforce, listeners: default at 127.0.0.1:9192, upstream: kafka:9092\n"
+    )
+
+
+def test_check_tells_what_has_no_effect_and_takes_the_file(tmp_path):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(
+        "upstream: { bootstrap_servers: [kafka:9092] }\nlisteners: [{ bind: 127.0.0.1:9192 }]\n"
+        "policy: { defaults: { message.timestamp.after.max.ms: 10m } }\n"
+    )
+    ended, as_json = command("check", file), command("check", "--json", file)
+
+    key = "policy.defaults.message.timestamp.after.max.ms"
+    assert (ended.returncode, as_json.returncode) == (0, 0)
+    assert ended.stdout.startswith(f"{file}:3: {key}: notice: is not used: limits_from is broker")
+    told = json.loads(as_json.stdout)
+    assert (told["ok"], [each["key"] for each in told["notices"]]) == (True, [key])
+
+
+def test_check_reads_certificates_too(tmp_path):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(FILE.format(certificate="absent.pem", key="absent.key"))
+    ended = command("check", file)
+
+    assert ended.returncode == 2
+    expected = (
+        f"{file}:4: listeners[0].tls.certificate: absent.pem cannot be read: No such file or directory\n"
+    )
+    assert ended.stderr == expected
+
+
+def test_run_tells_of_certificates_as_check_does(tmp_path):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(FILE.format(certificate="absent.pem", key="absent.key"))
+    ended = command("run", "--config", file, "--decisions", tmp_path, "--admin", "off")
+
+    assert ended.returncode == 2
+    assert f"{file}:4: listeners[0].tls.certificate: absent.pem cannot be read" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_decision_logs_schema_is_printed_as_json():
+    ended = command("decisions", "schema")
+
+    assert ended.returncode == 0
+    assert json.loads(ended.stdout)["$schema"].startswith("https://json-schema.org/")
+
+
+@pytest.mark.parametrize("words", [[], ["run"], ["check"], ["decisions"], ["decisions", "schema"]])
+def test_every_help_has_an_example(words):
+    ended = command(*words, "--help")
+
+    assert ended.returncode == 0
+    assert "  tsproxy " in ended.stdout.partition("example")[2]
+
+
+def test_asking_for_help_loads_no_kafka_client():
+    code = """
+import sys
+from tsproxy.cli import main
+try:
+    main(["--help"])
+finally:
+    assert "aiokafka" not in sys.modules
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+
+    assert ended.returncode == 0
+
+
+def test_check_tells_a_program_all_problems(tmp_path):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text("upstream: {}\nlisteners: [{ bind: x }]\n")
+    ended = command("check", "--json", file)
+
+    told = json.loads(ended.stdout)
+    assert ended.returncode == 2
+    assert told["ok"] is False
+    assert [(each["place"], each["key"]) for each in told["problems"]] == [
+        (f"{file}:1", "upstream.bootstrap_servers"),
+        (f"{file}:2", "listeners[0].bind"),
+    ]
+
+
+def test_check_prints_the_schema_of_the_file():
+    ended = command("check", "--schema")
+
+    assert ended.returncode == 0
+    assert json.loads(ended.stdout)["properties"].keys() >= {"upstream", "listeners", "policy"}

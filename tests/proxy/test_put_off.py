@@ -1,0 +1,89 @@
+"""A rejection is put off while its client should be silent, whichever connection it comes on (KIP-219)."""
+
+from dataclasses import dataclass, field, replace
+
+from tests.proxy.loops import on_both_loops
+from tests.proxy.surroundings import World, until
+from tests.proxy.wire import PEER, is_reading, wire
+from tests.session.conversation import HOUR_MS, view_of
+from tests.session.messages import produce
+from tests.wire.batches import batch
+from tsproxy.clock import Clock
+from tsproxy.session.throttle import FREE_MS, Throttle
+
+OTHER_CONNECTION = replace(PEER, client_port=4444)
+"""Of the same client."""
+MOST_MS = 60_000
+
+
+@dataclass
+class SilencedWorld(World):
+    """Where the client has been told to be silent for `silence_ms`."""
+
+    silence_ms: int = 0
+    throttle: Throttle = field(default_factory=Throttle)
+
+    def __post_init__(self):
+        self.throttle.rejected(OTHER_CONNECTION, int(FREE_MS) + self.silence_ms, 0, Clock().now_ms(), MOST_MS)
+
+    @property
+    def surroundings(self):
+        return replace(super().surroundings, throttle=self.throttle)
+
+
+def connection(world):
+    """A new one of that client."""
+    return wire(world, view_of(throttle_ms=MOST_MS))
+
+
+def bad():
+    return produce({"t": {0: batch([Clock().now_ms() + 2 * HOUR_MS])}}, correlation_id=1)
+
+
+async def answered(the):
+    """The correlation id of the answer that comes next."""
+    size = int.from_bytes(await the.client_gets(4), "big")
+    return int.from_bytes((await the.client_gets(size))[:4], "big")
+
+
+@on_both_loops
+async def test_a_new_connection_is_answered_when_the_silence_is_over():
+    began_ms = Clock().now_ms()
+    world = SilencedWorld(silence_ms=300)
+    async with connection(world) as the:
+        await the.client_sends(bad())
+        assert await answered(the) == 1
+        assert Clock().now_ms() - began_ms >= 299  # clocks of two kinds, each rounded
+        assert world.metric("tsproxy_throttle_seconds_total") > 0
+    assert [outcome.verdict for outcome in world.outcomes] == ["rejected"]
+
+
+@on_both_loops
+async def test_a_proxy_that_drains_still_gives_the_answer():
+    async with connection(SilencedWorld(silence_ms=300)) as the:
+        await the.client_sends(bad())
+        await until(lambda: not is_reading(the.relay.client))
+        the.relay.drain()
+        assert await answered(the) == 1
+        assert await the.client_sees_end()
+
+
+@on_both_loops
+async def test_a_connection_that_is_cut_off_meanwhile_is_over_at_once():
+    world = SilencedWorld(silence_ms=MOST_MS)
+    async with connection(world) as the:
+        await the.client_sends(bad())
+        await until(lambda: not is_reading(the.relay.client))
+        the.relay.cut()
+        await until(the.ended.is_set)
+    assert [outcome.verdict for outcome in world.outcomes] == ["rejected"]
+    assert "session_crashed" not in world.told.events()
+
+
+@on_both_loops
+async def test_what_is_kept_waiting_is_not_taken_for_slow():
+    async with connection(world := SilencedWorld(silence_ms=100)) as the:
+        the.relay.time_next()
+        await the.client_sends(bad())
+        assert await answered(the) == 1
+        assert not [line for line in world.metrics.render().decode().splitlines() if 'api="Produce"' in line]

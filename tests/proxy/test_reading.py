@@ -1,0 +1,108 @@
+"""A large answer that must be read is read beside the loop: everybody else is served meanwhile."""
+
+import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from tests.proxy.frames import answer, request
+from tests.proxy.loops import on_both_loops
+from tests.proxy.surroundings import PATIENCE_S, World, until
+from tests.proxy.wire import is_reading, wire
+from tests.session.conversation import view_of
+from tests.session.test_answers_beside import ASKED, coordinators
+
+TOLD = coordinators(host=b"broker")
+SAID = TOLD.replace(b"\x07broker\x00\x00\x23\x84", b"\x0eproxy.example\x00\x00\x23\xe9")
+SAID = (len(SAID) - 4).to_bytes(4, "big") + SAID[4:]
+
+
+class Gated(ThreadPoolExecutor):
+    """One thread, whose jobs wait until they may."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.may_go = threading.Event()
+        self.begun = threading.Event()
+
+    def submit(self, job, /, *arguments, **named):
+        def when_it_may():
+            self.begun.set()
+            assert self.may_go.wait(PATIENCE_S)
+            return job(*arguments, **named)
+
+        return super().submit(when_it_may)
+
+
+@dataclass
+class ReadingWorld(World):
+    readers: Gated = field(default_factory=Gated)
+
+    @property
+    def surroundings(self):
+        return replace(super().surroundings, readers=self.readers)
+
+
+@contextlib.asynccontextmanager
+async def connection(world):
+    """Whose jobs may go in the end, so that nothing waits for them."""
+    async with wire(world, view_of()) as the:
+        try:
+            yield the
+        finally:
+            world.readers.may_go.set()
+
+
+async def being_read(the):
+    """A connection that has its large answer, and reads it."""
+    await the.client_sends(ASKED)
+    await the.broker_gets(len(ASKED))
+    await the.broker_sends(TOLD)
+    await until(the.world.readers.begun.is_set)
+
+
+@on_both_loops
+async def test_another_client_is_answered_while_a_large_answer_is_read():
+    world = ReadingWorld()
+    async with connection(world) as one, connection(world) as another:
+        await being_read(one)
+        assert not is_reading(one.relay.broker)
+        await another.client_sends(request(5))
+        assert await another.broker_gets(len(request(5))) == request(5)
+        await another.broker_sends(answer(5))
+        assert await another.client_gets(len(answer(5))) == answer(5)
+
+        world.readers.may_go.set()
+        assert await one.client_gets(len(SAID)) == SAID
+        await until(lambda: is_reading(one.relay.broker))
+
+
+@on_both_loops
+async def test_what_a_broker_sent_before_it_ended_is_still_read_and_told():
+    """Else a producer would send again what the broker has said is in the log."""
+    world = ReadingWorld()
+    async with connection(world) as the:
+        await being_read(the)
+        the.broker.close()
+        world.readers.may_go.set()
+        assert await the.client_gets_rest() == SAID
+
+
+@on_both_loops
+async def test_a_broker_that_is_lost_while_its_answer_is_read_ends_the_connection_behind_it():
+    world = ReadingWorld()
+    async with connection(world) as the:
+        await being_read(the)
+        the.relay.broker.abort()
+        await until(lambda: the.relay.broker.was_lost)
+        world.readers.may_go.set()
+        assert await the.client_gets_rest() == SAID
+
+
+@on_both_loops
+async def test_a_client_that_goes_while_its_answer_is_read_takes_everything_with_it():
+    world = ReadingWorld()
+    async with connection(world) as the:
+        await being_read(the)
+        the.relay.client.abort()
+        await until(the.ended.is_set)

@@ -1,0 +1,37 @@
+"""A client that goes on with what is rejected, between real sockets: each is answered, few are told of."""
+
+import time
+
+import pytest
+
+from tests.proxy.loops import on_both_loops
+from tests.proxy.wire import wire
+from tests.session.conversation import DAY_MS, view_of
+from tests.session.messages import produce
+from tests.wire.batches import batch
+
+
+@on_both_loops
+async def test_each_is_answered_none_goes_on_and_all_are_counted():
+    asked = produce({"t": {0: batch([time.time_ns() // 1_000_000 + DAY_MS] * 3)}}, version=9)
+    async with wire() as the:
+        the.relay.see(view_of())
+        await the.client_sends(asked)
+        size = int.from_bytes(first := await the.client_gets(4), "big")
+        first += await the.client_gets(size)
+        for _ in range(4):
+            await the.client_sends(asked * 5)
+            for _ in range(5):
+                assert len(await the.client_gets(len(first))) == len(first)
+        with pytest.raises(BlockingIOError):
+            the.broker.recv(1)
+
+        the.relay.tell_totals()
+        totals = [each for each in the.world.totals if each.blame is not None]
+        assert totals, "most of them were told of together"
+        assert len(the.world.outcomes) + sum(each.batches for each in totals) == 21
+        assert (
+            sum(each.bad_records for each in the.world.outcomes)
+            + sum(each.blame.bad_records for each in totals)
+            == 3 * 21
+        )

@@ -1,0 +1,247 @@
+"""A configuration that changes under a proxy that runs: taken whole or not at all, and nobody is cut off."""
+
+import asyncio
+import os
+import signal
+import struct
+from contextlib import asynccontextmanager
+
+import pytest
+import structlog
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import InvalidTimestampError
+
+from tests.config.files import SMALLEST, config_of
+from tests.proxy.running import TWO, events, page, pids
+from tests.proxy.surroundings import until
+from tests.session.messages import produce
+from tests.wire.batches import batch
+from tsproxy.clock import Clock
+from tsproxy.proxy.reload.reloader import NOTICES_TOLD, tell_notices
+from tsproxy.testing.proxy import RunningProxy
+
+FULL = os.environ.get("TSPROXY_TEST") == "full"
+HOST = "127.0.0.1"
+HOUR_MS = 3_600_000
+ENFORCE = "policy: { limits_from: config, defaults: { message.timestamp.after.max.ms: 10s } }\n"
+LOOSE = "policy: { limits_from: config, defaults: { message.timestamp.after.max.ms: 7d } }\n"
+KEEPS = "policy: { limits_from: config, defaults: { keep_original_time: yes } }\n"
+
+
+def text_of(kafka, policy):
+    return (
+        f'upstream: {{ bootstrap_servers: ["{kafka.bootstrap_servers}"] }}\n'
+        f'listeners: [{{ bind: "{HOST}:0" }}]\n'
+        f"{policy}"
+    )
+
+
+@asynccontextmanager
+async def proxy_of(file, *arguments):
+    async with RunningProxy(config=file, arguments=arguments) as proxy:
+        yield proxy
+
+
+def replace(file, text):
+    """As a careful writer does: the new file is whole before it has the name."""
+    beside = file.with_suffix(".new")
+    beside.write_text(text)
+    beside.rename(file)
+
+
+def hang_up(proxy):
+    os.kill(proxy.pid, signal.SIGHUP)
+
+
+async def reloads(proxy, result):
+    """How many reloads ended so."""
+    _, text = await page(proxy.admin_address, "/metrics")
+    name = f'tsproxy_config_reload_total{{result="{result}"}} '
+    return sum(float(line.removeprefix(name)) for line in text.splitlines() if line.startswith(name))
+
+
+@pytest.mark.parametrize("trigger", [hang_up, lambda _: None], ids=["SIGHUP", "the file alone"])
+async def test_a_tighter_limit_holds_on_a_connection_that_was_there_before(
+    kafka_391, topic, tmp_path, trigger
+):
+    await kafka_391.create_topic(topic)
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(text_of(kafka_391, LOOSE))
+    async with (
+        proxy_of(file) as proxy,
+        AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers, max_batch_size=1) as producer,
+    ):
+        for _ in range(3):
+            await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + HOUR_MS)
+        replace(file, text_of(kafka_391, ENFORCE))
+        trigger(proxy)
+        await until(lambda: "config_reloaded" in events(proxy))
+
+        with pytest.raises(InvalidTimestampError):
+            await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + HOUR_MS)
+        await producer.send_and_wait(topic, b"x")
+
+        told = next(line for line in proxy.log if line["event"] == "config_reloaded")
+        assert told["changed"] == ["policy.defaults.message.timestamp.after.max.ms"]
+        assert await reloads(proxy, "taken") == 1
+
+    assert "session_closed" not in events(proxy)
+    assert [line["kind"] for line in proxy.decisions() if line["event"] == "lifecycle"].count("reload") == 1
+
+
+async def test_what_has_no_effect_is_told_at_the_start_and_after_a_reload(kafka_391, tmp_path):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(text_of(kafka_391, KEEPS))
+    async with proxy_of(file) as proxy:
+        await until(lambda: events(proxy).count("config_notice") == 1)
+        replace(file, text_of(kafka_391, KEEPS.replace("yes", "yes, zero: reject")))
+        await until(lambda: events(proxy).count("config_notice") == 2)
+    told = [line for line in proxy.log if line["event"] == "config_notice"]
+    assert {line["key"] for line in told} == {"policy.defaults.keep_original_time"}
+
+
+def test_of_many_notices_the_first_are_told_and_the_rest_are_counted():
+    rules = ", ".join(f"{{ name: r{number} }}" for number in range(NOTICES_TOLD + 6))
+    with structlog.testing.capture_logs() as lines:
+        tell_notices(config_of(f"{SMALLEST}policy: {{ rules: [{rules}] }}\n"))
+    assert [line["event"] for line in lines].count("config_notice") == NOTICES_TOLD
+    assert lines[-1]["count"] == 5
+
+
+async def test_a_wrong_file_changes_nothing_and_every_problem_is_told(kafka_391, topic, tmp_path):
+    await kafka_391.create_topic(topic)
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(text_of(kafka_391, ENFORCE))
+    async with (
+        proxy_of(file) as proxy,
+        AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
+    ):
+        file.write_text(text_of(kafka_391, "policy: { mode: never }\nlimitz: { idle: 1 }\n"))
+        hang_up(proxy)
+        await until(lambda: "config_not_reloaded" in events(proxy))
+
+        with pytest.raises(InvalidTimestampError):
+            await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + HOUR_MS)
+        told = next(line for line in proxy.log if line["event"] == "config_not_reloaded")
+        assert [problem.partition(": ")[2].split(": ")[0] for problem in told["problems"]] == [
+            "limitz",
+            "policy.mode",
+        ]
+        assert await reloads(proxy, "rejected") == 1
+        assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
+
+        file.write_text(text_of(kafka_391, "policy: { mode: off }\n"))
+        await until(lambda: "config_reloaded" in events(proxy))
+        await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + HOUR_MS)
+
+
+async def test_what_needs_a_restart_is_said_by_key_and_the_rest_is_taken(kafka_391, tmp_path):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(text_of(kafka_391, ENFORCE))
+    async with proxy_of(file) as proxy:
+        file.write_text(text_of(kafka_391, LOOSE) + "workers: 2\ndecisions: { directory: elsewhere }\n")
+        hang_up(proxy)
+        await until(lambda: "config_needs_restart" in events(proxy))
+
+        assert "config_reloaded" in events(proxy)
+        told = next(line for line in proxy.log if line["event"] == "config_needs_restart")
+        # The flag of the test wins over decisions.directory, then as now.
+        assert told["keys"] == ["workers"]
+
+
+async def test_sighup_without_a_file_does_no_harm(kafka_391):
+    async with RunningProxy(kafka_391.bootstrap_servers) as proxy:
+        for _ in range(5):
+            hang_up(proxy)
+        await until(lambda: "config_reloaded" in events(proxy))
+
+        assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
+
+
+async def test_sighup_does_not_end_a_proxy_that_has_only_begun(kafka_391, tmp_path):
+    proxy = RunningProxy(kafka_391.bootstrap_servers)
+    starting = asyncio.create_task(proxy.__aenter__())
+    try:
+        await until(lambda: "proxy_starting" in events(proxy))
+        hang_up(proxy)
+        await starting
+        hang_up(proxy)
+        await until(lambda: "config_reloaded" in events(proxy))
+    finally:
+        await proxy.__aexit__(None, None, None)
+
+
+async def error_code(connection, topic, ahead_ms):
+    """How a Produce request of one record is answered on a raw connection."""
+    reader, writer = connection
+    writer.write(produce({topic: {0: batch([Clock().now_ms() + ahead_ms])}}, version=8))
+    size = int.from_bytes(await reader.readexactly(4), "big")
+    answer = await reader.readexactly(size)
+    return struct.unpack_from(">h", answer, 4 + 4 + 2 + len(topic) + 4 + 4)[0]
+
+
+@asynccontextmanager
+async def connections(proxy, count=16):
+    """Raw connections; that one of two workers has them all is 1 in 2 ** 15."""
+    host, _, port = proxy.bootstrap_servers.rpartition(":")
+    made = [await asyncio.open_connection(host, int(port)) for _ in range(count)]
+    yield made
+    for _, writer in made:
+        writer.close()
+
+
+async def test_all_workers_take_a_reload_and_so_do_those_that_are_started_later(kafka_391, topic, tmp_path):
+    await kafka_391.create_topic(topic)
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(text_of(kafka_391, LOOSE))
+    async with proxy_of(file, *TWO) as proxy, connections(proxy) as before:
+        assert {await error_code(each, topic, HOUR_MS) for each in before} == {0}
+        file.write_text(text_of(kafka_391, ENFORCE))
+        for pid in (proxy.pid, *pids(proxy).values()):  # as a service manager may that signals all
+            os.kill(pid, signal.SIGHUP)
+        await until(lambda: "config_reloaded" in events(proxy))
+
+        assert {await error_code(each, topic, HOUR_MS) for each in before} == {32}
+        assert await reloads(proxy, "taken") == 1
+
+        first = pids(proxy)[1]
+        os.kill(first, signal.SIGKILL)
+        await until(lambda: pids(proxy)[1] != first)
+        async with connections(proxy) as after:
+            assert {await error_code(each, topic, HOUR_MS) for each in after} == {32}
+    assert events(proxy).count("config_reloaded") == 1
+
+
+async def test_a_wrong_file_leaves_all_workers_as_they_were(kafka_391, topic, tmp_path):
+    await kafka_391.create_topic(topic)
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(text_of(kafka_391, ENFORCE))
+    async with proxy_of(file, *TWO) as proxy, connections(proxy) as made:
+        file.write_text(text_of(kafka_391, LOOSE) + "x: y\n")
+        hang_up(proxy)
+        await until(lambda: "config_not_reloaded" in events(proxy))
+
+        assert {await error_code(each, topic, HOUR_MS) for each in made} == {32}
+        assert await reloads(proxy, "rejected") == 1
+
+
+@pytest.mark.skipif(not FULL, reason="waits 10 s for a worker that hangs: TSPROXY_TEST=full")
+async def test_a_worker_that_does_not_answer_keeps_the_others_from_changing(kafka_391, topic, tmp_path):
+    await kafka_391.create_topic(topic)
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(text_of(kafka_391, ENFORCE))
+    async with proxy_of(file, *TWO) as proxy, connections(proxy) as made:
+        hanging = pids(proxy)[1]
+        os.kill(hanging, signal.SIGSTOP)
+        try:
+            file.write_text(text_of(kafka_391, LOOSE))
+            await until(lambda: "config_not_reloaded" in events(proxy))
+            told = next(line for line in proxy.log if line["event"] == "config_not_reloaded")
+            assert told["problems"] == ["worker 1 has not answered for 10 s"]
+        finally:
+            os.kill(hanging, signal.SIGCONT)
+
+        assert {await error_code(each, topic, HOUR_MS) for each in made} == {32}
+        hang_up(proxy)
+        await until(lambda: "config_reloaded" in events(proxy))
+        assert {await error_code(each, topic, HOUR_MS) for each in made} == {0}

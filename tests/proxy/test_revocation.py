@@ -1,0 +1,178 @@
+"""Clients whose certificate was revoked are turned away, from the moment that the list says so."""
+
+import asyncio
+import ssl
+from datetime import timedelta
+
+import pytest
+import structlog
+
+from tests.proxy.frames import answer
+from tests.proxy.fronts import ask, config_of, echoing_broker, front_of
+from tests.proxy.loops import on_both_loops
+from tests.proxy.running import HOST, command, events
+from tests.proxy.surroundings import World, until
+from tests.proxy.test_certificates import Watched
+from tsproxy.clock import Clock
+from tsproxy.config import ConfigError
+from tsproxy.proxy.reload.certificates import Certificates
+from tsproxy.testing.certificates import CertificateAuthority
+from tsproxy.testing.proxy import RunningProxy
+from tsproxy.tls.x509 import read_crls
+from tsproxy.wire.primitives import DecodeError
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr("tsproxy.proxy.reload.certificates.LOOK_EVERY_S", 0.01)
+
+
+@pytest.fixture
+def crl(certificates, tmp_path):
+    """A list that revokes nobody yet."""
+    file = tmp_path / "revoked.pem"
+    file.write_bytes(certificates.revocations())
+    return file
+
+
+def listener(certificates, crl, bind=f"{HOST}:0"):
+    identity = certificates.issue("proxy-of-revocation")
+    tls = (
+        f"certificate: '{identity.certificate}', key: '{identity.key}', "
+        f"client_ca: '{certificates.certificate}', client_crl: '{crl}'"
+    )
+    return f"{{ bind: '{bind}', advertised_host: localhost, tls: {{ {tls} }} }}"
+
+
+def client(certificates, name):
+    identity = certificates.issue(name)
+    context = ssl.create_default_context(cafile=certificates.certificate)
+    context.load_cert_chain(identity.certificate, identity.key)
+    return identity, context
+
+
+async def is_let_in(address, context):
+    try:
+        return await ask(address, context) == answer(5)
+    except (ssl.SSLError, ConnectionError):  # TLS 1.3 clients learn of it at their first read
+        return False
+
+
+@on_both_loops
+async def test_a_client_is_let_in_until_the_list_has_its_certificate_and_others_stay(
+    certificates, crl, impatient
+):
+    good, bad = client(certificates, "kept"), client(certificates, "revoked")
+    world = World()
+    async with echoing_broker() as broker:
+        config = config_of([broker], listener(certificates, crl))
+        async with Watched(config) as watched, front_of(config, world, tls=watched.tls) as front:
+            front.open()
+            assert await is_let_in(front.address, bad[1])
+            before = watched.tls()
+            crl.write_bytes(certificates.revocations(bad[0]))
+            await until(lambda: watched.tls() is not before)
+
+            assert not await is_let_in(front.address, bad[1])
+            assert await is_let_in(front.address, good[1])
+            [line] = await until(lambda: world.told.of("tls_handshake_failed"))
+            assert "certificate revoked" in line["error"]
+
+
+@on_both_loops
+async def test_a_list_that_is_out_of_date_lets_nobody_in_and_says_so(certificates, crl):
+    """Who was revoked since is not known: RFC 5280, 6.3.3."""
+    _, context = client(certificates, "late")
+    crl.write_bytes(certificates.revocations(starts=-3 * DAY, lasts=DAY))
+    world = World()
+    async with echoing_broker() as broker:
+        config = config_of([broker], listener(certificates, crl))
+        with structlog.testing.capture_logs() as logs:
+            watched = Watched(config, world)
+            watched.certificates.tell_ends()
+        async with front_of(config, world, tls=watched.tls) as front:
+            front.open()
+            assert not await is_let_in(front.address, context)
+            [line] = await until(lambda: world.told.of("tls_handshake_failed"))
+            assert "CRL has expired" in line["error"]
+
+    [told] = [line for line in logs if "crl" in line["setting"]]
+    assert told["event"] == "revocations_expired"
+    assert told["subject"] == "CN=tsproxy test authority"
+    name = 'tsproxy_certificate_expiry_seconds{setting="listeners.default.tls.client_crl"}'
+    assert -2 * DAY.total_seconds() - 60 < world.metric(name) < -2 * DAY.total_seconds() + 60
+
+
+@pytest.mark.parametrize("content", ["a certificate", "nothing", "damaged"])
+def test_a_file_that_is_no_list_of_revocations_is_a_mistake(certificates, crl, content, tmp_path):
+    """A certificate in it would become one more authority that is trusted."""
+    stranger = CertificateAuthority(tmp_path, "a stranger")
+    texts = {
+        "a certificate": crl.read_bytes() + stranger.certificate.read_bytes(),
+        "nothing": b"",
+        "damaged": crl.read_bytes().replace(b"M", b"?"),
+    }
+    crl.write_bytes(texts[content])
+    with pytest.raises(ConfigError, match=rf"tls.client_crl: {crl} must be a PEM file with lists of revoked"):
+        Certificates(config_of([f"{HOST}:9"], listener(certificates, crl)), World().metrics, Clock())
+
+
+def test_a_list_without_authorities_is_a_mistake(tmp_path):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(
+        "upstream: { bootstrap_servers: [kafka:9092] }\n"
+        "listeners:\n  - bind: 127.0.0.1:9192\n    tls: { certificate: c, key: k, client_crl: r }\n"
+    )
+    ended = command("check", file)
+
+    assert ended.returncode == 2
+    assert "listeners[0].tls.client_ca: is missing: client_crl needs the authorities" in ended.stderr
+
+
+def test_a_list_says_whose_it_is_and_how_long_it_holds(tmp_path_factory):
+    authority = CertificateAuthority(tmp_path_factory.mktemp("lists"), "An Authority")
+    [one, other] = read_crls(
+        authority.revocations(starts=-DAY, lasts=3 * DAY) + authority.revocations(authority.issue("x"))
+    )
+
+    assert one.subject == other.subject == "CN=An Authority"
+    assert one.not_after_s - one.not_before_s == 3 * DAY.total_seconds()
+
+
+@pytest.mark.parametrize("pem", [b"AAAA", b"MAA=", b"MAIwAA==", b"?"])
+def test_what_is_no_list_is_told_by_an_error(pem):
+    with pytest.raises(DecodeError):
+        read_crls(b"-----BEGIN X509 CRL-----\n" + pem + b"\n-----END X509 CRL-----\n")
+
+
+async def test_a_running_proxy_takes_up_a_list_that_has_grown(kafka_431, certificates, crl, tmp_path):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(
+        f"upstream: {{ bootstrap_servers: ['{kafka_431.bootstrap_servers}'] }}\n"
+        f"listeners: [{listener(certificates, crl)}]\n"
+    )
+    identity, context = client(certificates, "of-a-process")
+    async with RunningProxy(config=file, decisions=tmp_path / "log") as proxy:
+        host, _, port = proxy.bootstrap_servers.rpartition(":")
+        assert await _stays(host, port, context)
+        crl.write_bytes(certificates.revocations(identity))
+        await until(lambda: "certificates_reloaded" in events(proxy))
+
+        assert not await _stays(host, port, context)
+
+    [line] = [line for line in proxy.log if line["event"] == "tls_handshake_failed"]
+    assert "certificate revoked" in line["error"]
+
+
+async def _stays(host, port, context):
+    """Whether a client that asks what the broker speaks gets an answer."""
+    reader, writer = await asyncio.open_connection(host, int(port), ssl=context, server_hostname="localhost")
+    try:
+        writer.write(b"\x00\x00\x00\x0e\x00\x12\x00\x00\x00\x00\x00\x05\x00\x04test")
+        return len(await reader.read(4)) == 4
+    except (ssl.SSLError, ConnectionError):
+        return False
+    finally:
+        writer.close()

@@ -1,0 +1,128 @@
+"""Certificates and keys that cannot be used are told by file and section, never with a traceback."""
+
+import ssl
+
+import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from tsproxy.config import ConfigError
+from tsproxy.config.settings import ClientAuth, ListenerTls, Secret, TlsVersion, UpstreamTls
+from tsproxy.tls.contexts import listener_context, upstream_context
+
+PLACE = "tsproxy.yaml:4: listeners[0].tls"
+
+
+@pytest.fixture(scope="module")
+def identity(certificates):
+    return certificates.issue("tls")
+
+
+def problem(certificate, key, client_ca=None, client_auth=ClientAuth.NONE, password=None):
+    with pytest.raises(ConfigError) as caught:
+        listener_context(ListenerTls(certificate, key, client_ca, client_auth, password, place=PLACE))
+    return str(caught.value)
+
+
+def test_tls_below_1_2_is_not_spoken(identity):
+    context = listener_context(ListenerTls(identity.certificate, identity.key, None, ClientAuth.NONE))
+
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def test_tls_1_3_alone_can_be_asked_for(identity, certificates):
+    tls = ListenerTls(identity.certificate, identity.key, None, ClientAuth.NONE, min_version=TlsVersion.V1_3)
+    upstream = UpstreamTls(certificates.certificate, None, None, min_version=TlsVersion.V1_3)
+
+    assert listener_context(tls).minimum_version is ssl.TLSVersion.TLSv1_3
+    assert upstream_context(upstream).minimum_version is ssl.TLSVersion.TLSv1_3
+
+
+def test_brokers_host_names_are_checked(certificates):
+    context = upstream_context(UpstreamTls(certificates.certificate, None, None))
+
+    assert context.check_hostname
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def test_a_certificate_that_is_not_there_is_named(identity, tmp_path):
+    text = problem(tmp_path / "absent.pem", identity.key)
+
+    assert text == f"{PLACE}.certificate: {tmp_path}/absent.pem cannot be read: No such file or directory"
+
+
+def test_a_file_that_is_not_pem_is_named(identity, tmp_path):
+    (tmp_path / "bad.pem").write_text("hello")
+
+    assert "bad.pem" in problem(tmp_path / "bad.pem", identity.key)
+    assert problem(tmp_path / "bad.pem", identity.key) == (
+        f"{PLACE}: {tmp_path}/bad.pem holds no certificate: "
+        "in a PEM file a line says -----BEGIN CERTIFICATE-----"
+    )
+    assert "bad.pem holds no private key: in a PEM" in problem(identity.certificate, tmp_path / "bad.pem")
+
+
+def test_a_certificate_and_a_key_that_are_exchanged_are_told_so(identity):
+    assert problem(identity.key, identity.certificate) == (
+        f"{PLACE}: are exchanged: certificate is {identity.key}, a private key, "
+        f"and key is {identity.certificate}, a certificate"
+    )
+
+
+def test_a_file_in_der_is_told_how_to_become_pem(identity, tmp_path):
+    der = tmp_path / "server.der"
+    der.write_bytes(ssl.PEM_cert_to_DER_cert(identity.certificate.read_text()))
+
+    assert "holds no certificate: it looks like DER; openssl x509 -inform der" in problem(der, identity.key)
+    assert "holds no private key: it looks like DER; openssl pkey" in problem(identity.certificate, der)
+
+
+def test_a_damaged_file_is_told_with_both_names(identity, tmp_path):
+    damaged = tmp_path / "damaged.pem"
+    damaged.write_text("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
+
+    assert "must be PEM files" in problem(damaged, identity.key)
+
+
+def test_a_key_of_another_certificate_is_named(certificates, identity):
+    other = certificates.issue("another")
+
+    assert f"{other.key} is not the private key" in problem(identity.certificate, other.key)
+
+
+@pytest.fixture(params=[PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL], ids=["pkcs8", "openssl"])
+def encrypted(request, identity, tmp_path):
+    """The identity's key under the passphrase `hunter2`."""
+    key = load_pem_private_key(identity.key.read_bytes(), None)
+    secret = key.private_bytes(Encoding.PEM, request.param, BestAvailableEncryption(b"hunter2"))
+    (tmp_path / "encrypted.key").write_bytes(secret)
+    return tmp_path / "encrypted.key"
+
+
+def test_an_encrypted_key_does_not_ask_on_the_terminal(identity, encrypted):
+    text = problem(identity.certificate, encrypted)
+    assert text.startswith(f"{PLACE}.key: {encrypted} is encrypted: ")
+
+
+def test_an_encrypted_key_is_read_with_its_passphrase(identity, encrypted):
+    password = Secret("hunter2")
+    listener_context(ListenerTls(identity.certificate, encrypted, None, ClientAuth.NONE, password))
+
+
+@pytest.mark.parametrize("wrong", ["hunter3", "x", "p" * 2000])
+def test_a_wrong_passphrase_is_named_and_not_shown(identity, encrypted, wrong):
+    text = problem(identity.certificate, encrypted, password=Secret(wrong))
+
+    assert text == f"{PLACE}.key_password: {encrypted} cannot be decrypted with this passphrase"
+
+
+def test_authorities_that_are_none_are_named(identity, tmp_path):
+    (tmp_path / "ca.pem").write_text("")
+
+    text = problem(identity.certificate, identity.key, tmp_path / "ca.pem", ClientAuth.REQUIRED)
+    assert text.startswith(f"{PLACE}.client_ca: {tmp_path}/ca.pem must be a PEM file")

@@ -1,0 +1,92 @@
+"""The metrics of several processes are those of one that did the work of all."""
+
+import json
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.metrics.totals import (
+    GAUGES,
+    as_lines,
+    as_metrics,
+    counts,
+    families_now,
+    families_of,
+    joined,
+)
+
+
+def process(*, hits=(), waits=(), brokers=1, open_connections=0):
+    """What one process reports, as it arrives at the supervisor."""
+    registry = CollectorRegistry(auto_describe=False)
+    counter = Counter("tsproxy_hits", "Hits", ("listener",), registry=registry)
+    for listener in hits:
+        counter.labels(listener).inc()
+    histogram = Histogram("tsproxy_wait_seconds", "Waits", buckets=(1, 10), registry=registry)
+    for wait in waits:
+        histogram.observe(wait)
+    Gauge("tsproxy_brokers", "Brokers", registry=registry).set(brokers)
+    Gauge("tsproxy_connections", "Connections", registry=registry).set(open_connections)
+    return families_of(json.loads(json.dumps(as_lines(families_now(registry.collect())))))
+
+
+def values(families):
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for metric in as_metrics(families)
+        for sample in metric.samples
+        if not sample.name.endswith("_created")
+    }
+
+
+def test_counters_are_sums_by_label_and_a_label_of_one_process_stays():
+    found = values(joined([process(hits=["a", "a"]), process(hits=["a", "b"])]))
+
+    assert found["tsproxy_hits_total", "a"] == 3
+    assert found["tsproxy_hits_total", "b"] == 1
+
+
+def test_histograms_are_sums_bucket_by_bucket():
+    found = values(joined([process(waits=[0.5, 5]), process(waits=[5, 50])]))
+
+    assert found["tsproxy_wait_seconds_bucket", "1.0"] == 1
+    assert found["tsproxy_wait_seconds_bucket", "10.0"] == 3
+    assert found["tsproxy_wait_seconds_bucket", "+Inf"] == 4
+    assert found["tsproxy_wait_seconds_count",] == 4
+    assert found["tsproxy_wait_seconds_sum",] == 60.5
+
+
+def test_gauges_are_sums_unless_they_mean_the_same_thing_everywhere():
+    found = values(joined([process(brokers=3, open_connections=4), process(brokers=2, open_connections=5)]))
+
+    assert found["tsproxy_brokers",] == 2
+    assert found["tsproxy_connections",] == 9
+
+
+SUMS = {"tsproxy_connections", "tsproxy_buffered_bytes"}
+"""Gauges of which each worker has a share."""
+
+
+def test_of_every_gauge_it_is_said_how_workers_add_up():
+    gauges = {family.name for family in Metrics().families() if family.type == "gauge"}
+
+    assert gauges - SUMS <= GAUGES.keys()
+
+
+def test_of_a_life_that_has_ended_its_counts_stay_and_its_gauges_go():
+    kept = values(counts(process(hits=["a"], waits=[1], open_connections=4)))
+
+    assert kept["tsproxy_hits_total", "a"] == 1
+    assert kept["tsproxy_wait_seconds_count",] == 1
+    assert ("tsproxy_connections",) not in kept
+
+
+def test_one_process_alone_comes_out_as_it_went_in():
+    metrics = Metrics()
+    metrics.from_clients.bytes = 7
+    metrics.connection_moved("public", None, "RELAYING")
+    reported = families_of(json.loads(json.dumps(as_lines(families_now(metrics.families())))))
+
+    assert [repr(each) for each in as_metrics(joined([reported]))] == [
+        repr(each) for each in metrics.families()
+    ]

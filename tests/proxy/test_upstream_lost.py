@@ -1,0 +1,189 @@
+"""All brokers go and come back; upstreams that can never answer. What the proxy says of it, and how soon."""
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from itertools import pairwise
+
+import pytest
+import structlog
+
+from tests.config.files import config_of
+from tests.proxy.running import series, until_page
+from tests.proxy.surroundings import until
+from tsproxy.clock import Clock
+from tsproxy.config.settings import Address, Upstream
+from tsproxy.proxy.brokers.discovery import TROUBLE_AGAIN_MS, Cluster
+from tsproxy.proxy.brokers.own_addresses import names_us, own_listener
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.ports import free_ports
+from tsproxy.testing.proxy import RunningProxy
+
+NEVER = {"upstream.admin.refresh": "1h"}
+
+
+class Hasty(Clock):
+    """The real clock, `by_ms` further on."""
+
+    by_ms = 0
+
+    def monotonic_ms(self):
+        return super().monotonic_ms() + self.by_ms
+
+
+@asynccontextmanager
+async def conversing(cluster):
+    task = asyncio.create_task(cluster.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@pytest.mark.broker
+async def test_that_all_brokers_are_gone_and_back_is_noticed_without_waiting_for_a_refresh():
+    async with KafkaCluster() as kafka, RunningProxy(kafka.bootstrap_servers, settings=NEVER) as proxy:
+        await until_page(proxy, "/readyz", 200, "ready")
+        for end in (kafka.kill_node, kafka.stop_node):
+            await end(1)
+            await until_page(proxy, "/readyz", 503, "the cluster does not answer the proxy's own connection")
+            assert (await series(proxy))["tsproxy_upstream_up"] == 0
+            await kafka.start_node(1)
+            await until_page(proxy, "/readyz", 200, "ready")
+            assert (await series(proxy))["tsproxy_upstream_up"] == 1
+
+
+@pytest.mark.broker
+async def test_a_broker_that_is_gone_or_back_makes_brokers_be_read_at_once():
+    async with KafkaCluster(nodes=[1, 2]) as kafka:
+        told = []
+        node = kafka.node(1)
+        upstream = Upstream((Address(node.host, node.port),), None, None, 3_600_000)
+        async with conversing(Cluster(upstream, None, Clock(), told.append, lambda _: None)):
+            await until(lambda: told and told[-1].brokers.keys() == {1, 2})
+            await kafka.stop_node(2)  # in good order: the cluster hears of it before the connection ends
+            await until(lambda: told[-1].brokers.keys() == {1})
+
+
+async def test_an_upstream_that_does_not_answer_is_told_of_again_every_five_minutes():
+    clock = Hasty()
+    upstream = Upstream((Address("127.0.0.1", free_ports(1)[0]),), None, None, 30_000)
+    with structlog.testing.capture_logs() as logs:
+        async with conversing(Cluster(upstream, None, clock, lambda _: None, lambda _: None)):
+            await until(lambda: logs)
+            clock.by_ms += TROUBLE_AGAIN_MS
+            await until(lambda: len(logs) == 2)
+            clock.by_ms += TROUBLE_AGAIN_MS
+            await until(lambda: len(logs) == 3)
+    assert {line["event"] for line in logs} == {"upstream_unreachable"}
+    assert [line["for_s"] // 300 for line in logs] == [0, 1, 2]
+    assert {line["advice"].rpartition("; ")[2] for line in logs} == {
+        "clients are not let in before a broker has answered"
+    }
+
+
+# -- Upstreams that are none -------------------------------------------------------------------------
+
+
+async def test_a_controllers_port_is_called_what_it_is(kafka):
+    node = kafka.node(1)
+    upstream = Upstream((Address(node.host, node.controller_port),), None, None, 30_000)
+    with structlog.testing.capture_logs() as logs:
+        async with conversing(Cluster(upstream, None, Clock(), lambda _: None, lambda _: None)):
+            await until(lambda: logs)
+    assert logs[0]["event"] == "upstream_unreachable"
+    assert "that is a controller's port" in logs[0]["error"]
+    assert "upstream.bootstrap_servers" in logs[0]["error"]
+
+
+def listening(port, brokers="", host="127.0.0.1"):
+    return config_of(
+        f"upstream: {{ bootstrap_servers: ['{host}:{port}'] }}\n"
+        f"listeners: [{{ name: public, bind: '0.0.0.0:{port}', advertised_host: {host}{brokers} }}]\n"
+    )
+
+
+async def test_a_proxy_that_is_its_own_upstream_is_told_so():
+    config = listening(free_ports(1)[0])
+    cluster = Cluster(
+        config.upstream, None, Clock(), lambda _: None, lambda _: None, listeners=config.listeners
+    )
+    with structlog.testing.capture_logs() as logs:
+        async with conversing(cluster):
+            await until(lambda: logs)
+    assert "this proxy's own listener 'public'" in logs[0]["error"]
+
+
+async def test_an_upstream_that_names_brokers_as_the_proxy_does_is_told_of(kafka_431):
+    """Another proxy like it, behind a load balancer, or this one."""
+    node = kafka_431.node(1)
+    config = listening(free_ports(1)[0], f", brokers: {{ ports_from: {node.port - 1} }}")
+    upstream = Upstream((Address(node.host, node.port),), None, None, 30_000)
+    told = []
+    cluster = Cluster(upstream, None, Clock(), told.append, lambda _: None, listeners=config.listeners)
+    with structlog.testing.capture_logs() as logs:
+        async with conversing(cluster):
+            await until(lambda: told)
+    (line,) = [line for line in logs if line["event"] == "upstream_may_be_proxy"]
+    assert (line["listener"], line["brokers"]) == ("public", {"1": f"{node.host}:{node.port}"})
+
+
+def test_addresses_of_its_own_are_known_by_name_wildcard_and_loopback():
+    (listener,) = listening(9192, host="kafka.example").listeners
+    own = [Address(host, 9192) for host in ("kafka.example", "127.0.0.1", "localhost", "::1", "0.0.0.0")]
+    others = [Address("kafka.example", 9193), Address("broker-1", 9192), Address("192.0.2.1", 9192)]
+
+    assert {own_listener(each, (listener,)) for each in own} == {"public"}
+    assert {own_listener(each, (listener,)) for each in others} == {None}
+    assert names_us({}, (listener,)) is None
+    assert names_us({0: Address("kafka.example", 9193)}, (listener,)) == "public"
+    assert names_us({0: Address("kafka.example", 9194)}, (listener,)) is None
+
+
+# -- Node ids ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.broker
+async def test_a_node_id_beyond_the_ports_names_the_remedy_and_an_offset_is_one(tmp_path):
+    async with KafkaCluster(nodes=[1001]) as kafka:
+        async with RunningProxy(kafka.bootstrap_servers) as proxy:
+            (line,) = [line for line in proxy.log if line["event"] == "broker_not_served"]
+            assert "first_id to the lowest node id" in line["error"]
+            assert "brokers.host" in line["error"]
+        file = tmp_path / "tsproxy.yaml"
+        file.write_text(
+            f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
+            "listeners: [{ bind: '127.0.0.1:0', brokers: { first_id: 1001 } }]\n"
+        )
+        async with RunningProxy(config=file) as proxy:
+            assert proxy.facts["brokers"]["default"].keys() == {"1001"}
+
+
+# -- One that ends every connection ------------------------------------------------------------------
+
+
+async def test_a_broker_that_ends_each_connection_at_once_is_not_connected_without_a_pause(kafka_431):
+    """A load balancer may: each second there are a few tries, not as many as a machine can make."""
+    node, taken = kafka_431.node(1), []
+
+    async def relayed(reader, writer):
+        """The first two requests (ApiVersions, Metadata) go on; then the connection ends."""
+        taken.append(asyncio.get_running_loop().time())
+        broker_reader, broker_writer = await asyncio.open_connection(node.host, node.port)
+        for _ in range(2):
+            for source, target in ((reader, broker_writer), (broker_reader, writer)):
+                with suppress(asyncio.IncompleteReadError):
+                    size = await source.readexactly(4)
+                    target.write(size + await source.readexactly(int.from_bytes(size, "big")))
+        broker_writer.close()
+        writer.close()
+
+    server = await asyncio.start_server(relayed, "127.0.0.1", 0)
+    upstream = Upstream((Address(*server.sockets[0].getsockname()),), None, None, 3_600_000)
+    cluster = Cluster(upstream, None, Clock(), lambda _: None, lambda _: None, reads_limits=False)
+    async with conversing(cluster):
+        await until(lambda: len(taken) == 4)
+    server.close()
+    pauses_s = [later - sooner for sooner, later in pairwise(taken)]
+    assert min(pauses_s) >= 0.2

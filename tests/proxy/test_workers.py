@@ -1,0 +1,334 @@
+"""Several workers behind one set of ports: together they are one proxy, and each may fail alone."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections import Counter
+from contextlib import suppress
+from functools import partial
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.errors import InvalidTimestampError
+from confluent_kafka import Producer
+
+from tests.processes import is_alive
+from tests.proxy.loops import LOOPS
+from tests.proxy.running import HOST, TWO, command, events, page, pids, rejects, series, waiting_consumer
+from tests.proxy.surroundings import until
+from tsproxy.clock import Clock
+from tsproxy.proxy.admin.report import NOTHING
+from tsproxy.proxy.workers.channel import Channel
+from tsproxy.proxy.workers.member import Member
+from tsproxy.testing.ports import free_ports
+from tsproxy.testing.proxy import RunningProxy
+
+
+def boots_of(proxy, topic):
+    """Boot -> records of `topic` that it counted."""
+    records = Counter()
+    for line in proxy.decisions():
+        if line["event"] == "counters" and line["topic"] == topic:
+            records[line["boot"]] += line["records"]
+    return records
+
+
+async def values_of(kafka, topic):
+    """All values of partition 0, in the order of the log."""
+    partition = TopicPartition(topic, 0)
+    count = (await kafka.end_offsets(topic))[0]
+    async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers) as consumer:
+        consumer.assign([partition])
+        await consumer.seek_to_beginning(partition)
+        async with asyncio.timeout(120):
+            return [(await consumer.getone()).value for _ in range(count)]
+
+
+@pytest.mark.parametrize("loop_name", LOOPS)
+async def test_two_workers_share_the_connections_and_their_metrics_and_logs_add_up(
+    kafka_431, topic, loop_name
+):
+    await kafka_431.create_topic(topic)
+    now_ms = Clock().now_ms()
+    arguments = [*TWO, "--loop", loop_name]
+    async with RunningProxy(kafka_431.bootstrap_servers, arguments=arguments) as proxy:
+        assert proxy.facts["workers"] == 2
+        for n in range(20):  # each a connection of its own: that one worker gets all is 1 in 2 ** 19
+            async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+                await producer.send_and_wait(topic, b"%d" % n, timestamp_ms=now_ms)
+                with pytest.raises(InvalidTimestampError):
+                    await producer.send_and_wait(topic, b"bad", timestamp_ms=now_ms * 1000)
+
+        assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
+        assert await page(proxy.admin_address, "/livez") == (200, "alive\n")
+        found = await series(proxy)
+        accepted = 'listener="default",reason="",verdict="accepted"'
+        assert found[f"tsproxy_records_total{{{accepted}}}"] == 20
+        assert found[f"tsproxy_batches_total{{{accepted}}}"] == 20
+        assert found['tsproxy_bad_records_total{reason="too_far_ahead",unit="microseconds"}'] == 20
+        assert found['tsproxy_brokers{listener="default"}'] == 1
+        assert found["tsproxy_upstream_up"] == 1
+        assert found['tsproxy_worker_restarts_total{worker="1"}'] == 0
+        assert found['tsproxy_worker_ready{worker="2"}'] == 1
+
+    assert events(proxy).count("proxy_starting") == 1
+    assert events(proxy).count("proxy_started") == 1
+    assert {line["worker"] for line in proxy.log if line["event"] == "worker_stopped"} == {1, 2}
+    assert proxy.log[-1]["event"] == "proxy_stopped"
+    records = boots_of(proxy, topic)
+    assert len(records) == 2
+    assert sum(records.values()) == 40
+    assert await kafka_431.end_offsets(topic) == {0: 20}
+    for boot in records:
+        lines = [line for line in proxy.decisions() if line["boot"] == boot]
+        assert sorted(line["seq"] for line in lines) == list(range(len(lines)))
+
+
+async def test_clients_are_told_the_same_ports_by_every_worker(kafka_431):
+    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+        served = [line["address"] for line in proxy.log if line["event"] == "broker_served"]
+
+    assert len(served) == 2
+    assert len(set(served)) == 1
+
+
+async def test_a_killed_worker_is_restarted_and_nothing_acknowledged_is_lost_or_doubled(kafka_431, topic):
+    """Idempotent producers send again, with the same sequence numbers, what nobody acknowledged."""
+    await kafka_431.create_topic(topic)
+    acknowledged, failed = [], []
+
+    def told(error, message):
+        (failed if error else acknowledged).append(message.value())
+
+    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+        options = {"bootstrap.servers": proxy.bootstrap_servers, "enable.idempotence": True, "linger.ms": 1}
+        producers = [Producer(options) for _ in range(6)]
+        ending = asyncio.Event()
+
+        async def load(name, producer):
+            sent = 0
+            while not ending.is_set():
+                for _ in range(20):
+                    producer.produce(topic, b"%d-%d" % (name, sent), partition=0, on_delivery=told)
+                    sent += 1
+                producer.poll(0)
+                await asyncio.sleep(0.005)  # the rate of the load
+            assert await asyncio.to_thread(producer.flush, 60) == 0
+            return sent
+
+        loads = [asyncio.create_task(load(n, producer)) for n, producer in enumerate(producers)]
+        for victim in (1, 2):  # whichever worker has a producer, it loses it once
+            before, pid = len(acknowledged), pids(proxy)[victim]
+            await until(lambda before=before: len(acknowledged) > before + 500)
+            os.kill(pid, signal.SIGKILL)
+            await until(lambda victim=victim, pid=pid: pids(proxy)[victim] != pid)
+        before = len(acknowledged)
+        await until(lambda: len(acknowledged) > before + 500)
+        ending.set()
+        sent = sum(await asyncio.gather(*loads))
+
+        found = await series(proxy)
+        assert found['tsproxy_worker_restarts_total{worker="1"}'] == 1
+        assert found['tsproxy_worker_restarts_total{worker="2"}'] == 1
+        assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
+
+    ended = [line for line in proxy.log if line["event"] == "worker_ended"]
+    assert [line["worker"] for line in ended] == [1, 2]
+    assert "SIGKILL" in ended[0]["error"]
+    assert not failed
+    assert len(acknowledged) == sent
+    assert sorted(await values_of(kafka_431, topic)) == sorted(acknowledged)
+
+
+async def test_counters_do_not_go_back_when_a_worker_is_restarted(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    accepted = 'tsproxy_records_total{listener="default",reason="",verdict="accepted"}'
+    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+        for _ in range(10):
+            async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+                await producer.send_and_wait(topic, b"x")
+        assert (await series(proxy))[accepted] == 10
+        for worker, pid in pids(proxy).items():
+            os.kill(pid, signal.SIGKILL)
+            await until(lambda worker=worker, pid=pid: pids(proxy)[worker] != pid)
+
+        assert (await series(proxy))[accepted] == 10
+        assert (await series(proxy))['tsproxy_brokers{listener="default"}'] == 1
+
+
+async def test_readyz_names_the_worker_that_does_not_answer(kafka_431):
+    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+        os.kill(pids(proxy)[2], signal.SIGSTOP)
+        try:
+            status, text = await page(proxy.admin_address, "/readyz")
+            assert status == 503
+            assert text == "worker 2: has not answered for 2 s\n"
+            assert (await page(proxy.admin_address, "/livez"))[0] == 200
+        finally:
+            os.kill(pids(proxy)[2], signal.SIGCONT)
+
+        async with asyncio.timeout(120):
+            while (await page(proxy.admin_address, "/readyz"))[0] != 200:
+                pass
+
+
+async def test_a_killed_supervisor_leaves_no_worker(kafka_431):
+    proxy = RunningProxy(kafka_431.bootstrap_servers, arguments=TWO)
+    await proxy.__aenter__()
+    workers = pids(proxy)
+    assert len(set(workers.values())) == 2
+    host, _, port = proxy.bootstrap_servers.rpartition(":")
+    ends = [await asyncio.open_connection(host, int(port)) for _ in range(8)]
+    await proxy.kill()
+
+    await until(lambda: not any(is_alive(pid) for pid in workers.values()))
+    await until(lambda: events(proxy).count("worker_stopped") == 2)
+    assert events(proxy).count("supervisor_lost") == 2
+    for _, writer in ends:
+        writer.close()
+    with pytest.raises(Exception, match="status -9"):
+        await proxy.__aexit__(None, None, None)
+
+
+async def test_sigterm_passes_on_the_answers_that_every_worker_owes(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+        reader, writer = await waiting_consumer(proxy, topic, 3_000)
+        os.kill(proxy.pid, signal.SIGTERM)
+        await until(lambda: events(proxy).count("drain_started") == 2)
+        host, _, port = proxy.bootstrap_servers.rpartition(":")
+        await until(lambda: rejects(host, int(port)))
+
+        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 20), "big")
+        assert (await reader.readexactly(size))[:4] == (77).to_bytes(4, "big")
+        assert await reader.read() == b""
+        writer.close()
+
+    assert proxy.log[-1]["event"] == "proxy_stopped"
+    assert proxy.log[-1]["clients_cut"] == 0
+
+
+async def test_signals_to_every_process_at_once_do_not_cut_a_drain_short(kafka_431, topic):
+    """As a service manager that signals the whole group does; only a second one to the supervisor hurries."""
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+        reader, writer = await waiting_consumer(proxy, topic, 2_000)
+        for pid in (proxy.pid, *pids(proxy).values()):
+            os.kill(pid, signal.SIGTERM)
+        await until(lambda: events(proxy).count("drain_started") == 2)
+        for pid in pids(proxy).values():
+            with suppress(ProcessLookupError):  # the worker that owes nothing may have ended
+                os.kill(pid, signal.SIGTERM)
+
+        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 20), "big")
+        assert (await reader.readexactly(size))[:4] == (77).to_bytes(4, "big")
+        writer.close()
+
+    assert proxy.log[-1]["clients_cut"] == 0
+
+
+async def test_a_second_sigterm_does_not_wait(kafka_431, topic):
+    await kafka_431.create_topic(topic)
+    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+        reader, writer = await waiting_consumer(proxy, topic, 30_000)
+        os.kill(proxy.pid, signal.SIGTERM)
+        await until(lambda: events(proxy).count("drain_started") == 2)
+        os.kill(proxy.pid, signal.SIGTERM)
+
+        assert await asyncio.wait_for(reader.read(), 20) == b""
+        writer.close()
+
+    assert proxy.log[-1]["clients_cut"] == 1
+
+
+async def test_a_worker_that_was_told_to_end_by_itself_is_followed_by_another(kafka_431):
+    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+        pid = pids(proxy)[1]
+        os.kill(pid, signal.SIGTERM)
+        await until(lambda: pids(proxy)[1] != pid)
+    assert not any(line.get("event") == "not_json" for line in proxy.log)
+
+
+run_two = partial(command, "run", "--log-format", "json", *TWO)
+
+
+@pytest.fixture
+def taken():
+    """A port that somebody listens on who would share it with any process of this user."""
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listening.bind((HOST, free_ports(1)[0]))
+        listening.listen()
+        yield listening.getsockname()[1]
+
+
+def test_a_bootstrap_port_in_use_is_told_in_a_sentence(taken, tmp_path):
+    ended = run_two(
+        *("--upstream", f"{HOST}:9", "--listen", f"{HOST}:{taken}", "--admin", "off", "--decisions", tmp_path)
+    )
+
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        f"tsproxy: cannot listen on {HOST}:{taken}: another program listens there: stop it or choose another "
+        "port\n"
+    )
+
+
+def test_a_brokers_port_in_use_is_told_before_anybody_is_served(taken, tmp_path):
+    ended = run_two(
+        *("--upstream", f"{HOST}:9", "--listen", f"{HOST}:{taken - 5}"),
+        *("--admin", "off", "--decisions", tmp_path),
+    )
+
+    assert ended.returncode == 1
+    assert f"cannot listen on {HOST}:{taken}: another program listens there" in ended.stderr
+    assert "choose another ports_from or a smaller count" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_what_keeps_a_worker_from_running_ends_the_start_with_its_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    ended = run_two(
+        *("--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--admin", "off"),
+        *("--decisions", tmp_path / "file"),
+    )
+
+    assert ended.returncode == 1
+    last = ended.stderr.splitlines()[-1]
+    assert last.startswith(f"tsproxy: decisions.directory: {tmp_path}/file cannot be written: ")
+    assert ended.stderr.count("tsproxy: ") == 1
+    assert "supervisor_lost" not in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+async def test_a_worker_counts_as_reloaded_when_it_has_obeyed_and_not_when_it_is_ordered_to():
+    ours, theirs = socket.socketpair()
+    member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())
+    member._channel, worker = await Channel.over(ours), await Channel.over(theirs)
+    heard = asyncio.create_task(_hear_all(member))
+    orders = worker.lines()
+    try:
+        member.commit(None)
+        obeyed = asyncio.create_task(member.obeys())
+        assert await anext(orders) == {"order": "commit"}
+        asked = await anext(orders)
+        assert not obeyed.done()
+        worker.say({"told": "report", "id": asked["id"], "report": NOTHING.as_line()})
+        await obeyed
+    finally:
+        await worker.close()
+        await heard
+        await member._channel.close()
+
+
+async def _hear_all(member):
+    async for line in member._channel.lines():
+        member._hear(line)
+
+
+def test_a_number_of_workers_that_is_none_is_a_mistake():
+    ended = run_two("--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--workers", "0")
+
+    assert ended.returncode == 2
+    assert "--workers: workers: '0' is not allowed; must be" in ended.stderr

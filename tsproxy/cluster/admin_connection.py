@@ -1,0 +1,221 @@
+"""The proxy's own connection to a broker: which brokers there are, how topics are configured.
+
+Made of aiokafka's connection, not of its admin client: that one keeps the metadata of all topics of
+a cluster fresh, which nobody here needs. aiokafka speaks Metadata up to v5 and DescribeConfigs up to
+v2; brokers from 3.6 to 4.x take both.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from aiokafka.conn import AIOKafkaConnection, create_conn
+from aiokafka.errors import IncompatibleBrokerVersion, KafkaConnectionError, KafkaError
+from aiokafka.protocol.admin import DescribeConfigsRequest
+from aiokafka.protocol.metadata import MetadataRequest
+
+from tsproxy.cluster.client_options import security_options
+from tsproxy.cluster.topic_limits import CONFIG_NAMES
+from tsproxy.cluster.upstream import CONNECT_ERRORS, connect_text
+from tsproxy.config.settings import Address, Kerberos, Sasl
+
+LAST_REJECTED_RETRY_MS: Final = 10_000
+"""Where a broker answers and will not have us, as with a wrong password, which it counts."""
+CLIENT_ID: Final = "tsproxy"
+REQUEST_TIMEOUT_MS: Final = 10_000
+TOPICS_A_REQUEST: Final = 200
+_TOPIC_RESOURCE: Final = 2  # ConfigResource.Type.TOPIC
+_TOPIC_CONFIG: Final = 1  # DescribeConfigsResponse.ConfigSource
+_DEFAULT_CONFIG: Final = 5
+_CONTROLLER: Final = (
+    "it speaks Kafka and does not offer Metadata: that is a controller's port (KRaft), which serves no "
+    "clients; name the brokers' own listeners in upstream.bootstrap_servers"
+)
+_CLOSE_S: Final = 1.0
+"""How long the end of a connection is waited for; the transport ends it all the same."""
+
+_NOT_ACCEPTED: Final = "the broker does not accept the token (upstream.admin.sasl)"
+"""A broker answers such a token with success and a text (RFC 7628), which aiokafka takes for the end. The
+next request then gets an answer without brokers, or none."""
+
+
+class ConversationError(Exception):
+    """A broker cannot be reached, or does not answer as one does; the text is for operators."""
+
+
+class RejectedError(ConversationError):
+    """A broker answered, and will not have it: asked again, it says the same until somebody acts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAnswer:
+    """`topics` only where they were asked for, without Kafka's internal ones."""
+
+    cluster_id: str | None
+    brokers: Mapping[int, Address]
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAnswer:
+    """`settings` by configuration name; empty where `error_code` is not 0. `defaults` are the names of
+    those that nobody has set, on the topic or on its broker; `own` of those that the topic sets itself:
+    all others are those of the broker that answered."""
+
+    topic: str
+    error_code: int
+    settings: Mapping[str, str | None]
+    defaults: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
+
+
+class AdminConnection:
+    """One open connection. Every method raises ConversationError when it breaks."""
+
+    def __init__(self, connection: AIOKafkaConnection, address: Address, sasl: Sasl | None) -> None:
+        self.has_ended = False
+        """The broker, or the network, has ended it."""
+        self._address = address
+        self._connection = connection
+        self._has_been_answered = False
+        self._sasl = sasl
+
+    async def cluster(self, *, with_topics: bool = False) -> ClusterAnswer:
+        # Metadata v1 and later: null asks for all topics, an empty list for none.
+        answer = await self.ask(MetadataRequest(None if with_topics else []))
+        brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
+        if not brokers and self._brings_token:
+            raise RejectedError(f"{self._address}: {_NOT_ACCEPTED}")
+        # (error_code, topic, is_internal, partitions)
+        topics = tuple(topic[1] for topic in answer.topics if topic[0] == 0 and not topic[2])
+        return ClusterAnswer(getattr(answer, "cluster_id", None), brokers, topics)
+
+    async def describe(self, topics: Sequence[str], names: Sequence[str] = CONFIG_NAMES) -> list[TopicAnswer]:
+        """How topics are configured, as far as limits depend on it, or `names` says."""
+        answers: list[TopicAnswer] = []
+        remaining = iter(topics)
+        while chunk := list(islice(remaining, TOPICS_A_REQUEST)):
+            resources = [(_TOPIC_RESOURCE, topic, list(names)) for topic in chunk]
+            answer = await self.ask(DescribeConfigsRequest(resources))
+            for error_code, _, _, name, entries in answer.resources:
+                known = entries if error_code == 0 else ()
+                settings = {entry[0]: entry[1] for entry in known}
+                defaults = frozenset(entry[0] for entry in known if _is_default(entry[3]))
+                own = frozenset(entry[0] for entry in known if _is_own(entry[3]))
+                answers.append(TopicAnswer(name, error_code, settings, defaults, own))
+        return answers
+
+    async def ask(self, request: Any) -> Any:  # aiokafka carries no types
+        """The broker's answer to one of aiokafka's requests."""
+        try:
+            answer = await self._connection.send(request)
+        except KafkaConnectionError as error:
+            raise self._closed() from error
+        except TimeoutError as error:
+            raise ConversationError(f"{self._address}: no answer within {REQUEST_TIMEOUT_MS} ms") from error
+        except IncompatibleBrokerVersion as error:
+            text = _CONTROLLER if isinstance(request, MetadataRequest) else _error_text(error)
+            raise RejectedError(f"{self._address}: {text}") from error
+        except KafkaError as error:
+            raise RejectedError(f"{self._address}: {_error_text(error)}") from error
+        except NotImplementedError as error:  # how aiokafka says that the versions do not meet
+            text = f"the broker does not speak {request}"
+            raise RejectedError(f"{self._address}: {text}") from error
+        self._has_been_answered = True
+        return answer
+
+    @property
+    def _brings_token(self) -> bool:
+        return self._sasl is not None and self._sasl.brings_token
+
+    def _closed(self) -> ConversationError:
+        text = self._why_closed()
+        kind = RejectedError if text == _NOT_ACCEPTED else ConversationError
+        return kind(f"{self._address}: {text}")
+
+    def _why_closed(self) -> str:
+        if not self._has_been_answered and self._brings_token:
+            return _NOT_ACCEPTED
+        if self._has_been_answered or self._sasl is not None:
+            return "the broker closed the connection"
+        return (
+            "the broker closed the connection at the first request; a listener that requires SASL does that: "
+            "if this one does, set upstream.admin.sasl"
+        )
+
+
+@asynccontextmanager
+async def connected(
+    address: Address,
+    tls: ssl.SSLContext | None,
+    sasl: Sasl | None,
+    on_end: Callable[[], None] = lambda: None,
+) -> AsyncIterator[AdminConnection]:
+    """An open connection to one broker, closed at the end. Raises ConversationError.
+
+    `on_end` is called when the other side has ended it (`has_ended`), asked or not.
+    """
+    yielded: list[AdminConnection] = []
+
+    def ended(*_: object) -> None:
+        for each in yielded:
+            each.has_ended = True
+            on_end()
+
+    connection = await _connect(address, tls, sasl, ended)
+    try:
+        admin = AdminConnection(connection, address, sasl)
+        yielded.append(admin)
+        admin.has_ended = not connection.connected()
+        yield admin
+    finally:
+        yielded.clear()
+        closed = connection.close()
+        if closed is not None:
+            await asyncio.wait([closed], timeout=_CLOSE_S)
+
+
+async def _connect(
+    address: Address, tls: ssl.SSLContext | None, sasl: Sasl | None, on_end: Callable[..., None]
+) -> AIOKafkaConnection:
+    try:
+        return await create_conn(
+            address.host,
+            address.port,
+            client_id=CLIENT_ID,
+            request_timeout_ms=REQUEST_TIMEOUT_MS,
+            on_close=on_end,
+            **security_options(tls, sasl),
+        )
+    except KafkaConnectionError as error:
+        hint = "the broker closed the connection at once" + ("" if tls else "; does this port speak TLS?")
+        raise ConversationError(f"{address}: {hint}") from error
+    except CONNECT_ERRORS as error:
+        raise ConversationError(f"{address}: {connect_text(error, over_tls=tls is not None)}") from error
+    except KafkaError as error:
+        raise RejectedError(f"{address}: {_error_text(error)}") from error
+    except Exception as error:
+        if sasl is None or not isinstance(sasl.credentials, Kerberos):
+            raise
+        # gssapi's errors have a class for each of Kerberos' codes, and are no errors of aiokafka's.
+        raise RejectedError(f"{address}: no Kerberos login: {type(error).__name__}") from error
+
+
+def _is_own(source: bool | int) -> bool:
+    """v0, which names no source, tells only what nobody has set: the rest may be the topic's."""
+    return not source if isinstance(source, bool) else source == _TOPIC_CONFIG
+
+
+def _is_default(source: bool | int) -> bool:
+    """v0 says so itself; from v1 on the source is named."""
+    return source if isinstance(source, bool) else source == _DEFAULT_CONFIG
+
+
+def _error_text(error: KafkaError) -> str:
+    """aiokafka's errors by Kafka's names; the broker's own words where it sent some."""
+    name = getattr(error, "message", "") or type(error).__name__
+    return f"{name}: {error.args[0]}" if error.args and isinstance(error.args[0], str) else name

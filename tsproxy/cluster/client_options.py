@@ -1,0 +1,39 @@
+"""How the proxy's own connections to brokers are secured: `security_options`, in aiokafka's words."""
+
+import ssl
+from typing import Any, assert_never
+
+from tsproxy.cluster.tokens import token_provider
+from tsproxy.config.settings import (
+    ClientCredentials,
+    Kerberos,
+    MskIam,
+    Password,
+    Sasl,
+    TokenFile,
+)
+
+_BEARER = "OAUTHBEARER"
+
+
+def security_options(tls: ssl.SSLContext | None, sasl: Sasl | None) -> dict[str, Any]:
+    """Arguments that every client of aiokafka takes: protocol, TLS, mechanism and credentials."""
+    protocol = ("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT")
+    return {"security_protocol": protocol, "ssl_context": tls, **(_credentials(sasl) if sasl else {})}
+
+
+def _credentials(sasl: Sasl) -> dict[str, Any]:
+    match sasl.credentials:
+        case Password(username, password):
+            return {
+                "sasl_mechanism": sasl.mechanism.value,
+                "sasl_plain_username": username,
+                "sasl_plain_password": password.reveal(),
+            }
+        case TokenFile() | ClientCredentials() | MskIam() as source:
+            # MSK takes its signed requests as bearer tokens.
+            return {"sasl_mechanism": _BEARER, "sasl_oauth_token_provider": token_provider(source)}
+        case Kerberos(service_name):
+            return {"sasl_mechanism": sasl.mechanism.value, "sasl_kerberos_service_name": service_name}
+        case _:
+            assert_never(sasl.credentials)

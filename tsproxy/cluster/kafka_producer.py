@@ -1,0 +1,42 @@
+"""A producer of the proxy's own: connections on which it writes what no client has sent."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+
+from tsproxy.cluster.client_options import security_options
+from tsproxy.config.settings import Address, Upstream
+from tsproxy.tls.contexts import CurrentTls
+
+_REQUEST_TIMEOUT_MS: Final = 10_000
+_CLOSE_S: Final = 2.0
+
+
+@asynccontextmanager
+async def own_producer(
+    upstream: Upstream,
+    tls: CurrentTls | None,
+    client_id: str,
+    servers: Sequence[Address] = (),
+    **options: Any,
+) -> AsyncIterator[AIOKafkaProducer]:
+    """One that has found its brokers, closed at the end. `servers` stand in for upstream's, `options` are
+    aiokafka's. Raises whatever aiokafka does: mostly a KafkaError."""
+    producer = AIOKafkaProducer(
+        bootstrap_servers=[str(server) for server in servers or upstream.bootstrap_servers],
+        client_id=client_id,
+        request_timeout_ms=_REQUEST_TIMEOUT_MS,
+        **security_options(tls() if tls else None, upstream.sasl),
+        **options,
+    )
+    try:
+        await producer.start()
+        yield producer
+    finally:
+        with suppress(KafkaError, TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                await producer.stop()

@@ -1,0 +1,221 @@
+"""The tokens that the proxy's own connection logs in with (OAUTHBEARER): `token_provider`.
+
+A token comes from a file, from an issuer's endpoint, or from AWS's signer. Each is asked for in a thread,
+since all of them may take a while. A token is used again until shortly before it ends.
+
+Sources: KIP-768 (client credentials as Kafka's own clients ask for them), RFC 6749 section 4.4.
+"""
+
+import asyncio
+import base64
+import contextlib
+import json
+import re
+import ssl
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Final
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote_plus, urlencode
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, ProxyHandler, Request, build_opener, getproxies
+
+from aiokafka.abc import AbstractTokenProvider
+
+from tsproxy.clock import Clock
+from tsproxy.config.settings import ClientCredentials, MskIam, TokenFile
+
+ANSWER_S: Final = 10.0
+"""How long an issuer may be silent."""
+MOST_BYTES: Final = 1 << 18
+"""Of an issuer's answer, or of a token's file."""
+_RENEWED_AT: Final = 0.8
+"""Of a token's lifetime, as Kafka's `sasl.login.refresh.window.factor`."""
+
+_TOKEN: Final = re.compile(r"[!-~]+")
+
+TokenSource = TokenFile | ClientCredentials | MskIam
+
+
+class TokenError(OSError):
+    """No token could be had; the text says why, and holds no secret. An OSError, since aiokafka takes those
+    for a connection that could not be made and tries again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`lasts_ms` is None where nobody said how long: then it is asked for anew each time."""
+
+    text: str
+    lasts_ms: int | None = None
+
+
+class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka carries no types
+    """aiokafka asks it for a token at each login."""
+
+    def __init__(self, fetch: Callable[[], Token], clock: Clock) -> None:
+        self._fetch = fetch
+        self._clock = clock
+        self._token = ""
+        self._renew_at_ms = 0
+        self._asking: asyncio.Task[None] | None = None
+
+    async def token(self) -> str:
+        """Raises TokenError. All connections that ask meanwhile wait for one answer."""
+        if not self._token or self._clock.monotonic_ms() >= self._renew_at_ms:
+            loop = asyncio.get_running_loop()
+            if self._asking is None or self._asking.get_loop() is not loop:
+                self._asking = loop.create_task(self._renew())
+                self._asking.add_done_callback(self._has_asked)
+            await asyncio.shield(self._asking)
+        return self._token
+
+    async def _renew(self) -> None:
+        asked_at_ms = self._clock.monotonic_ms()
+        token = await _in_a_thread_of_its_own(self._fetch)
+        self._token = token.text
+        self._renew_at_ms = asked_at_ms + int(_RENEWED_AT * (token.lasts_ms or 0))
+
+    def _has_asked(self, asking: asyncio.Task[None]) -> None:
+        self._asking = None
+        if not asking.cancelled():
+            asking.exception()  # whoever waits for it is told; nobody may wait any more
+
+
+async def _in_a_thread_of_its_own(fetch: Callable[[], Token]) -> Token:
+    """What `fetch` gives. An issuer may be silent for long: neither may the threads of the loop, which look
+    up host names as well, be kept by it, nor the exit of the process."""
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[Token] = loop.create_future()
+
+    def settle(set_it: Callable[[], None]) -> None:
+        if not told.done():
+            set_it()
+
+    def run() -> None:
+        tell: Callable[[], None]
+        try:
+            tell = partial(told.set_result, fetch())
+        except BaseException as error:  # it is the waiting side's to handle
+            tell = partial(told.set_exception, error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends
+            loop.call_soon_threadsafe(settle, tell)
+
+    threading.Thread(target=run, name="token", daemon=True).start()
+    return await told
+
+
+@lru_cache(maxsize=8)
+def token_provider(source: TokenSource) -> TokenProvider:
+    """One for all connections that log in alike, so that they share a token."""
+    match source:
+        case TokenFile():
+            fetch = partial(_from_file, source.path)
+        case ClientCredentials():
+            fetch = partial(_from_endpoint, source)
+        case MskIam():
+            fetch = partial(_from_msk_signer, source)
+    return TokenProvider(fetch, Clock())
+
+
+def _from_file(path: Path) -> Token:
+    try:
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES).decode("ascii").strip()
+    except OSError as error:
+        raise TokenError(f"the token file {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise TokenError(f"the token file {path} holds no token") from None
+    return Token(_checked(text, f"the token file {path}"))
+
+
+def _from_endpoint(asked: ClientCredentials) -> Token:
+    """As Kafka's `HttpAccessTokenRetriever` asks: the client's id and secret in a Basic header."""
+    form = {"grant_type": "client_credentials"}
+    if asked.scope is not None:
+        form["scope"] = asked.scope
+    # RFC 6749, 2.3.1: both are form-encoded before they are joined.
+    pair = f"{quote_plus(asked.client_id)}:{quote_plus(asked.client_secret.reveal())}"
+    request = Request(  # noqa: S310  # config.values.url takes http and https alone
+        asked.endpoint,
+        data=urlencode(form).encode(),
+        headers={
+            "Authorization": "Basic " + base64.b64encode(pair.encode()).decode(),
+            "Accept": "application/json",
+        },
+    )
+    return _token_of(_answer_to(request, asked), asked.endpoint)
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """A secret is sent to the endpoint that was named, and to no other."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def _answer_to(request: Request, asked: ClientCredentials) -> bytes:
+    try:
+        context = ssl.create_default_context(cafile=str(asked.ca) if asked.ca else None)
+        # An HTTP proxy of the environment sees no secret of a TLS connection, but it would of a plain one.
+        proxies = {scheme: proxy for scheme, proxy in getproxies().items() if scheme == "https"}
+        opener = build_opener(HTTPSHandler(context=context), _NoRedirect, ProxyHandler(proxies))
+        with opener.open(request, timeout=ANSWER_S) as answer:
+            return bytes(answer.read(MOST_BYTES))
+    except HTTPError as error:
+        raise TokenError(f"{asked.endpoint} answered {error.code}: {_reason(error)}") from None
+    except URLError as error:
+        raise TokenError(f"{asked.endpoint} cannot be asked for a token: {error.reason}") from None
+    except OSError as error:
+        raise TokenError(f"{asked.endpoint} cannot be asked for a token: {error}") from None
+
+
+def _reason(error: HTTPError) -> str:
+    """RFC 6749, 5.2: `error` is one of a few words. Nothing else of the answer is shown."""
+    try:
+        answer = json.loads(error.read(MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return str(error.reason)
+    word = answer.get("error") if isinstance(answer, Mapping) else None
+    is_word = isinstance(word, str) and len(word) <= 50 and word.isascii() and word.isprintable()
+    return word if isinstance(word, str) and is_word else str(error.reason)
+
+
+def _token_of(answer: bytes, endpoint: str) -> Token:
+    try:
+        fields = json.loads(answer)
+        text = fields["access_token"]
+        lasts_s = fields.get("expires_in")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise TokenError(f"{endpoint} answered without an access_token") from None
+    is_known = isinstance(lasts_s, int) and 0 < lasts_s < 1 << 31
+    return Token(_checked(text, endpoint), 1_000 * lasts_s if is_known else None)
+
+
+def _checked(text: object, source: str) -> str:
+    """A token has no blank and no control character: those mean something in the exchange (RFC 7628)."""
+    if not isinstance(text, str) or _TOKEN.fullmatch(text) is None:
+        raise TokenError(f"{source} holds no token: one word of printable ASCII is needed")
+    return text
+
+
+def _from_msk_signer(asked: MskIam) -> Token:
+    """AWS's own signer makes the token: a signed request for `kafka-cluster:Connect`."""
+    from aws_msk_iam_sasl_signer.MSKAuthTokenProvider import (  # an extra: tsproxy[msk]
+        generate_auth_token,
+        generate_auth_token_from_profile,
+        generate_auth_token_from_role_arn,
+    )
+
+    try:
+        if asked.role_arn is not None:
+            text, ends_ms = generate_auth_token_from_role_arn(asked.region, asked.role_arn)
+        elif asked.profile is not None:
+            text, ends_ms = generate_auth_token_from_profile(asked.region, asked.profile)
+        else:
+            text, ends_ms = generate_auth_token(asked.region)
+    except Exception as error:  # botocore has some fifty kinds; all of them mean that there is no token
+        raise TokenError(f"AWS gives no credentials for MSK: {type(error).__name__}") from error
+    return Token(_checked(text, "AWS's signer"), max(0, int(ends_ms) - Clock().now_ms()))

@@ -1,0 +1,74 @@
+"""Connects to brokers: one connection for one client, the given addresses in turn."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from tsproxy.config.settings import Address
+from tsproxy.tls.contexts import HANDSHAKE_S, CurrentTls, handshake_text
+
+CONNECT_S: Final = 10.0
+"""How long one address may take, name look-up and TLS handshake included."""
+
+
+CONNECT_ERRORS: Final = (OSError, TimeoutError, UnicodeError)
+"""What connecting raises; UnicodeError for a host name that no DNS can have."""
+
+
+class UpstreamError(Exception):
+    """No address could be connected; the text names each with its reason."""
+
+
+class Upstream:
+    """How brokers are connected; `tls` None for plain connections. `on_connected` hears of each address that
+    was reached, before a byte of its client is judged."""
+
+    __slots__ = ("_on_connected", "_tls")
+
+    def __init__(
+        self, tls: CurrentTls | None, on_connected: Callable[[Address], None] = lambda _: None
+    ) -> None:
+        self._on_connected = on_connected
+        self._tls = tls
+
+    async def connect(self, addresses: Sequence[Address], protocol: asyncio.BaseProtocol) -> None:
+        """Connect `protocol` to the first address that answers. Raises UpstreamError if none does."""
+        reasons = []
+        for address in addresses:
+            try:
+                async with asyncio.timeout(CONNECT_S):
+                    await self._connect(address, lambda: protocol)
+            except CONNECT_ERRORS as error:
+                reasons.append(f"{address}: {connect_text(error, over_tls=self._tls is not None)}")
+            else:
+                self._on_connected(address)
+                return
+        raise UpstreamError("; ".join(reasons) or "no broker is known")
+
+    async def _connect(self, address: Address, factory: Callable[[], asyncio.BaseProtocol]) -> None:
+        loop = asyncio.get_running_loop()
+        if self._tls is None:
+            await loop.create_connection(factory, address.host, address.port)
+            return
+        await loop.create_connection(
+            factory,
+            address.host,
+            address.port,
+            ssl=self._tls(),
+            server_hostname=address.host,
+            ssl_handshake_timeout=HANDSHAKE_S,
+        )
+
+
+def connect_text(error: Exception, *, over_tls: bool) -> str:
+    """Why a connection could not be made, in a few words."""
+    # A plain listener takes the handshake for a request of absurd size, and closes.
+    was_cut_off = isinstance(error, ConnectionResetError | BrokenPipeError)
+    if isinstance(error, ssl.SSLError) or (over_tls and was_cut_off):
+        return handshake_text(error)
+    if isinstance(error, TimeoutError):
+        return f"no answer within {CONNECT_S:g} s"
+    if isinstance(error, UnicodeError):
+        return "not a host name"
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -1,0 +1,324 @@
+"""The page for people: one HTML document, made anew at each look, without anything from outside.
+
+It is whole without its script, which only fetches it again and says how fast counts rise. All texts that
+a client or a broker chose are escaped, and no style or script but the page's own runs (`POLICY`).
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from math import isinf
+from typing import Final
+
+from tsproxy import __version__
+from tsproxy.config.settings import Config
+from tsproxy.decisions.ledger import Key
+from tsproxy.model.outcome import VerdictName
+from tsproxy.model.policy import CANDIDATE
+from tsproxy.model.verdict import Reason
+from tsproxy.proxy.admin.numbers import Numbers
+from tsproxy.proxy.admin.report import Report
+from tsproxy.proxy.metrics.drift import NAME as DRIFT
+from tsproxy.proxy.metrics.latency.timings import INSIDE, UPSTREAM
+from tsproxy.proxy.metrics.offenders import REST, Offender
+
+_STYLE: Final = files(__package__).joinpath("live.css").read_text(encoding="utf-8")
+_SCRIPT: Final = files(__package__).joinpath("live.js").read_text(encoding="utf-8")
+
+
+def _source(text: str) -> str:
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+
+POLICY: Final = (
+    f"default-src 'none'; style-src {_source(_STYLE)}; script-src {_source(_SCRIPT)}; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""Its Content-Security-Policy."""
+
+Cell = str | int | float | None
+
+
+def page(config: Config, report: Report) -> str:
+    """The whole document."""
+    numbers = Numbers(report.families)
+    sections = (
+        _cards(numbers),
+        _offenders(report),
+        _two(_drift(numbers), _outcomes(numbers)),
+        _two(_latency(numbers), _brokers(report)),
+        _two(_connections(report, numbers), _endings(numbers)),
+    )
+    return (
+        "<!doctype html>\n"
+        '<html lang="en"><head><meta charset="utf-8"><title>tsproxy</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<style>{_STYLE}</style></head><body><main data-now-ms="{report.now_ms}">'
+        f"{_head(config, report, numbers)}{''.join(sections)}</main>"
+        '<p id="lost">The proxy does not answer; what is shown is old.</p>'
+        f"<script>{_SCRIPT}</script></body></html>\n"
+    )
+
+
+def _head(config: Config, report: Report, numbers: Numbers) -> str:
+    state = (
+        '<span class="state amiss">not ready</span>' if report.amiss else '<span class="state">ready</span>'
+    )
+    troubles = [*report.amiss, *report.warnings, *_clock_trouble(numbers)]
+    amiss = "".join(f"<li>{escape(each)}</li>" for each in troubles)
+    facts = [
+        f"tsproxy {__version__}",
+        f"mode {config.policy.mode.value}",
+        f"cluster {report.cluster_id or 'not known yet'}",
+        f"{config.workers} workers" if config.workers > 1 else "",
+        _clock(numbers),
+    ]
+    upstream = ", ".join(str(each) for each in config.upstream.bootstrap_servers)
+    return (
+        f"<h1>{escape(upstream)} {state}</h1>"
+        f'<p class="soft">{escape(" · ".join(each for each in facts if each))}</p>'
+        + (f'<ul class="amiss">{amiss}</ul>' if amiss else "")
+    )
+
+
+def _clock(numbers: Numbers) -> str:
+    """How far it is from that of the broker which it is furthest from; empty where that is not measured."""
+    offsets = [seconds for _, seconds in numbers.rows("tsproxy_clock_offset_seconds")]
+    return f"clock {max(offsets, key=abs) * 1000:+,.0f} ms from brokers'" if offsets else ""
+
+
+def _clock_trouble(numbers: Numbers) -> list[str]:
+    if not numbers.sum("tsproxy_enforcement_suspended"):
+        return []
+    return ["nothing is enforced: this proxy's clock is too far from the brokers' (clock.max_offset)"]
+
+
+def _cards(numbers: Numbers) -> str:
+    records = "tsproxy_records_total"
+    rejected = numbers.sum(records, verdict="rejected") + numbers.sum(records, verdict="broker_rejected")
+    dropped = numbers.sum("tsproxy_decisions_dropped_total")
+    cards = (
+        _card("accepted", "records accepted", numbers.sum(records, verdict="accepted")),
+        _card("rejected", "records rejected", rejected),
+        _card("from_client", "bytes from clients", numbers.sum(_BYTES, direction="from_client"), "B"),
+        _card("from_broker", "bytes from brokers", numbers.sum(_BYTES, direction="from_broker"), "B"),
+        _plain_card("connections", numbers.sum("tsproxy_connections"), _held(numbers)),
+        _plain_card(
+            "lines in the decision log",
+            numbers.sum("tsproxy_decisions_total"),
+            f"{dropped:,.0f} dropped" if dropped else "none dropped",
+        ),
+    )
+    return f'<dl class="cards">{"".join(cards)}</dl>'
+
+
+_BYTES: Final = "tsproxy_bytes_total"
+
+
+def _held(numbers: Numbers) -> str:
+    return f"{_size(numbers.sum('tsproxy_buffered_bytes'))} held for them"
+
+
+def _card(name: str, text: str, count: float, unit: str = "") -> str:
+    """A count, and below it how fast it rises."""
+    shown = _size(count) if unit == "B" else f"{count:,.0f}"
+    return (
+        f'<div><dt>{text}</dt><dd id="{name}" data-count="{count:.0f}">{shown}</dd>'
+        f'<dd data-rate-of="{name}" data-unit="{unit}"></dd></div>'
+    )
+
+
+def _plain_card(text: str, count: float, below: str) -> str:
+    return f"<div><dt>{text}</dt><dd>{count:,.0f}</dd><dd>{below}</dd></div>"
+
+
+def _offenders(report: Report) -> str:
+    rows = [_offender(each, report.now_ms) for each in report.offenders]
+    head = ("client", "topic", "what is wrong", "#bad records", "#records rejected", "#last", "seen")
+    body = _table(head, rows) if rows else '<p class="soft">Nobody, since this proxy began.</p>'
+    return f'<section id="offenders"><h2>Who sends bad times</h2>{body}</section>'
+
+
+_HOW: Final = {VerdictName.BROKER_REJECTED: "found by the broker", VerdictName.REPAIRED: "put right"}
+
+
+def _offender(row: Offender, now_ms: int) -> Sequence[Cell]:
+    key = row.key
+    counts = (f"{row.bad_records:,}", f"{row.records:,}")
+    if key == REST:
+        return ("all others", "", "", *counts, _ago(now_ms - row.last_ms), "")
+    client = key.client_id if key.client_id else "(no client id)"
+    wrong = [
+        (key.reason or "").replace("_", " "),
+        f"in {key.unit_guess}" if key.unit_guess else "",
+        _HOW.get(key.verdict, ""),
+        _let_pass(key) if key.would_reject else "",
+    ]
+    seen = (
+        f"at {row.client_address}" if row.client_address else "",
+        f"sent {row.timestamp_ms}" if row.timestamp_ms is not None else "",
+    )
+    return (
+        client + (f" as {key.principal}" if key.principal else ""),
+        key.topic,
+        ", ".join(each for each in wrong if each),
+        *counts,
+        _ago(now_ms - row.last_ms),
+        ", ".join(each for each in seen if each),
+    )
+
+
+def _let_pass(key: Key) -> str:
+    """By no limit of a broker's is anything rejected for what the candidate has against old records."""
+    is_far_behind = key.rule == CANDIDATE and key.reason == Reason.TOO_OLD
+    return "far behind, only counted" if is_far_behind else "would be rejected"
+
+
+def _drift(numbers: Numbers) -> str:
+    """Bars of the newest and the oldest times side by side."""
+    charts = "".join(
+        f"<p><small>{text}</small></p>{_bars(numbers.buckets(DRIFT, of=of))}"
+        for of, text in (
+            ("newest", "the newest record of a batch"),
+            ("oldest", "the oldest record of a batch"),
+        )
+    )
+    return f'<section id="drift"><h2>Drift: timestamp minus clock</h2>{charts}</section>'
+
+
+_BAR: Final = 24
+_HEIGHT: Final = 70
+
+
+def _bars(buckets: Sequence[tuple[float, float]]) -> str:
+    """Counts by upper bound; heights are in proportion to the square root, so that few show beside many."""
+    most = max((count for _, count in buckets), default=0) or 1
+    bars = []
+    for index, (upper, count) in enumerate(buckets):
+        height = round(_HEIGHT * (count / most) ** 0.5, 1)
+        title = f"<title>{count:,.0f} batches up to {_span(upper)}</title>"
+        x = index * _BAR + 2
+        bars.append(
+            f'<rect x="{x}" y="{_HEIGHT - height}" width="{_BAR - 4}" height="{height}">{title}</rect>'
+        )
+        if index + 1 < len(buckets):
+            bars.append(f'<text x="{(index + 1) * _BAR}" y="{_HEIGHT + 14}">{_span(upper)}</text>')
+    width = _BAR * max(1, len(buckets))
+    line = f'<line x1="0" y1="{_HEIGHT}" x2="{width}" y2="{_HEIGHT}"></line>'
+    return f'<svg viewBox="0 0 {width} {_HEIGHT + 20}" role="img">{line}{"".join(bars)}</svg>'
+
+
+def _outcomes(numbers: Numbers) -> str:
+    batches, records = "tsproxy_batches_total", "tsproxy_records_total"
+    rows = [
+        (listener, verdict, reason, f"{count:,.0f}", f"{numbers.sum(records, **labels):,.0f}")
+        for labels, count in numbers.rows(batches)
+        for listener, verdict, reason in [(labels["listener"], labels["verdict"], labels["reason"])]
+    ]
+    return _section("What became of batches", ("listener", "", "", "#batches", "#records"), rows)
+
+
+def _latency(numbers: Numbers) -> str:
+    inside, upstream = INSIDE, UPSTREAM
+    apis = sorted({labels["api"] for labels, _ in numbers.rows(f"{inside}_count")})
+    rows = [
+        (
+            api,
+            f"{numbers.sum(f'{inside}_count', api=api):,.0f}",
+            *(_seconds(numbers.quantile(upstream, q, api=api)) for q in (0.5, 0.99)),
+            *(_seconds(numbers.quantile(inside, q, api=api)) for q in (0.5, 0.99)),
+        )
+        for api in apis
+    ]
+    head = ("request", "#timed", "#broker: half", "#99 %", "#here: half", "#99 %")
+    return _section("Latency", head, rows) if rows else ""
+
+
+def _brokers(report: Report) -> str:
+    rows = [
+        (each.listener, each.node_id, each.upstream, each.served_at or "not served")
+        for each in report.brokers
+    ]
+    return _section("Brokers", ("listener", "#node", "the broker", "as clients know it"), rows)
+
+
+def _connections(report: Report, numbers: Numbers) -> str:
+    states = [
+        (f"{labels['listener']}: {labels['state']}", count)
+        for labels, count in numbers.rows("tsproxy_connections")
+        if count
+    ]
+    rows = [*states, *report.addresses.items()]
+    return _section("Connections", ("", "#"), [(text, f"{count:,.0f}") for text, count in rows])
+
+
+def _endings(numbers: Numbers) -> str:
+    closed = [
+        (f"{labels['listener']}: {labels['reason']}", count)
+        for labels, count in numbers.rows("tsproxy_sessions_closed_total")
+    ]
+    limits = [
+        (f"limits.{labels['limit']}", count)
+        for labels, count in numbers.rows("tsproxy_limits_total")
+        if count
+    ]
+    rows = [(text, f"{count:,.0f}") for text, count in (*closed, *limits)]
+    return _section("How connections ended", ("", "#"), rows)
+
+
+def _section(title: str, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    body = _table(head, rows) if rows else '<p class="soft">None yet.</p>'
+    return f"<section><h2>{title}</h2>{body}</section>"
+
+
+def _two(*sections: str) -> str:
+    return f'<div class="two">{"".join(sections)}</div>'
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """A column whose head begins with # holds numbers."""
+    kinds = [' class="number"' if name.startswith("#") else "" for name in head]
+    names = (
+        f"<th{kind}>{escape(name.removeprefix('#'))}</th>" for kind, name in zip(kinds, head, strict=True)
+    )
+    lines = (
+        "<tr>"
+        + "".join(
+            f"<td{kind}>{escape(str(cell), quote=True)}</td>" for kind, cell in zip(kinds, row, strict=True)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    return f'<div class="scroll"><table><tr>{"".join(names)}</tr>{"".join(lines)}</table></div>'
+
+
+_SPANS: Final = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
+
+
+def _span(seconds: float) -> str:
+    """`-7d`, `+5m`, `0`, `+∞`."""
+    if isinf(seconds):
+        return "+∞"
+    size, unit = next(((size, unit) for size, unit in _SPANS if abs(seconds) >= size), (1, ""))
+    return f"{seconds / size:+.0f}{unit}" if seconds else "0"
+
+
+def _ago(ms: int) -> str:
+    return f"{_span(max(0, ms) / 1000).removeprefix('+')} ago" if ms >= 1000 else "now"
+
+
+def _seconds(value: float | None) -> str:
+    """An upper bound of a latency; None of none."""
+    if value is None or isinf(value):
+        return "" if value is None else "more"
+    return f"≤ {value * 1000:g} ms" if value < 1 else f"≤ {value:g} s"
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} TiB"

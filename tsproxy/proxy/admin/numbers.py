@@ -1,0 +1,44 @@
+"""Looks numbers up in metrics, for the page: sums over labels, buckets, quantiles. Pure."""
+
+from collections.abc import Sequence
+
+from tsproxy.proxy.metrics.totals import Families
+
+
+class Numbers:
+    def __init__(self, families: Families) -> None:
+        self._rows: dict[str, list[tuple[dict[str, str], float]]] = {}
+        for family in families.values():
+            for (sample, labels), value in family.samples.items():
+                self._rows.setdefault(sample, []).append((dict(labels), value))
+
+    def rows(self, sample: str, **labels: str) -> list[tuple[dict[str, str], float]]:
+        """All values of a sample that carry these labels: (its labels, its value)."""
+        found = self._rows.get(sample, ())
+        return [(has, value) for has, value in found if labels.items() <= has.items()]
+
+    def sum(self, sample: str, **labels: str) -> float:
+        return sum(value for _, value in self.rows(sample, **labels))
+
+    def buckets(self, histogram: str, **labels: str) -> Sequence[tuple[float, float]]:
+        """(upper bound, how many lie between the one before and this one), ascending."""
+        below: dict[float, float] = {}
+        for has, value in self.rows(f"{histogram}_bucket", **labels):
+            upper = float(has["le"])
+            below[upper] = below.get(upper, 0) + value
+        counts, before = [], 0.0
+        for upper in sorted(below):
+            counts.append((upper, below[upper] - before))
+            before = below[upper]
+        return counts
+
+    def quantile(self, histogram: str, share: float, **labels: str) -> float | None:
+        """The least upper bound that at least this share lies below, infinity where no finite one does;
+        None where nothing was counted."""
+        buckets = self.buckets(histogram, **labels)
+        total, reached = sum(count for _, count in buckets), 0.0
+        for upper, count in buckets:
+            reached += count
+            if total and reached >= share * total:
+                return upper
+        return None

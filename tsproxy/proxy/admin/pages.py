@@ -1,0 +1,122 @@
+"""The paths of the admin port, and what is said under each.
+
+/               one page for people, live
+/metrics        Prometheus
+/livez          200 while the event loop turns and no worker hangs, else 503 and which do
+/readyz         200 while clients should be sent here, else 503 and why not, a line each
+/readyz?verbose the same status; also what is wrong although clients are served, a line each
+/config         the configuration in force as YAML, secrets left out
+/brokers        JSON: the brokers, and where each listener serves them
+/decisions/top  JSON: who sent what was rejected lately, hottest first
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import Any, Final, Protocol
+
+import orjson
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from tsproxy.config.settings import Config
+from tsproxy.config.written import as_yaml
+from tsproxy.decisions.text import instant
+from tsproxy.proxy.admin import live
+from tsproxy.proxy.admin.http import Answer, Page
+from tsproxy.proxy.admin.report import Report
+from tsproxy.proxy.metrics.totals import Families, as_metrics
+
+METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+JSON: Final = "application/json"
+YAML: Final = "application/yaml; charset=utf-8"
+HTML: Final = "text/html; charset=utf-8"
+
+
+class Shown(Protocol):
+    """One proxy, or a supervisor that speaks for several."""
+
+    @property
+    def config(self) -> Config:
+        """What is in force."""
+
+    def hanging(self) -> list[str]:
+        """What does not answer any more, a sentence each."""
+
+    async def report(self) -> Report:
+        """How it is now."""
+
+
+def pages(shown: Shown) -> Mapping[str, Page]:
+    """By path. Only `/livez` does not ask how the proxy is."""
+
+    def asked(page: Callable[[Report], Answer]) -> Callable[[], Awaitable[Answer]]:
+        async def answer() -> Answer:
+            return page(await shown.report())
+
+        return answer
+
+    return {
+        "/": asked(lambda report: _live(shown.config, report)),
+        "/metrics": asked(_metrics),
+        "/livez": lambda: _ok_if_none(shown.hanging(), "alive"),
+        "/readyz": asked(_readyz),
+        "/readyz?verbose": asked(_readyz_verbose),
+        "/config": lambda: Answer(HTTPStatus.OK, as_yaml(shown.config.parsed).encode(), YAML),
+        "/brokers": asked(_brokers),
+        "/decisions/top": asked(_top),
+    }
+
+
+def _live(config: Config, report: Report) -> Answer:
+    return Answer(HTTPStatus.OK, live.page(config, report).encode(), HTML, policy=live.POLICY)
+
+
+def _metrics(report: Report) -> Answer:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Given(report.families))
+    return Answer(HTTPStatus.OK, generate_latest(registry), METRICS)
+
+
+class _Given(Collector):
+    def __init__(self, families: Families) -> None:
+        self._families = families
+
+    def collect(self) -> list[Metric]:
+        return list(as_metrics(self._families))
+
+
+def _readyz(report: Report) -> Answer:
+    return _ok_if_none(report.amiss, "ready")
+
+
+def _readyz_verbose(report: Report) -> Answer:
+    status = _readyz(report).status
+    lines = [f"not ready: {each}" for each in report.amiss] or ["ready"]
+    lines += [f"warning: {each}" for each in report.warnings]
+    return Answer(status, "".join(f"{each}\n" for each in lines).encode())
+
+
+def _ok_if_none(troubles: Sequence[str], word: str) -> Answer:
+    if troubles:
+        return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "".join(f"{each}\n" for each in troubles).encode())
+    return Answer(HTTPStatus.OK, f"{word}\n".encode())
+
+
+def _brokers(report: Report) -> Answer:
+    brokers = [asdict(each) for each in report.brokers]
+    return _json({"cluster_id": report.cluster_id, "brokers": brokers})
+
+
+def _top(report: Report) -> Answer:
+    rows = []
+    for each in report.offenders:
+        row = each.as_line()
+        row |= {"first_ts": instant(row.pop("first_ms")), "last_ts": instant(row.pop("last_ms"))}
+        rows.append({**row, "heat": round(each.heat_at(report.now_ms), 1)})
+    return _json({"ts": instant(report.now_ms), "offenders": rows})
+
+
+def _json(value: Any) -> Answer:
+    return Answer(HTTPStatus.OK, orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n", JSON)

@@ -1,0 +1,102 @@
+"""What one process says of itself for the admin port, and several processes as one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from tsproxy.proxy.metrics.offenders import SHOWN, Offender, hottest
+from tsproxy.proxy.metrics.totals import Families, as_lines, counts, families_of, joined
+
+ADDRESSES_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A broker as one listener serves it; `served_at` None where it does not, and no client hears of it."""
+
+    listener: str
+    node_id: int
+    upstream: str
+    served_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`amiss`: why no client should be sent here now. `warnings`: what is wrong although clients are served.
+    `addresses`: connections by client address, the most first, ADDRESSES_SHOWN at most."""
+
+    amiss: tuple[str, ...]
+    families: Families
+    now_ms: int = 0
+    cluster_id: str | None = None
+    brokers: tuple[Broker, ...] = ()
+    addresses: Mapping[str, int] = field(default_factory=dict)
+    offenders: tuple[Offender, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def as_line(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "amiss": self.amiss,
+            "families": as_lines(self.families),
+            "now_ms": self.now_ms,
+            "cluster_id": self.cluster_id,
+            "brokers": [asdict(each) for each in self.brokers],
+            "addresses": self.addresses,
+            "offenders": [each.as_line() for each in self.offenders],
+            "warnings": self.warnings,
+        }
+
+    @classmethod
+    def of_line(cls, line: Mapping[str, Any]) -> "Report":
+        """What `as_line` made."""
+        return cls(
+            tuple(line["amiss"]),
+            families_of(line["families"]),
+            line["now_ms"],
+            line["cluster_id"],
+            tuple(Broker(**each) for each in line["brokers"]),
+            line["addresses"],
+            tuple(map(Offender.of_line, line["offenders"])),
+            tuple(line["warnings"]),
+        )
+
+    def remains(self) -> "Report":
+        """What is left of it when the process has ended: what it counted, and whom."""
+        return Report((), counts(self.families), self.now_ms, offenders=self.offenders)
+
+
+NOTHING: Final = Report((), {})
+
+
+def together(reports: Sequence[Report]) -> Report:
+    """All of them as one process would have it."""
+    now_ms = max((each.now_ms for each in reports), default=0)
+    return Report(
+        amiss=tuple(text for each in reports for text in each.amiss),
+        families=joined(each.families for each in reports),
+        now_ms=now_ms,
+        cluster_id=next((each.cluster_id for each in reports if each.cluster_id), None),
+        brokers=_brokers(broker for each in reports for broker in each.brokers),
+        addresses=most(pair for each in reports for pair in each.addresses.items()),
+        offenders=tuple(hottest((row for each in reports for row in each.offenders), now_ms, SHOWN)),
+        warnings=tuple(text for each in reports for text in each.warnings),
+    )
+
+
+def most(counted: Iterable[tuple[str, int]]) -> Mapping[str, int]:
+    """The addresses with the most connections, those of equal names added up."""
+    sums: dict[str, int] = {}
+    for address, count in counted:
+        sums[address] = sums.get(address, 0) + count
+    return dict(sorted(sums.items(), key=lambda pair: -pair[1])[:ADDRESSES_SHOWN])
+
+
+def _brokers(brokers: Iterable[Broker]) -> tuple[Broker, ...]:
+    """One that a process does not serve counts as not served: the kernel may choose that process."""
+    known: dict[tuple[str, int], Broker] = {}
+    for broker in brokers:
+        key = (broker.listener, broker.node_id)
+        if key not in known or broker.served_at is None:
+            known[key] = broker
+    return tuple(known[key] for key in sorted(known))

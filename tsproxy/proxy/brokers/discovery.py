@@ -1,0 +1,444 @@
+"""What the proxy knows of the cluster, kept fresh on a connection of its own.
+
+Brokers are read every `refresh_ms`, and at once when an answer named an unknown one; the limits of
+every topic that producers were seen to write to likewise, and at once for a new topic (all that
+were wanted while a request was under way go into the next one). Limits that a topic does not set itself
+are each broker's own: every broker is asked (`broker_links`), and the loosest hold (`broker_limits`).
+Whatever changes is handed on as one whole. With the cluster away, what was last known stays, and the
+connection is tried for ever.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from types import MappingProxyType
+from typing import Final
+
+import structlog
+
+from tsproxy.clock import Clock
+from tsproxy.cluster.admin_connection import (
+    LAST_REJECTED_RETRY_MS,
+    AdminConnection,
+    ConversationError,
+    RejectedError,
+    TopicAnswer,
+    connected,
+)
+from tsproxy.cluster.topic_limits import topic_limits
+from tsproxy.config.settings import Address, Config, Listener, Upstream
+from tsproxy.model.kafka import ErrorCode, TimestampType, is_topic_name
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.proxy.brokers.limits import (
+    Difference,
+    Given,
+    Own,
+    Together,
+    differences,
+    examples,
+    given_by,
+    own_of,
+    together,
+)
+from tsproxy.proxy.brokers.links import BrokerLinks
+from tsproxy.proxy.brokers.own_addresses import names_us, own_listener
+from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.reloadable import Commit
+from tsproxy.tls.contexts import CurrentTls
+
+log = structlog.get_logger()
+
+FIRST_RETRY_MS: Final = 250
+LAST_RETRY_MS: Final = 1_000
+"""While nobody answers: that brokers are back is to be noticed at once."""
+TROUBLE_AGAIN_MS: Final = 5 * 60_000
+NODES_EVERY_MS: Final = 1_000
+"""Unknown nodes make the brokers be read again no more often than this."""
+MAX_TOPICS: Final = 50_000
+MAX_ABSENT: Final = 1_000
+"""Names that no topic has yet are asked for again; the oldest of more than these are forgotten."""
+TOPICS_PROBED: Final = 200
+STAMPED_TOPICS: Final = 20
+TOPIC_PROBED: Final = "tsproxy.probe"
+MOST_TOLD: Final = 100
+"""Lines about brokers that differ: ten thousand topics may be alike."""
+
+
+class PermissionDeniedError(Exception):
+    """The proxy may not read what it is to judge by; the text says what to grant."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VisibleTopics:
+    """The topics that the proxy's own user sees, internal ones left out. Each reading is another one."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """All that is known at one time. `topics`: limits of the topics seen in use, `topics_on_kafka_4` the
+    same as a 4.x broker would compute them; `visible`: all topics, as of the start or the last reload."""
+
+    cluster_id: str | None = None
+    brokers: Mapping[int, Address] = field(default_factory=lambda: MappingProxyType({}))
+    topics: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
+    needs_sasl: bool = False
+    topics_on_kafka_4: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
+    visible: VisibleTopics | None = None
+
+
+class Cluster:
+    """`on_facts` is called with each new `ClusterFacts`; the first has at least one broker.
+
+    `reads_limits` False leaves topics alone (where nothing is judged).
+    """
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        tls: CurrentTls | None,
+        clock: Clock,
+        on_facts: Callable[[ClusterFacts], None],
+        on_reachable: Callable[[bool], None],
+        *,
+        reads_limits: bool = True,
+        listeners: Sequence[Listener] = (),
+    ) -> None:
+        self._absent: dict[str, None] = {}
+        self._absent_retry_ms = FIRST_RETRY_MS
+        self._clock = clock
+        self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None)
+        self._differences: set[tuple[str, str, str]] = set()
+        self._is_reached = False
+        self._is_told_of_itself = False
+        self._listeners = listeners
+        self._links = BrokerLinks(lambda: self._upstream, tls, self._judge_again, self._want_brokers)
+        self._may_read_limits = not reads_limits
+        self._new: dict[str, None] = {}
+        self._node_is_wanted = False
+        self._on_facts = on_facts
+        self._on_reachable = on_reachable
+        self._owns: dict[str, Own] = {}
+        self._reads_limits = reads_limits
+        self._tls = tls
+        self._given = Given({}, frozenset(), frozenset())
+        """By the broker that answers on the connection that topics are read on."""
+        self._told: set[tuple[str, str]] = set()
+        self._trouble: str | None = None
+        self._trouble_told_ms = self._trouble_since_ms = 0
+        self._upstream = upstream
+        self._wake = asyncio.Event()
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload: the addresses, the user and the pace hold from the next conversation on. Limits that
+        were not read so far are asked for as topics are wanted; that they may not be read no longer ends
+        the proxy, but is told for each topic."""
+
+        def commit() -> None:
+            self._upstream = config.upstream
+            self._listeners = config.listeners
+            self._reads_limits = config.policy.asks_broker
+            self._facts = replace(self._facts, visible=None)  # rules may name others: read again
+            self._wake.set()
+
+        return commit
+
+    def want_topic(self, topic: str) -> None:
+        """A producer writes to `topic`: find out its limits, and keep them fresh.
+
+        A name that no topic can have is not asked for: one that is no UTF-8 could not even be sent,
+        and what cannot be sent would stand in the way of all others for good.
+        """
+        if not self._reads_limits or not is_topic_name(topic):
+            return
+        if topic in self._facts.topics or topic in self._absent:
+            return
+        if len(self._facts.topics) + len(self._new) < MAX_TOPICS:
+            self._new[topic] = None
+            self._wake.set()
+
+    def knows_topic(self, topic: str) -> bool:
+        """True where a broker has told how it is configured."""
+        return topic in self._facts.topics
+
+    def want_node(self, node_id: int, address: Address) -> None:
+        """An answer named a broker that is not known, or not there: see what has changed."""
+        if self._facts.brokers.get(node_id) != address:
+            self._node_is_wanted = True
+            self._wake.set()
+
+    def meet(self, address: Address) -> None:
+        """A client's connection to `address` was made."""
+        self._links.meet(address)
+
+    def connections(self) -> Mapping[int, AdminConnection]:
+        """Those of our own that are open, by the node id of the broker."""
+        return self._links.connections
+
+    def stamped_topics(self) -> Sequence[str]:
+        """Some topics to whose records brokers give their own time, as far as topics are known."""
+        stamped = (
+            topic
+            for topic, limits in self._facts.topics.items()
+            if limits.timestamp_type is TimestampType.LOG_APPEND_TIME
+        )
+        return [*islice(stamped, STAMPED_TOPICS)]
+
+    async def run(self) -> None:
+        """Converse for ever. Raises PermissionDeniedError if limits may not be read at the start."""
+        try:
+            await self._run()
+        finally:
+            await self._links.close()
+
+    async def _run(self) -> None:
+        retry_ms = FIRST_RETRY_MS
+        while True:
+            last_retry_ms, began_ms = LAST_REJECTED_RETRY_MS, self._clock.monotonic_ms()
+            try:
+                await self._converse_with_any()
+            except ConversationError as error:
+                was_reached, self._is_reached = self._is_reached, False
+                if was_reached and self._clock.monotonic_ms() - began_ms > LAST_RETRY_MS:
+                    retry_ms = FIRST_RETRY_MS  # connections end and brokers restart: another answers at once
+                    continue
+                if was_reached or not isinstance(error, RejectedError):
+                    last_retry_ms = LAST_RETRY_MS
+                if not was_reached:  # else it is news only if none answers now
+                    self._tell_trouble(str(error))
+            except PermissionDeniedError:
+                raise
+            except Exception as error:
+                # A mistake of ours or of the client library must not take the data path down.
+                self._is_reached = False
+                self._tell_trouble(f"a mistake in tsproxy ({type(error).__name__})")
+                log.error("cluster_conversation_crashed", error=type(error).__name__, frames=frames_of(error))
+            await asyncio.sleep(min(retry_ms, last_retry_ms) / 1000)
+            retry_ms = min(2 * retry_ms, last_retry_ms)
+
+    async def _converse_with_any(self) -> None:
+        """With the first of the given and the known brokers that answers. Ends by raising only."""
+        addresses = dict.fromkeys((*self._upstream.bootstrap_servers, *self._facts.brokers.values()))
+        reasons, kind = [], ConversationError
+        for address in addresses:
+            try:
+                tls = self._tls() if self._tls else None
+                async with connected(address, tls, self._upstream.sasl, self._wake.set) as connection:
+                    await self._converse(connection)
+            except ConversationError as error:
+                if self._is_reached:
+                    raise
+                if isinstance(error, RejectedError):
+                    kind = RejectedError
+                reasons.append(f"{error}{self._if_own(address)}")
+        raise kind("; ".join(reasons))
+
+    async def _converse(self, connection: AdminConnection) -> None:
+        """Refresh when it is time, and sooner for what is wanted. Ends by raising only."""
+        absent_due_ms = refreshed_ms = await self._refresh(connection)
+        while True:
+            if connection.has_ended:
+                raise ConversationError("the broker closed the connection")
+            now_ms = self._clock.monotonic_ms()
+            wait_ms = NODES_EVERY_MS if self._node_is_wanted else self._upstream.refresh_ms
+            due_ms = refreshed_ms + min(wait_ms, self._upstream.refresh_ms)
+            if now_ms >= due_ms:
+                refreshed_ms = await self._refresh(connection)
+            elif self._new or (self._absent and now_ms >= absent_due_ms):
+                await self._read_limits(connection, [*self._new, *self._absent])
+                absent_due_ms = self._clock.monotonic_ms() + self._absent_retry_ms
+                self._absent_retry_ms = min(2 * self._absent_retry_ms, self._upstream.refresh_ms)
+            else:
+                await self._sleep((min(due_ms, absent_due_ms) if self._absent else due_ms) - now_ms)
+
+    async def _sleep(self, wait_ms: int) -> None:
+        """Until something is wanted, but no longer than `wait_ms`."""
+        self._wake.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait_ms / 1000):
+                await self._wake.wait()
+
+    async def _refresh(self, connection: AdminConnection) -> int:
+        """Read everything that is known or wanted. Returns when that was (monotonic ms)."""
+        if not self._may_read_limits:
+            await self._probe(connection)
+        self._node_is_wanted = False
+        reads_names = self._facts.visible is None
+        answer = await connection.cluster(with_topics=reads_names)
+        if not answer.brokers:
+            raise ConversationError("the cluster has no brokers yet")
+        self._reached()
+        self._tell_if_named_as_ours(answer.brokers)
+        self._links.see(answer.brokers)
+        # A broker is served from here on: limits of its own that are not known yet must count by then.
+        changed = replace(
+            self._facts_of_topics(),
+            cluster_id=answer.cluster_id,
+            brokers=MappingProxyType(dict(answer.brokers)),
+            visible=VisibleTopics(answer.topics) if reads_names else self._facts.visible,
+        )
+        self._publish(changed)
+        await self._read_limits(connection, [*self._owns, *self._new, *self._absent])
+        return self._clock.monotonic_ms()
+
+    async def _probe(self, connection: AdminConnection) -> None:
+        """Find out at the start, not at the first bad record, whether limits may be read: of the
+        topics that can be seen, else of one that need not exist."""
+        visible = (await connection.cluster(with_topics=True)).topics
+        answers = await connection.describe(visible[:TOPICS_PROBED] or [TOPIC_PROBED])
+        if all(answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED for answer in answers):
+            raise PermissionDeniedError(_denied_text(self._upstream))
+        self._may_read_limits = True
+
+    async def _read_limits(self, connection: AdminConnection, topics: Sequence[str]) -> None:
+        if not topics:
+            return
+        answers = await connection.describe(topics)
+        for answer in answers:
+            self._new.pop(answer.topic, None)
+            self._take(answer)
+        self._given = given_by(answers) or self._given
+        self._links.ask(examples(self._owns))
+        await self._links.answered()
+        self._judge_again()
+
+    def _take(self, answer: TopicAnswer) -> None:
+        """Enter one topic's answer, or leave the topic to be asked for again."""
+        if answer.error_code == ErrorCode.NONE:
+            try:
+                topic_limits(answer.settings)
+            except ValueError as error:
+                self._tell_once("topic_limits_not_understood", answer.topic, error=str(error))
+            else:
+                self._owns[answer.topic] = own_of(answer)
+                self._absent.pop(answer.topic, None)
+                return
+        elif answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            # What was known stays in force: losing a permission must not open the gate.
+            self._tell_once("topic_limits_denied", answer.topic, needs="DescribeConfigs on the topic")
+        elif answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            self._owns.pop(answer.topic, None)
+        if answer.topic not in self._owns and answer.topic not in self._absent:
+            self._absent[answer.topic] = None
+            self._absent_retry_ms = FIRST_RETRY_MS
+            if len(self._absent) > MAX_ABSENT:
+                self._absent.pop(next(iter(self._absent)))
+
+    def _judge_again(self) -> None:
+        """Hand on what limits come to, by all that topics and brokers have told."""
+        self._publish(self._facts_of_topics())
+
+    def _facts_of_topics(self) -> ClusterFacts:
+        brokers, found = self._links.given, dict[Own, tuple[Together, list[Difference]] | None]()
+        limits, on_kafka_4 = dict[str, TopicLimits](), dict[str, TopicLimits]()
+        for topic, own in self._owns.items():
+            if own not in found:
+                known = self._together(own, brokers)
+                found[own] = None if known is None else (known, list(differences(known)))
+            if (both := found[own]) is not None:
+                limits[topic], on_kafka_4[topic] = both[0].limits, both[0].on_kafka_4
+                self._tell_differences(topic, both[1])
+        topics, topics_on_kafka_4 = MappingProxyType(limits), MappingProxyType(on_kafka_4)
+        return replace(self._facts, topics=topics, topics_on_kafka_4=topics_on_kafka_4)
+
+    def _together(self, own: Own, brokers: Mapping[int, Given | None]) -> Together | None:
+        """None where what some broker gives is not understood."""
+        try:
+            return together(own, self._given, brokers)
+        except ValueError as error:
+            self._tell_once("broker_limits_not_understood", "", error=str(error))
+            return None
+
+    def _tell_differences(self, topic: str, found: Sequence[Difference]) -> None:
+        for each in found:
+            told = (topic, each.key, str(each.by_node))
+            if told not in self._differences and len(self._differences) < MOST_TOLD:
+                self._differences.add(told)
+                log.warning(
+                    "topic_limits_differ",
+                    topic=topic,
+                    key=each.key,
+                    brokers={str(node_id): value for node_id, value in each.by_node.items()},
+                    here=each.here,
+                    advice="the loosest holds here, leaders reject the rest themselves; "
+                    "set it on the topic, or give all brokers the same",
+                )
+
+    def _publish(self, facts: ClusterFacts) -> None:
+        if facts != self._facts:
+            self._facts = facts
+            self._on_facts(facts)
+
+    def _reached(self) -> None:
+        if not self._is_reached:
+            self._is_reached = True
+            self._on_reachable(True)
+        if self._trouble is not None:
+            log.info("upstream_reached")
+            self._trouble = None
+
+    def _want_brokers(self) -> None:
+        """One of them went away, or came back."""
+        self._node_is_wanted = True
+        self._wake.set()
+
+    def _tell_trouble(self, text: str) -> None:
+        """One line when the cluster goes away, one when the reason changes, and one now and then while it
+        lasts."""
+        self._on_reachable(False)
+        now_ms = self._clock.monotonic_ms()
+        if self._trouble is None:
+            self._trouble_since_ms = now_ms
+        elif text == self._trouble and now_ms - self._trouble_told_ms < TROUBLE_AGAIN_MS:
+            return
+        self._trouble, self._trouble_told_ms = text, now_ms
+        log.error(
+            "upstream_unreachable",
+            error=text,
+            for_s=(now_ms - self._trouble_since_ms) // 1000,
+            advice=self._what_follows(),
+        )
+
+    def _if_own(self, address: Address) -> str:
+        listener = own_listener(address, self._listeners)
+        if listener is None:
+            return ""
+        return (
+            f" (that is where this proxy's own listener {listener!r} listens: "
+            "upstream.bootstrap_servers must name the brokers)"
+        )
+
+    def _tell_if_named_as_ours(self, brokers: Mapping[int, Address]) -> None:
+        listener = names_us(brokers, self._listeners)
+        if listener is not None and not self._is_told_of_itself:
+            self._is_told_of_itself = True
+            log.warning(
+                "upstream_may_be_proxy",
+                listener=listener,
+                brokers={str(node_id): str(address) for node_id, address in brokers.items()},
+                advice="upstream.bootstrap_servers leads to this proxy, or to another like it, unless "
+                "brokers' names lead elsewhere here than for clients: name the brokers' own addresses",
+            )
+
+    def _what_follows(self) -> str:
+        if self._facts.brokers:
+            return "tried again for ever; brokers that are known are still tried for each client"
+        return "tried again for ever; clients are not let in before a broker has answered"
+
+    def _tell_once(self, event: str, topic: str, **facts: object) -> None:
+        if (event, topic) not in self._told and len(self._told) < MAX_TOPICS:
+            self._told.add((event, topic))
+            log.warning(event, topic=topic, **facts)
+
+
+def _denied_text(upstream: Upstream) -> str:
+    who = upstream.sasl.user if upstream.sasl else "this connection's principal"
+    return (
+        f"upstream.admin: brokers do not let {who} read the limits of topics. Grant the operation "
+        "DescribeConfigs on the topics that producers write to (kafka-acls.sh --add --allow-principal "
+        "User:... --operation DescribeConfigs --topic '*'), or judge every topic by the file's limits with "
+        "policy.limits_from: config"
+    )

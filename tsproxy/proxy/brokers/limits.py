@@ -1,0 +1,178 @@
+"""What brokers give to topics that set nothing themselves, and what holds here where brokers differ. Pure.
+
+A topic's description holds the values of the broker that is asked, wherever the topic has none of its own.
+Each leader judges by its own: in the middle of a roll from 3.9 to 4.x, or where one broker has its own
+`log.message.timestamp.*`, the same record is good for one leader and bad for another. Which broker leads
+may change at any time, and a client may ask the wrong one. So the loosest of all brokers holds here, and
+leaders reject the rest themselves (`LogConfig.java`, `ConfigHelper.java#describeConfigs`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tsproxy.cluster.admin_connection import TopicAnswer
+from tsproxy.cluster.topic_limits import (
+    AFTER,
+    BEFORE,
+    CLEANUP_POLICY,
+    COMPRESSION_TYPE,
+    CONFIG_NAMES,
+    DIFFERENCE,
+    MAX_MESSAGE_BYTES,
+    TIMESTAMP_TYPE,
+    as_kafka_4,
+    topic_limits,
+)
+from tsproxy.config.values import bound_text
+from tsproxy.model.kafka import TimestampType
+from tsproxy.model.policy import Span
+from tsproxy.model.verdict import TopicLimits
+
+Own = tuple[tuple[str, str | None], ...]
+"""What a topic sets itself, (name, value) in the order of the names. Topics that set the same are alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What one broker gives to topics. `values` by configuration name; `nobodys` are the names of those that
+    nobody has set on the broker either; `known` all names that the broker knows."""
+
+    values: Mapping[str, str | None]
+    nobodys: frozenset[str]
+    known: frozenset[str]
+
+
+_INT_MAX: Final = 2**31 - 1
+_LOOSEST: Final = Given(
+    {MAX_MESSAGE_BYTES: str(_INT_MAX)}, frozenset(), frozenset(CONFIG_NAMES) - {DIFFERENCE}
+)
+"""A broker that has not told what it gives. It may be one of 4.x, which does not know `difference`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """What holds for topics that set the same. `of_nodes` are the limits of each broker that has told."""
+
+    limits: TopicLimits
+    on_kafka_4: TopicLimits
+    of_nodes: Mapping[int, TopicLimits]
+
+
+def own_of(answer: TopicAnswer) -> Own:
+    return tuple(sorted((name, value) for name, value in answer.settings.items() if name in answer.own))
+
+
+def given_by(answers: Iterable[TopicAnswer]) -> Given | None:
+    """What the broker that answered gives, as far as these topics show it; None where they show nothing."""
+    values: dict[str, str | None] = {}
+    known: set[str] = set()
+    nobodys: set[str] = set()
+    for answer in answers:
+        known.update(answer.settings)
+        values |= {name: value for name, value in answer.settings.items() if name not in answer.own}
+        nobodys |= answer.defaults
+    return Given(values, frozenset(nobodys), frozenset(known)) if known else None
+
+
+def examples(owns: Mapping[str, Own]) -> tuple[str, ...]:
+    """The few topics whose descriptions show all that a broker gives to any of `owns` (by topic)."""
+    first: dict[Own, str] = {}
+    for topic, own in owns.items():
+        first.setdefault(own, topic)
+    missing, chosen = set(CONFIG_NAMES), []
+    for own, topic in sorted(first.items(), key=lambda pair: len(pair[0])):
+        shown = missing - {name for name, _ in own}
+        if shown:
+            chosen.append(topic)
+            missing -= shown
+    return tuple(chosen)
+
+
+def together(own: Own, told: Given, brokers: Mapping[int, Given | None]) -> Together:
+    """What holds for a topic that sets `own`. `brokers` by node id, None for one that has not told; `told` is
+    what the broker gives that was asked for the topic, whichever it is: it stands in where none has told.
+
+    A broker that has not told takes away bounds and sizes, and whatever else may reject a record. It leaves
+    `on_kafka_4` alone: that is an operator's own rule, which no leader would enforce in our place.
+    Raises ValueError where a value is not what Kafka documents.
+    """
+    known = {
+        node_id: given for node_id, given in brokers.items() if given is not None and _shows_all(own, given)
+    }
+    of_nodes = {node_id: topic_limits(_at(own, given)) for node_id, given in known.items()}
+    each = [*of_nodes.values()] or [topic_limits(_at(own, told))]
+    on_kafka_4 = loosest([_on_kafka_4(own, given) for given in known.values()] or [_on_kafka_4(own, told)])
+    limits = loosest(each)
+    if len(known) < len(brokers):
+        anywhere = replace(topic_limits(_at(own, _LOOSEST)), timestamp_type=limits.timestamp_type)
+        limits = loosest([limits, anywhere])
+    return Together(limits, on_kafka_4, of_nodes)
+
+
+def loosest(many: Sequence[TopicLimits]) -> TopicLimits:
+    """Limits that reject no record which any of `many` takes.
+
+    Where only some brokers write their own time (LogAppendTime), no time is out of range: the others may
+    reject it. It counts as CreateTime all the same, since an operator's own rules hold for what those
+    others store.
+    """
+    first = many[0]
+    if all(each == first for each in many):
+        return first
+    is_stamped = {each.timestamp_type is TimestampType.LOG_APPEND_TIME for each in many}
+    return TopicLimits(
+        timestamp_type=TimestampType.CREATE_TIME if False in is_stamped else TimestampType.LOG_APPEND_TIME,
+        before_max_ms=None if True in is_stamped else _widest([each.before_max_ms for each in many]),
+        after_max_ms=None if True in is_stamped else _widest([each.after_max_ms for each in many]),
+        max_message_bytes=max(each.max_message_bytes for each in many),
+        is_compacted=all(each.is_compacted for each in many),
+        # A broker that keeps the producer's codec reads less of a batch, and so has less to reject.
+        codec=first.codec if all(each.codec == first.codec for each in many) else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A setting that brokers do not agree on: its values by node id, and the one that holds here."""
+
+    key: str
+    by_node: Mapping[int, str]
+    here: str
+
+
+def differences(found: Together) -> Iterator[Difference]:
+    for key, field, text in _SHOWN:
+        values = {node_id: getattr(limits, field) for node_id, limits in found.of_nodes.items()}
+        if len(set(values.values())) > 1:
+            by_node = {node_id: text(value) for node_id, value in sorted(values.items())}
+            yield Difference(key, by_node, text(getattr(found.limits, field)))
+
+
+_SHOWN: Final = (
+    (TIMESTAMP_TYPE, "timestamp_type", lambda of: of.name),
+    (BEFORE, "before_max_ms", lambda of: bound_text(Span(of))),
+    (AFTER, "after_max_ms", lambda of: bound_text(Span(of))),
+    (MAX_MESSAGE_BYTES, "max_message_bytes", str),
+    (CLEANUP_POLICY, "is_compacted", lambda of: "compact" if of else "delete"),
+    (COMPRESSION_TYPE, "codec", lambda of: "producer" if of is None else of.name.lower()),
+)
+
+
+def _shows_all(own: Own, given: Given) -> bool:
+    """False where a broker was asked only about topics that set themselves what this one leaves to it."""
+    return given.known <= given.values.keys() | {name for name, _ in own}
+
+
+def _at(own: Own, given: Given) -> dict[str, str | None]:
+    """How that broker describes a topic that sets `own`: a name that it does not know, it passes over."""
+    return {**given.values, **{name: value for name, value in own if name in given.known}}
+
+
+def _on_kafka_4(own: Own, given: Given) -> TopicLimits:
+    return topic_limits(as_kafka_4(_at(own, given), given.nobodys - {name for name, _ in own}))
+
+
+def _widest(bounds_ms: Sequence[int | None]) -> int | None:
+    known_ms = [each for each in bounds_ms if each is not None]
+    return max(known_ms) if len(known_ms) == len(bounds_ms) else None

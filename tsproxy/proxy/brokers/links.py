@@ -1,0 +1,234 @@
+"""A connection of the proxy's own to every broker: what each gives to topics, and whether it is there.
+
+A broker is asked when it is met, whenever brokers are refreshed, and when it comes back. While its
+connection is away, what it told holds: nobody reaches it either. From the moment that a client does reach
+it, it may be another one, restarted with other settings: then nothing is known of it until it has answered.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Final
+
+import structlog
+
+from tsproxy.cluster.admin_connection import (
+    LAST_REJECTED_RETRY_MS,
+    AdminConnection,
+    ConversationError,
+    RejectedError,
+    connected,
+)
+from tsproxy.config.settings import Address, Upstream
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.proxy.brokers.limits import Given, given_by
+from tsproxy.proxy.notes import frames_of
+from tsproxy.tls.contexts import CurrentTls
+
+log = structlog.get_logger()
+
+FIRST_RETRY_MS: Final = 250
+LAST_RETRY_MS: Final = 10_000
+PATIENCE_S: Final = 2.0
+"""How long limits of a new topic wait for brokers that have not answered."""
+
+
+Connect = Callable[[Address, Callable[[], None]], AbstractAsyncContextManager[AdminConnection]]
+"""(address, what to call when the connection has ended) -> the connection."""
+
+
+class BrokerLink:
+    """One broker. `given` is what it told last, None where nothing is known of it."""
+
+    def __init__(
+        self,
+        node_id: int,
+        address: Address,
+        connect: Connect,
+        on_change: Callable[[], None],
+        on_news: Callable[[], None],
+    ) -> None:
+        self.address = address
+        self.connection: AdminConnection | None = None
+        """None while it is not open."""
+        self.given: Given | None = None
+        self.is_settled = asyncio.Event()
+        """Unset while it owes an answer that may come."""
+        self._connect = connect
+        self._is_lost = False
+        self._is_told = False
+        self._node_id = node_id
+        self._on_change = on_change
+        self._on_news = on_news
+        self._topics: tuple[str, ...] = ()
+        self._wake = asyncio.Event()
+        self.is_settled.set()
+
+    def ask(self, topics: tuple[str, ...]) -> None:
+        self._topics = topics
+        if topics and not self._is_lost:
+            self.is_settled.clear()
+        self._wake.set()
+
+    def meet(self) -> None:
+        """A client reaches it: where our own connection has ended, another broker may be there."""
+        if self.connection is None:
+            self._wake.set()
+            if self.given is not None:
+                self.given = None
+                self._on_change()
+
+    async def run(self) -> None:
+        """Converse for ever."""
+        retry_ms = FIRST_RETRY_MS
+        while True:
+            pause_ms = FIRST_RETRY_MS
+            try:
+                async with self._connect(self.address, self._wake.set) as connection:
+                    began_s = asyncio.get_running_loop().time()
+                    try:
+                        await self._converse(connection)
+                    finally:
+                        if asyncio.get_running_loop().time() - began_s > LAST_RETRY_MS / 1000:
+                            retry_ms = FIRST_RETRY_MS
+            except ConversationError as error:
+                if isinstance(error, RejectedError):
+                    pause_ms = LAST_REJECTED_RETRY_MS
+                self._lost(str(error))
+            except Exception as error:
+                # A mistake of ours or of the client library must not end what others wait for.
+                self._lost(type(error).__name__)
+                log.error("cluster_conversation_crashed", error=type(error).__name__, frames=frames_of(error))
+            self._wake.clear()
+            # Whoever wakes it, clients too, does so as fast as they come; brokers count logins that fail.
+            await asyncio.sleep(pause_ms / 1000)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0, retry_ms - pause_ms) / 1000):
+                    await self._wake.wait()
+            retry_ms = min(2 * retry_ms, LAST_RETRY_MS)
+
+    async def _converse(self, connection: AdminConnection) -> None:
+        """Ends by raising only."""
+        while True:
+            self._wake.clear()
+            if connection.has_ended:
+                raise ConversationError(f"{self.address}: the broker closed the connection")
+            topics = self._topics
+            answers = await connection.describe(topics)
+            self._told(given_by(each for each in answers if each.error_code == ErrorCode.NONE))
+            self.connection = connection
+            if topics is self._topics:
+                self.is_settled.set()
+            await self._wake.wait()
+
+    def _told(self, given: Given | None) -> None:
+        if self._is_lost:
+            self._is_lost = False
+            self._on_news()
+        self._is_told = False
+        if given is not None and given != self.given:
+            self.given = given
+            self._on_change()
+
+    def _lost(self, text: str) -> None:
+        """What it told holds on; it is said once where it has told nothing yet."""
+        if not self._is_lost:
+            self._is_lost = True
+            self._on_news()
+        if self._topics and self.given is None and not self._is_told:
+            self._is_told = True
+            log.warning(
+                "broker_limits_unknown",
+                node_id=self._node_id,
+                error=text,
+                advice="limits that topics do not set themselves are left to brokers until it answers",
+            )
+        self.connection = None
+        self.is_settled.set()
+
+
+class BrokerLinks:
+    """`on_change` is called when what brokers give has changed, `on_news` when one went away or came back."""
+
+    def __init__(
+        self,
+        upstream: Callable[[], Upstream],
+        tls: CurrentTls | None,
+        on_change: Callable[[], None],
+        on_news: Callable[[], None],
+    ) -> None:
+        self._former: dict[Address, None] = {}
+        self._links: dict[int, BrokerLink] = {}
+        self._met: set[Address] = set()
+        """Brokers of earlier on that clients reach again, before the cluster names them."""
+        self._on_change = on_change
+        self._on_news = on_news
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._tls = tls
+        self._topics: tuple[str, ...] = ()
+        self._upstream = upstream
+
+    @property
+    def given(self) -> Mapping[int, Given | None]:
+        """By node id, None for one of which nothing is known; one such without an id for those met again."""
+        known = {node_id: link.given for node_id, link in self._links.items()}
+        return {**known, -1: None} if self._met else known
+
+    @property
+    def connections(self) -> Mapping[int, AdminConnection]:
+        """Those that are open, by node id."""
+        links = self._links.items()
+        return {node_id: link.connection for node_id, link in links if link.connection is not None}
+
+    def see(self, brokers: Mapping[int, Address]) -> None:
+        """The brokers that there are now."""
+        self._met.clear()
+        for node_id, link in tuple(self._links.items()):
+            if brokers.get(node_id) != link.address:
+                self._former[link.address] = None
+                del self._links[node_id]
+                self._tasks.pop(node_id).cancel()
+        for node_id, address in brokers.items():
+            self._former.pop(address, None)
+            if node_id not in self._links:
+                link = BrokerLink(node_id, address, self._connected, self._on_change, self._on_news)
+                link.ask(self._topics)
+                self._links[node_id] = link
+                self._tasks[node_id] = asyncio.get_running_loop().create_task(link.run())
+
+    def ask(self, topics: Sequence[str]) -> None:
+        """Ask every broker how it describes these topics: now, and whenever it comes back."""
+        self._topics = tuple(topics)
+        for link in self._links.values():
+            link.ask(self._topics)
+
+    async def answered(self) -> None:
+        """Returns when no broker that can be asked owes an answer, or after PATIENCE_S."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                for link in tuple(self._links.values()):
+                    await link.is_settled.wait()
+
+    def meet(self, address: Address) -> None:
+        """A client's connection to `address` was made."""
+        for link in self._links.values():
+            if link.address == address:
+                link.meet()
+                return
+        if address in self._former and address not in self._met:
+            self._met.add(address)
+            self._on_change()
+            self._on_news()
+
+    async def close(self) -> None:
+        tasks = [*self._tasks.values()]
+        self._links, self._tasks = {}, {}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _connected(
+        self, address: Address, on_end: Callable[[], None]
+    ) -> AbstractAsyncContextManager[AdminConnection]:
+        tls = self._tls() if self._tls else None
+        return connected(address, tls, self._upstream().sasl, on_end)

@@ -1,0 +1,92 @@
+"""Which versions of Produce the brokers take: `Offers`, for sessions whose clients do not ask.
+
+A session goes by what its own broker told its own client. Where the client never asks (ApiVersions), only
+a version that no broker takes is known to close the connection: so each broker is asked now and then.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import structlog
+from aiokafka.protocol.admin import ApiVersionRequest
+
+from tsproxy.cluster.admin_connection import ConversationError, connected
+from tsproxy.config.settings import Address, Config, Upstream
+from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.reloadable import Commit
+from tsproxy.tls.contexts import CurrentTls
+from tsproxy.wire.k18_api_versions import Versions, produce_versions
+
+log = structlog.get_logger()
+
+ASKED_EVERY_S: Final = 300.0
+"""Brokers are upgraded one at a time: until it is asked again one is taken to be what it was."""
+RETRIED_EVERY_S: Final = 30.0
+
+
+class Offers:
+    """`on_versions` is called with what all brokers together take, and with None when one is not known."""
+
+    def __init__(
+        self, upstream: Upstream, tls: CurrentTls | None, on_versions: Callable[[Versions | None], None]
+    ) -> None:
+        self._brokers: frozenset[Address] = frozenset()
+        self._known: dict[Address, Versions] = {}
+        self._on_versions = on_versions
+        self._told: Versions | None = None
+        self._tls = tls
+        self._upstream = upstream
+        self._wake = asyncio.Event()
+
+    def see(self, brokers: Mapping[int, Address]) -> None:
+        """Those that there are now."""
+        if (now := frozenset(brokers.values())) != self._brokers:
+            self._brokers = now
+            self._tell()
+            self._wake.set()
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload: brokers are asked as they are then to be asked."""
+
+        def commit() -> None:
+            self._upstream = config.upstream
+
+        return commit
+
+    async def run(self) -> None:
+        """Ask for ever."""
+        while True:
+            self._wake.clear()
+            try:
+                for broker in sorted(self._brokers, key=str):
+                    await self._ask(broker)
+                self._tell()
+            except Exception as error:  # a mistake of ours: what is known holds, and it is tried again
+                log.error("offers_crashed", error=type(error).__name__, frames=frames_of(error))
+            is_known = self._brokers <= self._known.keys()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(ASKED_EVERY_S if is_known else RETRIED_EVERY_S):
+                    await self._wake.wait()
+
+    async def _ask(self, broker: Address) -> None:
+        """One that does not answer is not known any more."""
+        self._known.pop(broker, None)
+        with contextlib.suppress(ConversationError):
+            async with connected(
+                broker, self._tls() if self._tls else None, self._upstream.sasl
+            ) as connection:
+                answer = await connection.ask(ApiVersionRequest())
+                if answer.error_code == 0:
+                    offers = {key: (oldest, newest) for key, oldest, newest, *_ in answer.api_versions}
+                    self._known[broker] = produce_versions(offers)
+
+    def _tell(self) -> None:
+        known = [self._known[broker] for broker in self._brokers if broker in self._known]
+        versions: Versions | None = None
+        if known and len(known) == len(self._brokers):
+            versions = min(oldest for oldest, _ in known), max(newest for _, newest in known)
+        if versions != self._told:
+            self._told = versions
+            self._on_versions(versions)

@@ -1,0 +1,66 @@
+"""Asks brokers for the newest times that they have written themselves; nothing is written for it."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from aiokafka.protocol.metadata import MetadataRequest
+
+from tsproxy.clock import Clock
+from tsproxy.cluster.admin_connection import AdminConnection, ConversationError
+from tsproxy.cluster.newest_timestamps import newest_timestamps
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.proxy.clock_check.stamps import Look, Newest
+
+STAMPED: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+"""Topics to which coordinators write, by their own clocks, whatever message.timestamp.type says."""
+MOST_PARTITIONS: Final = 500
+
+Connections = Callable[[], Mapping[int, AdminConnection]]
+"""The open connections to brokers, by node id."""
+
+
+async def newest_stamps(
+    connections: Mapping[int, AdminConnection], topics: Iterable[str], clock: Clock
+) -> tuple[Look, list[Newest]]:
+    """What the brokers that can be asked tell of the partitions that they lead.
+
+    A topic that is not there, or that one may not Describe, is passed over, as is a broker that does not
+    answer. Asking creates no topic.
+    """
+    began_ms = clock.monotonic_ms()
+    found: list[Newest] = []
+    if connections:
+        led = await _leaders(next(iter(connections.values())), [*STAMPED, *topics])
+        answers = await asyncio.gather(
+            *(_asked(connections[node], node, some) for node, some in led.items() if node in connections)
+        )
+        found = [one for each in answers for one in each]
+    return Look(began_ms, clock.monotonic_ms(), clock.now_ms()), found
+
+
+async def _leaders(connection: AdminConnection, topics: Sequence[str]) -> Mapping[int, list[tuple[str, int]]]:
+    try:
+        answer = await connection.ask(MetadataRequest(list(topics), allow_auto_topic_creation=False))
+    except ConversationError:
+        return {}
+    led: dict[int, list[tuple[str, int]]] = {}
+    # (error_code, topic, is_internal, partitions), and of those (error_code, partition, leader, …)
+    partitions = ((topic[1], *each[1:3]) for topic in answer.topics if topic[0] == 0 for each in topic[3])
+    for (topic, partition, leader), _ in zip(partitions, range(MOST_PARTITIONS), strict=False):
+        led.setdefault(leader, []).append((topic, partition))
+    return led
+
+
+async def _asked(
+    connection: AdminConnection, leader: int, partitions: Sequence[tuple[str, int]]
+) -> list[Newest]:
+    try:
+        answers = await newest_timestamps(connection, partitions)
+    except ConversationError:
+        return []
+    return [
+        Newest(one.topic, one.partition, leader, one.timestamp_ms)
+        for one in answers
+        if one.error_code == ErrorCode.NONE
+    ]

@@ -1,0 +1,290 @@
+"""Watches the clock, tells of what is wrong with it, and has nothing enforced by one that is wrong."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+import structlog
+from aiokafka import AIOKafkaProducer
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tsproxy.clock import Clock
+from tsproxy.cluster.kafka_producer import own_producer
+from tsproxy.config.settings import Config, WhenBeyond
+from tsproxy.config.values import duration_text
+from tsproxy.decisions import LifecycleKind
+from tsproxy.proxy.clock_check import system_clock as kernel
+from tsproxy.proxy.clock_check.crowd import Crowd
+from tsproxy.proxy.clock_check.doubts import Doubts, Witness
+from tsproxy.proxy.clock_check.listening import Connections, newest_stamps
+from tsproxy.proxy.clock_check.probe import NoLogAppendTimeError, Offset, measure, middle
+from tsproxy.proxy.clock_check.stamps import Stamps
+from tsproxy.proxy.clock_check.steps import Steps
+from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.reloadable import Commit
+from tsproxy.tls.contexts import CurrentTls
+
+log = structlog.get_logger()
+
+CLIENT_ID: Final = "tsproxy-clock"
+LOOK_EVERY_S: Final = 1.0
+RETRY_S: Final = 2.0
+PATIENCE_S: Final = 10.0
+"""How long one measurement of all brokers may take."""
+LISTEN_AGAIN_S: Final = 2.0
+LISTEN_EVERY_S: Final = 30.0
+EAGER_LISTENS: Final = 15
+"""Brokers are asked twice in a row, since only a time that grows says something; and as often as this at
+the start, after a step, and while they are said to be far off."""
+
+Tell = Callable[[LifecycleKind, Mapping[str, object]], None]
+"""Writes a line of the decision log."""
+
+
+class ClockSanity(Collector):
+    """`suspend` is called with True when nothing is to be enforced any more, with False when it is again."""
+
+    def __init__(
+        self,
+        config: Config,
+        tls: CurrentTls | None,
+        clock: Clock,
+        tell: Tell,
+        suspend: Callable[[bool], None],
+        *,
+        connections: Connections = dict,
+        stamped_topics: Callable[[], Sequence[str]] = tuple,
+        kernel_says: Callable[[], bool | None] = kernel.is_synchronised,
+    ) -> None:
+        """`connections` are open ones to brokers, `stamped_topics` have LogAppendTime."""
+        self.crowd = Crowd()
+        """To be told of all batches."""
+        self.is_suspended = False
+        self.offsets: Mapping[int, Offset] = {}
+        """To each broker, when it was last measured."""
+        self._clock = clock
+        self._connections = connections
+        self._doubts = Doubts()
+        self._kernel_says = kernel_says
+        self._listens_left = EAGER_LISTENS
+        self._stamped_topics = stamped_topics
+        self._stamps = Stamps()
+        self._config = config
+        self._is_beyond = False
+        self._news = asyncio.Event()
+        """A step, or another configuration."""
+        self._off: frozenset[int] = frozenset()
+        self._steps = Steps(clock)
+        self._suspend = suspend
+        self._tell = tell
+        self._tls = tls
+        self._trouble: str | None = None
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload; it cannot fail."""
+
+        def commit() -> None:
+            self._config = config
+            if config.clock.probe is None:
+                self.offsets = self._stamps.offsets(self._clock.monotonic_ms())
+            self._judge()
+            self._news.set()
+
+        return commit
+
+    async def run(self) -> None:
+        """For ever."""
+        await asyncio.gather(self._watch_steps(), self._measure_again_and_again(), self._listen())
+
+    def warnings(self) -> list[str]:
+        """What speaks against this proxy's clock now, a sentence each."""
+        return self._doubts.texts
+
+    # -- Steps ---------------------------------------------------------------------------------------
+
+    async def _watch_steps(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            self._has_stepped()
+            self._ask_kernel()
+            self._ask_clients()
+
+    def _ask_kernel(self) -> None:
+        text = "the kernel says that nothing keeps this machine's clock right (adjtimex: not synchronised)"
+        self._doubts.put(Witness.KERNEL, text if self._kernel_says() is False else None)
+
+    def _ask_clients(self) -> None:
+        found = self.crowd.agreement(self._clock.now_ms(), self._config.clock.max_offset_ms)
+        if found is None:
+            self._doubts.put(Witness.CLIENTS, None)
+            return
+        side = "behind" if found.offset_ms < 0 else "ahead of"
+        text = (
+            f"{found.clients} of {found.of} clients send times that this machine's clock is about "
+            f"{duration_text(abs(found.offset_ms) // 60_000 * 60_000)} {side}"
+        )
+        self._doubts.put(Witness.CLIENTS, text, {"offset_ms": found.offset_ms})
+
+    def _has_stepped(self) -> bool:
+        """True where the clock was set since the last look; then it is told, and measured anew."""
+        step_ms = self._steps.look()
+        if step_ms is None:
+            return False
+        log.warning("clock_stepped", by_ms=step_ms)
+        self._tell(LifecycleKind.CLOCK, {"what": "stepped", "by_ms": step_ms})
+        self._stamps.forget()
+        self.crowd.forget()
+        # Offsets that were found are those of the clock before: they move with it.
+        self.offsets = {
+            node_id: Offset(each.ms + step_ms, each.error_ms + 1) for node_id, each in self.offsets.items()
+        }
+        self._judge()
+        self._listens_left = EAGER_LISTENS
+        self._news.set()
+        return True
+
+    # -- Offsets -------------------------------------------------------------------------------------
+
+    async def _measure_again_and_again(self) -> None:
+        while True:
+            try:
+                await self._converse()
+            except Exception as error:  # brokers come and go; what was measured stays
+                self._met(error)
+                await asyncio.sleep(RETRY_S)
+
+    async def _converse(self) -> None:
+        """Measure while there is something to measure by, over one producer."""
+        if self._config.clock.probe is None:
+            await self._wait(None)
+            return
+        upstream = self._config.upstream
+        async with own_producer(upstream, self._tls, CLIENT_ID, acks=1) as producer:
+            while (probe := self._config.clock.probe) is not None and self._config.upstream == upstream:
+                await self._measure(producer, probe.topic)
+                await self._wait(probe.every_ms / 1000)
+
+    async def _measure(self, producer: AIOKafkaProducer, topic: str) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            offsets = await measure(producer, topic, self._clock)
+        self._trouble = None
+        if not self._has_stepped():  # else it was measured with two clocks
+            self.offsets = offsets
+            self._judge()
+
+    async def _listen(self) -> None:
+        """To times that brokers have written anyway, unless a topic of ours measures more closely."""
+        while True:
+            try:
+                for _ in range(2):
+                    await self._listen_once()
+                    await asyncio.sleep(LISTEN_AGAIN_S)
+            except Exception as error:  # a mistake of ours must not end the other watches
+                log.error("clock_listening_crashed", error=type(error).__name__, frames=frames_of(error))
+            self._listens_left = max(0, self._listens_left - 1)
+            if not self._listens_left:
+                await asyncio.sleep(LISTEN_EVERY_S)
+
+    async def _listen_once(self) -> None:
+        if self._config.clock.probe is not None:
+            return
+        connections = self._connections()
+        look, newest = await newest_stamps(connections, self._stamped_topics(), self._clock)
+        if connections and not newest:
+            self._listens_left = 0  # not there, or not to be seen, which a broker's log would say each time
+        if self._has_stepped() or self._config.clock.probe is not None:
+            return
+        self._stamps.saw(look, newest)
+        offsets = self._stamps.offsets(look.ended_ms)
+        if offsets or not self._is_beyond:  # where nobody writes any more, what was found last holds
+            self.offsets = offsets
+            self._judge()
+        if self._is_beyond:
+            self._listens_left = EAGER_LISTENS
+
+    async def _wait(self, seconds: float | None) -> None:
+        """Until there is news, but no longer than that."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        self._news.clear()
+
+    # -- What follows --------------------------------------------------------------------------------
+
+    def _judge(self) -> None:
+        """By what is known now, under the configuration of now."""
+        settings, offset = self._config.clock, middle(self.offsets)
+        self._tell_of_brokers(settings.max_offset_ms)
+        was_beyond = self._is_beyond
+        if offset is None:
+            self._is_beyond = False
+        elif was_beyond:
+            # What brokers wrote anyway is known to a few seconds, so nothing nearer can be seen of it.
+            nearest_ms = 0.0 if settings.probe else offset.error_ms
+            self._is_beyond = abs(offset.ms) > max(settings.max_offset_ms, nearest_ms)
+        else:
+            self._is_beyond = offset.is_surely_beyond(settings.max_offset_ms)
+        self._doubts.put(Witness.BROKERS, self._by_brokers(offset) if self._is_beyond else None)
+        is_suspended = self._is_beyond and settings.when_beyond is WhenBeyond.AUDIT
+        if (was_beyond, self.is_suspended) == (self._is_beyond, is_suspended):
+            return
+        is_news_for_sessions = self.is_suspended != is_suspended
+        self.is_suspended = is_suspended
+        self._tell_of_ours(offset)
+        if is_news_for_sessions:
+            self._suspend(is_suspended)
+
+    def _by_brokers(self, offset: Offset | None) -> str:
+        ms = 0.0 if offset is None else offset.ms
+        side = "behind" if ms < 0 else "ahead of"
+        far = duration_text(max(1, round(abs(ms) / 1000)) * 1000)
+        return f"this machine's clock is about {far} {side} the brokers'"
+
+    def _tell_of_ours(self, offset: Offset | None) -> None:
+        facts = {
+            "offset_ms": None if offset is None else round(offset.ms),
+            "max_offset_ms": self._config.clock.max_offset_ms,
+            "enforced": not self.is_suspended,
+        }
+        facts = {name: fact for name, fact in facts.items() if fact is not None}
+        if self._is_beyond:
+            log.error("clock_offset_beyond", **facts)
+        else:
+            log.info("clock_offset_within", **facts)
+        self._tell(LifecycleKind.CLOCK, {"what": "beyond" if self._is_beyond else "within", **facts})
+
+    def _tell_of_brokers(self, most_ms: int) -> None:
+        """Of each that is far off, once."""
+        off = {node_id for node_id, offset in self.offsets.items() if offset.is_surely_beyond(most_ms)}
+        for node_id in sorted(off - self._off):
+            log.warning("broker_clock_differs", node_id=node_id, offset_ms=round(self.offsets[node_id].ms))
+        self._off = frozenset(off)
+
+    def _met(self, error: Exception) -> None:
+        text = str(error) or type(error).__name__
+        if isinstance(error, NoLogAppendTimeError):
+            text = (
+                "the topic keeps the times that it is sent: set its message.timestamp.type to LogAppendTime"
+            )
+        if text != self._trouble:
+            self._trouble = text
+            log.error("clock_not_measured", error=text)
+
+    def collect(self) -> Iterable[Metric]:
+        yield from self._doubts.collect()
+        offsets = GaugeMetricFamily(
+            "tsproxy_clock_offset_seconds", "This proxy's clock minus a broker's", labels=["broker"]
+        )
+        for node_id, offset in self.offsets.items():
+            offsets.add_metric([str(node_id)], offset.ms / 1000)
+        yield offsets
+        yield CounterMetricFamily(
+            "tsproxy_clock_steps", "How often the wall clock was set", value=self._steps.count
+        )
+        yield GaugeMetricFamily(
+            "tsproxy_enforcement_suspended",
+            "1 while nothing is enforced because of the clock",
+            value=self.is_suspended,
+        )

@@ -1,0 +1,72 @@
+"""How far our clock is from the brokers': what a topic with LogAppendTime answers to a record of ours.
+
+The answer holds the time at which the broker appended the record, which is somewhere between the moment
+when it was sent and the moment when the answer came: so an offset is known to half of that (as NTP does
+it). Of a few tries the quickest counts. No other answer of a broker's tells its time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+
+from tsproxy.clock import Clock
+
+TRIES: Final = 3
+
+
+class NoLogAppendTimeError(Exception):
+    """The topic keeps the times that it is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """Our clock minus a broker's, in ms, and by how much it may be wrong."""
+
+    ms: float
+    error_ms: float
+
+    def is_surely_beyond(self, most_ms: int) -> bool:
+        return abs(self.ms) - self.error_ms > most_ms
+
+
+async def measure(producer: AIOKafkaProducer, topic: str, clock: Clock) -> Mapping[int, Offset]:
+    """The offset to each broker that leads a partition of the topic, by node id.
+
+    Writes an empty record to one partition of each, `TRIES` times. Raises NoLogAppendTimeError, and what
+    aiokafka raises.
+    """
+    partition_of: dict[int, int] = {}
+    for partition in sorted(await producer.partitions_for(topic)):
+        leader = producer.client.cluster.leader_for_partition(TopicPartition(topic, partition))
+        if leader is not None and leader >= 0:
+            partition_of.setdefault(leader, partition)
+    return {
+        node_id: await _offset(producer, topic, partition, clock)
+        for node_id, partition in sorted(partition_of.items())
+    }
+
+
+async def _offset(producer: AIOKafkaProducer, topic: str, partition: int, clock: Clock) -> Offset:
+    tries = [await _try(producer, topic, partition, clock) for _ in range(TRIES)]
+    return min(tries, key=lambda each: each.error_ms)
+
+
+async def _try(producer: AIOKafkaProducer, topic: str, partition: int, clock: Clock) -> Offset:
+    sent_ms, sent_us = clock.now_ms(), clock.monotonic_us()
+    stored = await producer.send_and_wait(topic, b"", partition=partition)
+    half_ms = (clock.monotonic_us() - sent_us) / 2_000
+    if stored.timestamp_type != 1:
+        raise NoLogAppendTimeError
+    return Offset(sent_ms + half_ms - stored.timestamp, half_ms + 1)  # both clocks count whole ms
+
+
+def middle(offsets: Mapping[int, Offset]) -> Offset | None:
+    """What most brokers agree on: one broker that is wrong is that broker's trouble. Of an even number the
+    smaller of the two in the middle; None where there is none."""
+    ordered = sorted(offsets.values(), key=lambda each: each.ms)
+    if not ordered:
+        return None
+    half = len(ordered) // 2
+    return min(ordered[half - 1 + len(ordered) % 2 : half + 1], key=lambda each: abs(each.ms))

@@ -1,0 +1,76 @@
+"""How far our clock is from brokers', by times that they write themselves and tell without being written to.
+
+Brokers stamp what coordinators write (`__consumer_offsets`, `__transaction_state`) and what goes to a topic
+with LogAppendTime. Each is asked for the newest time of its partitions (ListOffsets, MAX_TIMESTAMP), again
+and again. One that has grown since was written in between, by the leader's clock: so the offset is known to
+half of that span, whichever clock is ahead. One that has not grown says nothing: it may be from last week,
+or from a broker whose clock was wrong then. Pure.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tsproxy.proxy.clock_check.probe import Offset
+
+REPLACED_AFTER_MS: Final = 60_000
+"""A closer estimate is kept for so long."""
+FORGOTTEN_AFTER_MS: Final = 10 * 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """When brokers were asked: the monotonic clock before and after, the wall clock after; in ms."""
+
+    began_ms: int
+    ended_ms: int
+    wall_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest time of a partition, as its leader told it; -1 where it has none."""
+
+    topic: str
+    partition: int
+    leader: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    leader: int
+    timestamp_ms: int
+    began_ms: int
+
+
+class Stamps:
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], _Known] = {}
+        self._found: dict[int, tuple[Offset, int]] = {}
+
+    def forget(self) -> None:
+        """Our clock was set: what was found by it says nothing any more."""
+        self._known, self._found = {}, {}
+
+    def saw(self, look: Look, newest: Iterable[Newest]) -> None:
+        known, self._known = self._known, {}
+        for one in newest:
+            key = (one.topic, one.partition)
+            before = known.get(key)
+            self._known[key] = _Known(one.leader, one.timestamp_ms, look.began_ms)
+            if before and before.leader == one.leader and 0 <= before.timestamp_ms < one.timestamp_ms:
+                half_ms = (look.ended_ms - before.began_ms) / 2
+                offset = Offset(look.wall_ms - half_ms - one.timestamp_ms, half_ms + 1)
+                self._take(one.leader, offset, look.ended_ms)
+
+    def offsets(self, now_ms: int) -> Mapping[int, Offset]:
+        """To each broker that has written lately, by node id. `now_ms` by the monotonic clock."""
+        lately = {n: found for n, found in self._found.items() if now_ms - found[1] < FORGOTTEN_AFTER_MS}
+        self._found = lately
+        return {node_id: offset for node_id, (offset, _) in lately.items()}
+
+    def _take(self, node_id: int, offset: Offset, now_ms: int) -> None:
+        kept = self._found.get(node_id)
+        if kept is None or offset.error_ms <= kept[0].error_ms or now_ms - kept[1] > REPLACED_AFTER_MS:
+            self._found[node_id] = (offset, now_ms)

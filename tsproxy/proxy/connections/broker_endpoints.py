@@ -1,0 +1,110 @@
+"""How the brokers of one listener are told apart: by a port each, or by a host name each.
+
+Either way, what clients are told of a broker is a pure function of its node id, so that all workers
+and replicas agree without talking, and it is told only when a connection there would be taken.
+"""
+
+from collections.abc import Callable, Set
+from typing import Protocol
+
+from tsproxy.config.settings import Address, BrokerHosts, BrokerPorts
+from tsproxy.model.view import Endpoint
+from tsproxy.proxy.ports import ListenError, Port
+
+OpenPort = Callable[[int, int], Port]
+"""(node_id, port, 0 for any free one) -> the port, open. Raises ListenError."""
+
+
+class Served(Protocol):
+    """The brokers of one listener."""
+
+    @property
+    def node_ids(self) -> Set[int]:
+        """Those that are served."""
+
+    def has_place_for(self, node_id: int) -> bool:
+        """Whether this broker can be served at all, if its port is free."""
+
+    def serve(self, node_id: int) -> None:
+        """Make it so that clients may be told of this broker. Raises ListenError."""
+
+    def endpoints(self, advertised_host: str) -> dict[int, Endpoint]:
+        """What clients are told of the brokers that are served."""
+
+    def node_asked_for(self, host: str | None) -> int | None:
+        """Which broker a connection to the bootstrap port asks for; None for any of them."""
+
+    def close(self) -> None:
+        """Accept no more; connections made so far stay."""
+
+
+class ServedByPort:
+    """A broker that is gone keeps its port, and connections to it fail: it may come back."""
+
+    def __init__(self, brokers: BrokerPorts, open_port: OpenPort) -> None:
+        self._brokers = brokers
+        self._open_port = open_port
+        self._ports: dict[int, Port] = {}
+
+    @property
+    def node_ids(self) -> Set[int]:
+        return self._ports.keys()
+
+    def has_place_for(self, node_id: int) -> bool:
+        return self._brokers.port_of(node_id) is not None
+
+    def serve(self, node_id: int) -> None:
+        number = self._brokers.port_of(node_id)
+        if number is None:
+            raise ListenError(_outside(node_id, self._brokers))
+        self._ports[node_id] = self._open_port(node_id, number)
+
+    def endpoints(self, advertised_host: str) -> dict[int, Endpoint]:
+        return {
+            node_id: Endpoint(advertised_host, port.address.port) for node_id, port in self._ports.items()
+        }
+
+    def node_asked_for(self, host: str | None) -> int | None:  # noqa: ARG002  # ports say it
+        return None
+
+    def close(self) -> None:
+        for port in self._ports.values():
+            port.close()
+
+
+class ServedByHost:
+    """All at the bootstrap port; the TLS handshake names the broker."""
+
+    def __init__(self, brokers: BrokerHosts, bootstrap: Address) -> None:
+        self._brokers = brokers
+        self._node_ids: set[int] = set()
+        self._port = bootstrap.port
+
+    @property
+    def node_ids(self) -> Set[int]:
+        return self._node_ids
+
+    def has_place_for(self, node_id: int) -> bool:  # noqa: ARG002  # names never run out
+        return True
+
+    def serve(self, node_id: int) -> None:
+        self._node_ids.add(node_id)
+
+    def endpoints(self, advertised_host: str) -> dict[int, Endpoint]:  # noqa: ARG002  # names say it
+        hosts = {node_id: self._brokers.host_of(node_id) for node_id in self._node_ids}
+        return {node_id: Endpoint(host, self._port) for node_id, host in hosts.items()}
+
+    def node_asked_for(self, host: str | None) -> int | None:
+        return None if host is None else self._brokers.node_of(host)
+
+    def close(self) -> None:
+        """The bootstrap port is all there is."""
+
+
+def _outside(node_id: int, brokers: BrokerPorts) -> str:
+    first, last = brokers.first_id, brokers.first_id + brokers.count - 1
+    return (
+        f"its id is not among the {brokers.count} from {first} to {last} that have a port: set "
+        "listeners[].brokers.first_id to the lowest node id and brokers.count to as many as there may be "
+        f"from there on ({abs(node_id - first) + 1} or more), or serve by host names (brokers.host)"
+    )

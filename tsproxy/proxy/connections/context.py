@@ -1,0 +1,39 @@
+"""What all relays of a process share."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+
+from tsproxy.clock import Clock
+from tsproxy.config.settings import Address
+from tsproxy.model.dead_letter import DeadBatch
+from tsproxy.model.outcome import Outcome, Totals
+from tsproxy.proxy.connections.answer_reader import READERS
+from tsproxy.proxy.connections.judge_pool import Judges
+from tsproxy.proxy.daemon_threads import DaemonThreads
+from tsproxy.proxy.limits.process import ProcessLimits
+from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.notes import Notes
+from tsproxy.proxy.pipe import Buffers
+from tsproxy.session.stream_times import StreamTimes
+from tsproxy.session.throttle import Throttle
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a relay needs of the rest of the process; one for all relays."""
+
+    clock: Clock
+    metrics: Metrics
+    notes: Notes
+    book: Callable[[Outcome], None]
+    book_totals: Callable[[Totals], None]
+    bury: Callable[[DeadBatch], None]
+    want_topic: Callable[[str], None]
+    want_node: Callable[[int, Address], None]
+    limits: ProcessLimits
+    buffers: Buffers = field(default_factory=Buffers)
+    throttle: Throttle = field(default_factory=Throttle)
+    stream_times: StreamTimes = field(default_factory=StreamTimes)
+    judges: Judges = field(default_factory=Judges)
+    readers: Executor = field(default_factory=lambda: DaemonThreads(READERS, "reader"))

@@ -1,0 +1,307 @@
+"""A configured listener while it runs: its ports, its view, its relays.
+
+Clients bootstrap at one port and then go to single brokers: to a port of each broker's own, or to the
+bootstrap port under a host name of each broker's own (`served`). A broker is in the view, and so told
+to clients, from the moment that a connection to it would be taken. Where such a connection leads is
+looked up for each: brokers move.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+
+import structlog
+
+from tsproxy.cluster.upstream import Upstream, UpstreamError
+from tsproxy.config.settings import Address, AddressesInConfigs, BrokerHosts, Config, Listener
+from tsproxy.model.outcome import Peer
+from tsproxy.model.view import Endpoint, View
+from tsproxy.proxy.admin.report import Broker
+from tsproxy.proxy.brokers.discovery import ClusterFacts
+from tsproxy.proxy.connections.broker_endpoints import Served, ServedByHost, ServedByPort
+from tsproxy.proxy.connections.client_handshake import TLS_HANDSHAKE_FAILED, Arrival, ArrivalError, arrive
+from tsproxy.proxy.connections.context import Surroundings
+from tsproxy.proxy.connections.relay import Relay
+from tsproxy.proxy.limits.limit import Limit
+from tsproxy.proxy.ports import ListenError, Port
+from tsproxy.proxy.reloadable import Commit
+from tsproxy.tls.contexts import CurrentTls
+
+log = structlog.get_logger()
+
+Targets = Callable[[Arrival], Sequence[Address]]
+"""Where a connection leads, asked for each of them."""
+
+
+class Front:
+    """One listener. Binding raises ListenError; nothing is accepted before `open`."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        config: Config,
+        tls: CurrentTls | None,
+        upstream: Upstream,
+        around: Surroundings,
+    ) -> None:
+        self.relays: set[Relay] = set()
+        self._around = around
+        self._brokers: dict[int, Address] = {}
+        self._config = config
+        self._facts = ClusterFacts()
+        self._is_shared = config.workers > 1
+        self._listener = listener
+        self._next_bootstrap = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._tls = tls
+        self._unserved: dict[int, str] = {}
+        self._upstream = upstream
+        self._is_suspended = False
+        self._produce_versions: tuple[int, int] | None = None
+        self._view = View(limits=config.session_limits, policy=config.policy)
+        self._bootstrap = Port(listener.bind, self._into(self._bootstrap_targets), is_shared=self._is_shared)
+        self._served = self._serving()
+
+    @property
+    def name(self) -> str:
+        return self._listener.name
+
+    @property
+    def address(self) -> Address:
+        """Where clients bootstrap, with the real port."""
+        return self._bootstrap.address
+
+    @property
+    def endpoints(self) -> dict[int, Endpoint]:
+        """The brokers that are served here, as clients are told of them."""
+        return dict(self._view.endpoints)
+
+    @property
+    def brokers(self) -> list[Broker]:
+        """The brokers of the cluster, as they are served here."""
+        served = self._view.endpoints
+        return [
+            Broker(self.name, node_id, str(upstream), _text(served.get(node_id)))
+            for node_id, upstream in sorted(self._brokers.items())
+        ]
+
+    @property
+    def unserved(self) -> dict[int, str]:
+        """The brokers of the cluster that are not served here, and why not. Answers name every broker of the
+        cluster, so one of these keeps all clients out."""
+        return {n: text for n, text in sorted(self._unserved.items()) if n in self._facts.brokers}
+
+    @property
+    def served_count(self) -> int:
+        """How many brokers of the cluster are served here."""
+        return len(self._facts.brokers.keys() & self._served.node_ids)
+
+    def check_ports(self) -> None:
+        """Raises ListenError where a broker of the cluster is not served because its port cannot be had."""
+        busy = [(n, text) for n, text in self.unserved.items() if self._served.has_place_for(n)]
+        if busy:
+            node_id, text = busy[0]
+            raise ListenError(f"listener {self.name} cannot serve node {node_id}: {text}")
+
+    def open(self) -> None:
+        """Let clients bootstrap. To be called when brokers are known. Raises ListenError."""
+        self._bootstrap.open()
+
+    def see(self, facts: ClusterFacts) -> None:
+        """Serve the brokers that there are now, and tell every session what is known now.
+
+        A broker that is gone is still served, and connections to it fail: it may come back.
+        """
+        self._brokers.update(facts.brokers)
+        self._facts = facts
+        for node_id in sorted(facts.brokers.keys() - self._served.node_ids):
+            self._serve(node_id)
+        self._renew_view()
+
+    def serve_missing(self) -> bool:
+        """Try once more to serve what could not be served so far. Returns whether more is served now."""
+        before = len(self._unserved)
+        for node_id in sorted(self._unserved):
+            self._serve(node_id)
+        is_more = len(self._unserved) < before
+        if is_more:
+            self._renew_view()
+        return is_more
+
+    def suspend(self, is_suspended: bool) -> None:
+        """Enforce nothing, or what is configured again, from every session's next bytes on."""
+        self._is_suspended = is_suspended
+        self._renew_view()
+
+    def offer(self, produce_versions: tuple[int, int] | None) -> None:
+        """The versions of Produce that brokers take, for sessions whose clients have not asked."""
+        self._produce_versions = produce_versions
+        self._renew_view()
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload: every session goes by the new settings from its next bytes on; the sizes of frames
+        hold for connections made from then on."""
+        [listener] = [each for each in config.listeners if each.name == self.name]
+
+        def commit() -> None:
+            self._config = config
+            self._listener = listener
+            self._renew_view()
+
+        return commit
+
+    def _renew_view(self) -> None:
+        """Tell every session what is known of the cluster and what is configured."""
+        config, facts = self._config, self._facts
+        self._view = View(
+            endpoints=MappingProxyType(self._served.endpoints(self._listener.advertised_host)),
+            brokers=MappingProxyType({n: Endpoint(at.host, at.port) for n, at in self._brokers.items()}),
+            topics=facts.topics,
+            topics_on_kafka_4=facts.topics_on_kafka_4,
+            produce_versions=self._produce_versions,
+            limits=config.session_limits,
+            policy=replace(config.policy, is_suspended=self._is_suspended),
+            broker_needs_sasl=facts.needs_sasl,
+            bearer_claim=config.upstream.bearer_claim,
+            masks_addresses=self._listener.addresses_in_configs is AddressesInConfigs.MASK,
+        )
+        for relay in tuple(self.relays):  # an answer that waited may be the last of one
+            relay.see(self._view)
+
+    def stop_accepting(self) -> None:
+        self._bootstrap.close()
+        self._served.close()
+
+    async def stop_connecting(self) -> None:
+        """Give up on connections that are still being made."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _serving(self) -> Served:
+        brokers = self._listener.brokers
+        if isinstance(brokers, BrokerHosts):
+            return ServedByHost(brokers, self.address)
+        return ServedByPort(brokers, self._open_port)
+
+    def _open_port(self, node_id: int, number: int) -> Port:
+        address = Address(self._listener.bind.host, number)
+        port = Port(address, self._into(partial(self._target, node_id)), is_shared=self._is_shared)
+        port.open()
+        return port
+
+    def _serve(self, node_id: int) -> None:
+        try:
+            self._served.serve(node_id)
+        except ListenError as error:
+            self._cannot_serve(node_id, str(error))
+            return
+        self._unserved.pop(node_id, None)
+        endpoint = self._served.endpoints(self._listener.advertised_host)[node_id]
+        log.info(
+            "broker_served",
+            listener=self.name,
+            node_id=node_id,
+            address=_text(endpoint),
+            upstream=str(self._brokers[node_id]),
+        )
+
+    def _cannot_serve(self, node_id: int, text: str) -> None:
+        """Told once here; `unserved` tries again, and tells it each minute."""
+        if node_id not in self._unserved:
+            log.error("broker_not_served", listener=self.name, node_id=node_id, error=text)
+        self._unserved[node_id] = text
+
+    def _bootstrap_targets(self, arrival: Arrival) -> Sequence[Address]:
+        """The broker that the client asks for by name, else the given upstreams, beginning with the
+        next one each time."""
+        node_id = self._served.node_asked_for(arrival.asked_host)
+        if node_id is not None:
+            return self._target(node_id, arrival)
+        servers = self._config.upstream.bootstrap_servers
+        start = self._next_bootstrap % len(servers)
+        self._next_bootstrap = (start + 1) % len(servers)
+        return servers[start:] + servers[:start]
+
+    def _target(self, node_id: int, _: Arrival) -> Sequence[Address]:
+        return [self._brokers[node_id]] if node_id in self._brokers else []
+
+    def _into(self, targets: Targets) -> Callable[[socket.socket, str, int], None]:
+        def accepted(connection: socket.socket, host: str, port: int) -> None:
+            peer = Peer(self.name, host, port)
+            if (limit := self._around.limits.admit(host)) is not None:
+                connection.close()
+                self._rejected(peer, limit)
+                return
+            task = asyncio.get_running_loop().create_task(self._connect(connection, peer, targets))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        return accepted
+
+    async def _connect(self, connection: socket.socket, peer: Peer, targets: Targets) -> None:
+        """Make a relay of an accepted connection; from then on it lives by its callbacks."""
+        relay = Relay(peer, self._view, self._around, self._ended)
+        self.relays.add(relay)
+        self._around.limits.join(relay, peer.client_address)
+        try:
+            arrival = await arrive(
+                connection, peer, self._listener, self._tls, self._around.limits.handshake_s, relay.client
+            )
+        except ArrivalError as error:
+            self._turned_away(error)
+            relay.client_unavailable()
+            return
+        except BaseException:  # cancelled, or a mistake: in either case this client is gone
+            relay.client_unavailable()
+            raise
+        if (limit := self._around.limits.move(relay, arrival.peer.client_address)) is not None:
+            self._rejected(arrival.peer, limit)
+            relay.client.abort()
+            relay.client_unavailable()
+            return
+        relay.introduce(arrival.peer)
+        log.debug("client_connected", **_who(arrival.peer))
+        try:
+            await self._upstream.connect(targets(arrival), relay.broker)
+        except UpstreamError as error:
+            relay.upstream_unavailable(str(error))
+        except BaseException:  # cancelled, or a mistake
+            relay.upstream_unavailable("the proxy gave up")
+            raise
+        else:
+            relay.upstream_connected()
+
+    def _ended(self, relay: Relay) -> None:
+        log.debug("client_left", **_who(relay.peer))
+        self.relays.discard(relay)
+        self._around.limits.leave(relay)
+
+    def _rejected(self, peer: Peer, limit: Limit) -> None:
+        self._warn("connection_rejected", peer, {"limit": limit.value})
+        self._around.metrics.limit_reached(limit)
+
+    def _turned_away(self, error: ArrivalError) -> None:
+        self._warn(error.event, error.peer, {"error": str(error)})
+        if error.limit is not None:
+            self._around.metrics.limit_reached(error.limit)
+        if error.event == TLS_HANDSHAKE_FAILED:
+            self._around.metrics.handshake_failed(self.name)
+        else:
+            self._around.metrics.session_closed(self.name, error.event)
+
+    def _warn(self, event: str, peer: Peer, facts: Mapping[str, str]) -> None:
+        self._around.notes.warn(peer.client_address, event, {**_who(peer), **facts})
+
+
+def _who(peer: Peer) -> dict[str, str | int]:
+    """How the log names a client before anything that it says of itself."""
+    return {"listener": peer.listener, "client": peer.client_address, "client_port": peer.client_port}
+
+
+def _text(endpoint: Endpoint | None) -> str | None:
+    return None if endpoint is None else f"{endpoint.host}:{endpoint.port}"

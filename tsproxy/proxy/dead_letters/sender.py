@@ -1,0 +1,292 @@
+"""Where rejected batches are handed in, and from where copies of their records go to a topic.
+
+A producer of the proxy's own sends one chunk after the other and waits for each, so that letters of a
+partition keep their order. At least once: what was under way when something failed is sent again.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import BrokerResponseError, MessageSizeTooLargeError, RecordListTooLargeError
+from aiokafka.producer.message_accumulator import BatchBuilder
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tsproxy.clock import Clock
+from tsproxy.cluster.kafka_producer import own_producer
+from tsproxy.config.settings import Config
+from tsproxy.decisions.privacy import Privacy
+from tsproxy.model.dead_letter import DeadBatch
+from tsproxy.proxy.daemon_threads import DaemonThreads
+from tsproxy.proxy.dead_letters.drops import Loss, Losses
+from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, Letter, chunks_of
+from tsproxy.proxy.dead_letters.waiting import Waiting
+from tsproxy.proxy.reloadable import Commit
+from tsproxy.tls.contexts import CurrentTls
+
+log = structlog.get_logger()
+
+CLIENT_ID: Final = "tsproxy-dead-letters"
+RETRY_S: Final = 1.0
+PATIENCE_S: Final = 5.0
+REJECTIONS: Final = 3
+"""As many answers of a broker's that no waiting will change, and letters are given up."""
+REST: Final = 3
+"""So many times as long as a chunk took, nothing is sent: a client in a loop gets a quarter of this
+process's time for its copies, not all that its records would take."""
+
+_TOO_LARGE: Final = (MessageSizeTooLargeError, RecordListTooLargeError)
+
+
+@dataclass(slots=True)
+class _InHand:
+    """The batch whose turn it is. `left` counts its letters that are neither sent nor lost; of those that
+    are taken out of it, the last of `due` go next."""
+
+    dead: DeadBatch
+    chunks: Iterator[Sequence[Letter]]
+    left: int
+    due: list[Sequence[Letter]] = field(default_factory=list)
+    rejections: int = 0
+
+    def deal_with(self, letters: Sequence[Letter]) -> None:
+        """They are sent, or lost."""
+        self.due.pop()
+        self.left -= len(letters)
+        self.rejections = 0
+
+    def halve(self, letters: Sequence[Letter]) -> None:
+        """They are too many to go together."""
+        middle = len(letters) // 2
+        self.due[-1:] = [letters[middle:], letters[:middle]]
+
+
+class DeadLetters(Collector):
+    """There whether or not the configuration asks for copies: after a reload it may."""
+
+    def __init__(self, config: Config, tls: CurrentTls | None, privacy: Privacy, clock: Clock) -> None:
+        self.is_up = False
+        """True while the last that was tried to be sent was taken."""
+        self.sent = 0
+        self.losses = Losses(clock)
+        self.waiting = Waiting()
+        self._clock = clock
+        self._config = config
+        self._ending = asyncio.Event()
+        self._in_hand: _InHand | None = None
+        self._news = asyncio.Event()
+        """A batch, another configuration, or the end."""
+        self._privacy = privacy
+        self._task: asyncio.Task[None] | None = None
+        self._thread = DaemonThreads(1, "dead-letters")
+        self._tls = tls
+        self._topic = config.dead_letters.topic if config.dead_letters else ""
+        """The last that was configured: what waits still goes there."""
+        self._trouble: str | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload; it cannot fail. Brokers and user are those of the next connection."""
+
+        def commit() -> None:
+            self._config = config
+            self._topic = config.dead_letters.topic if config.dead_letters else self._topic
+            self._news.set()
+
+        return commit
+
+    def bury(self, dead: DeadBatch) -> None:
+        """A batch was rejected. This is no more than a look at it: the rest is done when there is time."""
+        settings, named = self._config.dead_letters, len(dead.rejection.violations)
+        if settings is None:  # taken away a moment ago, and with it the rules that asked
+            return
+        if dead.rejection.bad_records is None:
+            self.losses.count(Loss.WHOLE_BATCH, max(1, dead.bad_records))
+            return
+        self.losses.count(Loss.NOT_LISTED, dead.bad_records - named)
+        share = settings.share(self._config.workers)
+        if dead.topic == settings.topic:
+            self.losses.count(Loss.OWN_TOPIC, named)
+        elif self.waiting.put(dead, share.max_in_flight_bytes, share.max_records):
+            self._news.set()
+        else:
+            self.losses.count(Loss.QUEUE_FULL, named)
+
+    async def stop(self, patience_s: float, hurry: asyncio.Event) -> None:
+        """Send what waits, as long as that may take; what is left then is lost, and counted."""
+        self._ending.set()
+        self._news.set()
+        if self._task is not None:
+            hurried = asyncio.ensure_future(hurry.wait())
+            ends = (self._task, hurried)
+            if self.waiting.first is not None:
+                await asyncio.wait(ends, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+            for task in ends:
+                task.cancel()
+            await asyncio.gather(*ends, return_exceptions=True)
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        hand = self._in_hand
+        dealt_with = len(hand.dead.rejection.violations) - hand.left if hand else 0
+        self.losses.count(Loss.STOPPED, self.waiting.records - dealt_with)
+        self.losses.tell()
+
+    async def _run(self) -> None:
+        while self._config.dead_letters is None and not self._ending.is_set():
+            await self._some_news()
+        while not (self._ending.is_set() and self.waiting.first is None):
+            try:
+                async with self._producer() as producer:
+                    await self._send_all(producer)
+            except Exception as error:  # what waits goes on waiting, within its bounds
+                self._met(error)
+                await asyncio.sleep(RETRY_S)
+
+    def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
+        # Not idempotent: after an answer that rejects, its numbers would no longer be what brokers expect.
+        return own_producer(
+            self._config.upstream, self._tls, CLIENT_ID, acks="all", max_batch_size=2 * CHUNK_BYTES
+        )
+
+    async def _send_all(self, producer: AIOKafkaProducer) -> None:
+        """Until nothing is left and nothing more will come."""
+        await self._partitions(producer)  # so that its absence shows before it is needed
+        self._well_again()
+        while True:
+            hand = self._in_hand = self._in_hand or self._taken_in_hand()
+            if hand is not None:
+                await self._send_batch(producer, hand)
+                self.losses.count(Loss.UNREADABLE, hand.left)
+                self._in_hand = None
+                self.waiting.done()
+            elif self._ending.is_set():
+                return
+            else:
+                await self._some_news()
+
+    def _taken_in_hand(self) -> _InHand | None:
+        dead = self.waiting.first
+        if dead is None:
+            return None
+        chunks = chunks_of(dead, self._config.session_limits, self._privacy)
+        return _InHand(dead, chunks, len(dead.rejection.violations))
+
+    async def _send_batch(self, producer: AIOKafkaProducer, hand: _InHand) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            if not hand.due:
+                chunk = await loop.run_in_executor(self._thread, next, hand.chunks, None)
+                if chunk is None:
+                    return
+                hand.due.append(chunk)
+            await self._send(producer, hand)
+            await self._rest(REST * (loop.time() - began))
+
+    async def _send(self, producer: AIOKafkaProducer, hand: _InHand) -> None:
+        """What goes next: taken, given up or halved. Raises what is worth another try."""
+        letters, topic, loop = hand.due[-1], self._topic, asyncio.get_running_loop()
+        partitions = await self._partitions(producer)
+        packed = await loop.run_in_executor(self._thread, _packed, producer.create_batch(), letters)
+        partition = hand.dead.partition % partitions
+        try:
+            await self._acknowledged(await producer.send_batch(packed, topic, partition=partition))
+        except _TOO_LARGE:
+            if len(letters) > 1:
+                hand.halve(letters)
+                return
+            self.losses.count(Loss.TOO_LARGE, 1)
+        except BrokerResponseError as error:
+            hand.rejections += not error.retriable
+            if hand.rejections < REJECTIONS:
+                raise
+            self.losses.count(Loss.REJECTED, len(letters))
+        else:
+            self.sent += len(letters)
+            self._well_again()
+        hand.deal_with(letters)
+
+    async def _partitions(self, producer: AIOKafkaProducer) -> int:
+        """How many the topic has. Raises TimeoutError where it is not there."""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                return len(await producer.partitions_for(self._topic))
+        except TimeoutError:
+            raise TimeoutError("brokers do not know the topic") from None
+
+    async def _acknowledged(self, future: "asyncio.Future[object]") -> None:
+        """Wait for the answer, and say so where that takes long. Raises what the answer is."""
+        future.add_done_callback(_looked_at)
+        while not (await asyncio.wait([future], timeout=PATIENCE_S))[0]:
+            self._met(TimeoutError(f"no broker has taken them for {PATIENCE_S:g} s"))
+        future.result()
+
+    async def _some_news(self) -> None:
+        self._news.clear()
+        await self._news.wait()
+
+    async def _rest(self, seconds: float) -> None:
+        """Sleep, unless it is time to end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._ending.wait()
+
+    def _met(self, error: Exception) -> None:
+        text = str(error) or type(error).__name__
+        if self._trouble is None:
+            log.error("dead_letters_failed", topic=self._topic, error=text)
+        self._trouble = text
+        self.is_up = False
+
+    def _well_again(self) -> None:
+        if self._trouble is not None:
+            self._trouble = None
+            log.info("dead_letters_resumed", topic=self._topic)
+        self.is_up = True
+
+    def warnings(self) -> list[str]:
+        """Why no copies can be made now; empty while all is well."""
+        if self._trouble is None or self._config.dead_letters is None:
+            return []
+        return [f"dead letters cannot be sent to the topic {self._topic}: {self._trouble}"]
+
+    def collect(self) -> Iterable[Metric]:
+        if self._config.dead_letters is None:
+            return
+        yield CounterMetricFamily(
+            "tsproxy_dead_letters", "Copies of rejected records that their topic has taken", value=self.sent
+        )
+        lost = CounterMetricFamily(
+            "tsproxy_dead_letters_lost", "Rejected records of which no copy was made", labels=["reason"]
+        )
+        for loss, records in self.losses.counts.items():
+            lost.add_metric([loss.value], records)
+        yield lost
+        yield GaugeMetricFamily(
+            "tsproxy_dead_letters_waiting", "Rejected records that wait to be copied", self.waiting.records
+        )
+        yield GaugeMetricFamily(
+            "tsproxy_dead_letters_up", "1 while the topic of dead letters takes them", value=self.is_up
+        )
+
+
+def _packed(batch: BatchBuilder, letters: Sequence[Letter]) -> BatchBuilder:
+    for letter in letters:
+        taken = batch.append(
+            timestamp=letter.timestamp_ms, key=letter.key, value=letter.value, headers=letter.headers
+        )
+        assert taken is not None, "a chunk is smaller than what a batch may hold"
+    batch.close()
+    return batch
+
+
+def _looked_at(future: "asyncio.Future[object]") -> None:
+    """Nobody else may: at the end it is not waited for any more."""
+    if not future.cancelled():
+        future.exception()

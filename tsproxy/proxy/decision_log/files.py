@@ -1,0 +1,188 @@
+"""The decision log on disk: JSON lines, written by a thread of its own.
+
+The event loop hands lines over and never waits. Where the disk rejects (it is full, its folder is gone),
+the thread holds on to its line and tries again every second; meanwhile lines wait in a queue, which is
+bounded: what does not fit is dropped and counted. Its `seq` is then missing from the log, and the next
+heartbeat says how many. `amiss` tells of all this, and so does the operators' log, once.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from queue import Empty, SimpleQueue
+from typing import Final, Protocol
+
+import orjson
+import structlog
+
+from tsproxy.clock import Clock
+from tsproxy.config.settings import Config, Decisions
+from tsproxy.decision_folder import name_of
+from tsproxy.proxy.decision_log.rotation import Sequence
+from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.reloadable import Commit
+
+log = structlog.get_logger()
+
+QUEUE_LINES: Final = 20_000
+RETRY_S: Final = 1.0
+PATIENCE_MS: Final = 10_000
+"""A disk that takes longer over one line is said to hang."""
+
+
+class Lines(Protocol):
+    """Lines that are handed over together; they are made as they are read, once, by the thread."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Mapping[str, object]]: ...
+
+
+class DecisionFiles:
+    """Begins with `start`, which raises OSError where the directory cannot be written.
+
+    Counts are read by the event loop; each is written by one side alone.
+    """
+
+    def __init__(self, settings: Decisions, proxy: str, boot: str, clock: Clock) -> None:
+        self.high_water = 0
+        """Most lines that ever waited."""
+        self.written = 0
+        self._clock = clock
+        self._busy_since_ms: int | None = None
+        self._handed_over = 0
+        self._overflowed = 0
+        self._queue: SimpleQueue[Lines | None] = SimpleQueue()
+        self._rejected = 0
+        self._sequence = Sequence(settings, name_of(proxy, boot), clock)
+        self._stopping = threading.Event()
+        self._taken = 0
+        self._thread = threading.Thread(target=self._run, name="decision-files", daemon=True)
+        self._trouble: str | None = None
+
+    @property
+    def dropped(self) -> int:
+        """Lines that did not reach a file: the queue was full, or the disk rejected to the end."""
+        return self._overflowed + self._rejected
+
+    @property
+    def files_deleted(self) -> int:
+        """Closed files that were past `decisions.retention`."""
+        return self._sequence.files_deleted
+
+    def amiss(self) -> str | None:
+        """Why lines do not reach the disk now; None while they do."""
+        directory, busy_since_ms = self._sequence.settings.directory, self._busy_since_ms
+        if self._trouble is not None:
+            return f"the decision log cannot be written: {self._trouble} ({directory})"
+        if busy_since_ms is not None and self._clock.monotonic_ms() - busy_since_ms > PATIENCE_MS:
+            return f"the decision log cannot be written: the disk does not answer ({directory})"
+        return None
+
+    @property
+    def name(self) -> str:
+        """The part of the files' names that tells this boot from others."""
+        return self._sequence.name
+
+    def start(self) -> None:
+        self._sequence.open()
+        self._thread.start()
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload changes when files are closed and deleted; the one being written goes by it at once."""
+
+        def commit() -> None:
+            self._sequence.settings = config.decisions
+
+        return commit
+
+    def put(self, lines: Lines) -> None:
+        """Hand lines over, in their order, all or none. Never waits."""
+        if not lines:
+            return
+        waiting = self._handed_over - self._taken + len(lines)
+        if waiting > QUEUE_LINES:
+            self._overflowed += len(lines)
+            _tell_of_loss(self._overflowed, len(lines))
+            return
+        self._handed_over += len(lines)
+        self.high_water = max(self.high_water, waiting)
+        self._queue.put(lines)
+
+    def stop(self, timeout_s: float) -> bool:
+        """Write what was handed over and close the file. Waits; False where time ran out."""
+        self._stopping.set()
+        self._queue.put(None)
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        lines: Lines | None = ()
+        while lines is not None:
+            self._write_all(lines)
+            self._keep_time()
+            try:
+                lines = self._queue.get(timeout=RETRY_S if self._trouble else self._sequence.seconds_left())
+            except Empty:
+                lines = ()
+        self._sequence.close()
+
+    def _write_all(self, lines: Lines) -> None:
+        after = self._taken + len(lines)
+        try:
+            for line in lines:
+                self._write(orjson.dumps(line) + b"\n")
+                self._taken += 1
+        except Exception as error:
+            # A mistake of ours in a line, which must cost the lines that came with it and no others.
+            log.error("decision_log_crashed", error=type(error).__name__, frames=frames_of(error))
+            self._rejected += after - self._taken
+            self._taken = after
+
+    def _write(self, line: bytes) -> None:
+        """Try until it is written; once the proxy stops, once."""
+        while True:
+            self._busy_since_ms = self._clock.monotonic_ms()
+            try:
+                self._sequence.write(line)
+            except OSError as error:
+                self._met(error)
+            else:
+                self.written += 1
+                self._well_again()
+                return
+            finally:
+                self._busy_since_ms = None
+            if self._stopping.is_set():
+                self._rejected += 1
+                _tell_of_loss(self._rejected, 1)
+                return
+            self._stopping.wait(RETRY_S)
+
+    def _keep_time(self) -> None:
+        self._busy_since_ms = self._clock.monotonic_ms()
+        try:
+            self._sequence.keep_time()
+        except OSError as error:
+            self._met(error)
+        finally:
+            self._busy_since_ms = None
+
+    def _met(self, error: OSError) -> None:
+        if self._trouble is None:
+            log.error("decision_log_stopped", error=_text(error), lines_lost=self.dropped)
+        self._trouble = _text(error)
+
+    def _well_again(self) -> None:
+        if self._trouble is not None:
+            self._trouble = None
+            log.info("decision_log_resumed", lines_lost=self.dropped)
+
+
+def _text(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def _tell_of_loss(count: int, lines: int) -> None:
+    """At the 1st, 10th, 100th ... line that is lost: a full disk must not fill the log as well."""
+    if len(str(count)) > len(str(count - lines)) or count == lines:
+        log.error("decision_lines_lost", lines_lost=count)

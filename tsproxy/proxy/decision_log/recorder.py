@@ -1,0 +1,175 @@
+"""Where outcomes go: the decision log, its files, and the metrics, in one place.
+
+Pure lines come from `tsproxy.decisions`; this adds the clock that ticks and the files they go to.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import structlog
+
+from tsproxy.clock import Clock
+from tsproxy.config.settings import Config
+from tsproxy.decisions import DecisionLog, LifecycleKind, Privacy, WriterHealth
+from tsproxy.model.outcome import Outcome, Totals
+from tsproxy.proxy.clock_check.crowd import Crowd
+from tsproxy.proxy.decision_log.files import DecisionFiles
+from tsproxy.proxy.decision_log.topic import DecisionTopic
+from tsproxy.proxy.metrics.offenders import Offenders
+from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.reloadable import Commit
+
+log = structlog.get_logger()
+
+TICK_S: Final = 1.0
+MOST_AT_ONCE: Final = 500
+"""So many outcomes are booked in one turn of the loop; some 10 ms. A request may have 20,000."""
+
+LAST_LINES_S: Final = 10.0
+"""How long the last lines may take to reach the disk."""
+LAST_SENT_S: Final = 5.0
+"""How long they may take to reach the topic after it."""
+
+
+class Journal:
+    """`collect` makes all sessions tell the totals that they keep (`book_totals`): before an interval
+    ends, so that each batch is counted in its own, and before the metrics are read."""
+
+    def __init__(
+        self,
+        log: DecisionLog,
+        files: DecisionFiles,
+        metrics: Metrics,
+        clock: Clock,
+        collect: Callable[[], None],
+        topic: DecisionTopic | None = None,
+    ) -> None:
+        self.crowd = Crowd()
+        self.offenders = Offenders(log.privacy)
+        self._clock = clock
+        self._collect = collect
+        self._files = files
+        self._log = log
+        self._metrics = metrics
+        self._topic = topic
+        self._booked_now = 0
+        """In this turn of the loop."""
+        self._waiting: deque[Outcome] = deque()
+        """What is booked in the next turns."""
+
+    def start(self, facts: Mapping[str, object]) -> None:
+        """Open the first file. Raises OSError where the directory cannot be written."""
+        self._files.start()
+        if self._topic is not None:
+            self._topic.start()
+        self.tell(LifecycleKind.START, facts)
+
+    def prepare(self, config: Config, facts: Mapping[str, object]) -> Commit:
+        """A reload: `facts` say what is in force from then on."""
+        files = self._files.prepare(config)
+        topic = self._topic.prepare(config) if self._topic is not None else None
+
+        def commit() -> None:
+            files()
+            if topic is not None:
+                topic()
+            self.tell(LifecycleKind.RELOAD, facts)
+
+        return commit
+
+    @property
+    def privacy(self) -> Privacy:
+        return self._log.privacy
+
+    def book(self, outcome: Outcome) -> None:
+        """One batch has ended. Where very many end together, some are booked a little later."""
+        if self._booked_now == 0:
+            asyncio.get_running_loop().call_soon(self._next_turn)
+        if self._waiting or self._booked_now >= MOST_AT_ONCE:
+            self._waiting.append(outcome)
+        else:
+            self._book(outcome)
+
+    def _next_turn(self) -> None:
+        self._booked_now = 0
+        if self._waiting:
+            self._booked_now = 1  # a turn is coming
+            asyncio.get_running_loop().call_soon(self._next_turn)
+        for _ in range(min(MOST_AT_ONCE, len(self._waiting))):
+            self._book(self._waiting.popleft())
+
+    def _catch_up(self) -> None:
+        """Book all that waits: before anything is told of how much was booked."""
+        while self._waiting:
+            self._book(self._waiting.popleft())
+
+    def _book(self, outcome: Outcome) -> None:
+        self._booked_now += 1
+        if self._log.is_due(outcome.now_ms):
+            self._collect()
+        self._files.put(self._log.book(outcome))
+        self._metrics.booked(outcome)
+        self.offenders.book(outcome)
+        self.crowd.book(outcome)
+
+    def book_totals(self, totals: Totals) -> None:
+        """Many batches have ended alike since a session was last asked."""
+        self._files.put(self._log.book_totals(totals))
+        self._metrics.booked_totals(totals)
+        self.offenders.book_totals(totals)
+        self.crowd.book_totals(totals)
+
+    def tell(self, kind: LifecycleKind, facts: Mapping[str, object]) -> None:
+        """Something happened to the proxy itself."""
+        self._files.put([self._log.lifecycle(kind, self._clock.now_ms(), facts)])
+
+    def see_cluster(self, cluster_id: str | None, node_ids: Sequence[int]) -> None:
+        self._log.cluster_id = cluster_id
+        self.tell(LifecycleKind.CLUSTER, {"node_ids": list(node_ids)})
+
+    async def tick(self) -> None:
+        """Close intervals when they are over, for ever."""
+        while True:
+            await asyncio.sleep(TICK_S - self._clock.now_ms() % 1000 / 1000)  # on time where one ends
+            try:
+                now_ms = self._clock.now_ms()
+                if self._log.is_due(now_ms):
+                    self._collect()
+                    self._catch_up()
+                self._files.put(self._log.tick(now_ms, self._health()))
+            except Exception as error:
+                # A mistake in the counting must not take the data path down.
+                log.error("decision_log_crashed", error=type(error).__name__, frames=frames_of(error))
+
+    async def stop(self) -> bool:
+        """Write the last lines, close the file, send what the topic has not got yet; False where the disk
+        took too long. What a topic takes too long for is left to the next start."""
+        self._collect()
+        self._catch_up()
+        self._files.put(self._log.stop(self._clock.now_ms(), self._health()))
+        is_written = await asyncio.to_thread(self._files.stop, LAST_LINES_S)
+        if self._topic is not None and not await self._topic.stop(LAST_SENT_S):
+            log.warning("decisions_left_unsent", advice="the next start in this folder sends them")
+        return is_written
+
+    def warnings(self) -> list[str]:
+        """Why the decision log cannot be written or sent now, a sentence each; empty while it can."""
+        amiss = self._files.amiss()
+        return [*([] if amiss is None else [amiss]), *(self._topic.warnings() if self._topic else [])]
+
+    def measure(self) -> None:
+        """Bring the metrics up to what the sessions and the files say."""
+        self._collect()
+        self._catch_up()
+        self._metrics.decision_log_writable = self._files.amiss() is None
+        self._metrics.decision_files_deleted = self._files.files_deleted
+        self._metrics.decisions_written = self._files.written
+        self._metrics.decisions_dropped = self._files.dropped
+        if self._topic is not None:
+            self._metrics.decision_topic = (self._topic.is_up, self._topic.sent)
+
+    def _health(self) -> WriterHealth:
+        return WriterHealth(self._files.dropped, self._files.high_water)

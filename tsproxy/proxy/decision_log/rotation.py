@@ -1,0 +1,159 @@
+"""One decision file after the other: when one is turned or forced to disk, when their folder is tidied."""
+
+import errno
+from contextlib import suppress
+from typing import Final
+
+import structlog
+
+from tsproxy.clock import Clock
+from tsproxy.config.settings import Decisions
+from tsproxy.decision_folder import close_abandoned, closed_files, delete, expired, open_path
+from tsproxy.proxy.decision_log.open_file import OpenFile
+
+log = structlog.get_logger()
+
+TIDY_EVERY_MS: Final = 60_000
+_ATTEMPTS: Final = 3
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Errors that another file would meet as well."""
+
+
+class Sequence:
+    """Used by one thread at a time."""
+
+    def __init__(self, settings: Decisions, name: str, clock: Clock) -> None:
+        self.files_deleted = 0
+        self.name = name
+        self.settings = settings
+        self._clock = clock
+        self._file: OpenFile | None = None
+        self._number = 0
+        self._opened_ms = self._synced_ms = clock.monotonic_ms()
+        self._tidied_ms: int | None = None
+
+    def open(self) -> None:
+        """Begin a file, in a folder that is made if it is missing. Raises OSError."""
+        directory = self.settings.directory
+        directory.mkdir(parents=True, exist_ok=True)
+        for attempt in range(_ATTEMPTS):
+            self._number += 1
+            path = open_path(directory, self._clock.now_ms(), self.name, self._number)
+            try:
+                self._file = OpenFile(path)
+                break
+            except FileExistsError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        self._opened_ms = self._synced_ms = self._clock.monotonic_ms()
+
+    def write(self, line: bytes) -> None:
+        """One line, to the next file where this one is full or not there any more. Raises OSError; the
+        line is then in no file."""
+        self._let_go_if_gone()
+        if self._file is not None and self._file.size_bytes:
+            is_full = self._file.size_bytes + len(line) > self.settings.rotate_size_bytes
+            if is_full or self._turn_is_due:
+                self.turn()
+        try:
+            self._append(line)
+        except OSError as error:
+            if error.errno in _NO_ROOM:
+                raise
+            # Whatever else it is (a limit on the size of files, a bad block, a server that has forgotten
+            # the file), a new file may be free of it.
+            was_begun = self._file is not None and self._file.size_bytes > 0
+            self.close()
+            if error.errno != errno.EFBIG or not was_begun:
+                raise
+            self._append(line)
+
+    def _append(self, line: bytes) -> None:
+        if self._file is None:
+            self.open()
+        assert self._file is not None, "open sets it or raises"
+        self._file.write(line)
+
+    def keep_time(self) -> None:
+        """Do what is due. Raises OSError."""
+        if self._turn_is_due:
+            self.turn()
+        if self._sync_is_due:
+            self._synced_ms = self._clock.monotonic_ms()
+            if self._file is not None:
+                self._file.sync()
+        if self._tidying_is_due:
+            self.tidy()
+
+    def seconds_left(self) -> float:
+        """Until something is due."""
+        now_ms = self._clock.monotonic_ms()
+        due_ms = [self._opened_ms + self.settings.rotate_every_ms, (self._tidied_ms or 0) + TIDY_EVERY_MS]
+        if self.settings.sync_every_ms is not None:
+            due_ms.append(self._synced_ms + self.settings.sync_every_ms)
+        return max(0, min(due_ms) - now_ms) / 1000
+
+    def turn(self) -> None:
+        """Close this file and begin the next; an empty one just goes on. Raises OSError."""
+        if self._file is not None and self._file.size_bytes == 0:
+            self._opened_ms = self._clock.monotonic_ms()
+            return
+        self.close()
+        self.open()
+
+    def close(self) -> None:
+        """Make the file whole for its readers."""
+        file, self._file = self._file, None
+        if file is None:
+            return
+        try:
+            file.close()
+        except OSError as error:
+            # It keeps its name; whoever tidies the folder next closes it.
+            log.error("decision_file_not_closed", file=str(file.path), error=error.strerror)
+
+    def tidy(self) -> None:
+        """Close what killed processes left open, and delete what is past its time."""
+        directory = self.settings.directory
+        self._tidied_ms = self._clock.monotonic_ms()
+        for abandoned in close_abandoned(directory):
+            log.warning(
+                "decision_file_recovered",
+                file=str(abandoned.path),
+                bytes_kept=abandoned.size_bytes,
+                bytes_cut=abandoned.cut_bytes,
+            )
+        old = expired(closed_files(directory), self.settings.retention, self._clock.now_ms())
+        try:
+            deleted = delete(old)
+        except OSError as error:
+            log.error("decision_files_not_deleted", directory=str(directory), error=error.strerror)
+            return
+        if deleted:
+            self.files_deleted += len(deleted)
+            freed_bytes = sum(file.size_bytes for file in deleted)
+            log.info("decision_files_deleted", files=len(deleted), bytes=freed_bytes)
+
+    def _let_go_if_gone(self) -> None:
+        """A file that somebody has removed goes on taking lines, and keeps none of them."""
+        file = self._file
+        if file is None or not file.is_gone:
+            return
+        bytes_lost = file.size_bytes if file.is_deleted else 0
+        log.error("decision_file_removed", file=str(file.path), bytes_lost=bytes_lost)
+        self._file = None
+        with suppress(OSError):
+            file.let_go()
+
+    @property
+    def _turn_is_due(self) -> bool:
+        return self._clock.monotonic_ms() - self._opened_ms >= self.settings.rotate_every_ms
+
+    @property
+    def _sync_is_due(self) -> bool:
+        every_ms = self.settings.sync_every_ms
+        return every_ms is not None and self._clock.monotonic_ms() - self._synced_ms >= every_ms
+
+    @property
+    def _tidying_is_due(self) -> bool:
+        return self._tidied_ms is None or self._clock.monotonic_ms() - self._tidied_ms >= TIDY_EVERY_MS

@@ -1,0 +1,191 @@
+"""The decision log in a Kafka topic as well: the same lines, at least once, in the order of their boot.
+
+Sent from the files, so that the topic never holds anything up and misses nothing for being away
+(`unsent`). Each line is a record: its value the JSON, its key `proxy/boot`, its headers CloudEvents'
+(Kafka protocol binding 1.0, binary mode). The producer is idempotent and has connections of its own.
+"""
+
+import asyncio
+from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager, suppress
+from pathlib import Path
+from typing import Final
+
+import orjson
+import structlog
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import MessageSizeTooLargeError
+
+from tsproxy.cluster.kafka_producer import own_producer
+from tsproxy.config.settings import Config, TopicSettings, Upstream
+from tsproxy.proxy.decision_log.unsent import Unsent
+from tsproxy.proxy.reloadable import Commit
+from tsproxy.tls.contexts import CurrentTls
+
+log = structlog.get_logger()
+
+CLIENT_ID: Final = "tsproxy-decisions"
+LOOK_EVERY_S: Final = 1.0
+PATIENCE_S: Final = 5.0
+RETRY_S: Final = 2.0
+_BATCH_BYTES: Final = 64 * 1024
+
+Headers = list[tuple[str, bytes]]
+
+
+class DecisionTopic:
+    """`name` is the boot's, as its files bear it (`folder.name_of`)."""
+
+    def __init__(
+        self, settings: TopicSettings, upstream: Upstream, tls: CurrentTls | None, directory: Path, name: str
+    ) -> None:
+        self.is_up = False
+        """True while the last that was tried to be sent was taken."""
+        self.sent = 0
+        self.rejected = 0
+        """Lines that are too large for a record."""
+        self._directory = directory
+        self._ending = asyncio.Event()
+        self._name = name
+        self._settings = settings
+        self._task: asyncio.Task[None] | None = None
+        self._tls = tls
+        self._trouble: str | None = None
+        self._unsent: list[Unsent] = []
+        self._upstream = upstream
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload: user, token and addresses hold from the next connection on."""
+
+        def commit() -> None:
+            self._upstream = config.upstream
+
+        return commit
+
+    def start(self) -> None:
+        """Begin to send. Raises OSError where the position cannot be kept in the folder."""
+        self._unsent = [Unsent.begin(self._directory, self._name), *Unsent.left_behind(self._directory)]
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self, patience_s: float) -> bool:
+        """Send what is left, once the files are closed; False where the next start has to."""
+        self._ending.set()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=patience_s)
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        for unsent in self._unsent:
+            unsent.let_go()
+        return not self._unsent
+
+    def warnings(self) -> list[str]:
+        """Why nothing can be sent now; empty while all is well."""
+        if self._trouble is None:
+            return []
+        return [f"the decision log cannot be sent to the topic {self._settings.name}: {self._trouble}"]
+
+    async def _run(self) -> None:
+        while self._unsent:
+            try:
+                async with self._producer() as producer:
+                    await self._send_all(producer)
+            except Exception as error:  # the lines are in the files, and are sent when it is over
+                self._met(error)
+                if self._ending.is_set():
+                    return
+                await self._wait(RETRY_S)
+
+    async def _send_all(self, producer: AIOKafkaProducer) -> None:
+        """Until nothing is left and nothing more will come."""
+        while self._unsent:
+            chunks = [await self._send_chunk(producer, unsent) for unsent in self._unsent]
+            self._well_again()
+            if any(chunks):
+                continue
+            own, *others = self._unsent
+            self._unsent = [*([] if self._ending.is_set() and own.finish() else [own])]
+            self._unsent += [unsent for unsent in others if not unsent.finish()]
+            if self._ending.is_set():
+                return
+            await self._wait(LOOK_EVERY_S)
+
+    async def _send_chunk(self, producer: AIOKafkaProducer, unsent: Unsent) -> bool:
+        """Send some lines of one boot; False where there were none."""
+        chunk = await asyncio.to_thread(unsent.read)  # a disk that hangs must not hold up clients
+        if chunk is None:
+            return False
+        taken = []
+        for line in chunk.lines:
+            try:
+                key, headers = key_and_headers(line)
+                taken.append(await producer.send(self._settings.name, line, key=key, headers=headers))
+            except (MessageSizeTooLargeError, ValueError) as error:  # ValueError: it is no line of ours
+                self.rejected += 1
+                log.error("decision_not_sent", error=type(error).__name__, bytes=len(line))
+        await self._until_acknowledged(taken)
+        unsent.sent(chunk.after)
+        self.sent += len(taken)
+        return True
+
+    async def _until_acknowledged(self, taken: list[asyncio.Future[object]]) -> None:
+        """Wait as long as it takes, and say so where that is long: an idempotent producer goes on trying by
+        itself, and repeats nothing that way."""
+        waiting: Collection[asyncio.Future[object]] = taken
+        while waiting:
+            _, waiting = await asyncio.wait(waiting, timeout=PATIENCE_S)
+            if waiting:
+                self._met(TimeoutError(f"no broker has taken it for {PATIENCE_S:g} s"))
+        await asyncio.gather(*taken)
+
+    def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
+        return own_producer(
+            self._upstream,
+            self._tls,
+            CLIENT_ID,
+            self._settings.bootstrap_servers,
+            enable_idempotence=True,
+            max_batch_size=_BATCH_BYTES,
+        )
+
+    async def _wait(self, seconds: float) -> None:
+        """Sleep, unless it is time to end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._ending.wait()
+
+    def _met(self, error: Exception) -> None:
+        text = str(error) or type(error).__name__
+        if self._trouble is None:
+            log.error("decision_topic_failed", topic=self._settings.name, error=text)
+        self._trouble = text
+        self.is_up = False
+
+    def _well_again(self) -> None:
+        if self._trouble is not None:
+            self._trouble = None
+            log.info("decision_topic_resumed", topic=self._settings.name)
+        self.is_up = True
+
+
+def key_and_headers(line: bytes) -> tuple[bytes, Headers]:
+    """How a line of the log goes into a record. Raises ValueError where it is none.
+
+    The key keeps the lines of a boot together and in order. `ce_id` is unique under `ce_source`, as
+    CloudEvents asks for.
+    """
+    facts = orjson.loads(line)
+    try:
+        proxy, boot, seq = facts["proxy"], facts["boot"], facts["seq"]
+        headers = {
+            "ce_specversion": "1.0",
+            "ce_type": f"tsproxy.{facts['event']}.v{facts['v']}",
+            "ce_source": proxy,
+            "ce_id": f"{boot}:{seq}",
+            "ce_time": facts["ts"],
+            "content-type": "application/json",
+        }
+        if "topic" in facts:
+            headers["ce_subject"] = facts["topic"]
+        return f"{proxy}/{boot}".encode(), [(name, value.encode()) for name, value in headers.items()]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError("not a line of the decision log") from error

@@ -1,0 +1,177 @@
+"""One look a second at every connection: who stalls, who is idle, who holds how much memory.
+
+Reading sets a flag (`was_heard`) and nothing else; times are taken here. So a limit is kept to within
+a second, and costs nothing per byte.
+
+* *Stalled frame*: the beginning of a request has come and its end has not, for longer than
+  `stalled_frame` and a second for each MiB that it announces, however its bytes drip. What the proxy
+  itself does not read, because the broker takes no more, is not held against the client.
+* *Idle*: not a byte from either end for `idle`, and no answer is owed: how long a broker may take for
+  an answer is the broker's to know.
+* *Buffered*: all connections together hold more than `buffered`, counted as bytes come (`Memory`). The
+  one that holds most is closed, one that stalls before one that moves: good clients go on.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import structlog
+
+from tsproxy.clock import Clock
+from tsproxy.config.connection_limits import ConnectionLimits
+from tsproxy.proxy.limits.limit import Limit
+from tsproxy.proxy.notes import frames_of
+from tsproxy.wire.frames import Unfinished
+
+log = structlog.get_logger()
+
+LOOK_S: Final = 1.0
+SLOWEST_BYTES_PER_MS: Final = (1 << 20) / 1000
+"""A frame may take a second for each of these MiB on top of `stalled_frame`."""
+
+
+@dataclass(slots=True)
+class Sight:
+    """What is remembered of a connection from one look to the next; times are monotonic ms."""
+
+    heard_ms: int | None = None
+    frame: int | None = None
+    frame_since_ms: int = 0
+    held_bytes: int = 0
+    was_moving: bool = True
+
+
+class Watched(Protocol):
+    """A connection, as far as it is looked at here."""
+
+    sight: Sight
+    was_heard: bool
+    """Set by whoever reads a byte, from either end."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that its bytes take here: unfinished frames and what is not sent yet."""
+
+    @property
+    def unfinished(self) -> Unfinished | None:
+        """The request that is being received; None where the proxy itself does not read on."""
+
+    @property
+    def is_owed_answers(self) -> bool: ...
+
+    def exceeded(self, limit: Limit, text: str) -> None:
+        """End it; `text` is for the log."""
+
+
+class Memory:
+    """The bytes that all connections hold together. `limit` may be replaced while it runs, and so may
+    `beside`: bytes of connections that are gone, and that somebody still holds."""
+
+    __slots__ = ("_connections", "beside", "held_bytes", "limit")
+
+    def __init__(self, connections: Callable[[], Iterable[Watched]], limit: int) -> None:
+        self.beside: Callable[[], int] = lambda: 0
+        self.held_bytes = 0
+        self.limit = limit
+        self._connections = connections
+
+    def count(self, connection: Watched) -> None:
+        """To be called where what a connection holds may have grown."""
+        held = connection.held_bytes
+        self.held_bytes += held - connection.sight.held_bytes
+        connection.sight.held_bytes = held
+        if self.held_bytes + self.beside() > self.limit:
+            self._relieve()
+
+    def recount(self) -> None:
+        """What was sent meanwhile is not held any more, and nobody tells."""
+        self.held_bytes = 0
+        for connection in self._connections():
+            sight = connection.sight
+            if connection.was_heard or sight.held_bytes:  # of those that are idle there are many
+                sight.held_bytes = connection.held_bytes
+                self.held_bytes += sight.held_bytes
+
+    def forget(self, connection: Watched) -> None:
+        """It holds nothing any more."""
+        self.held_bytes -= connection.sight.held_bytes
+        connection.sight.held_bytes = 0
+
+    def _relieve(self) -> None:
+        self.recount()
+        while self.held_bytes + self.beside() > self.limit:
+            largest = max(self._connections(), key=_burden, default=None)
+            if largest is None or not largest.sight.held_bytes:
+                return
+            held, total = largest.sight.held_bytes, self.held_bytes + self.beside()
+            self.forget(largest)
+            largest.exceeded(
+                Limit.BUFFERED,
+                f"{total} bytes are held for all, at most {self.limit} may be; {held} of them for this one",
+            )
+
+
+def _burden(connection: Watched) -> tuple[bool, int]:
+    """Who stalls goes first: its frame may never end. Otherwise size alone counts."""
+    sight = connection.sight
+    stalls = bool(sight.held_bytes) and not (connection.was_heard or sight.was_moving)
+    return stalls, sight.held_bytes
+
+
+class Patrol:
+    """`limits` may be replaced while it runs."""
+
+    def __init__(
+        self,
+        connections: Callable[[], Iterable[Watched]],
+        memory: Memory,
+        limits: ConnectionLimits,
+        clock: Clock,
+    ) -> None:
+        self.limits = limits
+        self._clock = clock
+        self._connections = connections
+        self._memory = memory
+
+    async def run(self) -> None:
+        """Look once a second, for ever."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                self.look(self._clock.monotonic_ms())
+            except Exception as error:
+                # A mistake in looking after limits must not take the data path down.
+                log.error("patrol_crashed", error=type(error).__name__, frames=frames_of(error))
+
+    def look(self, now_ms: int) -> None:
+        """At every connection once."""
+        self._memory.recount()
+        for connection in tuple(self._connections()):  # whoever is ended is taken out
+            sight = connection.sight
+            sight.was_moving = connection.was_heard
+            if connection.was_heard or sight.heard_ms is None:
+                connection.was_heard = False
+                sight.heard_ms = now_ms
+            self._look_at_frame(connection, now_ms)
+            self._look_at_silence(connection, now_ms - sight.heard_ms)
+
+    def _look_at_frame(self, connection: Watched, now_ms: int) -> None:
+        sight = connection.sight
+        frame = connection.unfinished if sight.held_bytes else None
+        if frame is None:
+            sight.frame = None
+        elif sight.frame != frame.number:
+            sight.frame, sight.frame_since_ms = frame.number, now_ms
+        elif now_ms - sight.frame_since_ms > self._patience_ms(frame):
+            seconds = (now_ms - sight.frame_since_ms) // 1000
+            of = "a request" if frame.announced is None else f"the {frame.announced} that it announced"
+            connection.exceeded(Limit.STALLED_FRAME, f"in {seconds} s came {frame.received} bytes of {of}")
+
+    def _patience_ms(self, frame: Unfinished) -> float:
+        return self.limits.stalled_frame_ms + (frame.announced or 0) / SLOWEST_BYTES_PER_MS
+
+    def _look_at_silence(self, connection: Watched, silent_ms: int) -> None:
+        if silent_ms > self.limits.idle_ms and not connection.is_owed_answers:
+            connection.exceeded(Limit.IDLE, f"nothing came from either end for {silent_ms // 1000} s")

@@ -1,0 +1,122 @@
+"""Times one request of a connection at a time, as one who looks on at both of its ends.
+
+The request is the first one of a read: it has a place in the queue of requests in flight, and has been
+answered when so many have left it. What is done about a read is done by the end of it, except for a
+request that is judged beside the loop: then `judged` tells.
+"""
+
+from enum import Enum, auto
+from typing import Final
+
+from tsproxy.clock import Clock
+from tsproxy.proxy.metrics.latency.timings import Timings
+from tsproxy.proxy.pipe import Pipe
+from tsproxy.session.session import Session
+from tsproxy.wire.apis import APIS
+
+_NAMES: Final = {key: api.name for key, api in APIS.items()}
+
+
+class _State(Enum):
+    IDLE = auto()
+    WAITING = auto()
+    """For a read that begins with a request."""
+    TAKEN = auto()
+    """The request is here."""
+    SENT = auto()
+
+
+class Stopwatch:
+    """Of a connection with these two ends."""
+
+    __slots__ = (
+        "_answers",
+        "_api",
+        "_began_us",
+        "_came_us",
+        "_clock",
+        "_inside_us",
+        "_number",
+        "_requests",
+        "_sent_us",
+        "_session",
+        "_state",
+        "_timings",
+    )
+
+    def __init__(
+        self, requests: Pipe, answers: Pipe, session: Session, timings: Timings, clock: Clock
+    ) -> None:
+        self._answers = answers
+        self._api = ""
+        self._began_us = self._came_us = self._inside_us = self._sent_us = 0
+        self._clock = clock
+        self._number = 0
+        self._requests = requests
+        self._session = session
+        self._state = _State.IDLE
+        self._timings = timings
+
+    def arm(self) -> None:
+        """Time the next request, unless one is being timed."""
+        if self._state is _State.IDLE:
+            self._state = _State.WAITING
+            self._requests.watch = self
+
+    # What a pipe tells
+
+    def begins(self, pipe: Pipe, api_key: int) -> None:
+        if pipe is self._answers:
+            self._came_us = self._clock.monotonic_us()
+            return
+        name = _NAMES.get(api_key) if self._state is _State.WAITING else None
+        if name is not None and self._session.is_between_requests:
+            self._api, self._number = name, self._session.requests_forwarded + 1
+            self._state = _State.TAKEN
+            self._began_us = self._clock.monotonic_us()
+
+    def ends(self, pipe: Pipe) -> None:
+        if pipe is self._answers:
+            self._look_for_answer()
+        elif self._state is _State.TAKEN and not self._session.is_judging:
+            self._look_for_request()
+
+    def judged(self) -> None:
+        """The session has gone on after a request that was judged beside the loop."""
+        if self._state is _State.TAKEN and not self._session.is_judging:
+            self._look_for_request()
+
+    def answer_was_read(self) -> None:
+        """An answer that was read beside the loop has gone on."""
+        if self._state is _State.SENT:
+            self._look_for_answer()
+
+    def put_off(self) -> None:
+        """The request is kept waiting on purpose: that says nothing of how long requests take."""
+        if self._state is _State.TAKEN:
+            self._state = _State.WAITING
+
+    def _look_for_request(self) -> None:
+        """Was it sent on, or answered here? Neither while its end has not come."""
+        session = self._session
+        if session.requests_forwarded < self._number:
+            self._state = _State.WAITING
+            return
+        self._requests.watch = None
+        self._sent_us = self._clock.monotonic_us()
+        self._inside_us = self._sent_us - self._began_us
+        if session.requests_answered >= self._number:
+            self._tell(None)
+        else:
+            self._state = _State.SENT
+            self._answers.watch = self
+
+    def _look_for_answer(self) -> None:
+        if self._session.requests_answered >= self._number:
+            self._answers.watch = None
+            self._inside_us += self._clock.monotonic_us() - self._came_us
+            self._tell(self._came_us - self._sent_us)
+
+    def _tell(self, upstream_us: int | None) -> None:
+        self._state = _State.IDLE
+        self._timings.took(self._api, self._inside_us, upstream_us)

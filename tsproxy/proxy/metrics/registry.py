@@ -1,0 +1,322 @@
+"""What Prometheus is told, under the names of the documentation.
+
+No label is one that a client can make grow without bound: listeners, verdicts, reasons and the like
+are closed lists. What is counted for each chunk is a plain number, read when somebody scrapes.
+"""
+
+import platform
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tsproxy import __version__
+from tsproxy.model.outcome import Blame, Outcome, Totals, VerdictName
+from tsproxy.model.policy import CANDIDATE
+from tsproxy.model.verdict import Reason
+from tsproxy.proxy.limits.limit import Limit
+from tsproxy.proxy.metrics.busiest_topics import BusiestTopics
+from tsproxy.proxy.metrics.drift import DriftMetric
+from tsproxy.proxy.metrics.latency.timings import Timings
+from tsproxy.proxy.metrics.rules import RuleMetric
+from tsproxy.proxy.metrics.topics import TopicMetric
+from tsproxy.proxy.pipe import Tally
+from tsproxy.session.effects import CloseReason
+
+_OUTCOME_LABELS: Final = ("listener", "verdict", "reason")
+_FAULT_LABELS: Final = ("reason", "unit")
+_TAKEN: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
+
+
+def _has_fault(outcome: Outcome) -> bool:
+    """False for a batch that a broker sent back and its client may bring again: no record is to blame."""
+    if outcome.would_reject:
+        return True
+    if outcome.verdict is VerdictName.BROKER_REJECTED:
+        return outcome.is_final
+    return outcome.verdict is not VerdictName.UNCONFIRMED
+
+
+class Metrics:
+    """All metrics of one process; attributes in plain int are added to directly.
+
+    `topic_exists` says what is known of a topic from elsewhere.
+    """
+
+    def __init__(self, topic_exists: Callable[[str], bool] = lambda _: False) -> None:
+        # A `_created` series beside each counter would double every scrape.
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library left this one untyped
+        self.from_clients = Tally()
+        self.from_brokers = Tally()
+        self.buffered_bytes = 0
+        self.throttled_ms = 0
+        self.decisions_written = 0
+        self.decisions_dropped = 0
+        self.decision_files_deleted = 0
+        self.decision_log_writable = True
+        self.decision_topic: tuple[bool, int] | None = None
+        """Whether it takes lines, and how many it has taken; None where there is none."""
+        self._registry = registry = CollectorRegistry(auto_describe=False)
+        self._batches = Counter(
+            "tsproxy_batches", "Record batches by how they ended", _OUTCOME_LABELS, registry=registry
+        )
+        self._records = Counter(
+            "tsproxy_records", "Records by how their batch ended", _OUTCOME_LABELS, registry=registry
+        )
+        self._by_outcome: dict[tuple[str, VerdictName, Reason | None], tuple[Counter, Counter]] = {}
+        self._bad_records = Counter(
+            "tsproxy_bad_records",
+            "Records that were themselves at fault, by reason and by the unit they seem to be in",
+            _FAULT_LABELS,
+            registry=registry,
+        )
+        self._candidate_bad_records = Counter(
+            "tsproxy_candidate_bad_records",
+            "Records that were let pass, and that the candidate limits would reject",
+            _FAULT_LABELS,
+            registry=registry,
+        )
+        self._audited_bad_records = Counter(
+            "tsproxy_audited_bad_records",
+            "Records that were let pass, and that a rule in audit mode or under a waiver would reject",
+            _FAULT_LABELS,
+            registry=registry,
+        )
+        self._connections = Gauge(
+            "tsproxy_connections",
+            "Client connections that are open, by what they are at",
+            ("listener", "state"),
+            registry=registry,
+        )
+        self._closed = Counter(
+            "tsproxy_sessions_closed", "Sessions by why they ended", ("listener", "reason"), registry=registry
+        )
+        self._handshakes = Counter(
+            "tsproxy_tls_handshakes_failed",
+            "TLS handshakes with clients that came to nothing",
+            ("listener",),
+            registry=registry,
+        )
+        self._sasl_failures = Counter(
+            "tsproxy_sasl_failures",
+            "Logins of clients that brokers did not accept, by mechanism",
+            ("listener", "mechanism"),
+            registry=registry,
+        )
+        self._limits_reached = Counter(
+            "tsproxy_limits",
+            "Connections that were ended or rejected because of a limit of the proxy",
+            ("limit",),
+            registry=registry,
+        )
+        for limit in Limit:  # from the start at 0, so that the first one shows as an increase
+            self._limits_reached.labels(limit)
+        self._address_unmapped = Counter(
+            "tsproxy_address_unmapped", "Answers that named a broker the proxy cannot map", registry=registry
+        )
+        self.certificate_expiry = Gauge(
+            "tsproxy_certificate_expiry_seconds",
+            "Seconds until the certificates of a file end; below 0 since they have ended",
+            ("setting",),
+            registry=registry,
+        )
+        self.rule_failures = Counter(
+            "tsproxy_rule_failures",
+            "Batches about which an operator's own rule could not answer",
+            registry=registry,
+        )
+        self.waiver_expiry = Gauge(
+            "tsproxy_waiver_expiry_seconds",
+            "Seconds until a waiver ends; below 0 since it has ended",
+            ("waiver",),
+            registry=registry,
+        )
+        self.brokers = Gauge(
+            "tsproxy_brokers",
+            "Brokers of the cluster that a listener serves",
+            ("listener",),
+            registry=registry,
+        )
+        self.brokers_not_served = Gauge(
+            "tsproxy_brokers_not_served",
+            "Brokers of the cluster that a listener cannot serve: each of them keeps all its clients out",
+            ("listener",),
+            registry=registry,
+        )
+        self.upstream_up = Gauge(
+            "tsproxy_upstream_up", "1 while the proxy's own connection works", registry=registry
+        )
+        self.timings = Timings()
+        self._drift = DriftMetric()
+        self._topics = TopicMetric(
+            "tsproxy_topic_bad_records",
+            "Records that were themselves at fault, by topic; the topics with most of them",
+            topic_exists,
+        )
+        self._out_of_order = TopicMetric(
+            "tsproxy_topic_out_of_order_records",
+            "Accepted records older than one before them in their partition, where a rule follows stream "
+            "time; the topics with most of them",
+            topic_exists,
+        )
+        self._busiest = BusiestTopics(
+            "tsproxy_topic_records", "Records that brokers have taken, by topic; the busiest topics"
+        )
+        self.rules = RuleMetric()
+        own = (
+            self.timings,
+            self._drift,
+            self._topics,
+            self._out_of_order,
+            self._busiest,
+            self.rules,
+            _Plain(self),
+        )
+        for collector in own:
+            registry.register(collector)
+
+    def booked(self, outcome: Outcome) -> None:
+        """Count one batch that has ended."""
+        reason = None if outcome.would_reject else outcome.reason
+        batches, records = self._counters(outcome.peer.listener, outcome.verdict, reason)
+        batches.inc()
+        records.inc(outcome.batch.records)
+        self._drift.booked(outcome)
+        self.rules.booked(outcome)
+        if outcome.verdict is VerdictName.ACCEPTED:
+            self._topics.accepted(outcome.topic)
+        if outcome.verdict in _TAKEN:
+            self._busiest.add(outcome.topic, outcome.batch.records)
+        if outcome.out_of_order_records:  # by an accepted batch: its topic exists
+            self._out_of_order.accepted(outcome.topic)
+            self._out_of_order.add(outcome.topic, outcome.out_of_order_records)
+        if outcome.bad_records and _has_fault(outcome):
+            self._faulty(outcome.topic, outcome)
+
+    def _faulty(self, topic: str, why: Outcome | Blame) -> None:
+        counter = self._of_faults(why)
+        counter.labels(why.reason or "", why.unit_guess or "").inc(why.bad_records)
+        if counter is self._bad_records:
+            self._topics.add(topic, why.bad_records)
+
+    def _of_faults(self, why: Outcome | Blame) -> Counter:
+        if not why.would_reject:
+            return self._bad_records
+        return self._candidate_bad_records if why.rule == CANDIDATE else self._audited_bad_records
+
+    def booked_totals(self, totals: Totals) -> None:
+        """Count many batches that have ended alike."""
+        blame, verdict = totals.blame, totals.verdict
+        reason = None if blame is None or blame.would_reject else blame.reason
+        batches, records = self._counters(totals.peer.listener, verdict, reason)
+        batches.inc(totals.batches)
+        records.inc(totals.records)
+        self._drift.booked_totals(totals)
+        self.rules.booked_totals(totals)
+        if verdict is VerdictName.ACCEPTED:
+            self._topics.accepted(totals.topic)
+            self._busiest.add(totals.topic, totals.records)
+        if blame is not None:
+            self._faulty(totals.topic, blame)
+
+    def _counters(
+        self, listener: str, verdict: VerdictName, reason: Reason | None
+    ) -> tuple[Counter, Counter]:
+        key = (listener, verdict, reason)
+        counters = self._by_outcome.get(key)
+        if counters is None:
+            labels = [value or "" for value in key]
+            counters = (self._batches.labels(*labels), self._records.labels(*labels))
+            self._by_outcome[key] = counters  # a closed list of keys; looking labels up costs 1 us each
+        return counters
+
+    def connection_moved(self, listener: str, state: str | None, to: str | None) -> None:
+        """One connection left a state for another; None before the first and after the last."""
+        if state is not None:
+            self._connections.labels(listener, state.lower()).dec()
+        if to is not None:
+            self._connections.labels(listener, to.lower()).inc()
+
+    def session_closed(self, listener: str, reason: str) -> None:
+        self._closed.labels(listener, reason).inc()
+        if reason == CloseReason.ADDRESS_UNMAPPED:
+            self._address_unmapped.inc()
+
+    def limit_reached(self, limit: Limit) -> None:
+        self._limits_reached.labels(limit).inc()
+
+    def handshake_failed(self, listener: str) -> None:
+        self._handshakes.labels(listener).inc()
+
+    def sasl_failed(self, listener: str, mechanism: str) -> None:
+        """`mechanism` is of the closed list of `session.sasl`."""
+        self._sasl_failures.labels(listener, mechanism).inc()
+
+    def add(self, collector: Collector) -> None:
+        """Show what somebody else counts, too."""
+        self._registry.register(collector)
+
+    def families(self) -> Iterable[Metric]:
+        """All metrics as they are now, for whoever adds them to those of other processes."""
+        return self._registry.collect()
+
+    def render(self) -> bytes:
+        """The text that a scrape gets (Prometheus text format)."""
+        return generate_latest(self._registry)
+
+
+class _Plain(Collector):
+    """The numbers that are kept as plain ints."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        metrics = self._metrics
+        traffic = CounterMetricFamily(
+            "tsproxy_bytes", "Bytes received, by who sent them", labels=["direction"]
+        )
+        traffic.add_metric(["from_client"], metrics.from_clients.bytes)
+        traffic.add_metric(["from_broker"], metrics.from_brokers.bytes)
+        yield traffic
+        yield CounterMetricFamily(
+            "tsproxy_decisions", "Lines written to the decision log", value=metrics.decisions_written
+        )
+        yield CounterMetricFamily(
+            "tsproxy_decisions_dropped",
+            "Lines that did not reach the decision log: the queue was full or the disk rejected",
+            value=metrics.decisions_dropped,
+        )
+        yield CounterMetricFamily(
+            "tsproxy_decision_files_deleted",
+            "Decision files deleted because of their age or size",
+            value=metrics.decision_files_deleted,
+        )
+        yield GaugeMetricFamily(
+            "tsproxy_decision_log_writable",
+            "1 while lines reach the decision log's files",
+            value=metrics.decision_log_writable,
+        )
+        yield CounterMetricFamily(
+            "tsproxy_throttle_seconds",
+            "Time that clients were kept waiting because too much of theirs was rejected",
+            value=metrics.throttled_ms / 1000,
+        )
+        yield GaugeMetricFamily(
+            "tsproxy_buffered_bytes",
+            "Bytes held for all connections together, of limits.buffered",
+            value=metrics.buffered_bytes,
+        )
+        if metrics.decision_topic is not None:
+            is_up, sent = metrics.decision_topic
+            yield GaugeMetricFamily(
+                "tsproxy_decision_topic_up", "1 while the decision log's topic takes lines", value=is_up
+            )
+            yield CounterMetricFamily(
+                "tsproxy_decision_topic_sent", "Lines that the decision log's topic has taken", value=sent
+            )
+        build = GaugeMetricFamily("tsproxy_build_info", "Always 1", labels=["version", "python"])
+        build.add_metric([__version__, platform.python_version()], 1)
+        yield build

@@ -1,0 +1,97 @@
+"""What sessions want operators to see, no faster than an operator can read.
+
+A client in a loop could write a log line for each connection it makes. So each client address has a
+small budget (each /64 of IPv6 addresses); what goes over it is counted, and the count comes with the
+address's next line.
+"""
+
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from tsproxy.clock import Clock
+from tsproxy.decisions.text import bounded
+from tsproxy.model.addresses import counted_as
+
+BURST: Final = 10
+REFILL_MS: Final = 10_000
+"""One more line every so often, after the first `BURST`."""
+MAX_ADDRESSES: Final = 10_000
+MAX_CHARS: Final = 1_000
+"""Of one fact."""
+
+
+class Log(Protocol):
+    """The part of a structlog logger that is used here."""
+
+    def warning(self, event: str, **facts: object) -> object: ...
+
+    def error(self, event: str, **facts: object) -> object: ...
+
+
+@dataclass(slots=True)
+class _Budget:
+    lines: float
+    at_ms: int
+    suppressed: int = 0
+
+
+class Notes:
+    """A log with a budget for each client address; the longest unseen address is forgotten first."""
+
+    __slots__ = ("_budgets", "_clock", "_log")
+
+    def __init__(self, log: Log, clock: Clock) -> None:
+        self._budgets: OrderedDict[str, _Budget] = OrderedDict()
+        self._clock = clock
+        self._log = log
+
+    def warn(self, client_address: str, event: str, facts: Mapping[str, object]) -> None:
+        """One line about what a client did, unless its address has used up its budget.
+
+        `facts` hold no keys, values or tokens.
+        """
+        self._tell(self._log.warning, client_address, event, facts)
+
+    def error(self, client_address: str, event: str, facts: Mapping[str, object]) -> None:
+        """The same about what went wrong on our side."""
+        self._tell(self._log.error, client_address, event, facts)
+
+    def _tell(
+        self, write: Callable[..., object], client_address: str, event: str, facts: Mapping[str, object]
+    ) -> None:
+        budget = self._budget(client_address)
+        if budget.lines < 1:
+            budget.suppressed += 1
+            return
+        budget.lines -= 1
+        suppressed, budget.suppressed = budget.suppressed, 0
+        shown = {name: _bounded(value) for name, value in facts.items()}
+        write(event, **shown, **({"suppressed": suppressed} if suppressed else {}))
+
+    def _budget(self, client_address: str) -> _Budget:
+        now_ms = self._clock.monotonic_ms()
+        name = counted_as(client_address)
+        budget = self._budgets.get(name)
+        if budget is None:
+            budget = self._budgets[name] = _Budget(BURST, now_ms)
+            if len(self._budgets) > MAX_ADDRESSES:
+                self._budgets.popitem(last=False)
+        else:
+            self._budgets.move_to_end(name)
+            budget.lines = min(BURST, budget.lines + (now_ms - budget.at_ms) / REFILL_MS)
+            budget.at_ms = now_ms
+        return budget
+
+
+def _bounded(value: object) -> object:
+    """A text may be a client's own, of any length and any characters."""
+    return bounded(value, MAX_CHARS) if isinstance(value, str) else value
+
+
+def frames_of(error: BaseException) -> list[str]:
+    """Where an error came from, without its text and without any value: `file:line function`."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]

@@ -1,0 +1,235 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""A pipe in Cython: see `_twin.py`, which says what everything does."""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.memoryview cimport PyMemoryView_FromObject
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcpy
+
+from tsproxy.wire.kernel._native.cursor cimport peek_int16, peek_int32
+from tsproxy.wire.kernel._native.lexers cimport AnswerLexer, RequestLexer
+from tsproxy.wire.kernel._native.rejecter cimport Rejecter
+
+from tsproxy.clock import Clock
+from tsproxy.proxy.pipe.buffers import READ_BYTES as _READ_BYTES
+
+cdef extern from "sys/socket.h" nogil:
+    ssize_t send_to_socket "send"(int fd, const void* data, size_t size, int flags)
+    int MSG_DONTWAIT
+
+cdef extern from "time.h" nogil:
+    struct timespec:
+        int64_t tv_sec
+        int64_t tv_nsec
+    int CLOCK_REALTIME
+    int clock_gettime(int clock, timespec* time)
+
+cdef extern from *:
+    """
+    #ifndef MSG_NOSIGNAL
+    #define MSG_NOSIGNAL 0  /* where it is missing, Python has SIGPIPE ignored anyway */
+    #endif
+    """
+    int MSG_NOSIGNAL
+
+NAME = "native"
+
+cdef Py_ssize_t READ_BYTES = _READ_BYTES
+cdef Py_ssize_t SIZE_BYTES = 4
+
+
+cdef int64_t system_now_ms() noexcept:
+    """`Clock.now_ms`, without a call into Python for each read."""
+    cdef timespec now
+    clock_gettime(CLOCK_REALTIME, &now)
+    return now.tv_sec * 1_000 + now.tv_nsec // 1_000_000
+
+
+cdef class Tally:
+    cdef public int64_t bytes
+
+
+cdef class Pipe:
+    cdef readonly Py_ssize_t kept
+    cdef readonly int64_t runs
+    cdef public bint was_heard
+    cdef public Pipe other
+    cdef public object transport
+    cdef public object watch
+    cdef public Rejecter rejecter
+    cdef RequestLexer requests
+    cdef AnswerLexer answers
+    cdef bytearray buffer
+    cdef object buffers
+    cdef object shared
+    cdef uint8_t* shared_at
+    cdef object now_ms       # None: the system's
+    cdef object is_closing   # the transport's
+    cdef bint is_queuing     # the transport was given what the socket did not take, and may hold it yet
+    cdef Py_ssize_t expected
+    cdef int fd
+    cdef Tally tally
+
+    def __init__(self, buffers, Tally tally, clock):
+        cdef Py_buffer view
+        self.buffers, self.tally = buffers, tally
+        self.now_ms = None if type(clock) is Clock else clock.now_ms
+        self.shared, self.fd = buffers.shared, -1
+        PyObject_GetBuffer(self.shared, &view, PyBUF_SIMPLE)
+        self.shared_at = <uint8_t*>view.buf  # stays where it is: `shared` holds it
+        PyBuffer_Release(&view)
+
+    @property
+    def lexer(self):
+        return self.answers if self.requests is None else self.requests
+
+    @lexer.setter
+    def lexer(self, lexer):
+        self.requests = lexer if isinstance(lexer, RequestLexer) else None
+        self.answers = lexer if isinstance(lexer, AnswerLexer) else None
+
+    def came(self, data):
+        raise NotImplementedError
+
+    def kept_more(self):
+        pass
+
+    def silenced(self, silent_ms):
+        pass
+
+    def failed(self, error):
+        raise NotImplementedError
+
+    def get_buffer(self, sizehint):
+        if self.kept:
+            return PyMemoryView_FromObject(self.buffer)[self.kept:]
+        if self.buffer is None and self.expected > READ_BYTES:
+            self.buffer = self.buffers.spare(self.expected)
+        return self.shared if self.buffer is None else PyMemoryView_FromObject(self.buffer)
+
+    def buffer_updated(self, Py_ssize_t nbytes):
+        cdef uint8_t* come = self.shared_at if self.buffer is None else <uint8_t*>PyByteArray_AS_STRING(self.buffer)
+        cdef Py_ssize_t size = self.kept + nbytes
+        cdef Py_ssize_t end
+        self.tally.bytes += nbytes
+        self.was_heard = True
+        if self.watch is not None:
+            self.watch.begins(self, peek_int16(come + SIZE_BYTES) if size >= SIZE_BYTES + 2 else -1)
+        try:
+            end = self.pass_on(come, size)
+            if end == size:
+                if end <= READ_BYTES:
+                    self.expected = 0
+                if self.buffer is not None:
+                    self.let_go()
+            elif self.requests is not None and self.requests.is_beginning(come + end, size - end):
+                self.keep_from(come + end, size - end, end)
+                self.kept_more()
+            else:
+                rest = PyBytes_FromStringAndSize(<char*>come + end, size - end)
+                self.let_go()
+                self.came(rest)
+        except Exception as error:
+            self.failed(error)
+        if self.watch is not None:
+            self.watch.ends(self)
+
+    cdef Py_ssize_t pass_on(self, const uint8_t* come, Py_ssize_t size) except -1:
+        cdef Py_ssize_t start = 0, end = 0
+        cdef int64_t now_ms
+        if self.other is None:
+            return 0
+        if self.requests is not None:
+            now_ms = system_now_ms() if self.now_ms is None else self.now_ms()
+            if self.rejecter is not None:
+                start = self.reject(come, size, now_ms)
+            end = start + self.requests.run(come + start, size - start, now_ms)
+        elif self.answers is not None:
+            end = self.answers.run(come, size)
+        if end:
+            self.runs += 1
+        if end > start:
+            self.other.put(come + start, end - start)
+        return end
+
+    cdef Py_ssize_t reject(self, const uint8_t* come, Py_ssize_t size, int64_t now_ms) except -1:
+        cdef Rejecter rejecter = self.rejecter
+        cdef Py_ssize_t end = 0, taken
+        while True:
+            taken = rejecter.run(come + end, size - end, now_ms)
+            end += taken
+            if taken:
+                self.put(rejecter.answers, rejecter.size)
+            if not rejecter.silent_ms:
+                return end
+            self.silenced(rejecter.silent_ms)
+
+    def attach(self, transport):
+        self.transport, self.is_closing = transport, transport.is_closing
+        if transport.get_extra_info("ssl_object") is None:
+            self.fd = transport.get_extra_info("socket").fileno()
+
+    def detach(self):
+        self.fd = -1
+        self.let_go()
+
+    @property
+    def announced(self):
+        if self.buffer is None or self.kept < SIZE_BYTES:
+            return None
+        return SIZE_BYTES + peek_int32(<const uint8_t*>PyByteArray_AS_STRING(self.buffer))
+
+    def send(self, data):
+        cdef Py_buffer view
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            self.put(<const uint8_t*>view.buf, view.len)
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef int put(self, const uint8_t* data, Py_ssize_t size) except -1:
+        cdef Py_ssize_t sent = 0
+        if self.transport is None or self.is_closing():
+            return 0
+        if self.is_queuing:
+            self.is_queuing = self.transport.get_write_buffer_size() > 0
+        if self.fd >= 0 and not self.is_queuing:
+            sent = max(0, send_to_socket(self.fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL))
+        if sent < size:
+            self.is_queuing = True
+            self.transport.write(PyBytes_FromStringAndSize(<const char*>data + sent, size - sent))
+        return 0
+
+    def keep(self, bytes data):
+        if data:
+            self.keep_from(<const uint8_t*><const char*>data, len(data), 1)
+
+    def take_kept(self):
+        kept = b""
+        if self.buffer is not None:
+            kept = PyBytes_FromStringAndSize(PyByteArray_AS_STRING(self.buffer), self.kept)
+        self.let_go()
+        return kept
+
+    cpdef let_go(self):
+        self.kept = 0
+        if self.buffer is not None:
+            buffer, self.buffer = self.buffer, None
+            self.buffers.give_back(buffer)
+
+    cdef int keep_from(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t start) except -1:
+        """Keep `size` bytes at `data`, which lie `start` bytes behind what came."""
+        cdef bytearray held = self.buffer
+        cdef bytearray buffer
+        if start == 0 and held is not None and size < PyByteArray_GET_SIZE(held):
+            self.kept = size
+            return 0
+        self.expected = SIZE_BYTES + peek_int32(data) if size >= SIZE_BYTES else 0
+        buffer = self.buffers.lend(size, self.expected)
+        memcpy(PyByteArray_AS_STRING(buffer), data, size)
+        self.buffer, self.kept = buffer, size
+        if held is not None:
+            self.buffers.give_back(held)
+        return 0

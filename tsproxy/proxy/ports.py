@@ -1,0 +1,142 @@
+"""One listening socket: bound first, opened later, every connection handed over.
+
+Bound but not yet opened, the port is ours and rejects connections, which is what clients know from a
+broker that is down.
+"""
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from tsproxy.config.settings import Address
+from tsproxy.proxy.outgoing_ports import outgoing_ports
+
+log = structlog.get_logger()
+
+BACKLOG: Final = 1024
+ACCEPTS_A_TICK: Final = 64
+RETRY_S: Final = 1.0
+
+_OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+Accepted = Callable[[socket.socket, str, int], None]
+"""Given a connected, non-blocking socket and its peer's address and port; it owns the socket."""
+
+
+class ListenError(Exception):
+    """A port cannot be had; the text says which, why, and what to do."""
+
+
+class Port:
+    """Binds at once (port 0: any free one; `address` has the real one). Raises ListenError.
+
+    `is_shared`: processes of this user that say so too may have the same port, and the kernel spreads
+    connections over those of them that have opened it.
+    """
+
+    __slots__ = ("_accepted", "_is_open", "_retry", "_socket", "address")
+
+    def __init__(self, address: Address, accepted: Accepted, *, is_shared: bool = False) -> None:
+        self._accepted = accepted
+        self._is_open = False
+        self._retry: asyncio.TimerHandle | None = None
+        self._socket = bind(address, is_shared=is_shared)
+        self.address = Address(address.host, self._socket.getsockname()[1])
+
+    def open(self) -> None:
+        """Accept connections from now on. Raises ListenError where somebody else listens already."""
+        try:
+            self._socket.listen(BACKLOG)
+        except OSError as error:
+            raise ListenError(listen_text(self.address, error)) from None
+        self._is_open = True
+        self._watch()
+
+    def close(self) -> None:
+        """Accept no more; connections made so far stay."""
+        if self._retry is not None:
+            self._retry.cancel()
+        if self._is_open:
+            asyncio.get_running_loop().remove_reader(self._socket.fileno())
+            self._is_open = False
+        self._socket.close()
+
+    def _watch(self) -> None:
+        self._retry = None
+        asyncio.get_running_loop().add_reader(self._socket.fileno(), self._accept)
+
+    def _accept(self) -> None:
+        for _ in range(ACCEPTS_A_TICK):
+            try:
+                connection, (host, port, *_) = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in _OUT_OF_RESOURCES:
+                    raise
+                self._pause(error)
+                return
+            connection.setblocking(False)
+            self._accepted(connection, host, port)
+
+    def _pause(self, error: OSError) -> None:
+        """Out of file descriptors: accepting would fail in a busy loop until some are given back."""
+        log.error("accepting_paused", address=str(self.address), error=error.strerror, retry_s=RETRY_S)
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._socket.fileno())
+        self._retry = loop.call_later(RETRY_S, self._watch)
+
+
+def bind(address: Address, *, is_shared: bool = False) -> socket.socket:
+    """A non-blocking socket that has the port and does not listen yet. Raises ListenError."""
+    try:
+        family, kind, protocol, _, sockaddr = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind, protocol)
+    except UnicodeError:
+        raise ListenError(f"cannot listen on {address}: not a host name") from None
+    except OSError as error:
+        raise ListenError(listen_text(address, error)) from None
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if family == socket.AF_INET6:
+            # As asyncio does: "::" must not take the IPv4 port as well, or both could not be given.
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listening.setblocking(False)
+        listening.bind(sockaddr)
+    except OSError as error:
+        listening.close()
+        raise ListenError(listen_text(address, error)) from None
+    return listening
+
+
+_ADVICE: Final = {
+    errno.EADDRNOTAVAIL: "no interface of this machine has that address: use one of its own, or 0.0.0.0",
+    errno.EACCES: "this user may not listen there: choose a port from 1024 upward",
+}
+
+
+def listen_text(address: Address, error: OSError) -> str:
+    """Why a socket cannot listen there, and what to do."""
+    is_taken = error.errno == errno.EADDRINUSE
+    advice = _taken_text(address.port) if is_taken else _ADVICE.get(error.errno or 0)
+    return f"cannot listen on {address}: {advice or error.strerror or error}"
+
+
+def _taken_text(port: int) -> str:
+    """The system gives an outgoing connection any port of its range that nobody has bound. Such a port is in
+    use until a minute after that connection has ended (TIME_WAIT), whatever SO_REUSEADDR says."""
+    outgoing = outgoing_ports()
+    if port not in outgoing.usual:
+        return "another program listens there: stop it or choose another port"
+    return (
+        "another program listens there, or an outgoing connection of this machine has the port "
+        f"({outgoing}): stop the program, or choose a port outside that range"
+    )

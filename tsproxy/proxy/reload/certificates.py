@@ -1,0 +1,190 @@
+"""Certificates, keys and authorities while the proxy runs: read again when their files change.
+
+A TLS context is never changed: a new one is made of the new files and used for the connections that
+are made from then on; those there are keep theirs, so nobody is cut off. Files that are being
+replaced may not fit together for a moment, so a change is taken up when it has not changed again for
+one look. Files that cannot be used leave the old context in force, and the log says what is wrong.
+
+Also here: how long certificates still last, as a metric and, in time, as a warning.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from tsproxy.clock import Clock
+from tsproxy.config.problems import ConfigError
+from tsproxy.config.settings import Config, ListenerTls, UpstreamTls
+from tsproxy.config.source import Look, look_at
+from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.reloadable import Commit, prepare_all
+from tsproxy.tls.certificate_expiry import CRL, ends_of
+from tsproxy.tls.contexts import listener_context, upstream_context
+
+log = structlog.get_logger()
+
+LOOK_EVERY_S: Final = 1.0
+WARN_AGAIN_S: Final = 86_400.0
+
+Seen = tuple[Look, ...]
+"""What files looked like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a context is made of: the files by setting, and how."""
+
+    files: Mapping[str, Path]
+    make: Callable[[], ssl.SSLContext]
+
+    @classmethod
+    def of_listener(cls, name: str, tls: ListenerTls) -> "Sources":
+        files = {
+            "certificate": tls.certificate,
+            "key": tls.key,
+            "client_ca": tls.client_ca,
+            "client_crl": tls.client_crl,
+        }
+        return cls(_named(f"listeners.{name}.tls", files), partial(listener_context, tls))
+
+    @classmethod
+    def of_upstream(cls, tls: UpstreamTls) -> "Sources":
+        files = {"certificate": tls.certificate, "key": tls.key, "ca": tls.ca}
+        return cls(_named("upstream.tls", files), partial(upstream_context, tls))
+
+    def look(self) -> Seen:
+        return tuple(map(look_at, self.files.values()))
+
+
+def _named(section: str, files: Mapping[str, Path | None]) -> dict[str, Path]:
+    return {f"{section}.{name}": file for name, file in files.items() if file is not None}
+
+
+class Credentials:
+    """One context and the files that it was made of. Raises ConfigError for files that are unusable."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._looked = self._tried = sources.look()
+        self._sources = sources
+        self._context = sources.make()
+        self.ends = tuple(ends_of(sources.files))
+
+    def current(self) -> ssl.SSLContext:
+        """For the next connection."""
+        return self._context
+
+    def prepare(self, sources: Sources) -> Commit:
+        """Make a context anew, of other files perhaps. Raises ConfigError; the old one stays until the
+        commit."""
+        looked = sources.look()
+        context, ends = sources.make(), tuple(ends_of(sources.files))
+
+        def commit() -> None:
+            self._context, self.ends = context, ends
+            self._looked = self._tried = looked
+            self._sources = sources
+
+        return commit
+
+    def look(self) -> bool:
+        """Take up files that have changed and are at rest again; True where that was so.
+
+        Raises ConfigError where they cannot be used; they are tried again when they change again.
+        """
+        looked, self._looked = self._sources.look(), self._looked
+        is_at_rest, self._looked = looked == self._looked, looked
+        if looked == self._tried or not is_at_rest:
+            return False
+        self._tried = looked
+        self.prepare(self._sources)()
+        return True
+
+
+class Certificates:
+    """All credentials of one configuration. Raises ConfigError."""
+
+    def __init__(self, config: Config, metrics: Metrics, clock: Clock) -> None:
+        self._clock = clock
+        self._metrics = metrics
+        self._warned_s: dict[str, float] = {}
+        tls = config.upstream.tls
+        self.upstream = Credentials(Sources.of_upstream(tls)) if tls else None
+        self.listeners = {
+            each.name: Credentials(Sources.of_listener(each.name, each.tls))
+            for each in config.listeners
+            if each.tls
+        }
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload: all files are read again, those that the new configuration names. Raises ConfigError.
+
+        Whether a listener or the upstream has TLS at all does not change without a restart.
+        """
+        tls = {each.name: each.tls for each in config.listeners}
+        wanted = [
+            (credentials, Sources.of_listener(name, its))
+            for name, credentials in self.listeners.items()
+            if (its := tls[name]) is not None
+        ]
+        if self.upstream is not None and config.upstream.tls is not None:
+            wanted.append((self.upstream, Sources.of_upstream(config.upstream.tls)))
+        return prepare_all([partial(credentials.prepare, sources) for credentials, sources in wanted])
+
+    async def watch(self) -> None:
+        """Look at the files for ever."""
+        while True:
+            self.tell_ends()
+            await asyncio.sleep(LOOK_EVERY_S)
+            for credentials in self._all():
+                await self._look(credentials)
+
+    def tell_ends(self) -> None:
+        """How long each certificate lasts: the metric, and a warning once a day when it is time."""
+        now_s = self._clock.now_ms() / 1000
+        for end in (end for credentials in self._all() for end in credentials.ends):
+            left_s = end.expires_s - now_s
+            self._metrics.certificate_expiry.labels(end.setting).set(left_s)
+            if now_s < end.warn_s or now_s < self._warned_s.get(end.setting, 0.0) + WARN_AGAIN_S:
+                continue
+            self._warned_s[end.setting] = now_s
+            facts = {"setting": end.setting, "file": str(end.file), "subject": end.subject}
+            is_list = end.setting.endswith(CRL)
+            if left_s > 0:
+                event = "revocations_end_soon" if is_list else "certificate_ends_soon"
+                log.warning(event, **facts, hours_left=int(left_s // 3600))
+            else:
+                event = "revocations_expired" if is_list else "certificate_expired"
+                log.error(event, **facts, hours_ago=int(-left_s // 3600))
+
+    async def _look(self, credentials: Credentials) -> None:
+        settings = [end.setting for end in credentials.ends]
+        try:
+            # Beside the loop: a file system that hangs must not hold up clients.
+            if await asyncio.to_thread(credentials.look):
+                log.info("certificates_reloaded", settings=settings)
+                self._forget_warnings(settings)
+        except ConfigError as error:
+            log.error(
+                "certificates_not_reloaded",
+                problems=str(error).splitlines(),
+                advice="the old ones stay in use; tried again when a file changes",
+            )
+        except Exception as error:
+            # A mistake of ours must not end the watch over the other files.
+            log.error("certificates_watch_crashed", error=type(error).__name__, frames=frames_of(error))
+
+    def _forget_warnings(self, settings: Sequence[str]) -> None:
+        for setting in settings:
+            self._warned_s.pop(setting, None)
+
+    def _all(self) -> Iterator[Credentials]:
+        yield from self.listeners.values()
+        if self.upstream is not None:
+            yield self.upstream

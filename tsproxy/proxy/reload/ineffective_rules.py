@@ -1,0 +1,62 @@
+"""Rules that are looser than the topics they are for: told once each, when both are known."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import structlog
+
+from tsproxy.config.settings import Config
+from tsproxy.config.values import bound_text
+from tsproxy.model.policy import Span
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.policy.looser import Looser, looser_than_topic
+from tsproxy.proxy.reloadable import Commit
+
+log = structlog.get_logger()
+
+MOST_TOLD: Final = 100
+"""Lines for one configuration: ten thousand topics may be alike."""
+
+
+class LooserRules:
+    """Of one configuration; one that is replaced is told of anew."""
+
+    def __init__(self, config: Config) -> None:
+        self._policy = config.policy
+        self._topics: Mapping[str, TopicLimits] = {}
+        self._told: set[tuple[str, str, str]] = set()
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload; it cannot fail."""
+
+        def commit() -> None:
+            if config.policy != self._policy:
+                self._policy, self._told = config.policy, set()
+                topics, self._topics = self._topics, {}
+                self.see(topics)
+
+        return commit
+
+    def see(self, topics: Mapping[str, TopicLimits]) -> None:
+        """The limits of topics in use, as brokers told them last."""
+        for topic, known in topics.items():
+            if self._topics.get(topic) != known:
+                for looser in looser_than_topic(self._policy, topic, known):
+                    self._tell(topic, looser)
+        self._topics = topics
+
+    def _tell(self, topic: str, looser: Looser) -> None:
+        told = (looser.rule.name, topic, looser.side)
+        if told in self._told or len(self._told) >= MOST_TOLD:
+            return
+        self._told.add(told)
+        log.warning(
+            "rule_looser_than_topic",
+            rule=looser.rule.name,
+            place=looser.rule.place,
+            topic=topic,
+            key=f"message.timestamp.{looser.side}.max.ms",
+            of_rule=bound_text(Span(looser.rule_max_ms)),
+            of_topic=bound_text(Span(looser.topic_max_ms)),
+            advice="the brokers reject what lies between: set the topic's limit, or narrow the rule's",
+        )

@@ -1,0 +1,142 @@
+"""Reads the configuration anew while the proxy runs, and puts it into use as a whole or not at all.
+
+`Reloader` decides when: at SIGHUP, and when the file has changed. `proxy.reloadable` says how parts take
+new settings. `server.Proxy` is made of such parts and is one itself. With workers, the supervisor asks
+every worker to prepare, and lets all commit or none.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from enum import StrEnum
+from typing import Final
+
+import structlog
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tsproxy.clock import Clock
+from tsproxy.config.notices import notices
+from tsproxy.config.port_notices import port_notices
+from tsproxy.config.problems import ConfigError
+from tsproxy.config.reloaded import Reloaded, reloaded
+from tsproxy.config.settings import Config
+from tsproxy.config.source import Look, Source
+from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.outgoing_ports import known_outgoing_ports
+from tsproxy.proxy.service_manager import ServiceManager
+
+log = structlog.get_logger()
+
+LOOK_EVERY_S: Final = 1.0
+NOTICES_TOLD: Final = 20
+
+Adopt = Callable[[Reloaded], Awaitable[None]]
+"""Makes the whole proxy run by a new configuration; raises ConfigError and leaves all as it was."""
+
+
+class Result(StrEnum):
+    """How a reload ended: the label of `tsproxy_config_reload_total`."""
+
+    TAKEN = "taken"
+    REJECTED = "rejected"
+
+
+class Reloader(Collector):
+    """Watches `source` for a proxy that runs by `running`, and counts what came of it."""
+
+    def __init__(self, source: Source, running: Config, adopt: Adopt, manager: ServiceManager) -> None:
+        self._adopt = adopt
+        self._asked = asyncio.Event()
+        self._ended = dict.fromkeys(Result, 0)
+        self._manager = manager
+        self._running = running
+        self._source = source
+        self._taken_s = Clock().now_ms() / 1000
+        self._tried = source.look()
+        self._was_taken = True
+
+    def ask(self) -> None:
+        """Reload now, whether or not the file has changed (SIGHUP)."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Reload whenever there is a reason to, for ever."""
+        seen = self._tried
+        tell_notices(self._running)
+        while True:
+            try:
+                async with asyncio.timeout(LOOK_EVERY_S):
+                    await self._asked.wait()
+            except TimeoutError:
+                # Beside the loop: a file system that hangs must not hold up clients.
+                seen, before = await asyncio.to_thread(self._source.look), seen
+                if not self._is_news(seen, before):
+                    continue
+            self._asked.clear()
+            self._manager.reloading()
+            result = await self._reload()
+            self._ended[result] += 1
+            self._was_taken = result is Result.TAKEN
+            if self._was_taken:
+                self._taken_s = Clock().now_ms() / 1000
+            self._manager.reloaded(f"the last reload was {result}")
+
+    def _is_news(self, seen: Look, before: Look) -> bool:
+        """Changed since it was last tried, and at rest: a file that is being written is not read
+        half, and one that is gone for a moment is being replaced."""
+        return seen is not None and seen == before and seen != self._tried
+
+    async def _reload(self) -> Result:
+        try:
+            self._tried = await asyncio.to_thread(self._source.look)
+            wanted = await asyncio.to_thread(self._source.read)
+            change = reloaded(self._running, wanted)
+            await self._adopt(change)
+        except ConfigError as error:
+            return _rejected(str(error).splitlines())
+        except Exception as error:
+            # A mistake of ours in a room must not take the data path down.
+            log.error("config_reload_crashed", error=type(error).__name__, frames=frames_of(error))
+            return _rejected(["a mistake in tsproxy; please report the frames"])
+        self._running = change.config
+        log.info("config_reloaded", changed=list(change.changed))
+        tell_notices(self._running)
+        if change.needs_restart:
+            keys = list(change.needs_restart)
+            log.warning("config_needs_restart", keys=keys, advice="they stay as they are until then")
+        return Result.TAKEN
+
+    def collect(self) -> Iterable[Metric]:
+        family = CounterMetricFamily(
+            "tsproxy_config_reload", "Reloads of the configuration by how they ended", labels=["result"]
+        )
+        for result, count in self._ended.items():
+            family.add_metric([result], count)
+        yield family
+        yield GaugeMetricFamily(
+            "tsproxy_config_last_reload_successful",
+            "1 where the last reload was taken, or none was tried",
+            value=self._was_taken,
+        )
+        yield GaugeMetricFamily(
+            "tsproxy_config_last_reload_success_timestamp_seconds",
+            "When the configuration in force was taken, in seconds since 1970",
+            value=self._taken_s,
+        )
+
+
+def tell_notices(config: Config) -> None:
+    """What of a configuration in force has no effect, or no longer, or may fail on this system."""
+    found = (*notices(config, Clock().now_ms()), *port_notices(config, known_outgoing_ports()))
+    for notice in found[:NOTICES_TOLD]:
+        log.warning("config_notice", place=notice.place, key=notice.key, text=notice.text)
+    if len(found) > NOTICES_TOLD:
+        log.warning(
+            "config_notices_left_out", count=len(found) - NOTICES_TOLD, advice="tsproxy check has all"
+        )
+
+
+def _rejected(problems: list[str]) -> Result:
+    advice = "the old configuration stays in force; tried again when the file changes or at SIGHUP"
+    log.error("config_not_reloaded", problems=problems, advice=advice)
+    return Result.REJECTED

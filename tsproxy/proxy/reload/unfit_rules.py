@@ -1,0 +1,95 @@
+"""Rules and waivers whose topics the cluster does not have: told once each, when its topics are known.
+
+A rule that never fits looks as if it held. Topics may be made later, so it is no mistake: it is said.
+
+A thousand rules and fifty thousand topics take seconds to compare, so that clients are served between any
+two patterns.
+"""
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from tsproxy.config.patterns import meant_as_regex
+from tsproxy.config.settings import Config
+from tsproxy.model.policy import Rule, Waiver
+from tsproxy.policy.resolve import is_internal
+from tsproxy.proxy.brokers.discovery import VisibleTopics
+from tsproxy.proxy.reloadable import Commit
+
+log = structlog.get_logger()
+
+MOST_TOLD: Final = 100
+"""Lines for one configuration."""
+
+
+class UnfitRules:
+    """Of one configuration; one that is replaced is told of when the topics are read again."""
+
+    def __init__(self, config: Config) -> None:
+        self._is_new = asyncio.Event()
+        self._policy = config.policy
+        self._told: set[tuple[str, str]] = set()
+        self._visible: VisibleTopics | None = None
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload; it cannot fail."""
+
+        def commit() -> None:
+            if config.policy != self._policy:
+                self._policy, self._told = config.policy, set()
+
+        return commit
+
+    def see(self, visible: VisibleTopics | None) -> None:
+        """The cluster's topics, as they were read last."""
+        if visible is not None and visible is not self._visible:
+            self._visible = visible
+            self._is_new.set()
+
+    async def watch(self) -> None:
+        """Look at the rules whenever topics were read, for ever."""
+        while True:
+            await self._is_new.wait()
+            self._is_new.clear()
+            await self.look()
+
+    async def look(self) -> None:
+        """Tell of each that fits none; of nothing where the user sees no topic (without Describe)."""
+        policy, told = self._policy, self._told
+        names = self._visible.names if self._visible else ()
+        for kind, several in (("rule", policy.rules), ("waiver", policy.waivers)):
+            for each in several:
+                if len(told) >= MOST_TOLD or not names:
+                    return
+                if (kind, each.name) not in told and await _is_unfit(each, names):
+                    told.add((kind, each.name))
+                    _tell(kind, each, len(names))
+
+
+async def _is_unfit(rule: Rule | Waiver, names: tuple[str, ...]) -> bool:
+    patterns = rule.match.topics
+    # Brokers' own topics are not among the names, and those of applications come and go.
+    if not patterns or any(is_internal(pattern.text.strip("/")) for pattern in patterns):
+        return False
+    for pattern in patterns:
+        if any(map(pattern.fits, names)):
+            return False
+        await asyncio.sleep(0)
+    return True
+
+
+def _tell(kind: str, unfit: Rule | Waiver, topics: int) -> None:
+    patterns = unfit.match.topics
+    hints = [text for pattern in patterns if (text := meant_as_regex(pattern)) is not None]
+    log.warning(
+        f"{kind}_fits_no_topic",
+        **{kind: unfit.name},
+        place=unfit.place,
+        patterns=[pattern.text for pattern in patterns],
+        topics=topics,
+        advice=hints[0]
+        if hints
+        else "compare its match.topics with the topics that the proxy's user may describe",
+    )

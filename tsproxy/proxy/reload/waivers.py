@@ -1,0 +1,65 @@
+"""Waivers while the proxy runs: how long each still lasts, as a metric and, in time, as a warning.
+
+That one has ended needs nobody to notice: what topics are judged by is found out anew at that moment
+(`session.policies`). Operators hear of it here, before and after.
+"""
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from tsproxy.clock import Clock
+from tsproxy.config.settings import Config
+from tsproxy.model.policy import Waiver
+from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.reloadable import Commit
+
+log = structlog.get_logger()
+
+LOOK_EVERY_S: Final = 1.0
+WARNED_EARLY_MS: Final = 7 * 86_400_000
+WARN_AGAIN_MS: Final = 86_400_000
+
+
+class Waivers:
+    """All of one configuration; one that is replaced is told of anew."""
+
+    def __init__(self, config: Config, metrics: Metrics, clock: Clock) -> None:
+        self._clock = clock
+        self._metrics = metrics
+        self._waivers = config.policy.waivers
+        self._told_ms: dict[Waiver, int] = {}
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload; it cannot fail."""
+
+        def commit() -> None:
+            self._waivers = config.policy.waivers
+            self.tell_ends()
+
+        return commit
+
+    async def watch(self) -> None:
+        """For ever."""
+        while True:
+            self.tell_ends()
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    def tell_ends(self) -> None:
+        """The metric; a warning once a day in the last week, and once that it has ended."""
+        now_ms = self._clock.now_ms()
+        self._metrics.waiver_expiry.clear()
+        self._told_ms = {waiver: self._told_ms[waiver] for waiver in self._waivers if waiver in self._told_ms}
+        for waiver in self._waivers:
+            left_ms = waiver.until_ms - now_ms
+            self._metrics.waiver_expiry.labels(waiver.name).set(left_ms / 1000)
+            told_ms = self._told_ms.get(waiver)
+            facts = {"waiver": waiver.name, "owner": waiver.owner, "reason": waiver.reason}
+            if left_ms <= 0:
+                if told_ms is None or told_ms < waiver.until_ms:
+                    self._told_ms[waiver] = now_ms
+                    log.warning("waiver_ended", **facts, place=waiver.place)
+            elif left_ms <= WARNED_EARLY_MS and (told_ms is None or now_ms >= told_ms + WARN_AGAIN_MS):
+                self._told_ms[waiver] = now_ms
+                log.warning("waiver_ends_soon", **facts, hours_left=left_ms // 3_600_000)

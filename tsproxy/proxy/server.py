@@ -1,0 +1,459 @@
+"""One process of the proxy, from its configuration to its last line: the only one, or one worker.
+
+Start: certificates are read, the decision log is opened, ports are reserved; then the proxy's own
+connection finds the brokers, each gets its port, and clients are let in. Stop (SIGTERM, SIGINT): not
+ready, and open for the drain delay; then no new connections and no new requests; answers that brokers
+still owe are passed on until the drain timeout; then the last lines of the decision log. A second signal
+ends the delay; one while it drains does not wait any more.
+"""
+
+import asyncio
+import contextlib
+import platform
+import signal
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any, Final
+
+import structlog
+from prometheus_client import ProcessCollector
+
+from tsproxy import __version__
+from tsproxy.clock import Clock
+from tsproxy.cluster.upstream import Upstream
+from tsproxy.config.reloaded import Reloaded
+from tsproxy.config.settings import Address, BrokersFrom, Config
+from tsproxy.config.source import Source
+from tsproxy.proxy import native_code as variant
+from tsproxy.proxy.admin.http import AdminHttp, own_names
+from tsproxy.proxy.admin.pages import pages
+from tsproxy.proxy.admin.report import Report, most
+from tsproxy.proxy.brokers.discovery import Cluster, ClusterFacts, PermissionDeniedError
+from tsproxy.proxy.brokers.learnt import LearntCluster
+from tsproxy.proxy.brokers.versions import Offers
+from tsproxy.proxy.clock_check.monitor import ClockSanity
+from tsproxy.proxy.connections.context import Surroundings
+from tsproxy.proxy.connections.drain import drain
+from tsproxy.proxy.connections.listener import Front
+from tsproxy.proxy.connections.relay import Relay
+from tsproxy.proxy.connections.unserved_endpoints import Unserved
+from tsproxy.proxy.dead_letters.sender import DeadLetters
+from tsproxy.proxy.limits import descriptors
+from tsproxy.proxy.limits.process import ProcessLimits
+from tsproxy.proxy.logging import set_level
+from tsproxy.proxy.metrics.latency.sampler import Sampler
+from tsproxy.proxy.metrics.loop_lag import LoopLag
+from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.metrics.totals import families_now
+from tsproxy.proxy.notes import Notes, frames_of
+from tsproxy.proxy.ports import ListenError
+from tsproxy.proxy.reload.certificates import Certificates
+from tsproxy.proxy.reload.ineffective_rules import LooserRules
+from tsproxy.proxy.reload.reloader import Reloader
+from tsproxy.proxy.reload.unfit_rules import UnfitRules
+from tsproxy.proxy.reload.waivers import Waivers
+from tsproxy.proxy.reloadable import Commit, prepare_all
+from tsproxy.proxy.service_manager import ServiceManager
+from tsproxy.proxy.startup import StartError, in_force, journal_of, not_writable
+from tsproxy.tls.contexts import CurrentTls
+from tsproxy.wire.k18_api_versions import Versions
+
+log = structlog.get_logger()
+
+
+JUDGES_END_S: Final = 1.0
+"""How long a judge may take to see that it is not wanted any more: it looks after each piece."""
+
+
+async def serve(config: Config, source: Source, manager: ServiceManager) -> None:
+    """Run the proxy until it is told to stop, and stop it in order; reload it when `source` has changed.
+
+    Raises ConfigError for certificates that cannot be used, and StartError.
+    """
+    try:
+        proxy = Proxy(config, Clock(), partial(_announce, manager))
+        reloader = Reloader(source, config, proxy.adopt, manager)
+        proxy.metrics.add(reloader)
+        loop = asyncio.get_running_loop()
+
+        def told_to_stop() -> None:
+            manager.stopping(proxy.config.stop_ms)
+            proxy.stop_or_hurry()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, told_to_stop)
+        loop.add_signal_handler(signal.SIGHUP, reloader.ask)
+        reloading, beating = loop.create_task(reloader.run()), loop.create_task(manager.beat())
+        try:
+            await proxy.run()
+        finally:
+            await _cancelled(reloading, beating)
+    except (ListenError, PermissionDeniedError) as error:
+        raise StartError(str(error)) from error
+
+
+Announce = Callable[[str, Mapping[str, Any]], None]
+"""Called with `starting`, `started` and `stopped`, and the facts of each."""
+
+
+def _announce(manager: ServiceManager, what: str, facts: Mapping[str, Any]) -> None:
+    log.info(f"proxy_{what}", **facts)
+    if what == "starting":
+        variant.tell()
+        manager.waiting()
+    elif what == "started":
+        manager.ready()
+
+
+class Proxy:
+    """All parts of one process, wired. Its constructor reserves the ports (ListenError).
+
+    `needs_all_ports`: it ends where a port of the brokers that it finds first cannot be had, since it could
+    let nobody in. A worker that replaces another tries such a port again, as it does for brokers found later.
+    """
+
+    def __init__(
+        self, config: Config, clock: Clock, announce: Announce, *, needs_all_ports: bool = True
+    ) -> None:
+        self._announce = announce
+        self._clock = clock
+        self._config = config
+        self._hurry = asyncio.Event()
+        self._is_closing = asyncio.Event()
+        self._is_draining = False
+        self._is_open = False
+        self._is_reachable = False
+        self._needs_all_ports = needs_all_ports
+        self._members: tuple[str | None, tuple[int, ...]] | None = None
+        self.metrics = Metrics(lambda topic: self._cluster.knows_topic(topic))
+        self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._lag = LoopLag()
+        self.metrics.add(self._lag.histogram)
+        self.metrics.add(ProcessCollector(registry=None))
+        self.metrics.rules.know(config.policy)
+        self._certificates = certificates = Certificates(config, self.metrics, clock)
+        self._waivers = Waivers(config, self.metrics, clock)
+        self._looser_rules = LooserRules(config)
+        self._unfit_rules = UnfitRules(config)
+        tls = certificates.upstream.current if certificates.upstream else None
+        self._journal = journal_of(config, tls, self.metrics, clock, self._collect_totals)
+        self._dead_letters = DeadLetters(config, tls, self._journal.privacy, clock)
+        self.metrics.add(self._dead_letters)
+        self._cluster = self._cluster_of(config, tls)
+        self._offers = Offers(config.upstream, tls, self._offer)
+        self._limits = ProcessLimits(descriptors.share_of(config), clock)
+        around = Surroundings(
+            clock,
+            self.metrics,
+            Notes(log, clock),
+            self._journal.book,
+            self._journal.book_totals,
+            self._dead_letters.bury,
+            self._cluster.want_topic,
+            self._cluster.want_node,
+            self._limits,
+        )
+        self._judges = around.judges
+        self._limits.memory.beside = lambda: around.judges.abandoned_bytes
+        shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
+        self._fronts = [
+            Front(listener, config, shown.get(listener.name), Upstream(tls, self._cluster.meet), around)
+            for listener in config.listeners
+        ]
+        self._sanity = ClockSanity(
+            config,
+            tls,
+            clock,
+            self._journal.tell,
+            self._suspend,
+            connections=self._cluster.connections,
+            stamped_topics=self._cluster.stamped_topics,
+        )
+        self._journal.crowd = self._sanity.crowd
+        self.metrics.add(self._sanity)
+        self._unserved = Unserved(self._fronts, self._count_brokers)
+        self._admin = AdminHttp(pages(self), lambda: own_names(self.config))
+        self._admin_address: Address | None = None
+
+    async def run(self) -> None:
+        """Returns once it was told to stop. Raises PermissionDeniedError, ListenError, StartError."""
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(complain)
+        await self._begin()
+        learning = loop.create_task(self._cluster.run())
+        serving = loop.create_task(self._unserved.run(self._clock))
+        rooms = [loop.create_task(run()) for run in self._rooms()]
+        try:
+            await asyncio.wait([self._stopping, learning], return_when=asyncio.FIRST_COMPLETED)
+            for ended in (self._stopping, learning):
+                if ended.done():
+                    ended.result()
+            await self._stay_open()
+        finally:
+            await _cancelled(learning, serving)  # first: a broker served now would open a port
+            cut = await self._drain()
+            await _cancelled(*rooms)
+            await self._end(cut)
+
+    def _cluster_of(self, config: Config, tls: CurrentTls | None) -> Cluster | LearntCluster:
+        if config.upstream.brokers_from is BrokersFrom.CLIENTS:
+            return LearntCluster(config.upstream, tls, self._see, self._see_reachable)
+        return Cluster(
+            config.upstream,
+            tls,
+            self._clock,
+            self._see,
+            self._see_reachable,
+            reads_limits=config.policy.asks_broker,
+            listeners=config.listeners,
+        )
+
+    def _rooms(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+        """What goes on beside the connections, until all of them are gone."""
+        return [
+            self._journal.tick,
+            self._certificates.watch,
+            self._limits.run,
+            self._offers.run,
+            self._waivers.watch,
+            self._unfit_rules.watch,
+            Sampler(self._relays).run,
+            self._sanity.run,
+            self._lag.run,
+        ]
+
+    @property
+    def config(self) -> Config:
+        """What is in force."""
+        return self._config
+
+    def stop(self) -> None:
+        """Stop in order, from whatever state."""
+        if not self._stopping.done():
+            self._stopping.set_result(None)
+
+    def close(self) -> None:
+        """Stop in order, and take no client any more."""
+        self._is_closing.set()
+        self.stop()
+
+    def hurry(self) -> None:
+        """While it stops: take no client any more; where that is so already, wait for nobody any more."""
+        if self._config.drain_delay_ms and not self._is_draining:
+            self._is_closing.set()
+        else:
+            self._hurry.set()
+
+    def stop_or_hurry(self) -> None:
+        """What a signal means, and another one."""
+        if self._stopping.done():
+            self.hurry()
+        else:
+            self.stop()
+
+    def prepare(self, config: Config) -> Commit:
+        """All rooms as one (`reload`). Raises ConfigError where one of them cannot be made ready."""
+        prepares = [
+            self._certificates.prepare,
+            self._cluster.prepare,
+            self._limits.prepare,
+            self._offers.prepare,
+            self._waivers.prepare,
+            self._looser_rules.prepare,
+            self._unfit_rules.prepare,
+            self._dead_letters.prepare,
+            self._sanity.prepare,
+            *(front.prepare for front in self._fronts),
+        ]
+        commit_rooms = prepare_all(partial(prepare, config) for prepare in prepares)
+        journal = self._journal.prepare(config, in_force(config))
+
+        def commit() -> None:
+            self._config = config
+            self.metrics.rules.know(config.policy)
+            set_level(config.log_level)
+            commit_rooms()
+            journal()
+
+        return commit
+
+    async def adopt(self, change: Reloaded) -> None:
+        """Run by another configuration from now on. Raises ConfigError, and then nothing has changed."""
+        self.prepare(change.config)()
+
+    def hanging(self) -> list[str]:
+        """Nothing: a process that hangs cannot say so."""
+        return []
+
+    def amiss(self) -> list[str]:
+        """Why no client should be sent here now, a sentence each; empty while all is well."""
+        amiss = []
+        if not self._is_open:
+            amiss.append("brokers are not known yet: clients are not let in")
+        if not self._is_reachable:
+            amiss.append("the cluster does not answer the proxy's own connection")
+        if self._stopping.done():
+            amiss.append("the proxy stops")
+        amiss += [
+            f"listener {front.name} does not serve node {node_id}"
+            for front in self._fronts
+            for node_id in front.unserved
+        ]
+        return amiss
+
+    def warnings(self) -> list[str]:
+        """What is wrong although clients can be served, a sentence each. Data goes before what is said of it:
+        if this kept clients away, a disk that is full everywhere would end all service."""
+        return [*self._journal.warnings(), *self._dead_letters.warnings(), *self._sanity.warnings()]
+
+    async def report(self) -> Report:
+        """How this process is now."""
+        self._journal.measure()
+        self.metrics.buffered_bytes = self._limits.memory.held_bytes + self._judges.abandoned_bytes
+        now_ms = self._clock.now_ms()
+        return Report(
+            amiss=tuple(self.amiss()),
+            families=families_now(self.metrics.families()),
+            now_ms=now_ms,
+            cluster_id=self._members[0] if self._members else None,
+            brokers=tuple(broker for front in self._fronts for broker in front.brokers),
+            addresses=most(
+                (self._journal.privacy.address(address) or "left out", count)
+                for address, count in self._limits.by_address.items()
+            ),
+            offenders=tuple(self._journal.offenders.hottest(now_ms)),
+            warnings=tuple(self.warnings()),
+        )
+
+    async def _begin(self) -> None:
+        config = self._config
+        if config.admin_bind is not None:
+            self._admin_address = await self._admin.start(config.admin_bind)
+        try:
+            self._journal.start(
+                {
+                    "version": __version__,
+                    "python": platform.python_version(),
+                    **in_force(config),
+                }
+            )
+        except OSError as error:
+            raise not_writable(config.decisions, error) from None
+        upstream = [str(each) for each in config.upstream.bootstrap_servers]
+        self._announce("starting", {"upstream": upstream, **self._where()})
+        descriptors.check(config)
+        self._dead_letters.start()
+
+    async def _stay_open(self) -> None:
+        """Whoever sends clients here learns with a delay that it is not ready any more."""
+        delay_ms = self._config.drain_delay_ms
+        if not delay_ms or not self._is_open or self._is_closing.is_set():
+            return
+        log.info("drain_delayed", delay_ms=delay_ms, advice="another SIGTERM ends the delay")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(delay_ms / 1000):
+                await self._is_closing.wait()
+
+    async def _drain(self) -> int:
+        """Returns how many clients were cut off. What they are not waited for any more is left to copies."""
+        self._is_draining = True
+        clients, loop = sum(len(front.relays) for front in self._fronts), asyncio.get_running_loop()
+        log.info("drain_started", clients=clients, timeout_ms=self._config.drain_timeout_ms)
+        ends = loop.time() + self._config.drain_timeout_ms / 1000
+        cut = await drain(self._fronts, ends - loop.time(), self._hurry)
+        await self._dead_letters.stop(max(0.0, ends - loop.time()), self._hurry)
+        self._judges.stop()
+        if not await asyncio.to_thread(self._judges.join, JUDGES_END_S):
+            log.warning(
+                "judges_not_ended", advice="a judge is in the middle of a piece; it ends with the process"
+            )
+        return cut
+
+    async def _end(self, cut: int) -> None:
+        """The last lines, in the decision log and in this one."""
+        self._admin.stop()
+        if not await self._journal.stop():
+            log.error("decision_log_not_finished", directory=str(self._config.decisions.directory))
+        self._announce("stopped", {"clients_cut": cut})
+
+    def _see(self, facts: ClusterFacts) -> None:
+        """Serve the brokers that there are now; let clients in once there are some."""
+        if self._is_draining:  # a broker that is learnt now would open a port
+            return
+        for front in self._fronts:
+            front.see(facts)
+        self._looser_rules.see(facts.topics)
+        self._unfit_rules.see(facts.visible)
+        if self._config.upstream.brokers_from is BrokersFrom.OWN_CONNECTION:
+            self._offers.see(facts.brokers)
+        members = (facts.cluster_id, tuple(sorted(facts.brokers)))
+        if members != self._members:
+            self._members = members
+            self._journal.see_cluster(*members)
+        self._count_brokers()
+        if not self._is_open:
+            self._is_open = True
+            self._let_clients_in()
+
+    def _count_brokers(self) -> None:
+        for front in self._fronts:
+            self.metrics.brokers.labels(front.name).set(front.served_count)
+            self.metrics.brokers_not_served.labels(front.name).set(len(front.unserved))
+
+    def _let_clients_in(self) -> None:
+        try:
+            for front in self._fronts:
+                if self._needs_all_ports:
+                    front.check_ports()
+                front.open()
+        except ListenError as error:
+            if not self._stopping.done():
+                self._stopping.set_exception(error)
+            return
+        brokers = {front.name: _ports(front) for front in self._fronts}
+        self._announce("started", {"brokers": brokers, **self._where()})
+
+    def _offer(self, produce_versions: Versions | None) -> None:
+        for front in self._fronts:
+            front.offer(produce_versions)
+
+    def _suspend(self, is_suspended: bool) -> None:
+        for front in self._fronts:
+            front.suspend(is_suspended)
+
+    def _see_reachable(self, is_reachable: bool) -> None:
+        self._is_reachable = is_reachable
+        self.metrics.upstream_up.set(is_reachable)
+
+    def _relays(self) -> list[Relay]:
+        return [relay for front in self._fronts for relay in front.relays]
+
+    def _collect_totals(self) -> None:
+        for relay in self._relays():  # a mistake in one ends it, and takes it out
+            relay.tell_totals()
+
+    def _where(self) -> dict[str, Any]:
+        """All addresses, with their real ports."""
+        return {
+            "listeners": {front.name: str(front.address) for front in self._fronts},
+            "admin": str(self._admin_address) if self._admin_address else "off",
+            "decisions": str(self._config.decisions.directory),
+            "mode": self._config.policy.mode.value,
+        }
+
+
+async def _cancelled(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _ports(front: Front) -> dict[str, int]:
+    return {str(node_id): endpoint.port for node_id, endpoint in front.endpoints.items()}
+
+
+def complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What nobody else caught on the loop: told, never fatal."""
+    error = context.get("exception")
+    facts = {"error": type(error).__name__, "frames": frames_of(error)} if error else {}
+    log.error("loop_complained", text=context.get("message", ""), **facts)

@@ -1,0 +1,59 @@
+"""What a process of the proxy writes its decisions to from its start on, and how it says that it cannot."""
+
+import secrets
+import socket
+from collections.abc import Callable
+
+from tsproxy.clock import Clock
+from tsproxy.config.settings import Config, Decisions
+from tsproxy.decisions import DecisionLog, Privacy
+from tsproxy.proxy.decision_log.files import DecisionFiles
+from tsproxy.proxy.decision_log.recorder import Journal
+from tsproxy.proxy.decision_log.salt import salt_of
+from tsproxy.proxy.decision_log.topic import DecisionTopic
+from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.tls.contexts import CurrentTls
+
+
+class StartError(Exception):
+    """The proxy cannot run as it is configured; the text says why and what to do."""
+
+
+def in_force(config: Config) -> dict[str, object]:
+    """What the decision log says of a configuration."""
+    return {
+        "mode": config.policy.mode.value,
+        "limits_from": config.policy.limits_from.value,
+        "rules": [rule.name for rule in config.policy.rules],
+        "waivers": [waiver.name for waiver in config.policy.waivers],
+        "listeners": [listener.name for listener in config.listeners],
+        "privacy": {
+            "addresses": config.decisions.addresses.value,
+            "principals": config.decisions.principals.value,
+        },
+    }
+
+
+def journal_of(
+    config: Config, tls: CurrentTls | None, metrics: Metrics, clock: Clock, collect: Callable[[], None]
+) -> Journal:
+    """The decision log of this boot. The proxy is named after its machine; a boot's name is new."""
+    proxy, boot, now_ms = socket.gethostname(), f"{clock.now_ms():x}{secrets.token_hex(4)}", clock.now_ms()
+    files = DecisionFiles(config.decisions, proxy, boot, clock)
+    decisions = config.decisions
+    try:
+        privacy = Privacy(decisions.addresses, decisions.principals, salt_of(decisions))
+    except OSError as error:
+        raise not_writable(decisions, error) from None
+    decision_log = DecisionLog(proxy, boot, now_ms, interval_ms=decisions.interval_ms, privacy=privacy)
+    topic = None
+    if decisions.topic is not None:
+        topic = DecisionTopic(decisions.topic, config.upstream, tls, decisions.directory, files.name)
+    return Journal(decision_log, files, metrics, clock, collect, topic)
+
+
+def not_writable(decisions: Decisions, error: OSError) -> StartError:
+    return StartError(
+        f"decisions.directory: {decisions.directory} cannot be written: {error.strerror}; "
+        "name a folder that this user may write to (--decisions)"
+    )

@@ -1,0 +1,78 @@
+"""The ports of all workers, chosen and checked once by the supervisor.
+
+Ports that are shared (SO_REUSEPORT) are shared with every process of the same user that asks likewise:
+a second proxy beside this one would take half of its connections, perhaps to another cluster, and
+nobody would notice. So before any worker starts, each port that the workers may ever open is tried
+without sharing. The bootstrap ports stay bound here (never listened on), so that they remain ours
+while a worker is restarted.
+"""
+
+import random
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Final
+
+from tsproxy.config.settings import Address, BrokerHosts, BrokerPorts, Config, Listener
+from tsproxy.proxy.ports import ListenError, bind
+
+_FIRST: Final = 20_000
+_LAST: Final = 32_000
+"""Where free runs of ports are looked for: below the range of outgoing connections."""
+_TRIES: Final = 200
+
+
+@contextmanager
+def reserved(config: Config) -> Iterator[Config]:
+    """`config` with real ports in place of 0, ours for as long as the block lasts.
+
+    Raises ListenError where one of them cannot be had.
+    """
+    if not hasattr(socket, "SO_REUSEPORT"):
+        raise ListenError("this system cannot share a port among processes (SO_REUSEPORT): set workers to 1")
+    with ExitStack() as held:
+        listeners = []
+        for listener in config.listeners:
+            address = _exclusive(listener.bind)
+            held.enter_context(bind(address, is_shared=True))
+            listeners.append(replace(listener, bind=address, brokers=_broker_ports(listener)))
+        yield replace(config, listeners=tuple(listeners))
+
+
+def _broker_ports(listener: Listener) -> BrokerPorts | BrokerHosts:
+    host, brokers = listener.bind.host, listener.brokers
+    if isinstance(brokers, BrokerHosts):
+        return brokers
+    if not brokers.ports_from:
+        return replace(brokers, ports_from=_free_run(host, brokers.count))
+    try:
+        for port in range(brokers.ports_from, brokers.ports_from + brokers.count):
+            _exclusive(Address(host, port))
+    except ListenError as error:
+        text = (
+            f"{error}. Several workers need every port of {listener.place or 'listeners[0]'}.brokers "
+            "to be free: choose another ports_from or a smaller count"
+        )
+        raise ListenError(text) from None
+    return brokers
+
+
+def _free_run(host: str, count: int) -> int:
+    """The first of `count` neighbouring ports that nobody has at this moment."""
+    for _ in range(_TRIES if count < _LAST - _FIRST else 0):
+        first = random.randrange(_FIRST, _LAST - count)  # noqa: S311  # keeps proxies apart, no secret
+        try:
+            for port in range(first, first + count):
+                _exclusive(Address(host, port))
+        except ListenError:
+            continue
+        return first
+    raise ListenError(f"no {count} neighbouring free ports on {host}: set listeners[].brokers.ports_from")
+
+
+def _exclusive(address: Address) -> Address:
+    """The address with its real port, which nobody listens on. Raises ListenError."""
+    with bind(address) as probe:
+        port: int = probe.getsockname()[1]
+        return Address(address.host, port)

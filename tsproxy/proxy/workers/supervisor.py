@@ -1,0 +1,215 @@
+"""The process above the workers: it keeps them running, speaks for them, and stops them in order.
+
+It relays nothing itself. Its admin port serves what the workers say of themselves: metrics as one sum,
+ready while all of them are.
+"""
+
+import asyncio
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, Literal
+
+import structlog
+from prometheus_client import ProcessCollector
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from tsproxy.clock import Clock
+from tsproxy.config.problems import ConfigError, Problem
+from tsproxy.config.reloaded import Reloaded
+from tsproxy.config.settings import Address, Config
+from tsproxy.config.source import Source
+from tsproxy.proxy import native_code as variant
+from tsproxy.proxy.admin.http import AdminHttp, own_names
+from tsproxy.proxy.admin.pages import pages
+from tsproxy.proxy.admin.report import Report, together
+from tsproxy.proxy.logging import set_level
+from tsproxy.proxy.metrics.totals import families_now, joined
+from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.ports import ListenError
+from tsproxy.proxy.reload.reloader import Reloader
+from tsproxy.proxy.server import complain
+from tsproxy.proxy.service_manager import GRACE_MS, ServiceManager
+from tsproxy.proxy.startup import StartError
+from tsproxy.proxy.workers.addresses import reserved
+from tsproxy.proxy.workers.member import Member
+from tsproxy.tls.contexts import check_files
+
+log = structlog.get_logger()
+
+REPORT_EVERY_S: Final = 1.0
+"""What a worker that is killed has counted since its last report is missing from the metrics."""
+
+
+async def supervise(config: Config, source: Source, manager: ServiceManager) -> None:
+    """Run `config.workers` workers until told to stop, and stop them in order; reload all of them when
+    `source` has changed.
+
+    Raises ConfigError for certificates that cannot be used, and StartError.
+    """
+    check_files(config)
+    try:
+        with reserved(config) as shared:
+            await Supervisor(shared, source, manager, Clock()).run()
+    except ListenError as error:
+        raise StartError(str(error)) from error
+
+
+class Supervisor:
+    """`config` has real ports; they stay its own for as long as it runs."""
+
+    def __init__(self, config: Config, source: Source, manager: ServiceManager, clock: Clock) -> None:
+        self._admin = AdminHttp(pages(self), lambda: own_names(self.config))
+        self._admin_address: Address | None = None
+        self._changing = changing = asyncio.Lock()
+        self._config = config
+        self._manager = manager
+        self._process = ProcessCollector(registry=None)
+        self._reloader = Reloader(source, config, self.adopt, manager)
+        self._started: set[int] = set()
+        self._stopping = asyncio.Event()
+        for_workers = replace(config, admin_bind=None)
+        self._members = [
+            Member(number, for_workers, clock, partial(self._see_started, number), changing)
+            for number in range(1, config.workers + 1)
+        ]
+
+    @property
+    def config(self) -> Config:
+        """What is in force."""
+        return self._config
+
+    def hanging(self) -> list[str]:
+        """The workers that hang and have not ended yet, a sentence each."""
+        return [f"worker {member.number} hangs" for member in self._members if member.hangs]
+
+    async def report(self) -> Report:
+        """How all workers are now, as one proxy."""
+        await self._ask_all()
+        known = together([member.known for member in self._members])
+        own = (*self._reloader.collect(), *_about(self._members), *self._process.collect())
+        return replace(known, families=joined([known.families, families_now(own)]))
+
+    async def run(self) -> None:
+        """Returns after SIGTERM or SIGINT. Raises ListenError for the admin port, and StartError."""
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(complain)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._told_to_stop)
+        loop.add_signal_handler(signal.SIGHUP, self._reloader.ask)
+        if self._config.admin_bind is not None:
+            self._admin_address = await self._admin.start(self._config.admin_bind)
+        upstream = [str(each) for each in self._config.upstream.bootstrap_servers]
+        log.info("proxy_starting", upstream=upstream, **self._where())
+        variant.tell()
+        self._manager.waiting()
+        lives = [loop.create_task(member.run()) for member in self._members]
+        told, asking = loop.create_task(self._stopping.wait()), loop.create_task(self._ask())
+        reloading, beating = (
+            loop.create_task(self._reloader.run()),
+            loop.create_task(self._manager.beat(lambda: not self.hanging())),
+        )
+        try:
+            await asyncio.wait([told, *lives], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._stopping.set()
+            await _cancelled(reloading)
+            failures = await self._stop(lives)
+            await _cancelled(told, asking, beating)
+            self._admin.stop()
+            log.info("proxy_stopped", clients_cut=sum(member.clients_cut for member in self._members))
+        if failures:
+            raise failures[0]
+
+    async def adopt(self, change: Reloaded) -> None:
+        """Let all workers run by another configuration, or none of them. Raises ConfigError."""
+        real = zip(change.config.listeners, self._config.listeners, strict=True)
+        listeners = tuple(replace(each, bind=its.bind, brokers=its.brokers) for each, its in real)
+        config = replace(change.config, listeners=listeners)
+        for_workers = replace(config, admin_bind=None)
+        check_files(config)  # no worker may be running at this moment
+        async with self._changing:
+            answers = await asyncio.gather(*(member.prepare(for_workers) for member in self._members))
+            # Most often all say the same. Their texts are whole lines already.
+            problems = dict.fromkeys(problem for answer in answers for problem in answer)
+            if problems:
+                for member in self._members:
+                    member.abandon()
+                raise ConfigError(*(Problem("", "", problem) for problem in problems))
+            for member in self._members:
+                member.commit(for_workers)
+            self._config = config
+            set_level(config.log_level)
+            # Ordered is not done: who is told of a reload may rely on it.
+            await asyncio.gather(*(member.obeys() for member in self._members))
+
+    async def _stop(self, lives: Sequence[asyncio.Task[None]]) -> list[BaseException]:
+        """Let all workers drain. Returns why some did not end well."""
+        for member in self._members:
+            member.drain()
+        _, late = await asyncio.wait(lives, timeout=(self._config.stop_ms + GRACE_MS) / 1000)
+        if late:
+            for member in self._members:
+                member.kill()
+        ends = await asyncio.gather(*lives, return_exceptions=True)
+        return [end for end in ends if end is not None]
+
+    async def _ask(self) -> None:
+        """Keep what is known of the workers fresh, for ever: who is killed can tell no more, and who hangs
+        is found."""
+        while True:
+            try:
+                await asyncio.gather(*(member.look_after() for member in self._members))
+            except Exception as error:
+                # A mistake of ours must not end the watch over the workers.
+                log.error("worker_watch_crashed", error=type(error).__name__, frames=frames_of(error))
+            await asyncio.sleep(REPORT_EVERY_S)
+
+    async def _ask_all(self) -> None:
+        await asyncio.gather(*(member.report() for member in self._members))
+
+    def _told_to_stop(self) -> None:
+        self._manager.stopping(self._config.stop_ms)
+        if self._stopping.is_set():
+            for member in self._members:
+                member.hurry()
+        self._stopping.set()
+
+    def _see_started(self, number: int, facts: Mapping[str, Any]) -> None:
+        """Told once: when the last worker lets clients in for the first time."""
+        if number in self._started:
+            return
+        self._started.add(number)
+        if len(self._started) == len(self._members):
+            log.info("proxy_started", brokers=facts["brokers"], **self._where())
+            self._manager.ready()
+
+    def _where(self) -> dict[str, Any]:
+        """All addresses, with their real ports."""
+        return {
+            "listeners": {listener.name: str(listener.bind) for listener in self._config.listeners},
+            "admin": str(self._admin_address) if self._admin_address else "off",
+            "decisions": str(self._config.decisions.directory),
+            "mode": self._config.policy.mode.value,
+            "workers": self._config.workers,
+        }
+
+
+async def _cancelled(*tasks: asyncio.Task[None] | asyncio.Task[Literal[True]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _about(members: Sequence[Member]) -> Iterable[Metric]:
+    """How the workers themselves are."""
+    restarts = CounterMetricFamily(
+        "tsproxy_worker_restarts", "Lives of a worker after its first", labels=["worker"]
+    )
+    ready = GaugeMetricFamily("tsproxy_worker_ready", "1 while nothing is amiss with it", labels=["worker"])
+    for member in members:
+        restarts.add_metric([str(member.number)], member.restarts)
+        ready.add_metric([str(member.number)], member.is_ready)
+    yield restarts
+    yield ready

@@ -1,0 +1,97 @@
+"""A worker process: a whole proxy that takes its orders from the supervisor.
+
+It drains when it is told to, at SIGTERM (once or often: only the supervisor knows whether somebody
+is in a hurry, and a service manager may signal both), and when the supervisor is gone.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from tsproxy.clock import Clock
+from tsproxy.config import ConfigError
+from tsproxy.proxy.brokers.discovery import PermissionDeniedError
+from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.ports import ListenError
+from tsproxy.proxy.reloadable import Commit
+from tsproxy.proxy.server import Proxy
+from tsproxy.proxy.startup import StartError
+from tsproxy.proxy.workers.channel import Channel, Inherited, config_of
+
+log = structlog.get_logger()
+
+
+async def serve_as_worker(orders: Inherited) -> None:
+    """Run until told to stop. Ends the process with status 1 where it cannot run; the supervisor,
+    which was told why, says so."""
+    channel = await Channel.over(orders.end)
+
+    def announce(what: str, facts: Mapping[str, Any]) -> None:
+        if what == "started":
+            log.info("worker_started", pid=os.getpid())
+        elif what == "stopped":
+            log.info("worker_stopped", **facts)
+        channel.say({"told": what, **facts})  # last: the supervisor's own line follows ours
+
+    try:
+        proxy = Proxy(orders.config, Clock(), announce, needs_all_ports=not orders.is_replacement)
+        await _run(proxy, channel)
+    except (ConfigError, ListenError, PermissionDeniedError, StartError) as error:
+        channel.say({"told": "failed", "text": str(error)})
+        raise SystemExit(1) from None
+    finally:
+        await channel.close()
+
+
+async def _run(proxy: Proxy, channel: Channel) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, proxy.stop)
+    obeying = loop.create_task(_obey(channel, proxy))
+    try:
+        await proxy.run()
+    finally:
+        obeying.cancel()
+        await asyncio.gather(obeying, return_exceptions=True)
+
+
+async def _obey(channel: Channel, proxy: Proxy) -> None:
+    prepared: Commit | None = None
+    try:
+        async for line in channel.lines():
+            match line["order"]:
+                case "prepare":
+                    prepared, problems = _prepared(proxy, line["config"])
+                    channel.say({"told": "prepared", "id": line["id"], "problems": problems})
+                case "commit":
+                    assert prepared is not None, "ordered only after all workers said yes"
+                    prepared()
+                case "abandon":
+                    prepared = None
+                case "report":
+                    report = await proxy.report()
+                    channel.say({"told": "report", "id": line["id"], "report": report.as_line()})
+                case "drain":
+                    proxy.stop()
+                case "hurry":
+                    proxy.hurry()
+        log.error("supervisor_lost", advice="this worker drains and ends")
+    finally:
+        # Nobody would be obeyed any more, nor ask how this worker is; the next supervisor wants the ports.
+        proxy.close()
+
+
+def _prepared(proxy: Proxy, text: str) -> tuple[Commit | None, list[str]]:
+    """A reload that is ready to be taken, or what is in its way."""
+    try:
+        return proxy.prepare(config_of(text)), []
+    except ConfigError as error:
+        return None, str(error).splitlines()
+    except Exception as error:
+        # A mistake of ours must not end this worker: it goes on as it was, and so do the others.
+        log.error("config_reload_crashed", error=type(error).__name__, frames=frames_of(error))
+        return None, ["a mistake in tsproxy; please report the frames"]

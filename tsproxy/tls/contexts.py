@@ -1,0 +1,211 @@
+"""TLS contexts from PEM files, and what went wrong with a handshake in words that help.
+
+TLS 1.2 and newer. The cipher suites of TLS 1.3 are left to OpenSSL's own configuration, since Python sets
+them from 3.15 only. Toward brokers the host name is checked, as Kafka's own clients do. A problem with
+a file is the operator's, so it is a `ConfigError` that names the section.
+"""
+
+import contextlib
+import ssl
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from tsproxy.config.problems import ConfigError, Problem
+from tsproxy.config.settings import ClientAuth, Config, ListenerTls, Secret, TlsVersion, UpstreamTls
+from tsproxy.tls.connection import TlsConnection, TlsContext
+
+HANDSHAKE_S: Final = 10.0
+"""How long a handshake may take before the connection is closed."""
+
+CurrentTls = Callable[[], ssl.SSLContext]
+"""The context to make the next connection with; those that are made keep theirs."""
+
+_VERSIONS: Final = {TlsVersion.V1_2: ssl.TLSVersion.TLSv1_2, TlsVersion.V1_3: ssl.TLSVersion.TLSv1_3}
+
+_VERIFY: Final = {
+    ClientAuth.REQUIRED: ssl.CERT_REQUIRED,
+    ClientAuth.REQUESTED: ssl.CERT_OPTIONAL,
+    ClientAuth.NONE: ssl.CERT_NONE,
+}
+
+# OpenSSL's names for what a peer did wrong, and what usually is behind them.
+_HINTS: Final = {
+    "HTTP_REQUEST": "an HTTP request came to a port that speaks Kafka over TLS",
+    "WRONG_VERSION_NUMBER": "the other side does not speak TLS here: plain on a TLS port, or the reverse",
+    "RECORD_LAYER_FAILURE": "the other side does not speak TLS here: plain on a TLS port, or the reverse",
+    "PACKET_LENGTH_TOO_LONG": "the other side does not speak TLS here: plain on a TLS port, or the reverse",
+    "UNSUPPORTED_PROTOCOL": "the other side offers older versions of TLS only (min_version)",
+    "NO_PROTOCOLS_AVAILABLE": "the other side offers older versions of TLS only (min_version)",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "the other side offers other versions of TLS (min_version)",
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client showed no certificate, and this listener requires one",
+    "TLSV1_ALERT_UNKNOWN_CA": "the other side does not trust the authority of our certificate",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the other side does not accept our certificate",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the other side does not accept our certificate (its name, often)",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the other side requires a certificate of ours",
+}
+
+
+_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
+_KEY: Final = b"PRIVATE KEY-----"
+_DER: Final = b"\x30"
+"""A SEQUENCE: what certificates and keys are without PEM around them."""
+
+
+def _remember_host(handshake: ssl.SSLObject, host: str | None, _: ssl.SSLContext) -> None:
+    assert isinstance(handshake, TlsConnection), "TlsContext says so"
+    handshake.asked_host = host.lower() if host else None
+
+
+def listener_context(tls: ListenerTls) -> ssl.SSLContext:
+    """For connections from clients. Raises ConfigError for a file that cannot be used."""
+    context = TlsContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = _VERSIONS[tls.min_version]
+    _choose_ciphers(context, tls.ciphers, tls.place)
+    _load_chain(context, tls.certificate, tls.key, tls.key_password, tls.place)
+    if tls.client_ca is not None:
+        _load_authorities(context, tls.client_ca, f"{tls.place}.client_ca")
+    if tls.client_crl is not None:
+        _load_revocations(context, tls.client_crl, f"{tls.place}.client_crl")
+    context.verify_mode = _VERIFY[tls.client_auth]
+    context.sni_callback = _remember_host
+    return context
+
+
+def upstream_context(tls: UpstreamTls) -> ssl.SSLContext:
+    """For connections to brokers, host names checked. Raises ConfigError for an unusable file."""
+    context = TlsContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = _VERSIONS[tls.min_version]
+    _choose_ciphers(context, tls.ciphers, tls.place)
+    if tls.ca is not None:
+        _load_authorities(context, tls.ca, f"{tls.place}.ca")
+    else:
+        context.load_default_certs()
+    if tls.certificate is not None and tls.key is not None:
+        _load_chain(context, tls.certificate, tls.key, tls.key_password, tls.place)
+    return context
+
+
+def check_files(config: Config) -> None:
+    """Read every certificate and key that the configuration names. Raises ConfigError with all problems."""
+    problems: list[Problem] = []
+    contexts = [partial(listener_context, each.tls) for each in config.listeners if each.tls]
+    if config.upstream.tls:
+        contexts.append(partial(upstream_context, config.upstream.tls))
+    for context in contexts:
+        try:
+            context()
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(*problems)
+
+
+def handshake_text(error: BaseException) -> str:
+    """Why a handshake failed, in one line, with a hint where the cause is a usual one."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the other side's certificate was rejected: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        hint = _HINTS.get(error.reason or "")
+        said = (error.reason or "TLS error").lower().replace("_", " ")
+        return f"{hint} ({said})" if hint else said
+    if isinstance(error, TimeoutError):
+        return f"no TLS handshake within {HANDSHAKE_S:g} s: does the other side speak TLS?"
+    return "the other side closed the connection during the TLS handshake: does it speak TLS?"
+
+
+def _load_chain(
+    context: ssl.SSLContext, certificate: Path, key: Path, password: Secret | None, place: str
+) -> None:
+    _check_readable(certificate, f"{place}.certificate")
+    _check_readable(key, f"{place}.key")
+    is_encrypted = False
+
+    def told() -> str:  # asked for an encrypted key only; without this, OpenSSL would ask on the terminal
+        nonlocal is_encrypted
+        is_encrypted = True
+        if password is None:
+            raise _EncryptedKeyError
+        return password.reveal()
+
+    try:
+        context.load_cert_chain(certificate, key, password=told)
+    except _EncryptedKeyError:
+        text = f"{key} is encrypted: give its passphrase as key_password, or a key without one"
+        raise ConfigError(Problem("", f"{place}.key", text)) from None
+    except (ssl.SSLError, ValueError) as error:  # ValueError: a passphrase longer than OpenSSL takes
+        if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
+            text = f"{key} is not the private key of the first certificate in {certificate}"
+        elif is_encrypted:
+            text = f"{key} cannot be decrypted with this passphrase"
+            raise ConfigError(Problem("", f"{place}.key_password", text)) from None
+        else:
+            text = _pair_text(certificate, key)
+        raise ConfigError(Problem("", place, text)) from None
+
+
+def _pair_text(certificate: Path, key: Path) -> str:
+    """What is wrong with two files of which OpenSSL only says that they are none."""
+    first, second = certificate.read_bytes(), key.read_bytes()
+    if _KEY in first and _CERTIFICATE not in first and _CERTIFICATE in second and _KEY not in second:
+        return f"are exchanged: certificate is {certificate}, a private key, and key is {key}, a certificate"
+    if _CERTIFICATE not in first:
+        return f"{certificate} holds no certificate: {_in_pem(first, 'x509', 'CERTIFICATE')}"
+    if _KEY not in second:
+        return f"{key} holds no private key: {_in_pem(second, 'pkey', 'PRIVATE KEY')}"
+    return f"{certificate} and {key} must be PEM files: a certificate with its chain, and its key"
+
+
+def _in_pem(data: bytes, command: str, label: str) -> str:
+    if data.startswith(_DER):
+        return f"it looks like DER; openssl {command} -inform der -in FILE -out FILE.pem makes PEM of it"
+    return f"in a PEM file a line says -----BEGIN {label}-----"
+
+
+def _load_authorities(context: ssl.SSLContext, ca: Path, place: str) -> None:
+    _check_readable(ca, place)
+    try:
+        context.load_verify_locations(ca)
+    except ssl.SSLError:
+        text = f"{ca} must be a PEM file with at least one certificate of an authority"
+        raise ConfigError(Problem("", place, text)) from None
+
+
+def _load_revocations(context: ssl.SSLContext, crl: Path, place: str) -> None:
+    """From now on a client's certificate must not be on its authority's list, and there must be a list that
+    is not out of date."""
+    _check_readable(crl, place)
+    before = context.cert_store_stats()
+    with contextlib.suppress(ssl.SSLError):
+        context.load_verify_locations(crl)
+    now = context.cert_store_stats()
+    if now["crl"] == before["crl"] or now["x509"] != before["x509"]:
+        text = f"{crl} must be a PEM file with lists of revoked certificates (X509 CRL), and nothing else"
+        raise ConfigError(Problem("", place, text))
+    context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+
+
+def _choose_ciphers(context: ssl.SSLContext, ciphers: str | None, place: str) -> None:
+    if ciphers is None:
+        return
+    try:
+        context.set_ciphers(ciphers)
+    except ssl.SSLError:
+        text = (
+            f"{ciphers!r} names no cipher suite of TLS 1.2 that OpenSSL has; must be a list as in "
+            "`openssl ciphers -v`, such as ECDHE+AESGCM:ECDHE+CHACHA20"
+        )
+        raise ConfigError(Problem("", f"{place}.ciphers", text)) from None
+
+
+def _check_readable(file: Path, place: str) -> None:
+    try:
+        with file.open("rb"):
+            pass
+    except OSError as error:
+        raise ConfigError(Problem("", place, f"{file} cannot be read: {error.strerror}")) from None
+
+
+class _EncryptedKeyError(Exception):
+    """The key asks for a passphrase, and the configuration has none."""
