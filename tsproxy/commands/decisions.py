@@ -1,4 +1,4 @@
-"""`tsproxy decisions tail`: the newest lines of a decision log, for a person."""
+"""`tsproxy decisions`: shows a decision log, and the schema of its lines."""
 
 import argparse
 import json
@@ -8,20 +8,49 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
+from tsproxy.commands.exits import MISTAKEN, OK
+from tsproxy.commands.options import add_command, argument
 from tsproxy.config.values import whole_number
-from tsproxy.offline.commands import argument
 from tsproxy.offline.decision_lines import Line, in_words, is_for_people
 
-OK: Final = 0
-MISTAKEN: Final = 2
+HELP: Final = "the decision log"
+EXAMPLES: Final = """\
+examples:
+  tsproxy decisions tail --follow /var/lib/tsproxy/decisions
+  tsproxy decisions schema > decisions.schema.json
+"""
+TAIL_EXAMPLES: Final = """\
+examples:
+  tsproxy decisions tail --follow /var/lib/tsproxy/decisions
+  tsproxy decisions tail --lines 1000 --json | jq 'select(.topic == "orders")'
+
+Reads the files of decisions.directory, the one that is being written among them; changes nothing.
+"""
+SCHEMA_EXAMPLES: Final = """\
+example:
+  tsproxy decisions schema > decisions.schema.json
+"""
 
 POLL_S: Final = 0.3
 MOST_LINES: Final = 100_000
-"""They are held in memory before the first one is shown."""
+"""All are held in memory before the first one is shown."""
 
 
-def add_tail(tail: argparse.ArgumentParser) -> None:
-    """Gives the command its arguments."""
+def add(decisions: argparse.ArgumentParser) -> None:
+    topics = decisions.add_subparsers(required=True, metavar="WHAT")
+    _add_tail(add_command(topics, "tail", "show the newest lines, and those that come", TAIL_EXAMPLES))
+    schema = add_command(topics, "schema", "print the JSON Schema of the log's lines", SCHEMA_EXAMPLES)
+    schema.set_defaults(command=_schema)
+
+
+def _schema(_: argparse.Namespace) -> int:
+    from tsproxy.decisions.schema import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
+    return OK
+
+
+def _add_tail(tail: argparse.ArgumentParser) -> None:
     tail.add_argument(
         "directory",
         metavar="DIR",
@@ -60,7 +89,7 @@ def _tail(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:
-        raise  # whoever read this has gone: the command's own matter
+        raise  # the reader of our output has gone: `cli.main` ends the command
     except OSError as error:
         print(f"tsproxy: {error}: name the folder of decisions.directory", file=sys.stderr)
         return MISTAKEN

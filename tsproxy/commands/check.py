@@ -1,0 +1,82 @@
+"""`tsproxy check`: checks a configuration file. It connects to nothing."""
+
+import argparse
+import json
+import os
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from tsproxy.commands.exits import MISTAKEN, OK
+from tsproxy.config import Config, ConfigError, load, read_yaml
+from tsproxy.config.notices import notices
+from tsproxy.config.port_notices import port_notices
+
+HELP: Final = "check a configuration file"
+EXAMPLES: Final = """\
+examples:
+  tsproxy check tsproxy.yaml
+      prints every problem with its line, and ends with status 2 if there is one; notices are no problems
+  tsproxy check --json tsproxy.yaml | jq '.problems[]'
+  tsproxy check --schema > tsproxy.schema.json
+      for editors: # yaml-language-server: $schema=tsproxy.schema.json
+"""
+
+
+def add(check: argparse.ArgumentParser) -> None:
+    check.description = "Reads a file as run does, certificates and keys included. It connects to nothing."
+    check.add_argument("file", metavar="FILE", type=Path, nargs="?", help="YAML; see docs/configuration.md")
+    check.add_argument("--json", action="store_true", help="problems and notices as JSON: place, key, text")
+    check.add_argument("--schema", action="store_true", help="print the JSON Schema of the file instead")
+    check.set_defaults(command=partial(_check, check))
+
+
+def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    if options.schema:
+        from tsproxy.config.schema import as_text
+
+        print(as_text(), end="")
+        return OK
+    if options.file is None:
+        parser.error("needs a FILE, or --schema")
+    try:
+        config = _checked(options.file)
+    except ConfigError as error:
+        if not options.json:
+            raise
+        problems = [asdict(problem) for problem in error.problems]
+        print(json.dumps({"ok": False, "problems": problems, "notices": []}, indent=2))
+        return MISTAKEN
+    from tsproxy.clock import Clock
+    from tsproxy.proxy.outgoing_ports import known_outgoing_ports
+    from tsproxy.tls.certificate_expiry import certificate_notices
+
+    now_ms = Clock().now_ms()
+    found = [
+        *notices(config, now_ms),
+        *certificate_notices(config, now_ms),
+        *port_notices(config, known_outgoing_ports()),
+    ]
+    if options.json:
+        print(json.dumps({"ok": True, "problems": [], "notices": [asdict(each) for each in found]}, indent=2))
+        return OK
+    for each in found:
+        print(f"{each.place}: {each.key}: notice: {each.text}")
+    print(f"{options.file}: ok, {_summary(config)}")
+    return OK
+
+
+def _checked(file: Path) -> Config:
+    """The configuration of a file whose certificates can be used. Raises ConfigError."""
+    config = load(read_yaml(file), os.environ)
+    from tsproxy.tls.contexts import check_files  # OpenSSL, but no loop and no Kafka client
+
+    check_files(config)
+    return config
+
+
+def _summary(config: Config) -> str:
+    listeners = ", ".join(f"{each.name} at {each.bind}" for each in config.listeners)
+    upstream = ", ".join(str(each) for each in config.upstream.bootstrap_servers)
+    return f"mode {config.policy.mode}, listeners: {listeners}, upstream: {upstream}"

@@ -1,0 +1,10 @@
+"""How a command ends."""
+
+from typing import Final
+
+OK: Final = 0
+FAILED: Final = 1
+MISTAKEN: Final = 2
+"""Wrong usage or configuration."""
+TRIPPED: Final = 3
+"""A quality gate (`--fail-on`)."""

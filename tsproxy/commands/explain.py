@@ -1,0 +1,119 @@
+"""`tsproxy explain`: says why a timestamp is accepted or rejected."""
+
+import argparse
+import json
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final
+
+from tsproxy.commands.exits import OK
+from tsproxy.commands.options import argument, config_of
+from tsproxy.config.values import instant_ms, kafka_bound, topic_name
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN
+from tsproxy.model.policy import HOUR_MS, Span
+from tsproxy.model.verdict import TopicLimits
+
+HELP: Final = "say why a timestamp is accepted or rejected"
+EXAMPLES: Final = """\
+examples:
+  tsproxy explain --config tsproxy.yaml --topic payments-eu --timestamp 1767225600000000
+  tsproxy explain --config tsproxy.yaml --topic orders --timestamp -1 --now 2026-12-01T00:00:00Z
+  tsproxy explain --config tsproxy.yaml --topic orders --timestamp 0 --before 7d --after unlimited --json
+
+Asks no broker. Where limits come from the brokers, --before and --after say what the topic has.
+"""
+
+
+def add(explain: argparse.ArgumentParser) -> None:
+    explain.add_argument("--config", metavar="FILE", type=Path, help="a proxy's configuration", required=True)
+    explain.add_argument("--topic", metavar="NAME", type=argument(topic_name), required=True)
+    explain.add_argument(
+        "--timestamp", metavar="MS", type=argument(_any_time_ms), required=True, help="as the record has it"
+    )
+    explain.add_argument(
+        "--newest",
+        metavar="MS",
+        type=argument(_any_time_ms),
+        help="the newest time of its partition (max_jump_ahead); else the clock",
+    )
+    explain.add_argument(
+        "--bit-6",
+        action="store_true",
+        help="its batch has attribute bit 6 set (extended_timestamps, KIP-228)",
+    )
+    explain.add_argument("--client-id", metavar="ID")
+    explain.add_argument("--principal", metavar="NAME", help="such as User:etl")
+    explain.add_argument(
+        "--address",
+        metavar="IP",
+        type=argument(_address),
+        default="127.0.0.1",
+        help="the client's (127.0.0.1)",
+    )
+    explain.add_argument("--client-software", metavar="NAME/VERSION", help="such as librdkafka/2.8.0")
+    explain.add_argument(
+        "--now", metavar="INSTANT", type=argument(instant_ms), help="such as 2026-12-01T00:00:00Z"
+    )
+    explain.add_argument(
+        "--before",
+        metavar="DURATION",
+        type=argument(kafka_bound),
+        help="the topic's own message.timestamp.before.max.ms, where limits come from the broker",
+    )
+    explain.add_argument(
+        "--after",
+        metavar="DURATION",
+        type=argument(kafka_bound),
+        help="the topic's own message.timestamp.after.max.ms",
+    )
+    explain.add_argument("--json", action="store_true")
+    explain.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="any other key")
+    explain.set_defaults(command=lambda options: _explain(explain, options))
+
+
+def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    from tsproxy.clock import Clock
+    from tsproxy.model.outcome import Peer
+    from tsproxy.model.own_rule import StreamTime
+    from tsproxy.offline.explain import as_json, as_text
+    from tsproxy.policy.explain import explain
+
+    options.upstream = None
+    policy = config_of(parser, options, needs_upstream=False).policy
+    now_ms = Clock().now_ms() if options.now is None else options.now
+    peer = Peer("", options.address, 0, options.client_id, options.principal, options.client_software)
+    limits = _topic_limits(options.before, options.after)
+    newest = None if options.newest is None else StreamTime(options.newest, now_ms)
+    found = explain(policy, peer, options.topic, *limits, options.timestamp, now_ms, options.bit_6, newest)
+    if options.json:
+        print(json.dumps(as_json(found), indent=2))
+    else:
+        print(as_text(found, options.timestamp, now_ms))
+    return OK
+
+
+def _topic_limits(before: Span | None, after: Span | None) -> tuple[TopicLimits | None, TopicLimits | None]:
+    """A topic's own limits, and as a 4.x broker computes them: what is given is what somebody has set."""
+    if before is None and after is None:
+        return None, None
+    before_ms, after_ms = (None if span is None else span.max_ms for span in (before, after))
+    on_kafka_4 = TopicLimits(before_max_ms=before_ms, after_max_ms=HOUR_MS if after is None else after_ms)
+    return TopicLimits(before_max_ms=before_ms, after_max_ms=after_ms), on_kafka_4
+
+
+def _any_time_ms(text: str) -> int:
+    allowed = f"a number of milliseconds from {LONG_MIN} to {LONG_MAX}, such as 1796083200000"
+    try:
+        time_ms = int(text)
+    except ValueError:
+        raise ValueError(allowed) from None
+    if not LONG_MIN <= time_ms <= LONG_MAX:
+        raise ValueError(allowed)
+    return time_ms
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise ValueError("an address, such as 192.0.2.7 or 2001:db8::7") from None

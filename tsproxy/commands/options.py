@@ -1,0 +1,84 @@
+"""Arguments that several commands share, and the configuration that they lead to."""
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+from tsproxy.config import Config, empty_document, load, put_setting, read_yaml
+from tsproxy.config.document import Items, Scalar, Section
+from tsproxy.config.values import whole_number
+
+T = TypeVar("T")
+
+_NO_BROKER: Final = "127.0.0.1:1"
+
+
+def add_command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, text: str, examples: str
+) -> argparse.ArgumentParser:
+    """The parser of a subcommand whose `--help` ends with examples."""
+    return commands.add_parser(
+        name, help=text, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--upstream", metavar="H:P[,H:P]", help="brokers to begin with")
+    parser.add_argument(
+        "--config", metavar="FILE", type=Path, help="a proxy's configuration: upstream, with TLS and SASL"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="any other key, such as upstream.tls.ca",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--json", action="store_true", help=what)
+    rows = argument(whole_number(1, 10_000_000))
+    parser.add_argument("--rows", metavar="N", type=rows, default=50, help="rows of each table (50)")
+
+
+def config_of(
+    parser: argparse.ArgumentParser, options: argparse.Namespace, *, needs_upstream: bool = True
+) -> Config:
+    """The file with the flags laid over it, or the flags alone. Raises ConfigError."""
+    if not options.config and not options.upstream and needs_upstream:
+        parser.error("needs --upstream or --config")
+    document = read_yaml(options.config) if options.config else empty_document()
+    if options.upstream:
+        upstream = document.root.section("upstream", "--upstream")
+        upstream.put("bootstrap_servers", Scalar(options.upstream, "--upstream"))
+    elif "upstream" not in document.root.entries and not needs_upstream:
+        # Nobody is asked where limits come from the file alone (or from a log).
+        upstream = document.root.section("upstream", "--upstream")
+        upstream.put("bootstrap_servers", Scalar(_NO_BROKER, "--upstream"))
+    if "listeners" not in document.root.entries:
+        # A configuration must have one; nobody will listen there.
+        listener = Section("--upstream")
+        listener.put("bind", Scalar("127.0.0.1:0", "--upstream"))
+        document.root.put("listeners", Items((listener,), "--upstream"))
+    for setting in options.set:
+        put_setting(document, setting)
+    return load(document, os.environ)
+
+
+def names_no_broker(config: Config) -> bool:
+    return [str(each) for each in config.upstream.bootstrap_servers] == [_NO_BROKER]
+
+
+def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """A parser of configuration values as argparse wants it: its words, too, reach the user."""
+
+    def parsed(text: str) -> T:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text!r} is not allowed; must be {error}") from None
+
+    return parsed

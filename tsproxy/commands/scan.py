@@ -1,0 +1,115 @@
+"""`tsproxy scan`: finds timestamps from the future in a cluster."""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from tsproxy.commands.exits import FAILED, OK, TRIPPED
+from tsproxy.commands.options import add_cluster, add_output, argument, config_of
+from tsproxy.config.settings import Sasl
+from tsproxy.config.values import duration_ms
+
+HELP: Final = "find timestamps from the future in a cluster"
+EXAMPLES: Final = """\
+examples:
+  tsproxy scan --upstream 127.0.0.1:9092
+  tsproxy scan --upstream 127.0.0.1:9092 --topics 'orders-*' --json | jq '.findings[]'
+  tsproxy scan --config tsproxy.yaml --fail-on ahead
+
+Reads no record and changes nothing. docs/offline.md says what a finding means.
+"""
+
+INTERNAL: Final = "__"
+"""Names of Kafka's own topics begin so. They are left out unless a pattern begins so, too."""
+
+
+def add(scan: argparse.ArgumentParser) -> None:
+    add_cluster(scan)
+    scan.add_argument(
+        "--topics",
+        metavar="GLOB[,GLOB]",
+        action="append",
+        default=[],
+        help="topics to look at, all but Kafka's own (__*) without it",
+    )
+    scan.add_argument(
+        "--ahead",
+        metavar="DURATION",
+        type=argument(duration_ms),
+        default="1m",
+        help="how far ahead of this machine's clock counts as the future (1m)",
+    )
+    scan.add_argument(
+        "--fail-on",
+        choices=("ahead", "expired", "any"),
+        help="end with status 3 where such a partition was found, 1 where one could not be asked",
+    )
+    add_output(scan, "everything, one entry a partition")
+    scan.set_defaults(command=lambda options: _scan(scan, options))
+
+
+def _scan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    from tsproxy.clock import Clock
+    from tsproxy.cluster.admin_connection import ConversationError
+    from tsproxy.offline.progress import Progress
+    from tsproxy.offline.scan.cluster import ask_cluster
+    from tsproxy.offline.scan.retention import Kind
+    from tsproxy.offline.scan.survey import survey
+    from tsproxy.offline.scan.tables import as_json, as_text
+
+    upstream = config_of(parser, options).upstream
+    clock, is_wanted = Clock(), _wanted(options.topics)
+    began_ms = clock.monotonic_ms()
+    try:
+        with Progress(clock) as progress:
+            answers = asyncio.run(ask_cluster(upstream, is_wanted, progress))
+    except ConversationError as error:
+        print(f"tsproxy: {error}", file=sys.stderr)
+        return FAILED
+    found = survey(answers, clock.now_ms(), options.ahead)
+    took_ms = clock.monotonic_ms() - began_ms
+    if options.json:
+        print(json.dumps(as_json(found, took_ms), indent=2))
+    else:
+        print(as_text(found, took_ms, options.rows))
+    if (why := _why_nothing(found.visible_topics, found.topics, options.topics, upstream.sasl)) is not None:
+        print(f"tsproxy: {why}", file=sys.stderr)
+        return FAILED
+    if not options.fail_on:
+        return OK
+    if found.has(frozenset(Kind) if options.fail_on == "any" else frozenset({Kind(options.fail_on)})):
+        return TRIPPED
+    return FAILED if found.unread else OK
+
+
+def _why_nothing(visible: int, looked_at: int, patterns: Sequence[str], sasl: Sasl | None) -> str | None:
+    """Why a survey had nothing to look at; None where it had, or where there are only Kafka's own topics."""
+    if not visible:
+        who = sasl.user if sasl else "this connection's principal"
+        return (
+            f"{who} sees no topic: the cluster has none, or brokers do not let it Describe them, and then "
+            "tell of none. Grant it (kafka-acls.sh --add --allow-principal User:... --operation Describe "
+            "--topic '*')"
+        )
+    if patterns and not looked_at:
+        return f"none of the {visible:,} topics that may be seen fits --topics {','.join(patterns)}"
+    return None
+
+
+def _wanted(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """By name; Kafka's own topics only where a pattern names them."""
+    globs = [glob.strip() for each in patterns for glob in each.split(",") if glob.strip()]
+    if not globs:
+        return lambda topic: not topic.startswith(INTERNAL)
+
+    def is_wanted(topic: str) -> bool:
+        return any(
+            fnmatchcase(topic, glob) and (glob.startswith(INTERNAL) or not topic.startswith(INTERNAL))
+            for glob in globs
+        )
+
+    return is_wanted
