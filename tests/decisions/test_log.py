@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from tests.decisions.outcomes import HOUR_MS, NOON_MS, batch, named, outcome, outcomes, rejected
 from tsproxy.decisions import DecisionLog, LifecycleKind, WriterHealth
-from tsproxy.decisions.examples import Examples, Rate
+from tsproxy.decisions.examples import Examples
 from tsproxy.model.outcome import Blame, Culprit, Totals, VerdictName
+from tsproxy.model.token_bucket import Rate
 from tsproxy.model.verdict import Reason, TopicLimits
 
 MINUTE_MS = 60_000

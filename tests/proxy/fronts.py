@@ -11,7 +11,7 @@ from tsproxy.config import load
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.settings import Address
 from tsproxy.proxy.brokers.discovery import ClusterFacts
-from tsproxy.proxy.connections.listener import Front
+from tsproxy.proxy.connections.listener import ProxyListener
 
 HOST = "127.0.0.1"
 
@@ -49,7 +49,7 @@ async def echoing_broker(tls=None, answer_bytes=100):
 
 @contextlib.asynccontextmanager
 async def front_of(config, world, *, tls=None, upstream_tls=None):
-    front = Front(config.listeners[0], config, tls, Upstream(upstream_tls), world.surroundings)
+    front = ProxyListener(config.listeners[0], config, tls, Upstream(upstream_tls), world.surroundings)
     try:
         yield front
     finally:

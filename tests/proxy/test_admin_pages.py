@@ -76,7 +76,7 @@ def test_the_same_fault_of_the_same_client_is_one_row():
     offenders.book(rejected(bad_records=2, culprits=(Culprit(0, -1), Culprit(1, 77))))
     offenders.book(rejected(now_ms=NOW_MS + 5, bad_records=3, culprits=(Culprit(0, 88),)))
 
-    [row] = offenders.hottest(NOW_MS + 5)
+    [row] = offenders.highest(NOW_MS + 5)
     assert (row.batches, row.bad_records) == (2, 5)
     assert (row.first_ms, row.last_ms) == (NOW_MS, NOW_MS + 5)
     assert (row.client_address, row.timestamp_ms) == (REJECTED.peer.client_address, 88)
@@ -89,7 +89,7 @@ def test_batches_rejected_without_a_look_are_in_their_row_as_well():
     totals = (20, 20 * one.batch.records, 0, 20, NOW_MS, NOW_MS + 5, None, None, (), (), blame)
     offenders.book_totals(Totals(one.peer, one.topic, one.limits, *totals))
 
-    [row] = offenders.hottest(NOW_MS + 5)
+    [row] = offenders.highest(NOW_MS + 5)
     assert (row.batches, row.bad_records, row.last_ms, row.timestamp_ms) == (21, 42, NOW_MS + 5, 99)
 
 
@@ -98,7 +98,7 @@ def test_who_is_at_it_now_comes_before_who_was_worse_long_ago():
     offenders.book(rejected("yesterday", NOW_MS - 100 * HALF_LIFE_MS, bad_records=1_000_000))
     offenders.book(rejected("now", NOW_MS, bad_records=1))
 
-    assert names(offenders.hottest(NOW_MS)) == ["now", "yesterday"]
+    assert names(offenders.highest(NOW_MS)) == ["now", "yesterday"]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_what_is_nobodys_fault_makes_no_row(outcome):
     offenders = Offenders()
     offenders.book(outcome)
 
-    assert offenders.hottest(NOW_MS) == []
+    assert offenders.highest(NOW_MS) == []
 
 
 def test_a_storm_of_names_hides_nobody_and_loses_no_count():
@@ -123,7 +123,7 @@ def test_a_storm_of_names_hides_nobody_and_loses_no_count():
         offenders.book(rejected("steady", bad_records=10))
         offenders.book(rejected(f"name-{n}"))
 
-    rows = offenders.hottest(NOW_MS)
+    rows = offenders.highest(NOW_MS)
     assert names(rows)[0] == "steady"
     assert rows[-1].key == REST
     assert sum(row.bad_records for row in rows) == 10 * MOST_ROWS * 11
@@ -135,7 +135,7 @@ def test_persons_are_shown_as_in_the_decision_log():
     peer = replace(REJECTED.peer, principal="User:alice")
     offenders.book(replace(REJECTED, peer=peer, now_ms=NOW_MS))
 
-    [row] = offenders.hottest(NOW_MS)
+    [row] = offenders.highest(NOW_MS)
     assert row.client_address == ""
     assert row.key.principal.startswith("~")
 
@@ -143,33 +143,33 @@ def test_persons_are_shown_as_in_the_decision_log():
 # -- Reports -----------------------------------------------------------------------------------------
 
 
-def report_of(*outcomes, served_at="proxy:9193", amiss=(), warnings=()):
+def report_of(*outcomes, served_at="proxy:9193", not_ready=(), warnings=()):
     offenders, metrics = Offenders(), Metrics()
     for outcome in outcomes:
         offenders.book(outcome)
         metrics.booked(outcome)
     return Report(
-        amiss=tuple(amiss),
+        not_ready=tuple(not_ready),
         families=families_now(metrics.families()),
         now_ms=NOW_MS,
         cluster_id="c1",
         brokers=(Broker("public", 1, "kafka-1:9092", served_at),),
         addresses={"192.0.2.1": 2},
-        offenders=tuple(offenders.hottest(NOW_MS)),
+        offenders=tuple(offenders.highest(NOW_MS)),
         warnings=tuple(warnings),
     )
 
 
 def test_a_report_arrives_at_the_supervisor_as_it_left():
-    report = report_of(*map(rejected, HOSTILE), amiss=["the proxy stops"], warnings=["the disk is full"])
+    report = report_of(*map(rejected, HOSTILE), not_ready=["the proxy stops"], warnings=["the disk is full"])
 
     assert Report.of_line(json.loads(json.dumps(report.as_line()))) == report
 
 
 def test_two_processes_are_shown_as_one_that_did_the_work_of_both():
-    whole = together([report_of(rejected("a"), rejected("b")), report_of(rejected("b"), amiss=["x"])])
+    whole = together([report_of(rejected("a"), rejected("b")), report_of(rejected("b"), not_ready=["x"])])
 
-    assert whole.amiss == ("x",)
+    assert whole.not_ready == ("x",)
     assert whole.addresses == {"192.0.2.1": 4}
     assert {row.key.client_id: row.batches for row in whole.offenders} == {"a": 1, "b": 2}
     assert len(whole.brokers) == 1
@@ -182,9 +182,9 @@ def test_a_broker_that_one_process_does_not_serve_is_shown_as_not_served():
 
 
 def test_of_a_process_that_has_ended_its_counts_remain_and_its_connections_do_not():
-    remains = report_of(rejected(), amiss=["x"]).remains()
+    remains = report_of(rejected(), not_ready=["x"]).remains()
 
-    assert not remains.amiss
+    assert not remains.not_ready
     assert not remains.addresses
     assert not remains.brokers
     assert names(remains.offenders) == ["app"]
@@ -215,10 +215,13 @@ async def page(path, report):
 
 async def test_ready_says_so_and_what_is_amiss_has_a_line_each():
     ready = await page("/readyz", report_of())
-    amiss = await page("/readyz", report_of(amiss=["one", "two"]))
+    not_ready = await page("/readyz", report_of(not_ready=["one", "two"]))
 
     assert (ready.status, ready.body) == (HTTPStatus.OK, b"ready\n")
-    assert (amiss.status, amiss.body) == (HTTPStatus.SERVICE_UNAVAILABLE, b"one\ntwo\n")
+    assert (not_ready.status, not_ready.body) == (
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        b"one\ntwo\n",
+    )
 
 
 async def test_what_is_wrong_while_clients_are_served_is_told_to_those_who_ask_and_keeps_nobody_away():
@@ -226,7 +229,7 @@ async def test_what_is_wrong_while_clients_are_served_is_told_to_those_who_ask_a
         [report_of(warnings=["worker 1: the disk is full"]), report_of(warnings=["worker 2: it too"])]
     )
     told = "warning: worker 1: the disk is full\nwarning: worker 2: it too\n"
-    worse = report_of(amiss=["one"], warnings=["two"])
+    worse = report_of(not_ready=["one"], warnings=["two"])
 
     assert (await page("/readyz", whole)).status == HTTPStatus.OK
     assert (await page("/readyz?verbose", whole)).body.decode() == f"ready\n{told}"

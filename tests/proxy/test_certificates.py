@@ -96,7 +96,10 @@ async def test_a_new_certificate_is_shown_to_new_connections_and_the_old_ones_go
 ):
     async with echoing_broker() as broker:
         config = config_of([broker], files.listener())
-        async with Watched(config) as watched, front_of(config, World(), tls=watched.tls) as front:
+        async with (
+            Watched(config) as watched,
+            front_of(config, World(), tls=watched.tls) as front,
+        ):
             front.open()
             reader, writer = await asyncio.open_connection(
                 HOST, front.address.port, ssl=client_tls, server_hostname="localhost"

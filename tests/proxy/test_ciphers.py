@@ -34,7 +34,10 @@ def client(certificates, ciphers):
 async def test_a_client_with_other_suites_is_turned_away(certificates):
     async with echoing_broker() as broker:
         config = config_of([broker], listener(certificates, ONE))
-        async with Watched(config) as watched, front_of(config, World(), tls=watched.tls) as front:
+        async with (
+            Watched(config) as watched,
+            front_of(config, World(), tls=watched.tls) as front,
+        ):
             front.open()
 
             assert await ask(front.address, client(certificates, ONE)) == answer(5)

@@ -10,7 +10,7 @@ from tests.proxy.measured import ACCEPTED, TOTALS, rendered
 from tests.proxy.surroundings import until
 from tsproxy.config.settings import Retention
 from tsproxy.decisions import DecisionLog, LifecycleKind
-from tsproxy.proxy.decision_log.recorder import MOST_AT_ONCE, Journal
+from tsproxy.proxy.decision_log.recorder import MOST_AT_ONCE, DecisionRecorder
 from tsproxy.proxy.metrics.registry import Metrics
 
 MINUTE_MS = 60_000
@@ -19,7 +19,9 @@ MINUTE_MS = 60_000
 async def test_a_whole_life_leaves_lines_without_gaps_also_when_it_ends_between_two_ticks(tmp_path):
     clock, metrics = HandClock(), Metrics()
     files = files_in(tmp_path, clock=clock)
-    journal = Journal(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None)
+    journal = DecisionRecorder(
+        DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None
+    )
     journal.start({"version": "1"})
     journal.see_cluster("cluster", (1, 2))
     journal.book(ACCEPTED)
@@ -43,7 +45,7 @@ async def test_totals_are_asked_for_before_an_outcome_ends_the_interval_that_the
     clock, metrics = HandClock(), Metrics()
     files = files_in(tmp_path, clock=clock)
     kept = [TOTALS]
-    journal = Journal(
+    journal = DecisionRecorder(
         DecisionLog("proxy", "boot", ACCEPTED.now_ms),
         files,
         metrics,
@@ -66,7 +68,9 @@ async def test_very_many_outcomes_are_booked_in_turns_and_none_is_lost(tmp_path)
     """A request of 20,000 partitions must not hold up everybody while it is booked."""
     clock, metrics = HandClock(), Metrics()
     files = files_in(tmp_path, clock=clock)
-    journal = Journal(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None)
+    journal = DecisionRecorder(
+        DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None
+    )
     journal.start({})
     accepted = 'tsproxy_batches_total{listener="public",reason="",verdict="accepted"}'
 
@@ -103,7 +107,9 @@ async def test_what_was_dropped_and_what_was_deleted_is_told_by_metrics_and_the_
     old.write_text("{}\n")
     os.utime(old, (1, 1))
     files = files_in(tmp_path, clock=clock, retention=Retention(age_ms=MINUTE_MS, size_bytes=None))
-    journal = Journal(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None)
+    journal = DecisionRecorder(
+        DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None
+    )
     journal.start({})
     with monkeypatch.context() as full:
         full.setattr("tsproxy.proxy.decision_log.files.QUEUE_LINES", 0)

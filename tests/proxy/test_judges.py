@@ -12,8 +12,8 @@ import pytest
 from tests.proxy.surroundings import PATIENCE_S, until
 from tsproxy.model.view import SessionLimits
 from tsproxy.proxy.connections import judge_pool as room
-from tsproxy.proxy.connections.judge_pool import Judges
-from tsproxy.proxy.limits.connection_monitor import Memory, Sight
+from tsproxy.proxy.connections.judge_pool import JudgePool
+from tsproxy.proxy.limits.connection_monitor import ConnectionStats, Memory
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.session.job import Job, Work
 
@@ -26,7 +26,7 @@ class Frame(bytearray):
 
 @pytest.fixture
 def one_judge():
-    judges = Judges(1)
+    judges = JudgePool(1)
     yield judges
     judges.stop()
     assert judges.join(PATIENCE_S)
@@ -162,7 +162,7 @@ def test_a_mistake_in_one_job_is_told_and_the_next_is_judged(one_judge):
 
 
 def test_once_stopped_nothing_more_is_judged():
-    judges = Judges(1)
+    judges = JudgePool(1)
     busy, waiting = Gate(steps=1_000), Gate()
     line_up(judges, busy, "a")
     line_up(judges, waiting, "b")
@@ -177,9 +177,9 @@ def test_once_stopped_nothing_more_is_judged():
 BUSY = """
 import threading
 from tsproxy.model.view import SessionLimits
-from tsproxy.proxy.connections.judge_pool import Judges
+from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.proxy.limits.limit import Limit
-from tsproxy.proxy.limits.connection_monitor import Memory, Sight
+from tsproxy.proxy.limits.connection_monitor import Memory, ConnectionStats
 from tsproxy.session.job import Job, Work
 
 begun = threading.Event()
@@ -190,7 +190,7 @@ def never_ends(work):
         pass
     yield
 
-judges = Judges()
+judges = JudgePool()
 judges.begin(Job(never_ends, Work(SessionLimits()), 0), "a", print)
 begun.wait()
 judges.stop()
@@ -209,7 +209,7 @@ def test_what_the_judges_still_hold_counts_with_what_connections_hold():
 
     @dataclass
     class Connection:
-        sight: Sight = field(default_factory=Sight)
+        sight: ConnectionStats = field(default_factory=ConnectionStats)
         was_heard: bool = True
         held_bytes: int = 600
 

@@ -15,7 +15,7 @@ from tests.proxy.wire import is_reading, wire
 from tests.session.conversation import NOW_MS
 from tests.session.messages import produce
 from tests.wire.batches import LZ4, batch, record
-from tsproxy.proxy.connections.judge_pool import Judges
+from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.session.job import Job
 
 HALF_MIB = random.Random(7).randbytes(1 << 19)
@@ -24,7 +24,7 @@ LARGE = batch([NOW_MS], LZ4, value=HALF_MIB)
 OTHER = produce({"t": {0: batch([NOW_MS])}}, correlation_id=2)
 
 
-class Gated(Judges):
+class Gated(JudgePool):
     """One thread, whose jobs wait until they may."""
 
     def __init__(self):

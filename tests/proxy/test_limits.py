@@ -15,7 +15,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.proxy.limits import descriptors
 from tsproxy.proxy.limits.admission import Admission
-from tsproxy.proxy.limits.connection_monitor import Memory, Patrol, Sight
+from tsproxy.proxy.limits.connection_monitor import ConnectionMonitor, ConnectionStats, Memory
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.wire.frames import Unfinished
 
@@ -31,13 +31,13 @@ LIMITS = ConnectionLimits(
 
 @dataclass(eq=False)
 class Connection:
-    """As the patrol sees one."""
+    """As the connection_monitor sees one."""
 
     held_bytes: int = 0
     unfinished: Unfinished | None = None
     is_owed_answers: bool = False
     was_heard: bool = False
-    sight: Sight = field(default_factory=Sight)
+    sight: ConnectionStats = field(default_factory=ConnectionStats)
     ended: list[Limit] = field(default_factory=list)
     text: str = ""
 
@@ -53,7 +53,7 @@ class Connection:
 
 def patrol_over(*connections, limits=LIMITS):
     memory = Memory(lambda: connections, limits.buffered)
-    return Patrol(lambda: connections, memory, limits, Clock())
+    return ConnectionMonitor(lambda: connections, memory, limits, Clock())
 
 
 # -- Who may connect --------------------------------------------------------------------------------
@@ -125,45 +125,45 @@ def test_each_of_several_workers_keeps_its_share_rounded_up():
 
 def test_a_frame_that_stalls_ends_its_connection():
     connection = Connection()
-    patrol = patrol_over(connection)
+    connection_monitor = patrol_over(connection)
     connection.receives(0, 200, 300)
-    patrol.look(0)
-    patrol.look(30 * SECOND)
+    connection_monitor.look(0)
+    connection_monitor.look(30 * SECOND)
     assert not connection.ended
 
-    patrol.look(31 * SECOND)
+    connection_monitor.look(31 * SECOND)
     assert connection.ended == [Limit.STALLED_FRAME]
     assert connection.text == "in 31 s came 200 bytes of the 300 that it announced"
 
 
 def test_a_frame_that_drips_is_stalled_as_well():
     connection = Connection()
-    patrol = patrol_over(connection)
+    connection_monitor = patrol_over(connection)
     for second in range(32):
         connection.receives(0, 200 + second, 300)
-        patrol.look(second * SECOND)
+        connection_monitor.look(second * SECOND)
 
     assert connection.ended == [Limit.STALLED_FRAME]
 
 
 def test_a_large_frame_has_a_second_more_for_each_mebibyte():
     connection = Connection()
-    patrol = patrol_over(connection, limits=replace(LIMITS, buffered=1 << 30))
+    connection_monitor = patrol_over(connection, limits=replace(LIMITS, buffered=1 << 30))
     connection.receives(0, 500, 90 * MIB)
-    patrol.look(0)
-    patrol.look(120 * SECOND)
+    connection_monitor.look(0)
+    connection_monitor.look(120 * SECOND)
     assert not connection.ended
 
-    patrol.look(121 * SECOND)
+    connection_monitor.look(121 * SECOND)
     assert connection.ended == [Limit.STALLED_FRAME]
 
 
 def test_one_frame_after_the_other_is_no_stalled_frame_however_often_one_is_half_here():
     connection = Connection()
-    patrol = patrol_over(connection)
+    connection_monitor = patrol_over(connection)
     for second in range(100):
         connection.receives(second, 200, 300)
-        patrol.look(second * SECOND)
+        connection_monitor.look(second * SECOND)
 
     assert not connection.ended
 
@@ -171,16 +171,16 @@ def test_one_frame_after_the_other_is_no_stalled_frame_however_often_one_is_half
 def test_what_the_proxy_does_not_read_is_not_held_against_the_client():
     """While the broker takes no more there is no `unfinished`; then the time begins anew."""
     connection = Connection()
-    patrol = patrol_over(connection)
+    connection_monitor = patrol_over(connection)
     connection.receives(0, 200, 300)
-    patrol.look(0)
+    connection_monitor.look(0)
     connection.unfinished = None
-    patrol.look(40 * SECOND)
+    connection_monitor.look(40 * SECOND)
     connection.unfinished = Unfinished(0, 200, 300)
-    patrol.look(50 * SECOND)
+    connection_monitor.look(50 * SECOND)
     assert not connection.ended
 
-    patrol.look(81 * SECOND)
+    connection_monitor.look(81 * SECOND)
     assert connection.ended == [Limit.STALLED_FRAME]
 
 
@@ -189,11 +189,11 @@ def test_what_the_proxy_does_not_read_is_not_held_against_the_client():
 
 def test_a_connection_on_which_nothing_comes_ends_and_one_that_is_owed_an_answer_waits():
     idle, waiting, busy = Connection(), Connection(is_owed_answers=True), Connection()
-    patrol = patrol_over(idle, waiting, busy)
+    connection_monitor = patrol_over(idle, waiting, busy)
     for second in range(0, 602, 100):
         busy.was_heard = True
-        patrol.look(second * SECOND)
-    patrol.look(601 * SECOND)
+        connection_monitor.look(second * SECOND)
+    connection_monitor.look(601 * SECOND)
 
     assert idle.ended == [Limit.IDLE]
     assert not waiting.ended
@@ -223,11 +223,11 @@ def test_who_stalls_goes_before_who_moves():
     stalled, moving = Connection(), Connection()
     connections = (stalled, moving)
     memory = Memory(lambda: connections, 1000)
-    patrol = Patrol(lambda: connections, memory, LIMITS, Clock())
+    connection_monitor = ConnectionMonitor(lambda: connections, memory, LIMITS, Clock())
     stalled.receives(0, 400)
     memory.count(stalled)
-    patrol.look(0)
-    patrol.look(1 * SECOND)
+    connection_monitor.look(0)
+    connection_monitor.look(1 * SECOND)
     moving.receives(0, 700)
     memory.count(moving)
 

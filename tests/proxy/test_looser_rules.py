@@ -8,7 +8,7 @@ from tests.config.files import SMALLEST, config_of
 from tests.e2e.test_policy import BAD, DAY_MS, HOUR_MS, now_ms, sent
 from tests.proxy.surroundings import PATIENCE_S, until
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.proxy.reload.ineffective_rules import MOST_TOLD, LooserRules
+from tsproxy.proxy.reload.ineffective_rules import MOST_TOLD, IneffectiveRules
 from tsproxy.testing.proxy import RunningProxy
 
 RULE = "policy: { rules: [{ name: lax, message.timestamp.before.max.ms: 2d }] }\n"
@@ -24,7 +24,7 @@ def told_of(*steps):
 
 def test_each_is_told_once_until_the_rules_change():
     config, other = config_of(SMALLEST + RULE), config_of(SMALLEST + RULE.replace("2d", "3d"))
-    rules = LooserRules(config)
+    rules = IneffectiveRules(config)
     assert told_of(lambda: rules.see({"t": KNOWN}), lambda: rules.see({"t": KNOWN})) == [("lax", "t")]
     assert told_of(lambda: rules.see({"t": KNOWN, "u": KNOWN})) == [("lax", "u")]
     assert told_of(rules.prepare(config)) == []
@@ -32,7 +32,7 @@ def test_each_is_told_once_until_the_rules_change():
 
 
 def test_of_ten_thousand_topics_not_all_are_told():
-    rules = LooserRules(config_of(SMALLEST + RULE))
+    rules = IneffectiveRules(config_of(SMALLEST + RULE))
     assert len(told_of(lambda: rules.see({f"t-{n}": KNOWN for n in range(10_000)}))) == MOST_TOLD
 
 

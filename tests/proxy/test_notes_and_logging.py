@@ -12,16 +12,16 @@ from tests.proxy.decision_log.logs import HandClock
 from tests.proxy.surroundings import Told
 from tsproxy.proxy import notes
 from tsproxy.proxy.logging import LogFormat, configure_logging
-from tsproxy.proxy.notes import BURST, REFILL_MS, Notes, frames_of
+from tsproxy.proxy.notes import PER_ADDRESS, Notes, frames_of
 
 
 def test_a_client_in_a_loop_gets_few_lines_and_the_rest_is_counted():
     told, clock = Told(), HandClock()
     notes = Notes(told, clock)
-    for _ in range(BURST + 500):
+    for _ in range(PER_ADDRESS.burst + 500):
         notes.warn("192.0.2.1", "client_rejected", {"n": 1})
-    assert len(told.lines) == BURST
-    clock.ms += REFILL_MS
+    assert len(told.lines) == PER_ADDRESS.burst
+    clock.ms += PER_ADDRESS.refill_ms
     notes.warn("192.0.2.1", "client_rejected", {"n": 2})
 
     assert told.lines[-1] == {"event": "client_rejected", "n": 2, "suppressed": 500}
@@ -41,11 +41,11 @@ def test_one_client_does_not_use_up_anothers_lines():
 def test_an_ipv6_host_has_one_budget_for_all_its_addresses():
     told = Told()
     notes = Notes(told, HandClock())
-    for n in range(BURST + 500):
+    for n in range(PER_ADDRESS.burst + 500):
         notes.warn(f"2001:db8::{n:x}", "client_rejected", {})
     notes.warn("2001:db8:0:1::1", "client_rejected", {"who": "other"})
 
-    assert len(told.lines) == BURST + 1
+    assert len(told.lines) == PER_ADDRESS.burst + 1
 
 
 @pytest.mark.parametrize("text", ["c" * 32767, "\x1b[31m" * 8000, "\udcff" * 32767, "a\r\nb\u2028"])

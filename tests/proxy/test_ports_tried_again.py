@@ -17,7 +17,7 @@ from tests.proxy.running import TWO, command, series, until_page
 from tests.proxy.surroundings import World
 from tsproxy.config.port_notices import OutgoingPorts, port_notices
 from tsproxy.config.settings import Address
-from tsproxy.proxy.connections.unserved_endpoints import TELL_EVERY_MS, Unserved
+from tsproxy.proxy.connections.unserved_endpoints import TELL_EVERY_MS, UnservedEndpoints
 from tsproxy.proxy.outgoing_ports import known_outgoing_ports, outgoing_ports
 from tsproxy.proxy.ports import ListenError, Port, listen_text
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -104,7 +104,7 @@ async def test_all_that_is_not_served_is_tried_each_time_and_told_once_a_minute(
         echoing_broker() as broker,
         front_of(config_of([broker], served_at(port)), World()) as front,
     ):
-        unserved = Unserved([front], lambda: None)
+        unserved = UnservedEndpoints([front], lambda: None)
         with outgoing(port + 1), structlog.testing.capture_logs() as logs:
             front.see(facts_of({1: broker, 7: broker}))
             for now_ms in range(0, 2 * TELL_EVERY_MS + 1, 1_000):

@@ -1,52 +1,16 @@
 """Which rejected batches get a line of their own: a few a key, and a ceiling for all keys together.
 
-Two token buckets in integer milliseconds of credit. A bucket holds `burst` lines and earns one every
-`refill_ms`; a line costs one from its key's bucket and one from the common one. The clock is given;
-it may stand still or step back, which earns nothing.
+Two token buckets (`model.token_bucket`): a line costs one from its key's bucket and one from the common one.
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Final
 
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """At most `burst` lines at once, then one every `refill_ms`."""
-
-    burst: int
-    refill_ms: int
-
-    @property
-    def full_ms(self) -> int:
-        """The credit of a full bucket."""
-        return self.burst * self.refill_ms
-
+from tsproxy.model.token_bucket import Bucket, Rate
 
 PER_KEY: Final = Rate(burst=5, refill_ms=30_000)
 TOGETHER: Final = Rate(burst=200, refill_ms=100)
 """Ten lines a second: under a storm about 8 KB/s of log, whatever the number of clients."""
-
-
-@dataclass(slots=True)
-class Bucket:
-    """Credit in ms at a moment of the clock, and how many lines it has rejected since the last one."""
-
-    rate: Rate
-    credit_ms: int
-    at_ms: int
-    suppressed: int = 0
-
-    def earn(self, now_ms: int) -> None:
-        self.credit_ms = min(self.rate.full_ms, self.credit_ms + max(0, now_ms - self.at_ms))
-        self.at_ms = now_ms
-
-    @property
-    def has_one(self) -> bool:
-        return self.credit_ms >= self.rate.refill_ms
-
-    def spend(self) -> None:
-        self.credit_ms -= self.rate.refill_ms
 
 
 class Examples:
@@ -54,14 +18,14 @@ class Examples:
 
     def __init__(self, now_ms: int, per_key: Rate = PER_KEY, together: Rate = TOGETHER) -> None:
         self._per_key = per_key
-        self._together = Bucket(together, together.full_ms, now_ms)
+        self._together = Bucket.full(together, now_ms)
         self._buckets: dict[Hashable, Bucket] = {}
 
     def admit(self, key: Hashable, now_ms: int) -> int | None:
         """How many like it were suppressed since the last one, or None where this one is too."""
         bucket = self._buckets.get(key)
         if bucket is None:
-            bucket = self._buckets[key] = Bucket(self._per_key, self._per_key.full_ms, now_ms)
+            bucket = self._buckets[key] = Bucket.full(self._per_key, now_ms)
         bucket.earn(now_ms)
         self._together.earn(now_ms)
         if not (bucket.has_one and self._together.has_one):

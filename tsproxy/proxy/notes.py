@@ -8,16 +8,14 @@ address's next line.
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from tsproxy.clock import Clock
 from tsproxy.decisions.text import bounded
 from tsproxy.model.addresses import counted_as
+from tsproxy.model.token_bucket import Bucket, Rate
 
-BURST: Final = 10
-REFILL_MS: Final = 10_000
-"""One more line every so often, after the first `BURST`."""
+PER_ADDRESS: Final = Rate(burst=10, refill_ms=10_000)
 MAX_ADDRESSES: Final = 10_000
 MAX_CHARS: Final = 1_000
 """Of one fact."""
@@ -31,20 +29,13 @@ class Log(Protocol):
     def error(self, event: str, **facts: object) -> object: ...
 
 
-@dataclass(slots=True)
-class _Budget:
-    lines: float
-    at_ms: int
-    suppressed: int = 0
-
-
 class Notes:
     """A log with a budget for each client address; the longest unseen address is forgotten first."""
 
     __slots__ = ("_budgets", "_clock", "_log")
 
     def __init__(self, log: Log, clock: Clock) -> None:
-        self._budgets: OrderedDict[str, _Budget] = OrderedDict()
+        self._budgets: OrderedDict[str, Bucket] = OrderedDict()
         self._clock = clock
         self._log = log
 
@@ -63,26 +54,25 @@ class Notes:
         self, write: Callable[..., object], client_address: str, event: str, facts: Mapping[str, object]
     ) -> None:
         budget = self._budget(client_address)
-        if budget.lines < 1:
+        if not budget.has_one:
             budget.suppressed += 1
             return
-        budget.lines -= 1
+        budget.spend()
         suppressed, budget.suppressed = budget.suppressed, 0
         shown = {name: _bounded(value) for name, value in facts.items()}
         write(event, **shown, **({"suppressed": suppressed} if suppressed else {}))
 
-    def _budget(self, client_address: str) -> _Budget:
+    def _budget(self, client_address: str) -> Bucket:
         now_ms = self._clock.monotonic_ms()
         name = counted_as(client_address)
         budget = self._budgets.get(name)
         if budget is None:
-            budget = self._budgets[name] = _Budget(BURST, now_ms)
+            budget = self._budgets[name] = Bucket.full(PER_ADDRESS, now_ms)
             if len(self._budgets) > MAX_ADDRESSES:
                 self._budgets.popitem(last=False)
         else:
             self._budgets.move_to_end(name)
-            budget.lines = min(BURST, budget.lines + (now_ms - budget.at_ms) / REFILL_MS)
-            budget.at_ms = now_ms
+            budget.earn(now_ms)
         return budget
 
 

@@ -30,13 +30,13 @@ from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, most
 from tsproxy.proxy.brokers.discovery import Cluster, ClusterFacts, PermissionDeniedError
 from tsproxy.proxy.brokers.learnt import LearntCluster
-from tsproxy.proxy.brokers.versions import Offers
-from tsproxy.proxy.clock_check.monitor import ClockSanity
+from tsproxy.proxy.brokers.versions import BrokerVersions
+from tsproxy.proxy.clock_check.monitor import ClockMonitor
 from tsproxy.proxy.connections.context import Surroundings
 from tsproxy.proxy.connections.drain import drain
-from tsproxy.proxy.connections.listener import Front
+from tsproxy.proxy.connections.listener import ProxyListener
 from tsproxy.proxy.connections.relay import Relay
-from tsproxy.proxy.connections.unserved_endpoints import Unserved
+from tsproxy.proxy.connections.unserved_endpoints import UnservedEndpoints
 from tsproxy.proxy.dead_letters.sender import DeadLetters
 from tsproxy.proxy.limits import descriptors
 from tsproxy.proxy.limits.process import ProcessLimits
@@ -48,13 +48,13 @@ from tsproxy.proxy.metrics.totals import families_now
 from tsproxy.proxy.notes import Notes, frames_of
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import Certificates
-from tsproxy.proxy.reload.ineffective_rules import LooserRules
+from tsproxy.proxy.reload.ineffective_rules import IneffectiveRules
 from tsproxy.proxy.reload.reloader import Reloader
 from tsproxy.proxy.reload.unfit_rules import UnfitRules
 from tsproxy.proxy.reload.waivers import Waivers
 from tsproxy.proxy.reloadable import Commit, prepare_all
 from tsproxy.proxy.service_manager import ServiceManager
-from tsproxy.proxy.startup import StartError, in_force, journal_of, not_writable
+from tsproxy.proxy.startup import StartError, in_force, not_writable, recorder_of
 from tsproxy.tls.contexts import CurrentTls
 from tsproxy.wire.k18_api_versions import Versions
 
@@ -133,22 +133,22 @@ class Proxy:
         self.metrics.rules.know(config.policy)
         self._certificates = certificates = Certificates(config, self.metrics, clock)
         self._waivers = Waivers(config, self.metrics, clock)
-        self._looser_rules = LooserRules(config)
+        self._looser_rules = IneffectiveRules(config)
         self._unfit_rules = UnfitRules(config)
         tls = certificates.upstream.current if certificates.upstream else None
-        self._journal = journal_of(config, tls, self.metrics, clock, self._collect_totals)
-        self._dead_letters = DeadLetters(config, tls, self._journal.privacy, clock)
+        self._recorder = recorder_of(config, tls, self.metrics, clock, self._collect_totals)
+        self._dead_letters = DeadLetters(config, tls, self._recorder.privacy, clock)
         self.metrics.add(self._dead_letters)
         self._cluster = self._cluster_of(config, tls)
-        self._offers = Offers(config.upstream, tls, self._offer)
+        self._offers = BrokerVersions(config.upstream, tls, self._offer)
         self._limits = ProcessLimits(descriptors.share_of(config), clock)
         around = Surroundings(
             clock,
             self.metrics,
             Notes(log, clock),
-            self._journal.book,
-            self._journal.book_totals,
-            self._dead_letters.bury,
+            self._recorder.book,
+            self._recorder.book_totals,
+            self._dead_letters.enqueue,
             self._cluster.want_topic,
             self._cluster.want_node,
             self._limits,
@@ -156,22 +156,24 @@ class Proxy:
         self._judges = around.judges
         self._limits.memory.beside = lambda: around.judges.abandoned_bytes
         shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
-        self._fronts = [
-            Front(listener, config, shown.get(listener.name), Upstream(tls, self._cluster.meet), around)
+        self._proxy_listeners = [
+            ProxyListener(
+                listener, config, shown.get(listener.name), Upstream(tls, self._cluster.meet), around
+            )
             for listener in config.listeners
         ]
-        self._sanity = ClockSanity(
+        self._sanity = ClockMonitor(
             config,
             tls,
             clock,
-            self._journal.tell,
+            self._recorder.tell,
             self._suspend,
             connections=self._cluster.connections,
             stamped_topics=self._cluster.stamped_topics,
         )
-        self._journal.crowd = self._sanity.crowd
+        self._recorder.crowd = self._sanity.crowd
         self.metrics.add(self._sanity)
-        self._unserved = Unserved(self._fronts, self._count_brokers)
+        self._unserved = UnservedEndpoints(self._proxy_listeners, self._count_brokers)
         self._admin = AdminHttp(pages(self), lambda: own_names(self.config))
         self._admin_address: Address | None = None
 
@@ -211,7 +213,7 @@ class Proxy:
     def _rooms(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """What goes on beside the connections, until all of them are gone."""
         return [
-            self._journal.tick,
+            self._recorder.tick,
             self._certificates.watch,
             self._limits.run,
             self._offers.run,
@@ -237,7 +239,7 @@ class Proxy:
         self._is_closing.set()
         self.stop()
 
-    def hurry(self) -> None:
+    def stop_now(self) -> None:
         """While it stops: take no client any more; where that is so already, wait for nobody any more."""
         if self._config.drain_delay_ms and not self._is_draining:
             self._is_closing.set()
@@ -247,7 +249,7 @@ class Proxy:
     def stop_or_hurry(self) -> None:
         """What a signal means, and another one."""
         if self._stopping.done():
-            self.hurry()
+            self.stop_now()
         else:
             self.stop()
 
@@ -263,17 +265,17 @@ class Proxy:
             self._unfit_rules.prepare,
             self._dead_letters.prepare,
             self._sanity.prepare,
-            *(front.prepare for front in self._fronts),
+            *(proxy_listener.prepare for proxy_listener in self._proxy_listeners),
         ]
         commit_rooms = prepare_all(partial(prepare, config) for prepare in prepares)
-        journal = self._journal.prepare(config, in_force(config))
+        recorder = self._recorder.prepare(config, in_force(config))
 
         def commit() -> None:
             self._config = config
             self.metrics.rules.know(config.policy)
             set_level(config.log_level)
             commit_rooms()
-            journal()
+            recorder()
 
         return commit
 
@@ -285,43 +287,45 @@ class Proxy:
         """Nothing: a process that hangs cannot say so."""
         return []
 
-    def amiss(self) -> list[str]:
+    def not_ready(self) -> list[str]:
         """Why no client should be sent here now, a sentence each; empty while all is well."""
-        amiss = []
+        not_ready = []
         if not self._is_open:
-            amiss.append("brokers are not known yet: clients are not let in")
+            not_ready.append("brokers are not known yet: clients are not let in")
         if not self._is_reachable:
-            amiss.append("the cluster does not answer the proxy's own connection")
+            not_ready.append("the cluster does not answer the proxy's own connection")
         if self._stopping.done():
-            amiss.append("the proxy stops")
-        amiss += [
-            f"listener {front.name} does not serve node {node_id}"
-            for front in self._fronts
-            for node_id in front.unserved
+            not_ready.append("the proxy stops")
+        not_ready += [
+            f"listener {proxy_listener.name} does not serve node {node_id}"
+            for proxy_listener in self._proxy_listeners
+            for node_id in proxy_listener.unserved
         ]
-        return amiss
+        return not_ready
 
     def warnings(self) -> list[str]:
         """What is wrong although clients can be served, a sentence each. Data goes before what is said of it:
         if this kept clients away, a disk that is full everywhere would end all service."""
-        return [*self._journal.warnings(), *self._dead_letters.warnings(), *self._sanity.warnings()]
+        return [*self._recorder.warnings(), *self._dead_letters.warnings(), *self._sanity.warnings()]
 
     async def report(self) -> Report:
         """How this process is now."""
-        self._journal.measure()
+        self._recorder.measure()
         self.metrics.buffered_bytes = self._limits.memory.held_bytes + self._judges.abandoned_bytes
         now_ms = self._clock.now_ms()
         return Report(
-            amiss=tuple(self.amiss()),
+            not_ready=tuple(self.not_ready()),
             families=families_now(self.metrics.families()),
             now_ms=now_ms,
             cluster_id=self._members[0] if self._members else None,
-            brokers=tuple(broker for front in self._fronts for broker in front.brokers),
+            brokers=tuple(
+                broker for proxy_listener in self._proxy_listeners for broker in proxy_listener.brokers
+            ),
             addresses=most(
-                (self._journal.privacy.address(address) or "left out", count)
+                (self._recorder.privacy.address(address) or "left out", count)
                 for address, count in self._limits.by_address.items()
             ),
-            offenders=tuple(self._journal.offenders.hottest(now_ms)),
+            offenders=tuple(self._recorder.offenders.highest(now_ms)),
             warnings=tuple(self.warnings()),
         )
 
@@ -330,7 +334,7 @@ class Proxy:
         if config.admin_bind is not None:
             self._admin_address = await self._admin.start(config.admin_bind)
         try:
-            self._journal.start(
+            self._recorder.start(
                 {
                     "version": __version__,
                     "python": platform.python_version(),
@@ -357,10 +361,13 @@ class Proxy:
     async def _drain(self) -> int:
         """Returns how many clients were cut off. What they are not waited for any more is left to copies."""
         self._is_draining = True
-        clients, loop = sum(len(front.relays) for front in self._fronts), asyncio.get_running_loop()
+        clients, loop = (
+            sum(len(proxy_listener.relays) for proxy_listener in self._proxy_listeners),
+            asyncio.get_running_loop(),
+        )
         log.info("drain_started", clients=clients, timeout_ms=self._config.drain_timeout_ms)
         ends = loop.time() + self._config.drain_timeout_ms / 1000
-        cut = await drain(self._fronts, ends - loop.time(), self._hurry)
+        cut = await drain(self._proxy_listeners, ends - loop.time(), self._hurry)
         await self._dead_letters.stop(max(0.0, ends - loop.time()), self._hurry)
         self._judges.stop()
         if not await asyncio.to_thread(self._judges.join, JUDGES_END_S):
@@ -372,7 +379,7 @@ class Proxy:
     async def _end(self, cut: int) -> None:
         """The last lines, in the decision log and in this one."""
         self._admin.stop()
-        if not await self._journal.stop():
+        if not await self._recorder.stop():
             log.error("decision_log_not_finished", directory=str(self._config.decisions.directory))
         self._announce("stopped", {"clients_cut": cut})
 
@@ -380,8 +387,8 @@ class Proxy:
         """Serve the brokers that there are now; let clients in once there are some."""
         if self._is_draining:  # a broker that is learnt now would open a port
             return
-        for front in self._fronts:
-            front.see(facts)
+        for proxy_listener in self._proxy_listeners:
+            proxy_listener.see(facts)
         self._looser_rules.see(facts.topics)
         self._unfit_rules.see(facts.visible)
         if self._config.upstream.brokers_from is BrokersFrom.OWN_CONNECTION:
@@ -389,44 +396,44 @@ class Proxy:
         members = (facts.cluster_id, tuple(sorted(facts.brokers)))
         if members != self._members:
             self._members = members
-            self._journal.see_cluster(*members)
+            self._recorder.see_cluster(*members)
         self._count_brokers()
         if not self._is_open:
             self._is_open = True
             self._let_clients_in()
 
     def _count_brokers(self) -> None:
-        for front in self._fronts:
-            self.metrics.brokers.labels(front.name).set(front.served_count)
-            self.metrics.brokers_not_served.labels(front.name).set(len(front.unserved))
+        for proxy_listener in self._proxy_listeners:
+            self.metrics.brokers.labels(proxy_listener.name).set(proxy_listener.served_count)
+            self.metrics.brokers_not_served.labels(proxy_listener.name).set(len(proxy_listener.unserved))
 
     def _let_clients_in(self) -> None:
         try:
-            for front in self._fronts:
+            for proxy_listener in self._proxy_listeners:
                 if self._needs_all_ports:
-                    front.check_ports()
-                front.open()
+                    proxy_listener.check_ports()
+                proxy_listener.open()
         except ListenError as error:
             if not self._stopping.done():
                 self._stopping.set_exception(error)
             return
-        brokers = {front.name: _ports(front) for front in self._fronts}
+        brokers = {proxy_listener.name: _ports(proxy_listener) for proxy_listener in self._proxy_listeners}
         self._announce("started", {"brokers": brokers, **self._where()})
 
     def _offer(self, produce_versions: Versions | None) -> None:
-        for front in self._fronts:
-            front.offer(produce_versions)
+        for proxy_listener in self._proxy_listeners:
+            proxy_listener.offer(produce_versions)
 
     def _suspend(self, is_suspended: bool) -> None:
-        for front in self._fronts:
-            front.suspend(is_suspended)
+        for proxy_listener in self._proxy_listeners:
+            proxy_listener.suspend(is_suspended)
 
     def _see_reachable(self, is_reachable: bool) -> None:
         self._is_reachable = is_reachable
         self.metrics.upstream_up.set(is_reachable)
 
     def _relays(self) -> list[Relay]:
-        return [relay for front in self._fronts for relay in front.relays]
+        return [relay for proxy_listener in self._proxy_listeners for relay in proxy_listener.relays]
 
     def _collect_totals(self) -> None:
         for relay in self._relays():  # a mistake in one ends it, and takes it out
@@ -435,7 +442,9 @@ class Proxy:
     def _where(self) -> dict[str, Any]:
         """All addresses, with their real ports."""
         return {
-            "listeners": {front.name: str(front.address) for front in self._fronts},
+            "listeners": {
+                proxy_listener.name: str(proxy_listener.address) for proxy_listener in self._proxy_listeners
+            },
             "admin": str(self._admin_address) if self._admin_address else "off",
             "decisions": str(self._config.decisions.directory),
             "mode": self._config.policy.mode.value,
@@ -448,8 +457,8 @@ async def _cancelled(*tasks: asyncio.Task[None]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _ports(front: Front) -> dict[str, int]:
-    return {str(node_id): endpoint.port for node_id, endpoint in front.endpoints.items()}
+def _ports(proxy_listener: ProxyListener) -> dict[str, int]:
+    return {str(node_id): endpoint.port for node_id, endpoint in proxy_listener.endpoints.items()}
 
 
 def complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

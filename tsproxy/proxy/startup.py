@@ -8,7 +8,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.settings import Config, Decisions
 from tsproxy.decisions import DecisionLog, Privacy
 from tsproxy.proxy.decision_log.files import DecisionFiles
-from tsproxy.proxy.decision_log.recorder import Journal
+from tsproxy.proxy.decision_log.recorder import DecisionRecorder
 from tsproxy.proxy.decision_log.salt import salt_of
 from tsproxy.proxy.decision_log.topic import DecisionTopic
 from tsproxy.proxy.metrics.registry import Metrics
@@ -34,9 +34,9 @@ def in_force(config: Config) -> dict[str, object]:
     }
 
 
-def journal_of(
+def recorder_of(
     config: Config, tls: CurrentTls | None, metrics: Metrics, clock: Clock, collect: Callable[[], None]
-) -> Journal:
+) -> DecisionRecorder:
     """The decision log of this boot. The proxy is named after its machine; a boot's name is new."""
     proxy, boot, now_ms = socket.gethostname(), f"{clock.now_ms():x}{secrets.token_hex(4)}", clock.now_ms()
     files = DecisionFiles(config.decisions, proxy, boot, clock)
@@ -49,7 +49,7 @@ def journal_of(
     topic = None
     if decisions.topic is not None:
         topic = DecisionTopic(decisions.topic, config.upstream, tls, decisions.directory, files.name)
-    return Journal(decision_log, files, metrics, clock, collect, topic)
+    return DecisionRecorder(decision_log, files, metrics, clock, collect, topic)
 
 
 def not_writable(decisions: Decisions, error: OSError) -> StartError:

@@ -13,7 +13,7 @@ from tsproxy.session import produce_answer
 from tsproxy.session.slots import BookProduce, MaskConfigs, NarrowVersions, RewriteAddresses
 from tsproxy.wire import addresses, k18_api_versions, k32_describe_configs
 from tsproxy.wire.headers import frame, response_body_start
-from tsproxy.wire.k18_api_versions import Offers
+from tsproxy.wire.k18_api_versions import BrokerVersions
 from tsproxy.wire.primitives import DecodeError
 
 Readable = BookProduce | RewriteAddresses | MaskConfigs | NarrowVersions
@@ -41,7 +41,7 @@ class AnswerRead:
     frame: bytes
     booked: tuple[Outcome, ...] = ()
     moved: tuple[Node, ...] = ()
-    offers: Offers | None = None
+    offers: BrokerVersions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | Node
         return endpoint
 
     booked: tuple[Outcome, ...] = ()
-    offers: Offers | None = None
+    offers: BrokerVersions | None = None
     try:
         match slot:
             case BookProduce():

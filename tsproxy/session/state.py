@@ -29,7 +29,7 @@ from tsproxy.session.slots import BookProduce, Local, Slot
 from tsproxy.session.stream_times import SentTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire.apis import APIS
-from tsproxy.wire.k18_api_versions import Offers, Versions, produce_versions
+from tsproxy.wire.k18_api_versions import BrokerVersions, Versions, produce_versions
 from tsproxy.wire.kernel import InFlight
 
 FREE_BYTES: Final = 64 << 10
@@ -83,7 +83,7 @@ class State:
         known."""
         return self._offered or self.view.produce_versions or ANY_VERSION
 
-    def offered(self, offers: Offers | None) -> None:
+    def offered(self, offers: BrokerVersions | None) -> None:
         """The broker has told this client which versions it offers; None where it has not."""
         if offers is not None:
             self._offered = produce_versions(offers)

@@ -55,11 +55,11 @@ def narrow_response(version: int, body: bytes | memoryview) -> bytes:
 Versions = tuple[int, int]
 """The oldest and the newest."""
 
-Offers = Mapping[int, Versions]
+BrokerVersions = Mapping[int, Versions]
 """By API key."""
 
 
-def read_offers(version: int, body: bytes | memoryview) -> Offers | None:
+def read_offers(version: int, body: bytes | memoryview) -> BrokerVersions | None:
     """What the broker's answer offers; None where it offers nothing but another try (35)."""
     reader = Reader(body)
     if reader.int16() != ErrorCode.NONE:
@@ -73,7 +73,7 @@ def read_offers(version: int, body: bytes | memoryview) -> Offers | None:
     return offers
 
 
-def produce_versions(offers: Offers) -> Versions:
+def produce_versions(offers: BrokerVersions) -> Versions:
     """Which versions of Produce the broker takes; none, (0, -1), where it offers none.
 
     Brokers from 4.0 on offer Produce from 0 on, for the sake of old librdkafka, and close at 0 to 2

@@ -11,7 +11,7 @@ from tests.config.files import config_of
 from tests.proxy.measured import rendered
 from tests.proxy.surroundings import until
 from tsproxy.clock import Clock
-from tsproxy.proxy.clock_check.monitor import ClockSanity
+from tsproxy.proxy.clock_check.monitor import ClockMonitor
 from tsproxy.proxy.clock_check.probe import Offset, middle
 from tsproxy.proxy.metrics.registry import Metrics
 
@@ -42,7 +42,7 @@ class Sane:
 
     def __init__(self, config, clock, **options):
         self.told, self.suspended, self.metrics = [], [], Metrics()
-        self.room = ClockSanity(
+        self.room = ClockMonitor(
             config,
             None,
             clock,

@@ -14,7 +14,7 @@ from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Peer
 from tsproxy.model.verdict import Reason, Reject, Violation
-from tsproxy.proxy.dead_letters.drops import Loss
+from tsproxy.proxy.dead_letters.drops import DropReason
 from tsproxy.proxy.dead_letters.sender import DeadLetters
 from tsproxy.testing.ports import free_ports
 
@@ -43,17 +43,17 @@ async def test_where_nothing_waits_the_end_waits_for_no_broker(room):
 
 async def test_who_is_in_a_hurry_need_not_wait_for_what_waits(room):
     room.start()
-    room.bury(DEAD)
-    hurry = asyncio.Event()
-    hurry.set()
+    room.enqueue(DEAD)
+    stop_now = asyncio.Event()
+    stop_now.set()
     async with asyncio.timeout(PATIENCE_S):
-        await room.stop(FOR_EVER_S, hurry)
-    assert room.losses.counts[Loss.STOPPED] == 1
+        await room.stop(FOR_EVER_S, stop_now)
+    assert room.losses.counts[DropReason.STOPPED] == 1
 
 
 async def test_after_a_reload_without_the_section_nothing_more_is_taken(room):
     config = config_of(SMALLEST)
     room.prepare(config)()
-    room.bury(DEAD)
+    room.enqueue(DEAD)
     assert room.waiting.first is None
     assert list(room.collect()) == []

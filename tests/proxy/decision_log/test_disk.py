@@ -30,11 +30,11 @@ async def test_a_full_disk_is_told_of_waited_for_and_costs_no_line(small_disk, t
         files.start()
         ballast.write_bytes(b"x" * (ROOM_BYTES - 8 * 1024))
         files.put([{"n": n, "pad": "x" * 500} for n in range(40)])
-        await until(files.amiss)
-        assert "No space left on device" in files.amiss()
+        await until(files.problem)
+        assert "No space left on device" in files.problem()
         ballast.unlink()
         await until(lambda: files.written == 40)
-        assert files.amiss() is None
+        assert files.problem() is None
         assert files.stop(10)
 
     assert [line["event"] for line in told] == ["decision_log_stopped", "decision_log_resumed"]
@@ -46,7 +46,7 @@ async def test_a_disk_that_stays_full_leaves_a_readable_file_and_the_right_count
     files = files_in(small_disk)
     files.start()
     files.put([{"n": n, "pad": "x" * 500} for n in range(400)])
-    await until(files.amiss)
+    await until(files.problem)
     assert files.stop(10)
 
     found = [line["n"] for line in lines(small_disk)]
@@ -91,11 +91,11 @@ async def test_a_folder_that_cannot_be_made_again_is_waited_for(tmp_path, monkey
     folder.rmdir()
     folder.write_text("in the way")
     files.put([{"n": 1}])
-    await until(files.amiss)
-    assert "File exists" in files.amiss()
+    await until(files.problem)
+    assert "File exists" in files.problem()
     folder.unlink()
     await until(lambda: files.written == 1)
-    assert files.amiss() is None
+    assert files.problem() is None
     assert files.stop(10)
 
     assert lines(folder) == [{"n": 1}]

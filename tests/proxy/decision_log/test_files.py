@@ -166,15 +166,15 @@ async def test_a_full_queue_drops_lines_and_counts_them(tmp_path, monkeypatch):
         ("decision_lines_lost", 1),
         ("decision_lines_lost", 10),
     ]
-    assert files.amiss() is None
+    assert files.problem() is None
     clock.ms += files_room.PATIENCE_MS + 1
-    assert "the disk does not answer" in files.amiss()
+    assert "the disk does not answer" in files.problem()
     assert files.stop(0.01) is False
     hang.set()
     await until(lambda: lines(tmp_path))
 
     assert [line["n"] for line in lines(tmp_path)] == list(range(10))
-    assert (files.written, files.amiss()) == (10, None)
+    assert (files.written, files.problem()) == (10, None)
 
 
 async def test_lines_that_come_together_are_handed_over_together_or_not_at_all(tmp_path, monkeypatch):
@@ -202,8 +202,8 @@ async def test_a_line_cut_short_by_a_full_disk_is_taken_back_and_written_when_th
         await until(lambda: files.written == 1)
         monkeypatch.setattr(os, "write", _taking_five_bytes_then_rejecting(write))
         files.put([{"n": 2, "pad": "x" * 50}])
-        await until(files.amiss)
-        assert "No space left on device" in files.amiss()
+        await until(files.problem)
+        assert "No space left on device" in files.problem()
         monkeypatch.setattr(os, "write", write)
         files.put([{"n": 3}])
         assert files.stop(10)
@@ -211,7 +211,7 @@ async def test_a_line_cut_short_by_a_full_disk_is_taken_back_and_written_when_th
     assert [line["n"] for line in lines(tmp_path)] == [1, 2, 3]
     assert [line["event"] for line in logs] == ["decision_log_stopped", "decision_log_resumed"]
     assert logs[0]["error"] == "No space left on device"
-    assert (files.dropped, files.amiss()) == (0, None)
+    assert (files.dropped, files.problem()) == (0, None)
 
 
 async def test_a_disk_that_rejects_to_the_end_does_not_keep_the_proxy_from_stopping(tmp_path, monkeypatch):
@@ -222,7 +222,7 @@ async def test_a_disk_that_rejects_to_the_end_does_not_keep_the_proxy_from_stopp
     await until(lambda: files.written == 1)
     monkeypatch.setattr(os, "write", _taking_five_bytes_then_rejecting(write))
     files.put([{"n": 2}, {"n": 3}])
-    await until(files.amiss)
+    await until(files.problem)
     assert files.stop(10)
 
     assert lines(tmp_path) == [{"n": 1}]

@@ -208,4 +208,4 @@ async def test_a_folder_whose_files_cannot_be_deleted_is_told_of_and_lines_go_on
         assert files.stop(10)
 
     assert [line["event"] for line in told] == ["decision_files_not_deleted"]
-    assert (files.written, files.amiss()) == (1, None)
+    assert (files.written, files.problem()) == (1, None)

@@ -4,7 +4,7 @@
     pages      the paths, and what is said under each
     report     what one process says of itself; several processes as one
     totals     metrics of several processes as one
-    offenders  who sent what was rejected lately, hottest first
+    offenders  who sent what was rejected lately, highest score first
     live       the page for people, one document without anything from outside
 
 Whoever reaches the port reads all of it: the addresses of brokers and clients, names of topics, the

@@ -64,10 +64,12 @@ def page(config: Config, report: Report) -> str:
 
 def _head(config: Config, report: Report, numbers: Numbers) -> str:
     state = (
-        '<span class="state amiss">not ready</span>' if report.amiss else '<span class="state">ready</span>'
+        '<span class="state trouble">not ready</span>'
+        if report.not_ready
+        else '<span class="state">ready</span>'
     )
-    troubles = [*report.amiss, *report.warnings, *_clock_trouble(numbers)]
-    amiss = "".join(f"<li>{escape(each)}</li>" for each in troubles)
+    troubles = [*report.not_ready, *report.warnings, *_clock_trouble(numbers)]
+    not_ready = "".join(f"<li>{escape(each)}</li>" for each in troubles)
     facts = [
         f"tsproxy {__version__}",
         f"mode {config.policy.mode.value}",
@@ -79,7 +81,7 @@ def _head(config: Config, report: Report, numbers: Numbers) -> str:
     return (
         f"<h1>{escape(upstream)} {state}</h1>"
         f'<p class="soft">{escape(" · ".join(each for each in facts if each))}</p>'
-        + (f'<ul class="amiss">{amiss}</ul>' if amiss else "")
+        + (f'<ul class="trouble">{not_ready}</ul>' if not_ready else "")
     )
 
 

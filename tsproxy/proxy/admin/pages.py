@@ -7,7 +7,7 @@
 /readyz?verbose the same status; also what is wrong although clients are served, a line each
 /config         the configuration in force as YAML, secrets left out
 /brokers        JSON: the brokers, and where each listener serves them
-/decisions/top  JSON: who sent what was rejected lately, hottest first
+/decisions/top  JSON: who sent what was rejected lately, highest score first
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -88,12 +88,12 @@ class _Given(Collector):
 
 
 def _readyz(report: Report) -> Answer:
-    return _ok_if_none(report.amiss, "ready")
+    return _ok_if_none(report.not_ready, "ready")
 
 
 def _readyz_verbose(report: Report) -> Answer:
     status = _readyz(report).status
-    lines = [f"not ready: {each}" for each in report.amiss] or ["ready"]
+    lines = [f"not ready: {each}" for each in report.not_ready] or ["ready"]
     lines += [f"warning: {each}" for each in report.warnings]
     return Answer(status, "".join(f"{each}\n" for each in lines).encode())
 
@@ -114,7 +114,7 @@ def _top(report: Report) -> Answer:
     for each in report.offenders:
         row = each.as_line()
         row |= {"first_ts": instant(row.pop("first_ms")), "last_ts": instant(row.pop("last_ms"))}
-        rows.append({**row, "heat": round(each.heat_at(report.now_ms), 1)})
+        rows.append({**row, "score": round(each.score_at(report.now_ms), 1)})
     return _json({"ts": instant(report.now_ms), "offenders": rows})
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from tsproxy.proxy.metrics.offenders import SHOWN, Offender, hottest
+from tsproxy.proxy.metrics.offenders import SHOWN, Offender, highest
 from tsproxy.proxy.metrics.totals import Families, as_lines, counts, families_of, joined
 
 ADDRESSES_SHOWN: Final = 20
@@ -22,10 +22,13 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`amiss`: why no client should be sent here now. `warnings`: what is wrong although clients are served.
-    `addresses`: connections by client address, the most first, ADDRESSES_SHOWN at most."""
+    """What a process, or all together, say of themselves.
 
-    amiss: tuple[str, ...]
+    `not_ready`: why no client should be sent here now. `warnings`: what is wrong although clients are served.
+    `addresses`: connections by client address, the most first, ADDRESSES_SHOWN at most.
+    """
+
+    not_ready: tuple[str, ...]
     families: Families
     now_ms: int = 0
     cluster_id: str | None = None
@@ -37,7 +40,7 @@ class Report:
     def as_line(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "amiss": self.amiss,
+            "not_ready": self.not_ready,
             "families": as_lines(self.families),
             "now_ms": self.now_ms,
             "cluster_id": self.cluster_id,
@@ -51,7 +54,7 @@ class Report:
     def of_line(cls, line: Mapping[str, Any]) -> "Report":
         """What `as_line` made."""
         return cls(
-            tuple(line["amiss"]),
+            tuple(line["not_ready"]),
             families_of(line["families"]),
             line["now_ms"],
             line["cluster_id"],
@@ -73,13 +76,13 @@ def together(reports: Sequence[Report]) -> Report:
     """All of them as one process would have it."""
     now_ms = max((each.now_ms for each in reports), default=0)
     return Report(
-        amiss=tuple(text for each in reports for text in each.amiss),
+        not_ready=tuple(text for each in reports for text in each.not_ready),
         families=joined(each.families for each in reports),
         now_ms=now_ms,
         cluster_id=next((each.cluster_id for each in reports if each.cluster_id), None),
         brokers=_brokers(broker for each in reports for broker in each.brokers),
         addresses=most(pair for each in reports for pair in each.addresses.items()),
-        offenders=tuple(hottest((row for each in reports for row in each.offenders), now_ms, SHOWN)),
+        offenders=tuple(highest((row for each in reports for row in each.offenders), now_ms, SHOWN)),
         warnings=tuple(text for each in reports for text in each.warnings),
     )
 

@@ -22,6 +22,7 @@ from tsproxy.config.settings import Address, Config
 from tsproxy.config.settings import Upstream as Settings
 from tsproxy.proxy.brokers.discovery import ClusterFacts
 from tsproxy.proxy.reloadable import Commit
+from tsproxy.proxy.trouble import Trouble
 from tsproxy.tls.contexts import CurrentTls
 
 log = structlog.get_logger()
@@ -47,7 +48,7 @@ class LearntCluster:
         self._on_facts = on_facts
         self._on_reachable = on_reachable
         self._upstream = upstream
-        self._trouble: str | None = None
+        self._trouble = Trouble("upstream_unreachable", "upstream_reached", logs_changes=True)
 
     def prepare(self, config: Config) -> Commit:
         """A reload: other addresses to begin with."""
@@ -98,14 +99,10 @@ class LearntCluster:
         try:
             await self._connector.connect(tuple(addresses), end)
         except UpstreamError as error:
-            if self._trouble != str(error):
-                self._trouble = str(error)
-                log.error("upstream_unreachable", error=str(error), advice="tried again for ever")
+            self._trouble.failed(error, advice="tried again for ever")
             return False
         end.close()
-        if self._trouble is not None:
-            self._trouble = None
-            log.info("upstream_reached")
+        self._trouble.over()
         return True
 
 

@@ -1,4 +1,4 @@
-"""Which versions of Produce the brokers take: `Offers`, for sessions whose clients do not ask.
+"""Which versions of Produce the brokers take: `BrokerVersions`, for sessions whose clients do not ask.
 
 A session goes by what its own broker told its own client. Where the client never asks (ApiVersions), only
 a version that no broker takes is known to close the connection: so each broker is asked now and then.
@@ -26,7 +26,7 @@ ASKED_EVERY_S: Final = 300.0
 RETRIED_EVERY_S: Final = 30.0
 
 
-class Offers:
+class BrokerVersions:
     """`on_versions` is called with what all brokers together take, and with None when one is not known."""
 
     def __init__(

@@ -24,6 +24,7 @@ from tsproxy.proxy.clock_check.stamps import Stamps
 from tsproxy.proxy.clock_check.steps import Steps
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
+from tsproxy.proxy.trouble import Trouble
 from tsproxy.tls.contexts import CurrentTls
 
 log = structlog.get_logger()
@@ -43,7 +44,7 @@ Tell = Callable[[LifecycleKind, Mapping[str, object]], None]
 """Writes a line of the decision log."""
 
 
-class ClockSanity(Collector):
+class ClockMonitor(Collector):
     """`suspend` is called with True when nothing is to be enforced any more, with False when it is again."""
 
     def __init__(
@@ -80,7 +81,7 @@ class ClockSanity(Collector):
         self._suspend = suspend
         self._tell = tell
         self._tls = tls
-        self._trouble: str | None = None
+        self._trouble = Trouble("clock_not_measured", None, logs_changes=True)
 
     def prepare(self, config: Config) -> Commit:
         """A reload; it cannot fail."""
@@ -152,7 +153,7 @@ class ClockSanity(Collector):
             try:
                 await self._converse()
             except Exception as error:  # brokers come and go; what was measured stays
-                self._met(error)
+                self._failed(error)
                 await asyncio.sleep(RETRY_S)
 
     async def _converse(self) -> None:
@@ -169,7 +170,7 @@ class ClockSanity(Collector):
     async def _measure(self, producer: AIOKafkaProducer, topic: str) -> None:
         async with asyncio.timeout(PATIENCE_S):
             offsets = await measure(producer, topic, self._clock)
-        self._trouble = None
+        self._trouble.over()
         if not self._has_stepped():  # else it was measured with two clocks
             self.offsets = offsets
             self._judge()
@@ -262,15 +263,13 @@ class ClockSanity(Collector):
             log.warning("broker_clock_differs", node_id=node_id, offset_ms=round(self.offsets[node_id].ms))
         self._off = frozenset(off)
 
-    def _met(self, error: Exception) -> None:
-        text = str(error) or type(error).__name__
+    def _failed(self, error: Exception) -> None:
         if isinstance(error, NoLogAppendTimeError):
-            text = (
+            self._trouble.failed(
                 "the topic keeps the times that it is sent: set its message.timestamp.type to LogAppendTime"
             )
-        if text != self._trouble:
-            self._trouble = text
-            log.error("clock_not_measured", error=text)
+        else:
+            self._trouble.failed(error)
 
     def collect(self) -> Iterable[Metric]:
         yield from self._doubts.collect()

@@ -15,7 +15,7 @@ OpenPort = Callable[[int, int], Port]
 """(node_id, port, 0 for any free one) -> the port, open. Raises ListenError."""
 
 
-class Served(Protocol):
+class Endpoints(Protocol):
     """The brokers of one listener."""
 
     @property
@@ -38,7 +38,7 @@ class Served(Protocol):
         """Accept no more; connections made so far stay."""
 
 
-class ServedByPort:
+class EndpointsByPort:
     """A broker that is gone keeps its port, and connections to it fail: it may come back."""
 
     def __init__(self, brokers: BrokerPorts, open_port: OpenPort) -> None:
@@ -72,7 +72,7 @@ class ServedByPort:
             port.close()
 
 
-class ServedByHost:
+class EndpointsByHost:
     """All at the bootstrap port; the TLS handshake names the broker."""
 
     def __init__(self, brokers: BrokerHosts, bootstrap: Address) -> None:

@@ -28,14 +28,14 @@ TLS_HANDSHAKE_FAILED: Final = "tls_handshake_failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class Handshake:
     """`asked_host`: the host name of the TLS handshake, in lower case."""
 
     peer: Peer
     asked_host: str | None = None
 
 
-class ArrivalError(Exception):
+class HandshakeError(Exception):
     """The client is not let in: `event` for the log, and why. Its socket is closed."""
 
     def __init__(self, event: str, peer: Peer, text: str, limit: Limit | None = None) -> None:
@@ -45,15 +45,15 @@ class ArrivalError(Exception):
         self.limit = limit
 
 
-async def arrive(
+async def shake_hands(
     connection: socket.socket,
     peer: Peer,
     listener: Listener,
     tls: CurrentTls | None,
     patience_s: float,
     protocol: asyncio.BaseProtocol,
-) -> Arrival:
-    """Connect `protocol` to the client, once it is known who it is. Raises ArrivalError.
+) -> Handshake:
+    """Connect `protocol` to the client, once it is known who it is. Raises HandshakeError.
 
     `patience_s` is for the header, and again for the handshake (`limits.handshake`).
     """
@@ -62,13 +62,13 @@ async def arrive(
     transport = await _connected(connection, peer, tls, patience_s, protocol)
     handshake = transport.get_extra_info("ssl_object")
     if handshake is None:
-        return Arrival(peer)
+        return Handshake(peer)
     try:
         principal = _principal(handshake, listener)
     except DecodeError as error:
         transport.abort()
-        raise ArrivalError(PRINCIPAL_NOT_MAPPED, peer, str(error)) from None
-    return Arrival(replace(peer, principal=principal), cast("TlsConnection", handshake).asked_host)
+        raise HandshakeError(PRINCIPAL_NOT_MAPPED, peer, str(error)) from None
+    return Handshake(replace(peer, principal=principal), cast("TlsConnection", handshake).asked_host)
 
 
 async def _behind_load_balancer(
@@ -79,7 +79,7 @@ async def _behind_load_balancer(
     if not is_in(peer.client_address, proxy_protocol.trusted):
         connection.close()
         text = f"{peer.client_address} is not among the load balancer's (listeners[].proxy_protocol.from)"
-        raise ArrivalError(PROXY_HEADER_REJECTED, peer, text)
+        raise HandshakeError(PROXY_HEADER_REJECTED, peer, text)
     try:
         async with asyncio.timeout(patience_s):
             head = read_head(await _exactly(connection, HEAD_BYTES))
@@ -87,10 +87,10 @@ async def _behind_load_balancer(
     except TimeoutError:
         connection.close()
         text = f"no PROXY protocol header within {patience_s:g} s (limits.handshake)"
-        raise ArrivalError(PROXY_HEADER_REJECTED, peer, text, Limit.HANDSHAKE) from None
+        raise HandshakeError(PROXY_HEADER_REJECTED, peer, text, Limit.HANDSHAKE) from None
     except (OSError, DecodeError) as error:
         connection.close()
-        raise ArrivalError(PROXY_HEADER_REJECTED, peer, f"{error} (listeners[].proxy_protocol)") from None
+        raise HandshakeError(PROXY_HEADER_REJECTED, peer, f"{error} (listeners[].proxy_protocol)") from None
     except BaseException:
         connection.close()
         raise
@@ -123,9 +123,9 @@ async def _connected(
         )
     except ConnectionAbortedError:  # what both loops raise when its time is over
         text = f"no TLS handshake within {patience_s:g} s (limits.handshake): does the other side speak TLS?"
-        raise ArrivalError(TLS_HANDSHAKE_FAILED, peer, text, Limit.HANDSHAKE) from None
+        raise HandshakeError(TLS_HANDSHAKE_FAILED, peer, text, Limit.HANDSHAKE) from None
     except (OSError, TimeoutError) as error:
-        raise ArrivalError(TLS_HANDSHAKE_FAILED, peer, handshake_text(error)) from None
+        raise HandshakeError(TLS_HANDSHAKE_FAILED, peer, handshake_text(error)) from None
     return transport
 
 

@@ -9,7 +9,7 @@ from tsproxy.config.settings import Address
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.proxy.connections.answer_reader import READERS
-from tsproxy.proxy.connections.judge_pool import Judges
+from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.proxy.daemon_threads import DaemonThreads
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.metrics.registry import Metrics
@@ -28,12 +28,12 @@ class Surroundings:
     notes: Notes
     book: Callable[[Outcome], None]
     book_totals: Callable[[Totals], None]
-    bury: Callable[[DeadBatch], None]
+    enqueue: Callable[[DeadBatch], None]
     want_topic: Callable[[str], None]
     want_node: Callable[[int, Address], None]
     limits: ProcessLimits
     buffers: Buffers = field(default_factory=Buffers)
     throttle: Throttle = field(default_factory=Throttle)
     stream_times: StreamTimes = field(default_factory=StreamTimes)
-    judges: Judges = field(default_factory=Judges)
+    judges: JudgePool = field(default_factory=JudgePool)
     readers: Executor = field(default_factory=lambda: DaemonThreads(READERS, "reader"))

@@ -175,7 +175,7 @@ class Conversation:
                 case EmitTotals():
                     self._around.book_totals(effect.totals)
                 case EmitDead():
-                    self._around.bury(effect.batch)
+                    self._around.enqueue(effect.batch)
                 case PauseClient():
                     self.client.gate.hold(Hold.SESSION_ASKED)
                 case ResumeClient():

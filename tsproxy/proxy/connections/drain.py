@@ -4,41 +4,43 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tsproxy.proxy.connections.listener import Front
+from tsproxy.proxy.connections.listener import ProxyListener
 
 POLL_S: Final = 0.02
 GOODBYE_S: Final = 1.0
 """How long clients that are owed nothing may take to close their end."""
 
 
-async def drain(fronts: Sequence[Front], timeout_s: float, hurry: asyncio.Event) -> int:
+async def drain(proxy_listeners: Sequence[ProxyListener], timeout_s: float, stop_now: asyncio.Event) -> int:
     """Stop accepting, let answers that are owed arrive, part, and cut what is left.
 
-    Waits `timeout_s` at most, and no longer once `hurry` is set. Returns how many clients were cut
+    Waits `timeout_s` at most, and no longer once `stop_now` is set. Returns how many clients were cut
     off while they were still owed something.
     """
-    for front in fronts:
-        front.stop_accepting()
-        await front.stop_connecting()
-        for relay in list(front.relays):
+    for proxy_listener in proxy_listeners:
+        proxy_listener.stop_accepting()
+        await proxy_listener.stop_connecting()
+        for relay in list(proxy_listener.relays):
             relay.drain()
-    await _wait(lambda: _unsettled(fronts) > 0, timeout_s, hurry)
-    cut = _unsettled(fronts)
+    await _wait(lambda: _unsettled(proxy_listeners) > 0, timeout_s, stop_now)
+    cut = _unsettled(proxy_listeners)
     if not cut:
-        await _wait(lambda: any(front.relays for front in fronts), GOODBYE_S, hurry)
-    for front in fronts:
-        for relay in list(front.relays):
+        await _wait(
+            lambda: any(proxy_listener.relays for proxy_listener in proxy_listeners), GOODBYE_S, stop_now
+        )
+    for proxy_listener in proxy_listeners:
+        for relay in list(proxy_listener.relays):
             relay.cut()
     return cut
 
 
-async def _wait(lasts: Callable[[], bool], timeout_s: float, hurry: asyncio.Event) -> None:
+async def _wait(lasts: Callable[[], bool], timeout_s: float, stop_now: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s
     # ASYNC110 wants an event here, but none tells when a transport has sent all.
-    while lasts() and loop.time() < deadline and not hurry.is_set():  # noqa: ASYNC110
+    while lasts() and loop.time() < deadline and not stop_now.is_set():  # noqa: ASYNC110
         await asyncio.sleep(POLL_S)
 
 
-def _unsettled(fronts: Sequence[Front]) -> int:
-    return sum(not relay.is_settled for front in fronts for relay in front.relays)
+def _unsettled(proxy_listeners: Sequence[ProxyListener]) -> int:
+    return sum(not relay.is_settled for proxy_listener in proxy_listeners for relay in proxy_listener.relays)

@@ -1,4 +1,4 @@
-"""The threads that judge dear requests beside the loop, and what waits for them: `Judges`.
+"""The threads that judge dear requests beside the loop, and what waits for them: `JudgePool`.
 
 Nobody waits for long behind somebody else: the clients' addresses have their turn one after the other, a
 few requests of one address likewise (`MOST_BEGUN`), and a turn is a slice of work (`SLICE`), not a whole
@@ -30,7 +30,7 @@ Done = Callable[[Judgement | BaseException], None]
 
 
 class Ticket:
-    """One request in the queue or at work; for `Judges` alone to look into."""
+    """One request in the queue or at work; for `JudgePool` alone to look into."""
 
     __slots__ = ("address", "done", "is_at_work", "job", "steps")
 
@@ -42,7 +42,7 @@ class Ticket:
         self.steps: Generator[None, None, Judgement] | None = None
 
 
-class Judges:
+class JudgePool:
     """Of one process; started with the first request that needs them."""
 
     def __init__(self, threads: int = JUDGES) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 
-from tsproxy.proxy.connections.judge_pool import Judges, Ticket
+from tsproxy.proxy.connections.judge_pool import JudgePool, Ticket
 from tsproxy.session.effects import Judge, PutOff
 from tsproxy.session.produce import Judgement, Malformed
 
@@ -21,7 +21,7 @@ class Judging:
 
     __slots__ = ("_at_work", "_judged", "_judges", "_postponed", "_ticket")
 
-    def __init__(self, judges: Judges, judged: Callable[[Judged], None]) -> None:
+    def __init__(self, judges: JudgePool, judged: Callable[[Judged], None]) -> None:
         self._judges = judges
         self._judged = judged
         self._at_work: Judged | None = None

@@ -21,8 +21,13 @@ from tsproxy.model.outcome import Peer
 from tsproxy.model.view import Endpoint, View
 from tsproxy.proxy.admin.report import Broker
 from tsproxy.proxy.brokers.discovery import ClusterFacts
-from tsproxy.proxy.connections.broker_endpoints import Served, ServedByHost, ServedByPort
-from tsproxy.proxy.connections.client_handshake import TLS_HANDSHAKE_FAILED, Arrival, ArrivalError, arrive
+from tsproxy.proxy.connections.broker_endpoints import Endpoints, EndpointsByHost, EndpointsByPort
+from tsproxy.proxy.connections.client_handshake import (
+    TLS_HANDSHAKE_FAILED,
+    Handshake,
+    HandshakeError,
+    shake_hands,
+)
 from tsproxy.proxy.connections.context import Surroundings
 from tsproxy.proxy.connections.relay import Relay
 from tsproxy.proxy.limits.limit import Limit
@@ -32,11 +37,11 @@ from tsproxy.tls.contexts import CurrentTls
 
 log = structlog.get_logger()
 
-Targets = Callable[[Arrival], Sequence[Address]]
+Targets = Callable[[Handshake], Sequence[Address]]
 """Where a connection leads, asked for each of them."""
 
 
-class Front:
+class ProxyListener:
     """One listener. Binding raises ListenError; nothing is accepted before `open`."""
 
     def __init__(
@@ -182,11 +187,11 @@ class Front:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _serving(self) -> Served:
+    def _serving(self) -> Endpoints:
         brokers = self._listener.brokers
         if isinstance(brokers, BrokerHosts):
-            return ServedByHost(brokers, self.address)
-        return ServedByPort(brokers, self._open_port)
+            return EndpointsByHost(brokers, self.address)
+        return EndpointsByPort(brokers, self._open_port)
 
     def _open_port(self, node_id: int, number: int) -> Port:
         address = Address(self._listener.bind.host, number)
@@ -216,18 +221,18 @@ class Front:
             log.error("broker_not_served", listener=self.name, node_id=node_id, error=text)
         self._unserved[node_id] = text
 
-    def _bootstrap_targets(self, arrival: Arrival) -> Sequence[Address]:
+    def _bootstrap_targets(self, handshake: Handshake) -> Sequence[Address]:
         """The broker that the client asks for by name, else the given upstreams, beginning with the
         next one each time."""
-        node_id = self._served.node_asked_for(arrival.asked_host)
+        node_id = self._served.node_asked_for(handshake.asked_host)
         if node_id is not None:
-            return self._target(node_id, arrival)
+            return self._target(node_id, handshake)
         servers = self._config.upstream.bootstrap_servers
         start = self._next_bootstrap % len(servers)
         self._next_bootstrap = (start + 1) % len(servers)
         return servers[start:] + servers[:start]
 
-    def _target(self, node_id: int, _: Arrival) -> Sequence[Address]:
+    def _target(self, node_id: int, _: Handshake) -> Sequence[Address]:
         return [self._brokers[node_id]] if node_id in self._brokers else []
 
     def _into(self, targets: Targets) -> Callable[[socket.socket, str, int], None]:
@@ -249,25 +254,25 @@ class Front:
         self.relays.add(relay)
         self._around.limits.join(relay, peer.client_address)
         try:
-            arrival = await arrive(
+            handshake = await shake_hands(
                 connection, peer, self._listener, self._tls, self._around.limits.handshake_s, relay.client
             )
-        except ArrivalError as error:
+        except HandshakeError as error:
             self._turned_away(error)
             relay.client_unavailable()
             return
         except BaseException:  # cancelled, or a mistake: in either case this client is gone
             relay.client_unavailable()
             raise
-        if (limit := self._around.limits.move(relay, arrival.peer.client_address)) is not None:
-            self._rejected(arrival.peer, limit)
+        if (limit := self._around.limits.move(relay, handshake.peer.client_address)) is not None:
+            self._rejected(handshake.peer, limit)
             relay.client.abort()
             relay.client_unavailable()
             return
-        relay.introduce(arrival.peer)
-        log.debug("client_connected", **_who(arrival.peer))
+        relay.introduce(handshake.peer)
+        log.debug("client_connected", **_who(handshake.peer))
         try:
-            await self._upstream.connect(targets(arrival), relay.broker)
+            await self._upstream.connect(targets(handshake), relay.broker)
         except UpstreamError as error:
             relay.upstream_unavailable(str(error))
         except BaseException:  # cancelled, or a mistake
@@ -285,7 +290,7 @@ class Front:
         self._warn("connection_rejected", peer, {"limit": limit.value})
         self._around.metrics.limit_reached(limit)
 
-    def _turned_away(self, error: ArrivalError) -> None:
+    def _turned_away(self, error: HandshakeError) -> None:
         self._warn(error.event, error.peer, {"error": str(error)})
         if error.limit is not None:
             self._around.metrics.limit_reached(error.limit)

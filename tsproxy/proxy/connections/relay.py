@@ -18,7 +18,7 @@ from tsproxy.proxy.connections.context import Surroundings
 from tsproxy.proxy.connections.conversation import Conversation
 from tsproxy.proxy.connections.judging import Judged, finds_nobody
 from tsproxy.proxy.connections.leg import Leg
-from tsproxy.proxy.limits.connection_monitor import Sight
+from tsproxy.proxy.limits.connection_monitor import ConnectionStats
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.session.effects import CloseReason
 from tsproxy.session.session import Session
@@ -70,7 +70,7 @@ class Relay:
         self._on_end: Callable[[Relay], None] | None = on_end
         self._stage = Stage.CONNECTING
         self._timer: asyncio.TimerHandle | None = None
-        self.sight = Sight()
+        self.sight = ConnectionStats()
         around.metrics.connection_moved(peer.listener, None, Stage.CONNECTING.name)
 
     @property

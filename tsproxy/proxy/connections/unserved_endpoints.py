@@ -12,7 +12,7 @@ from typing import Final
 import structlog
 
 from tsproxy.clock import Clock
-from tsproxy.proxy.connections.listener import Front
+from tsproxy.proxy.connections.listener import ProxyListener
 from tsproxy.proxy.notes import frames_of
 
 log = structlog.get_logger()
@@ -21,12 +21,12 @@ TRY_EVERY_S: Final = 1.0
 TELL_EVERY_MS: Final = 60_000
 
 
-class Unserved:
+class UnservedEndpoints:
     """`changed` is called when more is served than before."""
 
-    def __init__(self, fronts: Sequence[Front], changed: Callable[[], None]) -> None:
+    def __init__(self, proxy_listeners: Sequence[ProxyListener], changed: Callable[[], None]) -> None:
         self._changed = changed
-        self._fronts = fronts
+        self._proxy_listeners = proxy_listeners
         self._since_ms: dict[str, int] = {}
         """By listener: when it was first found not to serve all, or last told so."""
 
@@ -42,21 +42,21 @@ class Unserved:
 
     def look(self, now_ms: int) -> None:
         """Try all that is not served once more, and tell it when it is time."""
-        has_more = [front.serve_missing() for front in self._fronts]
+        has_more = [proxy_listener.serve_missing() for proxy_listener in self._proxy_listeners]
         if any(has_more):
             self._changed()
-        for front in self._fronts:
-            self._tell(front, now_ms)
+        for proxy_listener in self._proxy_listeners:
+            self._tell(proxy_listener, now_ms)
 
-    def _tell(self, front: Front, now_ms: int) -> None:
-        unserved = front.unserved
+    def _tell(self, proxy_listener: ProxyListener, now_ms: int) -> None:
+        unserved = proxy_listener.unserved
         if not unserved:
-            self._since_ms.pop(front.name, None)
-        elif now_ms - self._since_ms.setdefault(front.name, now_ms) >= TELL_EVERY_MS:
-            self._since_ms[front.name] = now_ms
+            self._since_ms.pop(proxy_listener.name, None)
+        elif now_ms - self._since_ms.setdefault(proxy_listener.name, now_ms) >= TELL_EVERY_MS:
+            self._since_ms[proxy_listener.name] = now_ms
             log.error(
                 "brokers_not_served",
-                listener=front.name,
+                listener=proxy_listener.name,
                 node_ids=list(unserved),
                 errors=list(dict.fromkeys(unserved.values())),
                 advice="answers that name them are held back and then end the connection: no client gets in",

@@ -13,7 +13,7 @@ log = structlog.get_logger()
 TOLD_EVERY_MS: Final = 60_000
 
 
-class Loss(StrEnum):
+class DropReason(StrEnum):
     """Why: the label of a metric, so a closed list. All count records."""
 
     WHOLE_BATCH = "whole_batch"
@@ -33,14 +33,14 @@ class Loss(StrEnum):
     """The proxy ended before the topic had taken them."""
 
 
-class Losses:
+class Drops:
     def __init__(self, clock: Clock) -> None:
-        self.counts = dict.fromkeys(Loss, 0)
+        self.counts = dict.fromkeys(DropReason, 0)
         self._clock = clock
         self._told_at_ms: int | None = None
-        self._untold: Counter[Loss] = Counter()
+        self._untold: Counter[DropReason] = Counter()
 
-    def count(self, loss: Loss, records: int) -> None:
+    def count(self, loss: DropReason, records: int) -> None:
         if records > 0:
             self.counts[loss] += records
             self._untold[loss] += records

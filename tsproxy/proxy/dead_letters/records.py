@@ -25,7 +25,7 @@ Headers = list[tuple[str, bytes | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class DeadLetterRecord:
     timestamp_ms: int
     key: bytes | None
     value: bytes | None
@@ -38,12 +38,14 @@ class Letter:
         return sum(map(len, texts)) + sum(len(name) for name, _ in self.headers)
 
 
-def chunks_of(dead: DeadBatch, limits: SessionLimits, privacy: Privacy) -> Iterator[Sequence[Letter]]:
+def chunks_of(
+    dead: DeadBatch, limits: SessionLimits, privacy: Privacy
+) -> Iterator[Sequence[DeadLetterRecord]]:
     """The letters of one batch, in its order, as many at a time as are sent together. Fewer than are named
     where the batch cannot be read on. To be asked beside the loop: it decompresses."""
     of_batch = _of_batch(dead, privacy)
     contents = read_contents(dead.records, positions_of(dead), limits)
-    chunk: list[Letter] = []
+    chunk: list[DeadLetterRecord] = []
     size = 0
     for content, violation in zip(contents, dead.rejection.violations, strict=False):
         letter = _letter(dead, content, violation, of_batch)
@@ -64,7 +66,7 @@ def positions_of(dead: DeadBatch) -> Sequence[int]:
     return [violation.batch_index for violation in violations]
 
 
-def _letter(dead: DeadBatch, content: Content, violation: Violation, of_batch: Headers) -> Letter:
+def _letter(dead: DeadBatch, content: Content, violation: Violation, of_batch: Headers) -> DeadLetterRecord:
     is_of_size = violation.reason in REASONS_OF_SIZE
     unit = guess_unit(content.timestamp_ms, dead.now_ms) if is_of_size else None
     told = {
@@ -74,7 +76,7 @@ def _letter(dead: DeadBatch, content: Content, violation: Violation, of_batch: H
         "tsproxy-error": bounded(violation.message, _MOST_TEXT) or None,
     }
     headers: Headers = [(name.decode("utf-8", "replace"), value) for name, value in content.headers]
-    return Letter(dead.now_ms, content.key, content.value, headers + of_batch + _headers(told))
+    return DeadLetterRecord(dead.now_ms, content.key, content.value, headers + of_batch + _headers(told))
 
 
 def _of_batch(dead: DeadBatch, privacy: Privacy) -> Headers:

@@ -23,10 +23,11 @@ from tsproxy.config.settings import Config
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.proxy.daemon_threads import DaemonThreads
-from tsproxy.proxy.dead_letters.drops import Loss, Losses
-from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, Letter, chunks_of
+from tsproxy.proxy.dead_letters.drops import DropReason, Drops
+from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, DeadLetterRecord, chunks_of
 from tsproxy.proxy.dead_letters.waiting import Waiting
 from tsproxy.proxy.reloadable import Commit
+from tsproxy.proxy.trouble import Trouble
 from tsproxy.tls.contexts import CurrentTls
 
 log = structlog.get_logger()
@@ -44,23 +45,23 @@ _TOO_LARGE: Final = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 
 @dataclass(slots=True)
-class _InHand:
+class _Sending:
     """The batch whose turn it is. `left` counts its letters that are neither sent nor lost; of those that
     are taken out of it, the last of `due` go next."""
 
     dead: DeadBatch
-    chunks: Iterator[Sequence[Letter]]
+    chunks: Iterator[Sequence[DeadLetterRecord]]
     left: int
-    due: list[Sequence[Letter]] = field(default_factory=list)
+    due: list[Sequence[DeadLetterRecord]] = field(default_factory=list)
     rejections: int = 0
 
-    def deal_with(self, letters: Sequence[Letter]) -> None:
+    def deal_with(self, letters: Sequence[DeadLetterRecord]) -> None:
         """They are sent, or lost."""
         self.due.pop()
         self.left -= len(letters)
         self.rejections = 0
 
-    def halve(self, letters: Sequence[Letter]) -> None:
+    def halve(self, letters: Sequence[DeadLetterRecord]) -> None:
         """They are too many to go together."""
         middle = len(letters) // 2
         self.due[-1:] = [letters[middle:], letters[:middle]]
@@ -73,12 +74,12 @@ class DeadLetters(Collector):
         self.is_up = False
         """True while the last that was tried to be sent was taken."""
         self.sent = 0
-        self.losses = Losses(clock)
+        self.losses = Drops(clock)
         self.waiting = Waiting()
         self._clock = clock
         self._config = config
         self._ending = asyncio.Event()
-        self._in_hand: _InHand | None = None
+        self._in_hand: _Sending | None = None
         self._news = asyncio.Event()
         """A batch, another configuration, or the end."""
         self._privacy = privacy
@@ -87,7 +88,7 @@ class DeadLetters(Collector):
         self._tls = tls
         self._topic = config.dead_letters.topic if config.dead_letters else ""
         """The last that was configured: what waits still goes there."""
-        self._trouble: str | None = None
+        self._trouble = Trouble("dead_letters_failed", "dead_letters_resumed")
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -102,29 +103,29 @@ class DeadLetters(Collector):
 
         return commit
 
-    def bury(self, dead: DeadBatch) -> None:
+    def enqueue(self, dead: DeadBatch) -> None:
         """A batch was rejected. This is no more than a look at it: the rest is done when there is time."""
         settings, named = self._config.dead_letters, len(dead.rejection.violations)
         if settings is None:  # taken away a moment ago, and with it the rules that asked
             return
         if dead.rejection.bad_records is None:
-            self.losses.count(Loss.WHOLE_BATCH, max(1, dead.bad_records))
+            self.losses.count(DropReason.WHOLE_BATCH, max(1, dead.bad_records))
             return
-        self.losses.count(Loss.NOT_LISTED, dead.bad_records - named)
+        self.losses.count(DropReason.NOT_LISTED, dead.bad_records - named)
         share = settings.share(self._config.workers)
         if dead.topic == settings.topic:
-            self.losses.count(Loss.OWN_TOPIC, named)
+            self.losses.count(DropReason.OWN_TOPIC, named)
         elif self.waiting.put(dead, share.max_in_flight_bytes, share.max_records):
             self._news.set()
         else:
-            self.losses.count(Loss.QUEUE_FULL, named)
+            self.losses.count(DropReason.QUEUE_FULL, named)
 
-    async def stop(self, patience_s: float, hurry: asyncio.Event) -> None:
+    async def stop(self, patience_s: float, stop_now: asyncio.Event) -> None:
         """Send what waits, as long as that may take; what is left then is lost, and counted."""
         self._ending.set()
         self._news.set()
         if self._task is not None:
-            hurried = asyncio.ensure_future(hurry.wait())
+            hurried = asyncio.ensure_future(stop_now.wait())
             ends = (self._task, hurried)
             if self.waiting.first is not None:
                 await asyncio.wait(ends, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
@@ -134,7 +135,7 @@ class DeadLetters(Collector):
         self._thread.shutdown(wait=False, cancel_futures=True)
         hand = self._in_hand
         dealt_with = len(hand.dead.rejection.violations) - hand.left if hand else 0
-        self.losses.count(Loss.STOPPED, self.waiting.records - dealt_with)
+        self.losses.count(DropReason.STOPPED, self.waiting.records - dealt_with)
         self.losses.tell()
 
     async def _run(self) -> None:
@@ -145,7 +146,7 @@ class DeadLetters(Collector):
                 async with self._producer() as producer:
                     await self._send_all(producer)
             except Exception as error:  # what waits goes on waiting, within its bounds
-                self._met(error)
+                self._failed(error)
                 await asyncio.sleep(RETRY_S)
 
     def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
@@ -157,12 +158,12 @@ class DeadLetters(Collector):
     async def _send_all(self, producer: AIOKafkaProducer) -> None:
         """Until nothing is left and nothing more will come."""
         await self._partitions(producer)  # so that its absence shows before it is needed
-        self._well_again()
+        self._works_again()
         while True:
             hand = self._in_hand = self._in_hand or self._taken_in_hand()
             if hand is not None:
                 await self._send_batch(producer, hand)
-                self.losses.count(Loss.UNREADABLE, hand.left)
+                self.losses.count(DropReason.UNREADABLE, hand.left)
                 self._in_hand = None
                 self.waiting.done()
             elif self._ending.is_set():
@@ -170,14 +171,14 @@ class DeadLetters(Collector):
             else:
                 await self._some_news()
 
-    def _taken_in_hand(self) -> _InHand | None:
+    def _taken_in_hand(self) -> _Sending | None:
         dead = self.waiting.first
         if dead is None:
             return None
         chunks = chunks_of(dead, self._config.session_limits, self._privacy)
-        return _InHand(dead, chunks, len(dead.rejection.violations))
+        return _Sending(dead, chunks, len(dead.rejection.violations))
 
-    async def _send_batch(self, producer: AIOKafkaProducer, hand: _InHand) -> None:
+    async def _send_batch(self, producer: AIOKafkaProducer, hand: _Sending) -> None:
         loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
@@ -189,7 +190,7 @@ class DeadLetters(Collector):
             await self._send(producer, hand)
             await self._rest(REST * (loop.time() - began))
 
-    async def _send(self, producer: AIOKafkaProducer, hand: _InHand) -> None:
+    async def _send(self, producer: AIOKafkaProducer, hand: _Sending) -> None:
         """What goes next: taken, given up or halved. Raises what is worth another try."""
         letters, topic, loop = hand.due[-1], self._topic, asyncio.get_running_loop()
         partitions = await self._partitions(producer)
@@ -201,15 +202,15 @@ class DeadLetters(Collector):
             if len(letters) > 1:
                 hand.halve(letters)
                 return
-            self.losses.count(Loss.TOO_LARGE, 1)
+            self.losses.count(DropReason.TOO_LARGE, 1)
         except BrokerResponseError as error:
             hand.rejections += not error.retriable
             if hand.rejections < REJECTIONS:
                 raise
-            self.losses.count(Loss.REJECTED, len(letters))
+            self.losses.count(DropReason.REJECTED, len(letters))
         else:
             self.sent += len(letters)
-            self._well_again()
+            self._works_again()
         hand.deal_with(letters)
 
     async def _partitions(self, producer: AIOKafkaProducer) -> int:
@@ -224,7 +225,7 @@ class DeadLetters(Collector):
         """Wait for the answer, and say so where that takes long. Raises what the answer is."""
         future.add_done_callback(_looked_at)
         while not (await asyncio.wait([future], timeout=PATIENCE_S))[0]:
-            self._met(TimeoutError(f"no broker has taken them for {PATIENCE_S:g} s"))
+            self._failed(TimeoutError(f"no broker has taken them for {PATIENCE_S:g} s"))
         future.result()
 
     async def _some_news(self) -> None:
@@ -237,24 +238,19 @@ class DeadLetters(Collector):
             async with asyncio.timeout(seconds):
                 await self._ending.wait()
 
-    def _met(self, error: Exception) -> None:
-        text = str(error) or type(error).__name__
-        if self._trouble is None:
-            log.error("dead_letters_failed", topic=self._topic, error=text)
-        self._trouble = text
+    def _failed(self, error: Exception) -> None:
+        self._trouble.failed(error, topic=self._topic)
         self.is_up = False
 
-    def _well_again(self) -> None:
-        if self._trouble is not None:
-            self._trouble = None
-            log.info("dead_letters_resumed", topic=self._topic)
+    def _works_again(self) -> None:
+        self._trouble.over(topic=self._topic)
         self.is_up = True
 
     def warnings(self) -> list[str]:
         """Why no copies can be made now; empty while all is well."""
-        if self._trouble is None or self._config.dead_letters is None:
+        if self._trouble.text is None or self._config.dead_letters is None:
             return []
-        return [f"dead letters cannot be sent to the topic {self._topic}: {self._trouble}"]
+        return [f"dead letters cannot be sent to the topic {self._topic}: {self._trouble.text}"]
 
     def collect(self) -> Iterable[Metric]:
         if self._config.dead_letters is None:
@@ -276,7 +272,7 @@ class DeadLetters(Collector):
         )
 
 
-def _packed(batch: BatchBuilder, letters: Sequence[Letter]) -> BatchBuilder:
+def _packed(batch: BatchBuilder, letters: Sequence[DeadLetterRecord]) -> BatchBuilder:
     for letter in letters:
         taken = batch.append(
             timestamp=letter.timestamp_ms, key=letter.key, value=letter.value, headers=letter.headers

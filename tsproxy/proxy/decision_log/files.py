@@ -3,7 +3,7 @@
 The event loop hands lines over and never waits. Where the disk rejects (it is full, its folder is gone),
 the thread holds on to its line and tries again every second; meanwhile lines wait in a queue, which is
 bounded: what does not fit is dropped and counted. Its `seq` is then missing from the log, and the next
-heartbeat says how many. `amiss` tells of all this, and so does the operators' log, once.
+heartbeat says how many. `problem` says all this. The operators' log says it once.
 """
 
 import threading
@@ -17,9 +17,10 @@ import structlog
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config, Decisions
 from tsproxy.decision_folder import name_of
-from tsproxy.proxy.decision_log.rotation import Sequence
+from tsproxy.proxy.decision_log.rotation import FileRotation
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
+from tsproxy.proxy.trouble import Trouble
 
 log = structlog.get_logger()
 
@@ -53,11 +54,11 @@ class DecisionFiles:
         self._overflowed = 0
         self._queue: SimpleQueue[Lines | None] = SimpleQueue()
         self._rejected = 0
-        self._sequence = Sequence(settings, name_of(proxy, boot), clock)
+        self._rotation = FileRotation(settings, name_of(proxy, boot), clock)
         self._stopping = threading.Event()
         self._taken = 0
         self._thread = threading.Thread(target=self._run, name="decision-files", daemon=True)
-        self._trouble: str | None = None
+        self._trouble = Trouble("decision_log_stopped", "decision_log_resumed")
 
     @property
     def dropped(self) -> int:
@@ -67,13 +68,13 @@ class DecisionFiles:
     @property
     def files_deleted(self) -> int:
         """Closed files that were past `decisions.retention`."""
-        return self._sequence.files_deleted
+        return self._rotation.files_deleted
 
-    def amiss(self) -> str | None:
+    def problem(self) -> str | None:
         """Why lines do not reach the disk now; None while they do."""
-        directory, busy_since_ms = self._sequence.settings.directory, self._busy_since_ms
-        if self._trouble is not None:
-            return f"the decision log cannot be written: {self._trouble} ({directory})"
+        directory, busy_since_ms = self._rotation.settings.directory, self._busy_since_ms
+        if self._trouble.text is not None:
+            return f"the decision log cannot be written: {self._trouble.text} ({directory})"
         if busy_since_ms is not None and self._clock.monotonic_ms() - busy_since_ms > PATIENCE_MS:
             return f"the decision log cannot be written: the disk does not answer ({directory})"
         return None
@@ -81,17 +82,17 @@ class DecisionFiles:
     @property
     def name(self) -> str:
         """The part of the files' names that tells this boot from others."""
-        return self._sequence.name
+        return self._rotation.name
 
     def start(self) -> None:
-        self._sequence.open()
+        self._rotation.open()
         self._thread.start()
 
     def prepare(self, config: Config) -> Commit:
         """A reload changes when files are closed and deleted; the one being written goes by it at once."""
 
         def commit() -> None:
-            self._sequence.settings = config.decisions
+            self._rotation.settings = config.decisions
 
         return commit
 
@@ -121,10 +122,12 @@ class DecisionFiles:
             self._write_all(lines)
             self._keep_time()
             try:
-                lines = self._queue.get(timeout=RETRY_S if self._trouble else self._sequence.seconds_left())
+                lines = self._queue.get(
+                    timeout=RETRY_S if self._trouble.text else self._rotation.seconds_left()
+                )
             except Empty:
                 lines = ()
-        self._sequence.close()
+        self._rotation.close()
 
     def _write_all(self, lines: Lines) -> None:
         after = self._taken + len(lines)
@@ -143,12 +146,12 @@ class DecisionFiles:
         while True:
             self._busy_since_ms = self._clock.monotonic_ms()
             try:
-                self._sequence.write(line)
+                self._rotation.write(line)
             except OSError as error:
-                self._met(error)
+                self._failed(error)
             else:
                 self.written += 1
-                self._well_again()
+                self._works_again()
                 return
             finally:
                 self._busy_since_ms = None
@@ -161,25 +164,17 @@ class DecisionFiles:
     def _keep_time(self) -> None:
         self._busy_since_ms = self._clock.monotonic_ms()
         try:
-            self._sequence.keep_time()
+            self._rotation.keep_time()
         except OSError as error:
-            self._met(error)
+            self._failed(error)
         finally:
             self._busy_since_ms = None
 
-    def _met(self, error: OSError) -> None:
-        if self._trouble is None:
-            log.error("decision_log_stopped", error=_text(error), lines_lost=self.dropped)
-        self._trouble = _text(error)
+    def _failed(self, error: OSError) -> None:
+        self._trouble.failed(error.strerror or str(error), lines_lost=self.dropped)
 
-    def _well_again(self) -> None:
-        if self._trouble is not None:
-            self._trouble = None
-            log.info("decision_log_resumed", lines_lost=self.dropped)
-
-
-def _text(error: OSError) -> str:
-    return error.strerror or str(error)
+    def _works_again(self) -> None:
+        self._trouble.over(lines_lost=self.dropped)
 
 
 def _tell_of_loss(count: int, lines: int) -> None:

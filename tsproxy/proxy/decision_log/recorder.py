@@ -34,7 +34,7 @@ LAST_SENT_S: Final = 5.0
 """How long they may take to reach the topic after it."""
 
 
-class Journal:
+class DecisionRecorder:
     """`collect` makes all sessions tell the totals that they keep (`book_totals`): before an interval
     ends, so that each batch is counted in its own, and before the metrics are read."""
 
@@ -157,14 +157,14 @@ class Journal:
 
     def warnings(self) -> list[str]:
         """Why the decision log cannot be written or sent now, a sentence each; empty while it can."""
-        amiss = self._files.amiss()
-        return [*([] if amiss is None else [amiss]), *(self._topic.warnings() if self._topic else [])]
+        problem = self._files.problem()
+        return [*([] if problem is None else [problem]), *(self._topic.warnings() if self._topic else [])]
 
     def measure(self) -> None:
         """Bring the metrics up to what the sessions and the files say."""
         self._collect()
         self._catch_up()
-        self._metrics.decision_log_writable = self._files.amiss() is None
+        self._metrics.decision_log_writable = self._files.problem() is None
         self._metrics.decision_files_deleted = self._files.files_deleted
         self._metrics.decisions_written = self._files.written
         self._metrics.decisions_dropped = self._files.dropped

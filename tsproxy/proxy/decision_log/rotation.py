@@ -19,7 +19,7 @@ _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Errors that another file would meet as well."""
 
 
-class Sequence:
+class FileRotation:
     """Used by one thread at a time."""
 
     def __init__(self, settings: Decisions, name: str, clock: Clock) -> None:

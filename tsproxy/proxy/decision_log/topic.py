@@ -20,6 +20,7 @@ from tsproxy.cluster.kafka_producer import own_producer
 from tsproxy.config.settings import Config, TopicSettings, Upstream
 from tsproxy.proxy.decision_log.unsent import Unsent
 from tsproxy.proxy.reloadable import Commit
+from tsproxy.proxy.trouble import Trouble
 from tsproxy.tls.contexts import CurrentTls
 
 log = structlog.get_logger()
@@ -50,7 +51,7 @@ class DecisionTopic:
         self._settings = settings
         self._task: asyncio.Task[None] | None = None
         self._tls = tls
-        self._trouble: str | None = None
+        self._trouble = Trouble("decision_topic_failed", "decision_topic_resumed")
         self._unsent: list[Unsent] = []
         self._upstream = upstream
 
@@ -80,9 +81,9 @@ class DecisionTopic:
 
     def warnings(self) -> list[str]:
         """Why nothing can be sent now; empty while all is well."""
-        if self._trouble is None:
+        if self._trouble.text is None:
             return []
-        return [f"the decision log cannot be sent to the topic {self._settings.name}: {self._trouble}"]
+        return [f"the decision log cannot be sent to the topic {self._settings.name}: {self._trouble.text}"]
 
     async def _run(self) -> None:
         while self._unsent:
@@ -90,7 +91,7 @@ class DecisionTopic:
                 async with self._producer() as producer:
                     await self._send_all(producer)
             except Exception as error:  # the lines are in the files, and are sent when it is over
-                self._met(error)
+                self._failed(error)
                 if self._ending.is_set():
                     return
                 await self._wait(RETRY_S)
@@ -99,7 +100,7 @@ class DecisionTopic:
         """Until nothing is left and nothing more will come."""
         while self._unsent:
             chunks = [await self._send_chunk(producer, unsent) for unsent in self._unsent]
-            self._well_again()
+            self._works_again()
             if any(chunks):
                 continue
             own, *others = self._unsent
@@ -134,7 +135,7 @@ class DecisionTopic:
         while waiting:
             _, waiting = await asyncio.wait(waiting, timeout=PATIENCE_S)
             if waiting:
-                self._met(TimeoutError(f"no broker has taken it for {PATIENCE_S:g} s"))
+                self._failed(TimeoutError(f"no broker has taken it for {PATIENCE_S:g} s"))
         await asyncio.gather(*taken)
 
     def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
@@ -153,17 +154,12 @@ class DecisionTopic:
             async with asyncio.timeout(seconds):
                 await self._ending.wait()
 
-    def _met(self, error: Exception) -> None:
-        text = str(error) or type(error).__name__
-        if self._trouble is None:
-            log.error("decision_topic_failed", topic=self._settings.name, error=text)
-        self._trouble = text
+    def _failed(self, error: Exception) -> None:
+        self._trouble.failed(error, topic=self._settings.name)
         self.is_up = False
 
-    def _well_again(self) -> None:
-        if self._trouble is not None:
-            self._trouble = None
-            log.info("decision_topic_resumed", topic=self._settings.name)
+    def _works_again(self) -> None:
+        self._trouble.over(topic=self._settings.name)
         self.is_up = True
 
 

@@ -33,7 +33,7 @@ SLOWEST_BYTES_PER_MS: Final = (1 << 20) / 1000
 
 
 @dataclass(slots=True)
-class Sight:
+class ConnectionStats:
     """What is remembered of a connection from one look to the next; times are monotonic ms."""
 
     heard_ms: int | None = None
@@ -43,10 +43,10 @@ class Sight:
     was_moving: bool = True
 
 
-class Watched(Protocol):
+class MonitoredConnection(Protocol):
     """A connection, as far as it is looked at here."""
 
-    sight: Sight
+    sight: ConnectionStats
     was_heard: bool
     """Set by whoever reads a byte, from either end."""
 
@@ -71,13 +71,13 @@ class Memory:
 
     __slots__ = ("_connections", "beside", "held_bytes", "limit")
 
-    def __init__(self, connections: Callable[[], Iterable[Watched]], limit: int) -> None:
+    def __init__(self, connections: Callable[[], Iterable[MonitoredConnection]], limit: int) -> None:
         self.beside: Callable[[], int] = lambda: 0
         self.held_bytes = 0
         self.limit = limit
         self._connections = connections
 
-    def count(self, connection: Watched) -> None:
+    def count(self, connection: MonitoredConnection) -> None:
         """To be called where what a connection holds may have grown."""
         held = connection.held_bytes
         self.held_bytes += held - connection.sight.held_bytes
@@ -94,7 +94,7 @@ class Memory:
                 sight.held_bytes = connection.held_bytes
                 self.held_bytes += sight.held_bytes
 
-    def forget(self, connection: Watched) -> None:
+    def forget(self, connection: MonitoredConnection) -> None:
         """It holds nothing any more."""
         self.held_bytes -= connection.sight.held_bytes
         connection.sight.held_bytes = 0
@@ -113,19 +113,19 @@ class Memory:
             )
 
 
-def _burden(connection: Watched) -> tuple[bool, int]:
+def _burden(connection: MonitoredConnection) -> tuple[bool, int]:
     """Who stalls goes first: its frame may never end. Otherwise size alone counts."""
     sight = connection.sight
     stalls = bool(sight.held_bytes) and not (connection.was_heard or sight.was_moving)
     return stalls, sight.held_bytes
 
 
-class Patrol:
+class ConnectionMonitor:
     """`limits` may be replaced while it runs."""
 
     def __init__(
         self,
-        connections: Callable[[], Iterable[Watched]],
+        connections: Callable[[], Iterable[MonitoredConnection]],
         memory: Memory,
         limits: ConnectionLimits,
         clock: Clock,
@@ -157,7 +157,7 @@ class Patrol:
             self._look_at_frame(connection, now_ms)
             self._look_at_silence(connection, now_ms - sight.heard_ms)
 
-    def _look_at_frame(self, connection: Watched, now_ms: int) -> None:
+    def _look_at_frame(self, connection: MonitoredConnection, now_ms: int) -> None:
         sight = connection.sight
         frame = connection.unfinished if sight.held_bytes else None
         if frame is None:
@@ -172,6 +172,6 @@ class Patrol:
     def _patience_ms(self, frame: Unfinished) -> float:
         return self.limits.stalled_frame_ms + (frame.announced or 0) / SLOWEST_BYTES_PER_MS
 
-    def _look_at_silence(self, connection: Watched, silent_ms: int) -> None:
+    def _look_at_silence(self, connection: MonitoredConnection, silent_ms: int) -> None:
         if silent_ms > self.limits.idle_ms and not connection.is_owed_answers:
             connection.exceeded(Limit.IDLE, f"nothing came from either end for {silent_ms // 1000} s")

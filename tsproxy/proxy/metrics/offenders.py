@@ -1,6 +1,6 @@
-"""Who sent what was rejected lately, hottest first: a bounded table that any storm of names fits in.
+"""Who sent what was rejected lately, highest score first: a bounded table that any storm of names fits in.
 
-A row is one key of the decision log's counters (who, topic, rule, reason, unit). Its heat is the number of
+A row is one key of the decision log's counters (who, topic, rule, reason, unit). Its score is the number of
 its bad records, halved every HALF_LIFE_MS, so that the first row is who to look at now. Over
 twice MOST_ROWS the coolest half is folded into one row for all others: each time at least MOST_ROWS names
 have come, so that a new name costs little, however many there are.
@@ -24,7 +24,7 @@ SHOWN: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Offender:
-    """What one key came to since the proxy began; `heat` is as of `last_ms`. `client_address` and
+    """What one key came to since the proxy began; `score` is as of `last_ms`. `client_address` and
     `timestamp_ms` (one that was rejected; None where none is known) are those of the last batch."""
 
     key: Key
@@ -33,12 +33,12 @@ class Offender:
     bad_records: int
     first_ms: int
     last_ms: int
-    heat: float
+    score: float
     client_address: str
     timestamp_ms: int | None
 
-    def heat_at(self, now_ms: int) -> float:
-        return self.heat * exp2(-max(0, now_ms - self.last_ms) / HALF_LIFE_MS)
+    def score_at(self, now_ms: int) -> float:
+        return self.score * exp2(-max(0, now_ms - self.last_ms) / HALF_LIFE_MS)
 
     def with_(self, other: "Offender") -> "Offender":
         """Both as one; what is said of a single batch is that of the later one."""
@@ -49,7 +49,7 @@ class Offender:
             records=self.records + other.records,
             bad_records=self.bad_records + other.bad_records,
             first_ms=min(self.first_ms, other.first_ms),
-            heat=later.heat + earlier.heat_at(later.last_ms),
+            score=later.score + earlier.score_at(later.last_ms),
         )
 
     def as_line(self) -> dict[str, Any]:
@@ -101,11 +101,11 @@ class Offenders:
         known = self._rows.get(row.key)
         self._rows[row.key] = row if known is None else known.with_(row)
         if len(self._rows) > 2 * MOST_ROWS:
-            self._rows = {each.key: each for each in hottest(self._rows.values(), row.last_ms, MOST_ROWS)}
+            self._rows = {each.key: each for each in highest(self._rows.values(), row.last_ms, MOST_ROWS)}
 
-    def hottest(self, now_ms: int) -> list[Offender]:
+    def highest(self, now_ms: int) -> list[Offender]:
         """The first rows, and one for all others where there are more."""
-        return hottest(self._rows.values(), now_ms, SHOWN)
+        return highest(self._rows.values(), now_ms, SHOWN)
 
 
 def _row(key: Key, outcome: Outcome, client_address: str) -> Offender:
@@ -117,7 +117,7 @@ def _row(key: Key, outcome: Outcome, client_address: str) -> Offender:
         bad_records=outcome.bad_records,
         first_ms=outcome.now_ms,
         last_ms=outcome.now_ms,
-        heat=float(outcome.bad_records),
+        score=float(outcome.bad_records),
         client_address=client_address,
         timestamp_ms=next(times, outcome.batch.max_timestamp_ms),
     )
@@ -131,20 +131,20 @@ def _row_of_totals(key: Key, totals: Totals, blame: Blame, client_address: str) 
         bad_records=blame.bad_records,
         first_ms=totals.first_ms,
         last_ms=totals.last_ms,
-        heat=float(blame.bad_records),
+        score=float(blame.bad_records),
         client_address=client_address,
         timestamp_ms=blame.culprit_ms,
     )
 
 
-def hottest(rows: Iterable[Offender], now_ms: int, most: int) -> list[Offender]:
-    """`most` rows by heat, those of equal keys as one, and behind them one row for all that is left."""
+def highest(rows: Iterable[Offender], now_ms: int, most: int) -> list[Offender]:
+    """`most` rows by score, those of equal keys as one, and behind them one row for all that is left."""
     by_key: dict[Key, Offender] = {}
     for row in rows:
         known = by_key.get(row.key)
         by_key[row.key] = row if known is None else known.with_(row)
     rest = by_key.pop(REST, None)
-    ranked = sorted(by_key.values(), key=lambda row: row.heat_at(now_ms), reverse=True)
+    ranked = sorted(by_key.values(), key=lambda row: row.score_at(now_ms), reverse=True)
     for row in ranked[most:]:
         cold = replace(row, key=REST, client_address="", timestamp_ms=None)
         rest = cold if rest is None else rest.with_(cold)

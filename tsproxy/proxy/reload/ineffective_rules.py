@@ -18,7 +18,7 @@ MOST_TOLD: Final = 100
 """Lines for one configuration: ten thousand topics may be alike."""
 
 
-class LooserRules:
+class IneffectiveRules:
     """Of one configuration; one that is replaced is told of anew."""
 
     def __init__(self, config: Config) -> None:

@@ -3,7 +3,7 @@
 The channel is a socket pair whose far end the worker inherits; the environment says which descriptor
 it is. It ends when either process ends, however that happens, and the other one acts on it.
 
-    supervisor: {"order": "report", "id": 7} | {"order": "drain"} | {"order": "hurry"}
+    supervisor: {"order": "report", "id": 7} | {"order": "drain"} | {"order": "stop_now"}
                 | {"order": "prepare", "id": 8, "config": ...} | {"order": "commit"} | {"order": "abandon"}
     worker:     {"told": "started", ...} | {"told": "failed", "text"} | {"told": "stopped", ...}
                 | {"told": "report", "id": 7, "report": {...}}

@@ -67,7 +67,7 @@ class Member:
         self._clock = clock
         self._config = config
         self._failure: str | None = None
-        self._latest = _amiss("does not run yet")
+        self._latest = _not_ready("does not run yet")
         self._on_started = on_started
         self._process: Process | None = None
         self._retired = NOTHING
@@ -78,7 +78,7 @@ class Member:
 
     @property
     def is_ready(self) -> bool:
-        return not self._latest.amiss
+        return not self._latest.not_ready
 
     @property
     def hangs(self) -> bool:
@@ -90,7 +90,7 @@ class Member:
         """How this worker is, as far as it has said: counts of this life and those before, all else of
         this one."""
         both = together([self._latest, self._retired])
-        return replace(both, amiss=self._ours(both.amiss), warnings=self._ours(both.warnings))
+        return replace(both, not_ready=self._ours(both.not_ready), warnings=self._ours(both.warnings))
 
     async def run(self) -> None:
         """Returns when it has ended after `drain`. Raises StartError where it never ran, or where it
@@ -111,7 +111,7 @@ class Member:
             if self._started_ms is not None and self._clock.monotonic_ms() - self._started_ms >= HEALTHY_MS:
                 retry_ms = FIRST_RETRY_MS
             log.error("worker_ended", worker=self.number, error=end, restart_in_ms=retry_ms)
-            self._latest = _amiss(end)
+            self._latest = _not_ready(end)
             with suppress(TimeoutError):
                 async with asyncio.timeout(retry_ms / 1000):
                     await self._stopping.wait()
@@ -124,7 +124,7 @@ class Member:
         try:
             await self._ask({"order": "report"}, REPORT_S)
         except TimeoutError:
-            self._latest = replace(self._latest, amiss=(f"has not answered for {REPORT_S:g} s",))
+            self._latest = replace(self._latest, not_ready=(f"has not answered for {REPORT_S:g} s",))
             return False
         return True
 
@@ -177,8 +177,8 @@ class Member:
         self._stopping.set()
         self._order("drain")
 
-    def hurry(self) -> None:
-        self._order("hurry")
+    def stop_now(self) -> None:
+        self._order("stop_now")
 
     def kill(self) -> None:
         """For one that does not end in order."""
@@ -227,7 +227,7 @@ class Member:
         """One life, from its start to its end. Returns its status, negative for a signal."""
         self._failure, self._started_ms = None, None
         self._silence = Silence()
-        self._latest = _amiss("does not run yet")
+        self._latest = _not_ready("does not run yet")
         async with self._changing:
             process, channel = self._process, self._channel = await self._begin()
         try:
@@ -243,7 +243,7 @@ class Member:
                 if not answered.done():
                     answered.set_result({})
             self._retired = together([self._latest, self._retired]).remains()
-            self._latest = _amiss("has ended")
+            self._latest = _not_ready("has ended")
             if process.returncode is None:  # we were cancelled
                 process.kill()
                 await process.wait()
@@ -255,7 +255,7 @@ class Member:
             case "started":
                 self._started_ms = self._clock.monotonic_ms()
                 self._was_ever_started = True
-                self._latest = replace(self._latest, amiss=())
+                self._latest = replace(self._latest, not_ready=())
                 self._on_started(line)
             case "failed":
                 self._failure = line["text"]
@@ -283,9 +283,9 @@ async def _start(theirs: socket.socket) -> Process:
     )
 
 
-def _amiss(text: str) -> Report:
+def _not_ready(text: str) -> Report:
     """Of a life that cannot be asked."""
-    return replace(NOTHING, amiss=(text,))
+    return replace(NOTHING, not_ready=(text,))
 
 
 def _status_text(status: int) -> str:

@@ -173,7 +173,7 @@ class Supervisor:
         self._manager.stopping(self._config.stop_ms)
         if self._stopping.is_set():
             for member in self._members:
-                member.hurry()
+                member.stop_now()
         self._stopping.set()
 
     def _see_started(self, number: int, facts: Mapping[str, Any]) -> None:
@@ -207,7 +207,7 @@ def _about(members: Sequence[Member]) -> Iterable[Metric]:
     restarts = CounterMetricFamily(
         "tsproxy_worker_restarts", "Lives of a worker after its first", labels=["worker"]
     )
-    ready = GaugeMetricFamily("tsproxy_worker_ready", "1 while nothing is amiss with it", labels=["worker"])
+    ready = GaugeMetricFamily("tsproxy_worker_ready", "1 while the worker is ready", labels=["worker"])
     for member in members:
         restarts.add_metric([str(member.number)], member.restarts)
         ready.add_metric([str(member.number)], member.is_ready)

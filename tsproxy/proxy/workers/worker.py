@@ -77,8 +77,8 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
                     channel.say({"told": "report", "id": line["id"], "report": report.as_line()})
                 case "drain":
                     proxy.stop()
-                case "hurry":
-                    proxy.hurry()
+                case "stop_now":
+                    proxy.stop_now()
         log.error("supervisor_lost", advice="this worker drains and ends")
     finally:
         # Nobody would be obeyed any more, nor ask how this worker is; the next supervisor wants the ports.

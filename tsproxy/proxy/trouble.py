@@ -1,0 +1,31 @@
+"""Something that may fail for a while: one log line when it fails, one when it works again."""
+
+import structlog
+
+log = structlog.get_logger()
+
+
+class Trouble:
+    """`text` says what is wrong now; None while all is well.
+
+    With `logs_changes`, a new text gets a line of its own while the trouble lasts.
+    """
+
+    __slots__ = ("_failed", "_logs_changes", "_resumed", "text")
+
+    def __init__(self, failed: str, resumed: str | None, *, logs_changes: bool = False) -> None:
+        self._failed = failed
+        self._logs_changes = logs_changes
+        self._resumed = resumed
+        self.text: str | None = None
+
+    def failed(self, error: Exception | str, **facts: object) -> None:
+        text = str(error) or type(error).__name__
+        if self.text is None or (self._logs_changes and text != self.text):
+            log.error(self._failed, error=text, **facts)
+        self.text = text
+
+    def over(self, **facts: object) -> None:
+        if self.text is not None and self._resumed is not None:
+            log.info(self._resumed, **facts)
+        self.text = None
