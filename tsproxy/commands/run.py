@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
     # Imported here: `--help`, `check` and `decisions` need neither a loop nor a Kafka client.
     from tsproxy.proxy.logging import LogFormat, configure_logging
     from tsproxy.proxy.loop import LoopName, run
-    from tsproxy.proxy.server import serve
+    from tsproxy.proxy.process import serve
     from tsproxy.proxy.service_manager import ServiceManager
     from tsproxy.proxy.startup import StartError
     from tsproxy.proxy.workers.channel import inherited_orders

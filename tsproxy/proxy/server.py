@@ -1,4 +1,4 @@
-"""One process of the proxy, from its configuration to its last line: the only one, or one worker.
+"""All parts of one process of the proxy, wired: the only process, or one worker.
 
 Start: certificates are read, the decision log is opened, ports are reserved; then the proxy's own
 connection finds the brokers, each gets its port, and clients are let in. Stop (SIGTERM, SIGINT): not
@@ -10,7 +10,6 @@ ends the delay; one while it drains does not wait any more.
 import asyncio
 import contextlib
 import platform
-import signal
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Final
@@ -23,12 +22,10 @@ from tsproxy.clock import Clock
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Address, BrokersFrom, Config
-from tsproxy.config.source import Source
-from tsproxy.proxy import native_code as variant
 from tsproxy.proxy.admin.http import AdminHttp, own_names
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, most
-from tsproxy.proxy.brokers.discovery import Cluster, ClusterFacts, PermissionDeniedError
+from tsproxy.proxy.brokers.discovery import Cluster, ClusterFacts
 from tsproxy.proxy.brokers.learnt import LearntCluster
 from tsproxy.proxy.brokers.versions import BrokerVersions
 from tsproxy.proxy.clock_check.monitor import ClockMonitor
@@ -49,12 +46,10 @@ from tsproxy.proxy.notes import Notes, frames_of
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.proxy.reload.ineffective_rules import IneffectiveRules
-from tsproxy.proxy.reload.reloader import Reloader
 from tsproxy.proxy.reload.unfit_rules import UnfitRules
 from tsproxy.proxy.reload.waivers import Waivers
 from tsproxy.proxy.reloadable import Commit, prepare_all
-from tsproxy.proxy.service_manager import ServiceManager
-from tsproxy.proxy.startup import StartError, in_force, not_writable, recorder_of
+from tsproxy.proxy.startup import in_force, not_writable, recorder_of
 from tsproxy.tls.contexts import CurrentTls
 from tsproxy.wire.k18_api_versions import Versions
 
@@ -65,44 +60,8 @@ JUDGES_END_S: Final = 1.0
 """How long a judge may take to see that it is not wanted any more: it looks after each piece."""
 
 
-async def serve(config: Config, source: Source, manager: ServiceManager) -> None:
-    """Run the proxy until it is told to stop, and stop it in order; reload it when `source` has changed.
-
-    Raises ConfigError for certificates that cannot be used, and StartError.
-    """
-    try:
-        proxy = Proxy(config, Clock(), partial(_announce, manager))
-        reloader = Reloader(source, config, proxy.adopt, manager)
-        proxy.metrics.add(reloader)
-        loop = asyncio.get_running_loop()
-
-        def told_to_stop() -> None:
-            manager.stopping(proxy.config.stop_ms)
-            proxy.stop_or_hurry()
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, told_to_stop)
-        loop.add_signal_handler(signal.SIGHUP, reloader.ask)
-        reloading, beating = loop.create_task(reloader.run()), loop.create_task(manager.beat())
-        try:
-            await proxy.run()
-        finally:
-            await _cancelled(reloading, beating)
-    except (ListenError, PermissionDeniedError) as error:
-        raise StartError(str(error)) from error
-
-
 Announce = Callable[[str, Mapping[str, Any]], None]
 """Called with `starting`, `started` and `stopped`, and the facts of each."""
-
-
-def _announce(manager: ServiceManager, what: str, facts: Mapping[str, Any]) -> None:
-    log.info(f"proxy_{what}", **facts)
-    if what == "starting":
-        variant.tell()
-        manager.waiting()
-    elif what == "started":
-        manager.ready()
 
 
 class Proxy:
@@ -118,7 +77,7 @@ class Proxy:
         self._announce = announce
         self._clock = clock
         self._config = config
-        self._hurry = asyncio.Event()
+        self._waits_no_more = asyncio.Event()
         self._is_closing = asyncio.Event()
         self._is_draining = False
         self._is_open = False
@@ -156,11 +115,9 @@ class Proxy:
         self._judges = around.judges
         self._limits.memory.beside = lambda: around.judges.abandoned_bytes
         shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
-        self._proxy_listeners = [
-            ProxyListener(
-                listener, config, shown.get(listener.name), Upstream(tls, self._cluster.meet), around
-            )
-            for listener in config.listeners
+        self._listeners = [
+            ProxyListener(each, config, shown.get(each.name), Upstream(tls, self._cluster.meet), around)
+            for each in config.listeners
         ]
         self._sanity = ClockMonitor(
             config,
@@ -173,7 +130,7 @@ class Proxy:
         )
         self._recorder.crowd = self._sanity.crowd
         self.metrics.add(self._sanity)
-        self._unserved = UnservedEndpoints(self._proxy_listeners, self._count_brokers)
+        self._unserved = UnservedEndpoints(self._listeners, self._count_brokers)
         self._admin = AdminHttp(pages(self), lambda: own_names(self.config))
         self._admin_address: Address | None = None
 
@@ -192,9 +149,9 @@ class Proxy:
                     ended.result()
             await self._stay_open()
         finally:
-            await _cancelled(learning, serving)  # first: a broker served now would open a port
+            await cancelled(learning, serving)  # first: a broker served now would open a port
             cut = await self._drain()
-            await _cancelled(*rooms)
+            await cancelled(*rooms)
             await self._end(cut)
 
     def _cluster_of(self, config: Config, tls: CurrentTls | None) -> Cluster | LearntCluster:
@@ -244,9 +201,9 @@ class Proxy:
         if self._config.drain_delay_ms and not self._is_draining:
             self._is_closing.set()
         else:
-            self._hurry.set()
+            self._waits_no_more.set()
 
-    def stop_or_hurry(self) -> None:
+    def stop_by_signal(self) -> None:
         """What a signal means, and another one."""
         if self._stopping.done():
             self.stop_now()
@@ -265,7 +222,7 @@ class Proxy:
             self._unfit_rules.prepare,
             self._dead_letters.prepare,
             self._sanity.prepare,
-            *(proxy_listener.prepare for proxy_listener in self._proxy_listeners),
+            *(listener.prepare for listener in self._listeners),
         ]
         commit_rooms = prepare_all(partial(prepare, config) for prepare in prepares)
         recorder = self._recorder.prepare(config, in_force(config))
@@ -297,9 +254,9 @@ class Proxy:
         if self._stopping.done():
             not_ready.append("the proxy stops")
         not_ready += [
-            f"listener {proxy_listener.name} does not serve node {node_id}"
-            for proxy_listener in self._proxy_listeners
-            for node_id in proxy_listener.unserved
+            f"listener {listener.name} does not serve node {node_id}"
+            for listener in self._listeners
+            for node_id in listener.unserved
         ]
         return not_ready
 
@@ -318,9 +275,7 @@ class Proxy:
             families=families_now(self.metrics.families()),
             now_ms=now_ms,
             cluster_id=self._members[0] if self._members else None,
-            brokers=tuple(
-                broker for proxy_listener in self._proxy_listeners for broker in proxy_listener.brokers
-            ),
+            brokers=tuple(broker for listener in self._listeners for broker in listener.brokers),
             addresses=most(
                 (self._recorder.privacy.address(address) or "left out", count)
                 for address, count in self._limits.by_address.items()
@@ -361,14 +316,11 @@ class Proxy:
     async def _drain(self) -> int:
         """Returns how many clients were cut off. What they are not waited for any more is left to copies."""
         self._is_draining = True
-        clients, loop = (
-            sum(len(proxy_listener.relays) for proxy_listener in self._proxy_listeners),
-            asyncio.get_running_loop(),
-        )
+        clients, loop = len(self._relays()), asyncio.get_running_loop()
         log.info("drain_started", clients=clients, timeout_ms=self._config.drain_timeout_ms)
         ends = loop.time() + self._config.drain_timeout_ms / 1000
-        cut = await drain(self._proxy_listeners, ends - loop.time(), self._hurry)
-        await self._dead_letters.stop(max(0.0, ends - loop.time()), self._hurry)
+        cut = await drain(self._listeners, ends - loop.time(), self._waits_no_more)
+        await self._dead_letters.stop(max(0.0, ends - loop.time()), self._waits_no_more)
         self._judges.stop()
         if not await asyncio.to_thread(self._judges.join, JUDGES_END_S):
             log.warning(
@@ -387,8 +339,8 @@ class Proxy:
         """Serve the brokers that there are now; let clients in once there are some."""
         if self._is_draining:  # a broker that is learnt now would open a port
             return
-        for proxy_listener in self._proxy_listeners:
-            proxy_listener.see(facts)
+        for listener in self._listeners:
+            listener.see(facts)
         self._looser_rules.see(facts.topics)
         self._unfit_rules.see(facts.visible)
         if self._config.upstream.brokers_from is BrokersFrom.OWN_CONNECTION:
@@ -403,37 +355,37 @@ class Proxy:
             self._let_clients_in()
 
     def _count_brokers(self) -> None:
-        for proxy_listener in self._proxy_listeners:
-            self.metrics.brokers.labels(proxy_listener.name).set(proxy_listener.served_count)
-            self.metrics.brokers_not_served.labels(proxy_listener.name).set(len(proxy_listener.unserved))
+        for listener in self._listeners:
+            self.metrics.brokers.labels(listener.name).set(listener.served_count)
+            self.metrics.brokers_not_served.labels(listener.name).set(len(listener.unserved))
 
     def _let_clients_in(self) -> None:
         try:
-            for proxy_listener in self._proxy_listeners:
+            for listener in self._listeners:
                 if self._needs_all_ports:
-                    proxy_listener.check_ports()
-                proxy_listener.open()
+                    listener.check_ports()
+                listener.open()
         except ListenError as error:
             if not self._stopping.done():
                 self._stopping.set_exception(error)
             return
-        brokers = {proxy_listener.name: _ports(proxy_listener) for proxy_listener in self._proxy_listeners}
+        brokers = {listener.name: _ports(listener) for listener in self._listeners}
         self._announce("started", {"brokers": brokers, **self._where()})
 
     def _offer(self, produce_versions: Versions | None) -> None:
-        for proxy_listener in self._proxy_listeners:
-            proxy_listener.offer(produce_versions)
+        for listener in self._listeners:
+            listener.offer(produce_versions)
 
     def _suspend(self, is_suspended: bool) -> None:
-        for proxy_listener in self._proxy_listeners:
-            proxy_listener.suspend(is_suspended)
+        for listener in self._listeners:
+            listener.suspend(is_suspended)
 
     def _see_reachable(self, is_reachable: bool) -> None:
         self._is_reachable = is_reachable
         self.metrics.upstream_up.set(is_reachable)
 
     def _relays(self) -> list[Relay]:
-        return [relay for proxy_listener in self._proxy_listeners for relay in proxy_listener.relays]
+        return [relay for listener in self._listeners for relay in listener.relays]
 
     def _collect_totals(self) -> None:
         for relay in self._relays():  # a mistake in one ends it, and takes it out
@@ -442,23 +394,21 @@ class Proxy:
     def _where(self) -> dict[str, Any]:
         """All addresses, with their real ports."""
         return {
-            "listeners": {
-                proxy_listener.name: str(proxy_listener.address) for proxy_listener in self._proxy_listeners
-            },
+            "listeners": {listener.name: str(listener.address) for listener in self._listeners},
             "admin": str(self._admin_address) if self._admin_address else "off",
             "decisions": str(self._config.decisions.directory),
             "mode": self._config.policy.mode.value,
         }
 
 
-async def _cancelled(*tasks: asyncio.Task[None]) -> None:
+async def cancelled(*tasks: asyncio.Task[None]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _ports(proxy_listener: ProxyListener) -> dict[str, int]:
-    return {str(node_id): endpoint.port for node_id, endpoint in proxy_listener.endpoints.items()}
+def _ports(listener: ProxyListener) -> dict[str, int]:
+    return {str(node_id): endpoint.port for node_id, endpoint in listener.endpoints.items()}
 
 
 def complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

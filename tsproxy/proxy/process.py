@@ -1,0 +1,61 @@
+"""The proxy as the only process: it runs until it is told to stop, and reloads its configuration.
+
+With `workers` above 1, `workers.supervisor` does this for several processes.
+"""
+
+import asyncio
+import signal
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import structlog
+
+from tsproxy.clock import Clock
+from tsproxy.config.settings import Config
+from tsproxy.config.source import Source
+from tsproxy.proxy import native_code
+from tsproxy.proxy.brokers.discovery import PermissionDeniedError
+from tsproxy.proxy.ports import ListenError
+from tsproxy.proxy.reload.reloader import Reloader
+from tsproxy.proxy.server import Proxy, cancelled
+from tsproxy.proxy.service_manager import ServiceManager
+from tsproxy.proxy.startup import StartError
+
+log = structlog.get_logger()
+
+
+async def serve(config: Config, source: Source, manager: ServiceManager) -> None:
+    """Run the proxy until it is told to stop, and stop it in order; reload it when `source` has changed.
+
+    Raises ConfigError for certificates that cannot be used, and StartError.
+    """
+    try:
+        proxy = Proxy(config, Clock(), partial(_announce, manager))
+        reloader = Reloader(source, config, proxy.adopt, manager)
+        proxy.metrics.add(reloader)
+        loop = asyncio.get_running_loop()
+
+        def told_to_stop() -> None:
+            manager.stopping(proxy.config.stop_ms)
+            proxy.stop_by_signal()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, told_to_stop)
+        loop.add_signal_handler(signal.SIGHUP, reloader.ask)
+        reloading, beating = loop.create_task(reloader.run()), loop.create_task(manager.beat())
+        try:
+            await proxy.run()
+        finally:
+            await cancelled(reloading, beating)
+    except (ListenError, PermissionDeniedError) as error:
+        raise StartError(str(error)) from error
+
+
+def _announce(manager: ServiceManager, what: str, facts: Mapping[str, Any]) -> None:
+    log.info(f"proxy_{what}", **facts)
+    if what == "starting":
+        native_code.tell()
+        manager.waiting()
+    elif what == "started":
+        manager.ready()
