@@ -39,7 +39,7 @@ def said_of(line):
     return [each.removeprefix(f"{FILE}:4: ") for each in said]
 
 
-BY_COMMAND = {"Certificates", "Offline"}
+BY_COMMAND = {"Certificates", "Offline commands"}
 FILES = [row for subject in SUBJECTS if subject not in BY_COMMAND for row in rows(subject)]
 
 
@@ -48,7 +48,7 @@ def test_a_file_with_a_mistake_is_told_what_the_page_says(line, told):
     assert said_of(line) == [told]
 
 
-@pytest.mark.parametrize(("command", "told"), rows("Offline"))
+@pytest.mark.parametrize(("command", "told"), rows("Offline commands"))
 def test_a_command_with_a_mistake_is_told_what_the_page_says(command, told, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path(FILE).write_text(SMALLEST)
@@ -75,17 +75,20 @@ def test_a_mistake_about_certificates_is_told_as_the_page_says(
 
 
 TOGETHER = {
-    "Modes and the candidate": {"Modes", "The candidate"},
-    "Limits, and whom they are for": {"Limits", "Which rule decides"},
-    "No time, zero and negative times": {"No time, zero and negative times", "Times before 1970"},
+    "Modes and candidate limits": {"Modes", "Candidate limits"},
+    "Limits and rules": {"Limits", "Which rule decides"},
+    "Missing, zero and negative timestamps": {
+        "Missing, zero and negative timestamps",
+        "Timestamps before 1970",
+    },
     "Internal topics": set(),
-    "Units, and how keys are written": set(),
+    "Units and key names": set(),
     "Listeners": set(),
     "Certificates": set(),
     "Brokers": set(),
     "The decision log": set(),
-    "Running it": set(),
-    "Offline": {"Why: tsproxy explain"},
+    "Shutdown and logging": set(),
+    "Offline commands": {"tsproxy explain: why a record is rejected"},
 }
 """Where one table is about several sections of policy.md, or of another page."""
 

@@ -6,7 +6,7 @@ TYPES = {"string": str, "integer": int, "boolean": bool, "array": list, "object"
 
 
 def complaints(line, schema):
-    """What is wrong with a line: nothing where exactly the schema of its event fits."""
+    """The faults of a line; none if exactly the schema of its event fits."""
     matching = [s for s in schema["oneOf"] if s["properties"]["event"]["const"] == line.get("event")]
     if len(matching) != 1:
         return [f"event {line.get('event')!r} is not in the schema"]

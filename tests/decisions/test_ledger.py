@@ -145,7 +145,7 @@ def test_what_the_producer_sends_again_by_itself_is_counted_apart():
 
 
 def totals_of(outcomes_of_one_key):
-    """What many accepted outcomes come to, as the kernel tells it (each of a request of its own)."""
+    """The totals of many accepted outcomes, as the fast path counts them (each of a request of its own)."""
     drifts = [
         (o.batch.min_timestamp_ms - o.now_ms, o.batch.max_timestamp_ms - o.now_ms)
         for o in outcomes_of_one_key

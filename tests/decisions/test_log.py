@@ -28,7 +28,7 @@ def decisions_of(log, *booked):
 
 @given(st.lists(st.one_of(outcomes(), st.integers(-300_000, 300_000)), max_size=40))
 def test_seq_counts_every_line_and_heartbeats_cover_the_boot(steps):
-    """Whatever is booked and however the clock ticks, even backwards."""
+    """For any outcomes and any clock, even one that goes backwards."""
     log = new_log(interval_ms=50_000)
     lines = [log.lifecycle(LifecycleKind.START, NOON_MS, {})]
     batches = 0

@@ -11,7 +11,7 @@ from tsproxy.decisions import DecisionLog
 MINUTE_MS = 60_000
 MAX_KEYS = 200
 LINE_BYTES = 8_000
-"""Of a line that holds the longest names: unprintable characters are written as escapes of escapes."""
+"""The longest line with the longest names. Unprintable characters are written as escapes of escapes."""
 
 STORMS = {
     "ever new": lambda n: f"client-{n}",

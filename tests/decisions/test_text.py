@@ -1,4 +1,4 @@
-"""What a client writes into the log is one line's worth of printable text, whatever it sent."""
+"""Text of a client is printable and bounded in the log, whatever the client sent."""
 
 import json
 

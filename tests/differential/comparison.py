@@ -14,7 +14,7 @@ from tsproxy.model.produce import PartitionProduceResponse
 from tsproxy.model.verdict import TopicLimits
 
 SKEW_MS: Final = 2_000
-"""How far a clock read in the broker may lie outside the time we measured around it."""
+"""A clock that was read in the broker may lie this far outside the time that we measured around it."""
 
 _BOUNDS: Final = re.compile(r"\[(-?\d+), (-?\d+)\]$")
 
@@ -84,9 +84,9 @@ def _append_time(moment_ms: int, limits: TopicLimits, window: Window) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The same records on both ways, and both answers; an answer is None where there was none but a close.
+    """The same records sent both ways, and both answers. An answer is None if the connection closed instead.
 
-    `request` is all that the request held, `part` included.
+    `request` is the whole request, including `part`.
     """
 
     broker_version: str

@@ -23,7 +23,7 @@ LONG_BITS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one partition of the request is sent."""
+    """The data of one partition in the request."""
 
     topic: Topic
     partition: int

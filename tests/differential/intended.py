@@ -1,4 +1,4 @@
-"""The differences between a broker's answer and the proxy's that are meant to be, each with its reason.
+"""The intended differences between a broker's answer and the proxy's, each with its reason.
 
 `docs/verdicts.md` prints this table. A difference that no row claims is a failure.
 """
@@ -24,7 +24,7 @@ from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.k00_produce import MOST_PARTITIONS
 
 _ATTRIBUTES_AT: Final = {0: 17, 1: 17, 2: 22}
-"""Where the low byte of the attributes lies, by magic."""
+"""The position of the low byte of the attributes, by magic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _broken_stream(exchange: Exchange) -> bool:
 
 
 def _unsound_match(exchange: Exchange) -> bool:
-    """Whatever the broker made of it: a match of the batch copies what is not there."""
+    """A match of the batch copies data that is not there, whatever the broker answered."""
     found = record_set.scan(memoryview(exchange.part.records), 1).batches
     if not found or found[0].magic < 2 or not _is_rejected_here(exchange, ErrorCode.UNKNOWN_SERVER_ERROR):
         return False
@@ -197,88 +197,94 @@ INTENDED: Final = (
     Difference(
         "log start offset",
         "A rejection carries the partition's log_start_offset (v5+).",
-        "-1, the schema's own value for unknown.",
-        "Only the leader knows it. Clients use it with UNKNOWN_PRODUCER_ID alone, which stays the broker's.",
+        "-1, the schema's value for unknown.",
+        "Only the leader knows it. Clients use it only with UNKNOWN_PRODUCER_ID, which the broker still "
+        "sends itself.",
         _only_log_start_offset,
     ),
     Difference(
         "LogAppendTime set by a producer (attribute bit 3) on a CreateTime topic",
-        "From 3.6 on a broker then looks at the header's maxTimestamp alone: any record time is stored.",
-        "INVALID_TIMESTAMP 32: each record by its own time, else the bit, with the broker's text for it.",
-        "A hole: one bit would carry any timestamp past every limit. Brokers up to 3.5 rejected it, too.",
+        "From 3.6 on, a broker then checks only the header's maxTimestamp, and stores any record timestamp.",
+        "INVALID_TIMESTAMP 32 because of the record timestamps, or else because of the bit, with the "
+        "broker's text for it.",
+        "One bit would let any timestamp pass every limit. Brokers up to 3.5 rejected it, too.",
         _bit_3,
     ),
     Difference(
         "delete horizon set by a producer (attribute bit 6)",
-        "Stored as it came; the cleaner of a compacted topic then takes the base timestamp for a deadline.",
-        "INVALID_RECORD 87, without text.",
+        "Stores the batch unchanged. The cleaner of a compacted topic then reads the base timestamp as a "
+        "deadline.",
+        "INVALID_RECORD 87, without a text.",
         "Only a broker's cleaner may set it (KIP-534); `extended_timestamps` reads and clears it.",
         _bit_6,
     ),
     Difference(
         "state of a transaction",
-        "Asks the transaction's coordinator first, and rejects what it does not know: 19, 47, 48, 49 or 105.",
-        "A batch that is rejected for its records is told so, whatever the coordinator would say.",
-        "What only brokers know stays with them: authorization, leadership, topics, producers' states.",
+        "Asks the transaction coordinator first, and rejects a transaction that it does not know: 19, 47, "
+        "48, 49 or 105.",
+        "Rejects a batch because of its records, whatever the coordinator would answer.",
+        "The proxy does not know what only brokers know: authorization, leadership, topics, producer states.",
         _transaction,
     ),
     Difference(
         "compressed data that is broken, or cut short",
-        "Reads as far as it can, and answers 87 where a record before the break is wrong.",
-        "-1: a stream that does not decompress is not looked into.",
-        "Rejected either way, and no such batch is ever stored.",
+        "Reads as far as it can, and answers 87 if a record before the break is wrong.",
+        "-1: it does not judge records of a stream that does not decompress.",
+        "The batch is rejected either way and never stored.",
         _broken_stream,
     ),
     Difference(
-        "a match that copies what is not there: of lz4 at offset 0, of zstd from before its frame's window",
-        "Copies what its buffer happens to hold: which bytes those are depends on its version, its native "
-        "parts and the sizes of its buffers.",
+        "a match that copies data that is not there: in lz4 at offset 0, in zstd from before the frame's "
+        "window",
+        "Copies whatever its buffer holds. Those bytes depend on its version, its native code and its buffer "
+        "sizes.",
         "-1: such data does not decompress.",
-        "The proxy would judge other times than those that are stored. No compressor writes such a match.",
+        "The proxy would judge other timestamps than the broker stores. No compressor writes such a match.",
         _unsound_match,
     ),
     Difference(
-        "a size that no heap holds, inside a compressed message of magic 0 or 1",
-        "Tries to allocate what is claimed, runs out of memory and answers -1 (brokers up to 3.9).",
-        "Compares the size with what is there: the message ends the set, as one cut short does.",
-        "Memory is spent on bytes received, never on sizes announced.",
+        "a size larger than any heap, inside a compressed message of magic 0 or 1",
+        "Tries to allocate that size, runs out of memory and answers -1 (brokers up to 3.9).",
+        "Compares the size with the data that is there. The message ends the set, as a truncated one does.",
+        "The proxy allocates memory for bytes that it has received, never for announced sizes.",
         _absurd_size,
     ),
     Difference(
         "partitions that reject the whole request for different reasons (Produce v0 to v2)",
-        "Tells the reason of the one that comes first in its hash map of partitions.",
-        "Tells the reason of the one that comes first in the request.",
-        "Every partition is rejected either way, and the order of a hash map is no rule.",
+        "Answers with the reason of the partition that comes first in its hash map.",
+        "Answers with the reason of the partition that comes first in the request.",
+        "Every partition is rejected either way, and the order of a hash map is arbitrary.",
         _order_of_partitions,
     ),
     Difference(
-        "a codec that nobody knows beside a partition that is rejected here (Produce v3 to v6)",
-        "-1 for every partition, where the codec's own exists and may be written to.",
-        "The rejected partition is told its own reason; the broker is sent the others, the codec among them.",
-        "A good partition is not rejected for a codec that the broker may never look at.",
+        "an unknown codec in one partition, and another partition that the proxy rejects (Produce v3 to v6)",
+        "-1 for every partition, if the codec's partition exists and may be written to.",
+        "Answers the rejected partition with its own reason, and forwards the others, including the unknown "
+        "codec.",
+        "A good partition is not rejected because of a codec that the broker may never read.",
         _unknown_codec,
     ),
     Difference(
-        "a batch beyond `limits.decompressed_batch`, `limits.records_per_batch` or `limits.zstd_window`; one "
-        "with which its request comes beyond `limits.decompressed_request` or `limits.records_per_request`",
-        "Reads on, as far as its heap goes.",
+        "a batch beyond `limits.decompressed_batch`, `limits.records_per_batch` or `limits.zstd_window`; a "
+        "batch "
+        "that brings its request beyond `limits.decompressed_request` or `limits.records_per_request`",
+        "Reads on, as far as its heap allows.",
         "INVALID_RECORD 87 with a message that names the limit and its key, without culprits.",
-        "What a batch and a request may cost is bounded by configuration, whatever a few bytes of them "
-        "claim.",
+        "Configuration limits how much a batch and a request may cost, whatever a few bytes of them claim.",
         _own_limit_of_a_batch,
     ),
     Difference(
         "more culprits than `limits.culprits_listed`",
-        "Names every one.",
-        "Names the first ones; the decision log counts them all.",
-        "A small request must not make a huge answer.",
+        "Names all of them.",
+        "Names the first ones. The decision log counts all.",
+        "A small request must not cause a huge answer.",
         _more_culprits_than_are_listed,
     ),
     Difference(
         f"more than {MOST_PARTITIONS:,} partitions in one request",
-        "Answers each.",
+        "Answers for each.",
         "Closes the connection.",
-        "No broker leads so many, and six bytes a partition would cost hundreds of bytes each.",
+        "No broker leads so many, and six bytes for each partition would cost hundreds of bytes of memory.",
         _more_partitions_than_any_broker_leads,
     ),
 )

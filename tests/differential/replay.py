@@ -19,7 +19,8 @@ from tsproxy.wire.headers import RequestHeader
 
 
 def contradictions(recorded: Recorded, broker_version: str) -> Iterator[str]:
-    """Where the core says what the broker did not, or lets pass what it rejected for its times."""
+    """Cases in which the core answers differently from the broker, or forwards a batch that the broker
+    rejected for its timestamps."""
     probe, now_ms = recorded.probe, recorded.window.start_ms
     request = ProduceRequest(
         probe.transactional_id,

@@ -38,8 +38,8 @@ class Recorded:
 
 @dataclass(slots=True)
 class Tally:
-    """What a run has seen. `unexplained` holds (probe number, exchange) of each difference not meant
-    to be, `stored_differing` (probe number, part, stored directly, stored through the proxy)."""
+    """The results of a run. `unexplained` has (probe number, exchange) of each difference that is not
+    intended. `stored_differing` has (probe number, part, stored directly, stored through the proxy)."""
 
     batches: int = 0
     requests: int = 0
@@ -170,7 +170,7 @@ class Comparison:
             self.tally.intended[row.name] += 1
 
     def _compare_stored(self) -> None:
-        """What was told to be stored lies there, on both sides, and is the same to the byte."""
+        """Compare the stored bytes of batches that both sides accepted."""
         for topic in self._topics:
             for partition in range(PARTITIONS):
                 logs = {side: self._log(side, topic, partition) for side in SIDES}

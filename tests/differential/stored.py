@@ -1,4 +1,4 @@
-"""What a broker has stored, batch by batch, so that two logs can be compared to the byte."""
+"""Reads the batches that a broker has stored, so that two logs can be compared byte by byte."""
 
 import struct
 from collections.abc import Iterator

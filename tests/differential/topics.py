@@ -43,7 +43,7 @@ CONFIGS: Final[dict[str, Mapping[str, str]]] = {
     "lz4": {BEFORE: UNLIMITED, AFTER: HOUR, CODEC: "lz4"},
     "append-time-zstd": {TYPE: "LogAppendTime", CODEC: "zstd"},
 }
-"""What each topic sets; the rest is the broker's default."""
+"""The configuration that each topic sets. The rest is the broker's default."""
 
 OLD_CONFIGS: Final[dict[str, Mapping[str, str]]] = {
     "difference": {DIFFERENCE: HOUR},

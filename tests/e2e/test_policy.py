@@ -123,7 +123,7 @@ async def test_limits(kafka_391, tmp_path):
 
 async def test_the_candidate(kafka_391, tmp_path):
     await kafka_391.create_topic("candidate")
-    async with proxy_of("The candidate", kafka_391, tmp_path) as proxy:
+    async with proxy_of("Candidate limits", kafka_391, tmp_path) as proxy:
         counted = re.compile(r'tsproxy_candidate_bad_records_total{reason="too_far_ahead",unit=""} [1-9]')
         async with asyncio.timeout(PATIENCE_S):
             # A candidate is measured against the topic's own limits, which must be read first.
@@ -135,7 +135,7 @@ async def test_the_candidate(kafka_391, tmp_path):
 
 async def test_no_time_zero_and_negative_times(kafka, tmp_path):
     await kafka.create_topic("values")
-    async with proxy_of("No time, zero and negative times", kafka, tmp_path) as proxy:
+    async with proxy_of("Missing, zero and negative timestamps", kafka, tmp_path) as proxy:
         for value in (-1, 0, -5, -(2**62)):
             assert (await sent(proxy, "values", 1))[0] == OK
             assert (await sent(proxy, "values", value))[0] == BAD
@@ -146,7 +146,7 @@ async def test_no_time_zero_and_negative_times(kafka, tmp_path):
 async def test_times_before_1970(kafka, tmp_path):
     await kafka.create_topic("archive-moon")
     none_ms, landing_ms, bit_6 = -(2**63), -14_182_916_000, 0x40
-    async with proxy_of("Times before 1970", kafka, tmp_path) as proxy:
+    async with proxy_of("Timestamps before 1970", kafka, tmp_path) as proxy:
         times = (landing_ms, none_ms, 0)
         good = (1, 2)  # batches without the bit go by natively, and must not take one with it along
         assert await sent(proxy, "archive-moon", *times, before=good, attributes=bit_6) == (OK, None)
@@ -162,7 +162,7 @@ async def test_times_before_1970(kafka, tmp_path):
 
 async def test_the_unit(kafka_391, tmp_path):
     await kafka_391.create_topic("units")
-    async with proxy_of("Which unit it is", kafka_391, tmp_path) as proxy:
+    async with proxy_of("Wrong time units", kafka_391, tmp_path) as proxy:
         _, nanoseconds = await sent(proxy, "units", now_ms() * 1_000_000 + 1)
         _, milliseconds = await sent(proxy, "units", (now_ms() // 1000 * 1000 + 7) * 1000 * 1000)
     end = r": divide by 1,000,000; that would be 2\d{3}-.*Z\)$"
@@ -241,7 +241,7 @@ async def test_a_rule_of_your_own(kafka_391, tmp_path):
     """Bounds cannot say it, so the fast path never passes it: the last batch is read as the first."""
     install(tmp_path, OWN_RULE)
     await kafka_391.create_topic("clicks")
-    async with proxy_of("A rule of your own", kafka_391, tmp_path, PYTHONPATH=str(tmp_path)) as proxy:
+    async with proxy_of("Custom rules", kafka_391, tmp_path, PYTHONPATH=str(tmp_path)) as proxy:
         first_ms = now_ms()
         good = (first_ms, first_ms - 600_000)
         assert await sent(proxy, "clicks", *good, before=good) == (OK, None)
@@ -283,7 +283,7 @@ async def test_a_rule_of_your_own_that_raises_is_contained_counted_and_handled_a
 
 async def test_a_streams_own_time(kafka_391, tmp_path):
     await kafka_391.create_topic("web-clicks")
-    async with proxy_of("A stream's own time", kafka_391, tmp_path) as proxy:
+    async with proxy_of("Stream time", kafka_391, tmp_path) as proxy:
         old_ms = now_ms() - 5 * HOUR_MS
         good = (old_ms, old_ms + 9)
         assert await sent(proxy, "web-clicks", old_ms + 1_000, old_ms, before=good) == (OK, None)
@@ -301,6 +301,12 @@ async def test_a_streams_own_time(kafka_391, tmp_path):
 
 
 def test_every_example_is_tried():
-    tried = {"Which rule decides", "Modes", "Limits", "The candidate", "No time, zero and negative times"}
-    tried |= {"Which unit it is", "Waivers", "Repair", "Dead letters", "A rule of your own"}
-    assert set(EXAMPLES) == tried | {"Times before 1970", "A stream's own time", "The proxy's clock"}
+    tried = {
+        "Which rule decides",
+        "Modes",
+        "Limits",
+        "Candidate limits",
+        "Missing, zero and negative timestamps",
+    }
+    tried |= {"Wrong time units", "Waivers", "Repair", "Dead letters", "Custom rules"}
+    assert set(EXAMPLES) == tried | {"Timestamps before 1970", "Stream time", "The proxy's clock"}

@@ -35,7 +35,7 @@ async def record(batches: int, folder: Path) -> None:
 
 
 def survivors(found: list[Mutant], recorded: Path, workers: int) -> list[Mutant]:
-    """Those of `found` that nothing turns red for, in their order; `workers` are tried at a time."""
+    """The mutants of `found` that no test catches, in their order. `workers` mutants are tried at a time."""
     alive: list[Mutant] = []
     running: dict[int, Mutant] = {}
     waiting = found[::-1]

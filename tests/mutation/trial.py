@@ -72,7 +72,7 @@ TESTS = (
 
 OPTIONS = ("-x", "-q", "-m", "not broker", "-p", "no:cacheprovider", "--timeout=0", "--hypothesis-seed=0")
 SECONDS = 120
-"""Of a processor, not of the clock on the wall: beside other work a trial takes as long as it takes."""
+"""CPU time that a trial may take. Wall time does not count, because other work may slow it down."""
 MEMORY_BYTES = 4 << 30
 """A mutant that reads for ever, or all there is, ends at these."""
 

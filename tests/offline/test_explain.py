@@ -66,7 +66,7 @@ def test_what_cannot_be_put_right_is_rejected_as_ever(explained):
 
 
 def test_a_time_in_a_batch_with_bit_6_is_read_as_its_rule_says(explained):
-    def of(timestamp, *more, policy=EXAMPLES["Times before 1970"]):
+    def of(timestamp, *more, policy=EXAMPLES["Timestamps before 1970"]):
         return ("--topic", "archive-1", "--timestamp", timestamp, *more), policy
 
     asked, policy = of("-1", "--bit-6")
@@ -83,7 +83,7 @@ def test_a_time_in_a_batch_with_bit_6_is_read_as_its_rule_says(explained):
 
 
 def test_a_jump_is_measured_from_the_newest_time_that_is_given_else_from_the_clock(explained):
-    policy = EXAMPLES["A stream's own time"]
+    policy = EXAMPLES["Stream time"]
     asked = ("--topic", "web-clicks", "--timestamp", str(NOW_MS))
     assert as_json(explained, *asked, policy=policy)["forwarded"]
     found = as_json(explained, *asked, "--newest", str(NOW_MS - 7_200_000), policy=policy)

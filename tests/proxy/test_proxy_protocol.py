@@ -16,7 +16,7 @@ def header(command, family, body):
 
 
 def tcp4(source="192.0.2.7", port=40_000, *, tlvs=b""):
-    """What a load balancer sends for a client over IPv4."""
+    """The header that a load balancer sends for a client over IPv4."""
     addresses = socket.inet_aton(source) + socket.inet_aton("198.51.100.1")
     return header(1, 0x11, addresses + port.to_bytes(2, "big") + (9092).to_bytes(2, "big") + tlvs)
 

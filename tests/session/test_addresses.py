@@ -51,7 +51,7 @@ HIDDEN_HOST, HIDDEN_PORT = "broker-7.internal.example", 0x51525354
 HIDDEN = (HIDDEN_HOST.encode(), HIDDEN_PORT.to_bytes(4, "big"))
 
 
-def tells_addresses(cls):
+def contains_addresses(cls):
     """True where some struct of the message has a host beside the id of a node."""
     names = {f.name for f in fields(cls)}
     inner = {
@@ -60,13 +60,13 @@ def tells_addresses(cls):
         for kind in (hint, *get_args(hint))
         if is_dataclass(kind)
     }
-    return ("host" in names and bool(names & {"node_id", "broker_id"})) or any(map(tells_addresses, inner))
+    return ("host" in names and bool(names & {"node_id", "broker_id"})) or any(map(contains_addresses, inner))
 
 
 TELLING = {
     f"{cls.__name__} v{version}": (api_key, version, cls)
     for api_key, version, cls in understood_responses()
-    if tells_addresses(cls)
+    if contains_addresses(cls)
 }
 
 

@@ -1,8 +1,8 @@
-"""What none of LogValidator's 53 cases covers: bits, edges of Long, exact bounds, whole requests.
+"""Cases beyond LogValidator's 53: bits, edges of Long, exact bounds, whole requests.
 
-`broker` is what a real broker says where that is meant to be another verdict (`intended.py` gives the
-reasons); None where both say the same. Rows that stand on a bound to the millisecond are judged by a
-clock of their own; `test_boundaries` meets the same bounds at a broker's.
+`broker` is a real broker's verdict if it intentionally differs (`intended.py` gives the reasons). It is None
+if both verdicts are the same. Rows exactly on a bound are judged by a clock of their own. `test_boundaries`
+tests the same bounds at a broker's clock.
 """
 
 import gzip

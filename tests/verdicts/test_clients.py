@@ -1,8 +1,8 @@
-"""How clients see a rejection: the same through the real command as from the broker itself.
+"""Clients see the same rejection from the broker itself and through the real `tsproxy` command.
 
-Each client does the same twice, to two topics with one configuration, once directly and once through
-the proxy. What its application sees must be equal: exceptions, messages, records at fault, offsets; and
-what a consumer of committed records finds afterwards.
+Each client does the same twice, with two topics of the same configuration: once directly and once through
+the proxy. Its application must see the same exceptions, messages, culprits and offsets. A consumer of
+committed records must find the same afterwards.
 """
 
 import re
@@ -172,7 +172,7 @@ async def test_javas_transactional_producer_sees_the_same_and_goes_on(kafka: Kaf
 
 
 def rdkafka_send(producer: Producer, topic: str, times: list[int]) -> list[object]:
-    """What the delivery reports say, in the order of the records."""
+    """The delivery reports, in the order of the records."""
     reports: dict[int, object] = {}
 
     def report_of(at: int) -> Callable[..., None]:

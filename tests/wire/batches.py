@@ -110,5 +110,5 @@ def batch(timestamps_ms=(), codec=NONE, *, key=b"k", value=b"v", records=None, b
 
 
 def wrap(value):
-    """What a Java long makes of `value`."""
+    """`value` as a Java long."""
     return (value + 2**63) % 2**64 - 2**63

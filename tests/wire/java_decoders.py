@@ -1,7 +1,7 @@
-"""What the decoders of Kafka's own classes make of compressed data: `readings`.
+"""`readings`: the output of the decoders in Kafka's own classes for compressed data.
 
-By the jars of each version of Kafka, with the native parts that come with them and without. Only lz4 has
-any without: zstd-jni never had, and snappy-java has none any more.
+It uses the jars of each version of Kafka, with and without their native code. Only lz4 works without native
+code: zstd-jni never did, and snappy-java no longer does.
 """
 
 import os
@@ -29,7 +29,7 @@ class Variant:
 
 
 NOWHERE = f"-Djava.io.tmpdir={os.devnull}/none"
-"""Where a library unpacks its native part: there is no such folder."""
+"""The folder where a library unpacks its native code. It does not exist."""
 _ALL = (GZIP, SNAPPY, LZ4, ZSTD)
 VARIANTS = (
     Variant("3.9.1", "LZ4Factory:JNI", (), _ALL),

@@ -1,4 +1,4 @@
-"""What the properties of `wire` draw from."""
+"""Hypothesis strategies for the properties of `wire`."""
 
 from hypothesis import settings
 from hypothesis import strategies as st

@@ -34,7 +34,7 @@ each_message = pytest.mark.parametrize(("api_key", "version", "cls"), MESSAGES.v
 
 
 def proxy_of(node_id, host, port):
-    """Where the proxy listens for a node: told from all it is asked, so that a mix-up shows."""
+    """The proxy's address for a node. It depends on all arguments, so that a mix-up is noticed."""
     return Endpoint(f"proxy-{node_id}.example", (port ^ node_id) & 0x7FFFFFFF)
 
 

@@ -81,7 +81,7 @@ def test_a_damaged_stream_is_output_or_one_of_three_errors(codec, at, value):
 
 
 WHOLE = {SNAPPY: {len(XERIAL_HEADER)}, ZSTD: {0}}
-"""Where a cut leaves a stream that is whole, if empty: no block, no frame."""
+"""Positions where a truncated stream is still complete, and empty: it has no block and no frame."""
 
 
 @each_codec

@@ -27,7 +27,7 @@ def chunks_of(data, cuts):
 
 @given(st.lists(produce_requests), st.lists(st.integers(0)), st.binary(max_size=9))
 def test_whole_frames_come_out_wherever_the_stream_is_cut(frames, cuts, unfinished):
-    """What is behind the last whole frame stays until its end has come."""
+    """Bytes after the last complete frame stay until that frame is complete, too."""
     stream = RequestFrames(produce_frame=MIB, other_frame=MIB)
     tail = frame(bytes(10) + b"never whole")[: len(unfinished)]
     found = []

@@ -1,6 +1,7 @@
-"""What any decoder of Kafka's Java classes makes of compressed data, ours makes of it, or rejects the data.
+"""Our decoders read the same bytes as any decoder of Kafka's Java classes, or reject the data.
 
-Two decoders that read other bytes from one batch would judge other times than those that are stored.
+If two decoders read different bytes from one batch, the proxy would judge other timestamps than the broker
+stores.
 """
 
 import os

@@ -27,7 +27,7 @@ each_version = pytest.mark.parametrize("version", VERSIONS)
 
 
 def only(strategy, is_there, otherwise):
-    """What a version carries, and what stands in its noun where it does not."""
+    """`strategy` if the version has the field, and else the value that a decoded message has without it."""
     return strategy if is_there else st.just(otherwise)
 
 

@@ -11,10 +11,10 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i8, i32Timedelta
 
 from tsproxy.wire.k32_describe_configs import (
-    MOST_LOOKED_AT,
+    MOST_KEYS_READ,
+    contains_addresses,
     mask_addresses,
-    may_tell_addresses,
-    tells_addresses,
+    may_contain_addresses,
 )
 from tsproxy.wire.primitives import DecodeError
 
@@ -78,7 +78,8 @@ def test_an_answer_without_addresses_stays_as_it_is(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_answer_that_is_cut_short_is_never_let_through(version: int) -> None:
-    """What cannot be read to its end might hold an address: DecodeError, and the session closes."""
+    """An answer that cannot be read to its end might contain an address: DecodeError, and the session
+    closes."""
     body = written(response(version, {"listeners": ADDRESS}))
     for size in range(len(body)):
         with pytest.raises(DecodeError):
@@ -104,7 +105,7 @@ def test_version_0_has_is_default_where_later_ones_have_the_source() -> None:
     ],
 )
 def test_which_configurations_name_brokers(name: str, is_address: bool) -> None:
-    assert tells_addresses(name) is is_address
+    assert contains_addresses(name) is is_address
 
 
 def asked(version: int, resources: list[tuple[int, str, tuple[str, ...] | None]]) -> bytes:
@@ -134,7 +135,7 @@ def test_addresses_may_come_where_a_broker_is_named_or_what_is_not_known_to_have
 ) -> None:
     body = asked(version, [*before, (kind, "1", ())])
 
-    assert may_tell_addresses(version, body) is (kind not in (TOPIC, CLIENT_METRICS, GROUP))
+    assert may_contain_addresses(version, body) is (kind not in (TOPIC, CLIENT_METRICS, GROUP))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -143,12 +144,12 @@ def test_a_request_that_cannot_be_read_may_bring_addresses(version: int) -> None
     body = asked(version, [(TOPIC, "orders", ("retention.ms",))])
     behind = 3  # at most: whether synonyms and documentation are wanted, no tags
     for size in range(len(body) - behind):
-        assert may_tell_addresses(version, body[:size])
+        assert may_contain_addresses(version, body[:size])
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_request_for_very_much_is_not_read_to_its_end(version: int) -> None:
-    most = MOST_LOOKED_AT // 2
+    most = MOST_KEYS_READ // 2
 
-    assert not may_tell_addresses(version, asked(version, [(TOPIC, "t", ("k",))] * most))
-    assert may_tell_addresses(version, asked(version, [(TOPIC, "t", ("k",))] * (most + 1)))
+    assert not may_contain_addresses(version, asked(version, [(TOPIC, "t", ("k",))] * most))
+    assert may_contain_addresses(version, asked(version, [(TOPIC, "t", ("k",))] * (most + 1)))

@@ -41,7 +41,7 @@ def is_rejected(codec, data):
 @pytest.mark.parametrize("match", [4, 5, 7, 8, 15, 18, 19, 20, 300, 5000])
 @pytest.mark.parametrize("literals", [b"", b"a", b"abc", b"abcdefgh", b"x" * 15, b"x" * 300])
 def test_an_lz4_match_of_offset_0_is_no_data(literals, match):
-    """Whatever is copied, in whichever block, near its end or far from it."""
+    """For any copied length, in any block, near its end or far from it."""
     for end in (b"12345", b"123456789012", b"x" * 40):
         unsound = (lz4_block((literals, 0, match), end=end), True)
         sound = (lz4_block((b"abcd", 4, match), (literals, 1, match), end=end), True)

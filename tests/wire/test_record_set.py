@@ -1,6 +1,7 @@
-"""Where batches begin and end, and what their headers say: field by field, at each edge.
+"""The bounds of batches and the fields of their headers, at each edge.
 
-What stands inside a batch of magic 2 is `test_record_batch`'s, inside a message `test_message_set`'s.
+`test_record_batch` tests the records inside a batch of magic 2, and `test_message_set` those inside a
+message.
 """
 
 import pytest
@@ -17,7 +18,7 @@ BATCH = write_batch(Batch((Record(NOW_MS),), base_offset=3, producer_id=7, produ
 MESSAGE = write_message(Message(1, NOW_MS, offset=4))
 OLD_MESSAGE = write_message(Message(0, offset=4))
 TIMESTAMP_END = 26
-"""Where the time of a message of magic 1 ends: no message is shorter, but a head may be."""
+"""The end of the timestamp in a message of magic 1. No message is shorter, but a head may be."""
 
 
 def only(data: bytes) -> RecordBatch:

@@ -1,17 +1,24 @@
-"""Nouns to lines: the decision log, the only thing the Spark reports know of the proxy.
+"""The lines of the decision log, made from outcomes. The Spark reports know the proxy by this log alone.
 
-Pure and standard library only: no I/O, no clock, no logging; a Spark driver imports it.
-`fields` is the one definition of the schema, `schema` what is made from it (JSON Schema, Spark DDL,
-the table of docs/decision-log.md), `events` turns outcomes into plain dicts, `ledger` counts,
-`lines` puts off the making of many, `examples` keeps examples few, `privacy` says what of a person is
-written, `drift` has the histogram's published edges, `text` bounds what clients may write into a line.
+The package is pure: no I/O, no clock, no logging. It needs only the standard library, because a Spark
+driver imports it.
 
-What a shell needs is one class; every line it returns is a dict that is finished and ready to be encoded:
+    fields     the one definition of the schema
+    schema     its JSON Schema, Spark DDL and the table of docs/decision-log.md
+    events     turns outcomes into plain dicts
+    ledger     counts outcomes by key
+    lines      makes counters lines only when they are read
+    examples   limits the rate of examples
+    privacy    keeps, hashes or drops addresses and principals
+    drift      the published edges of the histograms
+    text       bounds the text that clients may write into a line
+
+The proxy needs only one class. Every line that it returns is a complete dict, ready to be encoded:
 
     log = DecisionLog(proxy, boot, now_ms)
     log.lifecycle(LifecycleKind.START, now_ms, facts)   one line
-    log.book(outcome)                                   lines, mostly none
-    log.tick(now_ms, writer_health)                     lines when an interval is over
+    log.book(outcome)                                   usually no lines
+    log.tick(now_ms, writer_health)                     lines at the end of an interval
     log.stop(now_ms, writer_health)                     the last lines
 
 Non-goals: no encoding to bytes, no files (that is `proxy`); no record keys, values or headers.

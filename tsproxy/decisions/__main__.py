@@ -1,6 +1,6 @@
-"""`python -m tsproxy.decisions json|spark|markdown`: the schema in one of its forms, to stdout.
+"""`python -m tsproxy.decisions json|spark|markdown` prints the schema in one of its forms.
 
-The table in docs/decision-log.md is the third one's output.
+docs/decision-log.md contains the output of `markdown`.
 """
 
 import json
@@ -18,7 +18,7 @@ FORMS: Final[Mapping[str, Callable[[], str]]] = {
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code: 0, or 2 for a form that does not exist."""
+    """The exit code: 0, or 2 for an unknown form."""
     if len(arguments) != 1 or arguments[0] not in FORMS:
         sys.stderr.write(f"usage: python -m tsproxy.decisions {'|'.join(FORMS)}\n")
         return 2

@@ -1,13 +1,13 @@
-"""`drift-v1`: how far a timestamp is from the clock, and the published edges it is counted by.
+"""`drift-v1`: drift, and the published edges of its histogram buckets.
 
-Drift is timestamp minus clock in ms: positive is ahead, negative behind. A bucket is a signed
-int: 0 is no drift, `i` is the magnitude interval (EDGES[i-2], EDGES[i-1]] ahead (bucket 1 starts at
-0), `-i` the same interval behind. Each interval is closed at its far end on both sides, so "ahead by
-more than T" and "behind by more than T" are exact sums for every T that is an edge; between two
-edges the error is one bucket, at most a quarter octave (19 %) between 1 s and 400 d.
+Drift is timestamp minus clock in ms: positive is ahead, negative is behind. A bucket is a signed int.
+Bucket 0 is no drift. Bucket `i` is the interval (EDGES[i-2], EDGES[i-1]] ahead (bucket 1 starts at 0),
+and bucket `-i` is the same interval behind. Each interval includes its far end on both sides. So "ahead
+by more than T" and "behind by more than T" are exact sums for every T that is an edge. Between two edges
+the error is one bucket: at most a quarter octave (19 %) between 1 s and 400 d.
 
-The edges never change under this name; another table would be `drift-v2`, and a reader merges only
-histograms of equal names.
+The edges never change under this name. Another table would be `drift-v2`, and a reader merges only
+histograms of the same name.
 """
 
 from bisect import bisect_left
@@ -49,16 +49,16 @@ EDGES: Final = _edges()
 
 
 def drift_ms(timestamp_ms: int, now_ms: int) -> int:
-    """`timestamp_ms - now_ms`, computed wide and saturated at ±(2^63-1).
+    """`timestamp_ms - now_ms`, computed without overflow and saturated at ±(2^63-1).
 
-    The broker's own difference wraps at 64 bits (`LogValidator.java`); a report must not, or the
-    oldest timestamps would show as the future. Symmetric, so that SQL's `abs` cannot overflow.
+    The broker's difference wraps at 64 bits (`LogValidator.java`). A report must not wrap, or the oldest
+    timestamps would appear in the future. The range is symmetric, so that SQL's `abs` cannot overflow.
     """
     return max(-LONG_MAX, min(LONG_MAX, timestamp_ms - now_ms))
 
 
 def bucket(drift: int) -> int:
-    """The signed bucket of a drift in ms; any int, saturated."""
+    """The signed bucket of a drift in ms. The drift may be any int."""
     if drift == 0:
         return 0
     index = bisect_left(EDGES, min(abs(drift), LONG_MAX)) + 1

@@ -1,7 +1,7 @@
-"""Outcomes and facts to the plain dicts that become lines, without their envelope.
+"""Turns outcomes and facts into the plain dicts that become lines, without their envelope.
 
-Pure functions. Every int is saturated to int64 (Spark marks a whole line corrupt for one larger int),
-every text a client chose is bounded, a null is left out.
+These are pure functions. Every int is saturated to int64, because Spark marks a whole line corrupt for one
+larger int. Every text that a client chose is bounded. Nulls are left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _EXEMPLARY: Final = frozenset({VerdictName.REJECTED, VerdictName.BROKER_REJECTED
 
 
 def is_exemplary(outcome: Outcome) -> bool:
-    """True for what is worth a decision line; all else is counted only."""
+    """True if the outcome may get a decision line. All others are only counted."""
     return outcome.verdict in _EXEMPLARY or outcome.would_reject
 
 
@@ -37,12 +37,12 @@ _REJECTED: Final = frozenset({VerdictName.REJECTED, VerdictName.BROKER_REJECTED}
 
 
 def saturated(value: int) -> int:
-    """`value` in the range of int64."""
+    """`value`, limited to the range of int64."""
     return max(LONG_MIN, min(LONG_MAX, value))
 
 
 def fit(facts: Mapping[str, object]) -> Event:
-    """`facts` without nulls, ints saturated, texts bounded: every field that has no rule of its own."""
+    """`facts` without nulls, with saturated ints and bounded texts."""
     event: Event = {}
     for name, value in facts.items():
         match value:
@@ -60,23 +60,23 @@ def fit(facts: Mapping[str, object]) -> Event:
 
 
 def collateral_records(outcome: Outcome) -> int:
-    """Good records that were rejected because they shared a batch with bad ones."""
+    """Number of good records that were rejected because they shared a batch with culprits."""
     if outcome.verdict not in _REJECTED:
         return 0
     return max(0, outcome.batch.records - outcome.bad_records)
 
 
 def culprit_times_ms(outcome: Outcome) -> Sequence[int]:
-    """Timestamps at fault, where known; -1 is not a time (KIP-32), so it is not among them."""
+    """The known timestamps of the culprits, without -1, which is no timestamp (KIP-32)."""
     if isinstance(outcome.culprits, CulpritColumns):
         return outcome.culprits.timestamps_ms
     return [c.timestamp_ms for c in outcome.culprits if c.timestamp_ms not in (None, NO_TIMESTAMP)]
 
 
 def drift_range_ms(outcome: Outcome) -> tuple[int, int] | None:
-    """Smallest and largest drift of the records at fault, or of the whole batch where none is named.
+    """Smallest and largest drift of the culprits, or of the whole batch if no culprit is named.
 
-    None where no such record carries a time.
+    None if no such record has a timestamp.
     """
     if outcome.culprits:
         times = culprit_times_ms(outcome)
@@ -89,13 +89,13 @@ def drift_range_ms(outcome: Outcome) -> tuple[int, int] | None:
 
 
 def batch_span_ms(outcome: Outcome) -> tuple[int, int] | None:
-    """Smallest and largest timestamp of the batch; None where no record carries one."""
+    """Smallest and largest timestamp of the batch; None if no record has one."""
     low, high = outcome.batch.min_timestamp_ms, outcome.batch.max_timestamp_ms
     return None if low is None or high is None else (low, high)
 
 
 def decision(outcome: Outcome, suppressed: int, privacy: Privacy) -> Event:
-    """One batch that was rejected, repaired, or would have been, with up to 20 of its culprits."""
+    """The event of one batch that was rejected or repaired, or would have been; with up to 20 culprits."""
     peer, batch, listed = outcome.peer, outcome.batch, outcome.culprits[:CULPRITS_LISTED]
     times = culprit_times_ms(outcome)
     drift = drift_range_ms(outcome)
@@ -147,12 +147,12 @@ def decision(outcome: Outcome, suppressed: int, privacy: Privacy) -> Event:
 
 
 def lifecycle(kind: LifecycleKind, facts: Mapping[str, object]) -> Event:
-    """Something that happened to the proxy. `facts` must be plain JSON values and hold no secret."""
+    """An event about the proxy itself. `facts` must be plain JSON values and contain no secret."""
     return {"kind": kind.value, **({"facts": dict(facts)} if facts else {})}
 
 
 def topic_limits(topic: str, limits: TopicLimits) -> Event:
-    """The limits a topic was seen to have."""
+    """The event that gives the limits of a topic."""
     return fit(
         {
             "kind": LifecycleKind.LIMITS,

@@ -1,11 +1,11 @@
-"""The decision log's schema, version 1: one table, from which everything else is made.
+"""The decision log's schema, version 1, as one table of fields.
 
-The JSON Schema, the Spark schema and the table of docs/decision-log.md all come from FIELDS
-(`schema`). Within a version fields are only added, never changed in type or meaning: readers ignore
-what they do not know and take what is missing as null. To keep lines short a null is never written.
+The JSON Schema, the Spark schema and the table of docs/decision-log.md are generated from FIELDS
+(`schema`). Within a version, fields are only added. Their type and meaning never change: readers ignore
+unknown fields and read a missing field as null. Nulls are never written, so that lines stay short.
 
-Texts ending in `_ts` or named `ts` are instants of the proxy's clock; `bad_ts*` and `*_ms` are ints
-in milliseconds, because a record's timestamp may be any int64, which no calendar holds.
+Texts named `ts` or `*_ts` are instants of the proxy's clock. `bad_ts*` and `*_ms` are ints in
+milliseconds, because a record's timestamp may be any int64, and no calendar covers that.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ SCHEMA_VERSION: Final = 1
 
 
 class EventName(StrEnum):
-    """What a line is. `decision` lines are examples; every total comes from `counters`."""
+    """The kind of a line. `decision` lines are examples; every total comes from `counters`."""
 
     DECISION = "decision"
     COUNTERS = "counters"
@@ -30,7 +30,7 @@ class EventName(StrEnum):
 
 
 class LifecycleKind(StrEnum):
-    """What happened to the proxy, or what it learned. `limits` is written by DecisionLog itself."""
+    """The kind of a `lifecycle` line. DecisionLog itself writes `limits`."""
 
     START = "start"
     STOP = "stop"
@@ -38,11 +38,12 @@ class LifecycleKind(StrEnum):
     CLUSTER = "cluster"
     LIMITS = "limits"
     CLOCK = "clock"
-    """It was set, or it left the brokers' (or came back): `facts` say which, and by how much."""
+    """The proxy's clock stepped, or its offset from the brokers' clocks crossed `clock.max_offset`.
+    `facts` say which, and by how much."""
 
 
 class FieldType(StrEnum):
-    """Types of fields; `schema` says what each is in JSON Schema and in Spark."""
+    """Types of fields. `schema` maps them to JSON Schema and to Spark."""
 
     TEXT = "text"
     INSTANT = "instant"
@@ -56,7 +57,7 @@ class FieldType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One column: `always` names the events whose lines always have it, `maybe` those that may."""
+    """One column. Lines of the events in `always` have it; lines of the events in `maybe` may have it."""
 
     name: str
     type: FieldType
@@ -64,7 +65,7 @@ class Field:
     always: tuple[EventName, ...] = ()
     maybe: tuple[EventName, ...] = ()
     choices: tuple[str, ...] = ()
-    """The closed list of a text, where it has one."""
+    """The allowed values, if the list is closed."""
     since: int = SCHEMA_VERSION
 
     @property
@@ -80,27 +81,30 @@ _DC: Final = _D + _C
 _ALL: Final = tuple(EventName)
 
 _ENVELOPE: Final = (
-    Field("ts", FieldType.INSTANT, "when, by the proxy's clock (UTC)", _ALL),
+    Field("ts", FieldType.INSTANT, "time of the line, by the proxy's clock (UTC)", _ALL),
     Field("event", FieldType.TEXT, "what the line is", _ALL, choices=tuple(EventName)),
     Field("v", FieldType.INT, "version of this schema", _ALL),
     Field("proxy", FieldType.TEXT, "name of the proxy", _ALL),
-    Field("boot", FieldType.TEXT, "one life of one proxy process", _ALL),
+    Field("boot", FieldType.TEXT, "one run of one proxy process", _ALL),
     Field(
-        "seq", FieldType.INT, "counts the lines of a boot from 0 without a gap: a gap is a lost line", _ALL
+        "seq",
+        FieldType.INT,
+        "number of the line in its boot, from 0 without a gap: a gap is a lost line",
+        _ALL,
     ),
     Field("cluster_id", FieldType.TEXT, "id of the Kafka cluster, once known", (), _ALL),
 )
 
 _WHO: Final = (
     Field("listener", FieldType.TEXT, "name of the proxy's listener", _DC),
-    Field("client_id", FieldType.TEXT, "the client's id; absent where it sent none", (), _DC),
-    Field("principal", FieldType.TEXT, "who the client proved to be, unless it is private", (), _DC),
+    Field("client_id", FieldType.TEXT, "the client's id; absent if it sent none", (), _DC),
+    Field("principal", FieldType.TEXT, "the client's principal, unless it is private", (), _DC),
     Field("client_address", FieldType.TEXT, "the client's IP address, unless it is private", (), _D),
     Field("client_port", FieldType.INT, "the client's port, unless its address is left out", (), _D),
     Field("client_software", FieldType.TEXT, "name/version of the client library (KIP-511)", (), _D),
     Field("addresses", FieldType.TEXTS, "client addresses seen, at most 8", _C),
-    Field("addresses_truncated", FieldType.BOOL, "true where there were more addresses than listed", (), _C),
-    Field("folded", FieldType.BOOL, "true where topic and client stand for all keys past the limit", (), _C),
+    Field("addresses_truncated", FieldType.BOOL, "true if there were more addresses than listed", (), _C),
+    Field("folded", FieldType.BOOL, "true if topic and client stand for all keys beyond the limit", (), _C),
 )
 
 _WHERE: Final = (
@@ -113,102 +117,102 @@ _REQUEST: Final = (
     Field("correlation_id", FieldType.INT, "the request's correlation id", _D),
     Field("acks", FieldType.INT, "acks of the request: -1, 0 or 1", _D),
     Field("transactional_id", FieldType.TEXT, "the producer's transactional id", (), _D),
-    Field("producer_id", FieldType.INT, "producer id of the batch, -1 where not idempotent", _D),
+    Field("producer_id", FieldType.INT, "producer id of the batch, -1 if not idempotent", _D),
     Field("producer_epoch", FieldType.INT, "producer epoch of the batch", _D),
-    Field("magic", FieldType.INT, "format of the batch (2 today)", _D),
+    Field("magic", FieldType.INT, "format version of the batch (2 today)", _D),
     Field("codec", FieldType.TEXT, "compression of the batch", _D),
     Field("batch_bytes", FieldType.INT, "size of the batch in bytes", _D),
 )
 
 _VERDICT: Final = (
-    Field("verdict", FieldType.TEXT, "how it ended", _DC, choices=tuple(VerdictName)),
+    Field("verdict", FieldType.TEXT, "the outcome", _DC, choices=tuple(VerdictName)),
     Field(
         "rule",
         FieldType.TEXT,
-        "name of the rule that decided, or would have (`candidate`: the candidate limits)",
+        "name of the rule that decided, or would have decided (`candidate`: the candidate limits)",
         (),
         _DC,
     ),
-    Field("mode", FieldType.TEXT, "mode of that rule, where one decided", (), _DC, tuple(Mode)),
-    Field("waiver", FieldType.TEXT, "name of the waiver by which it was let pass", (), _DC),
+    Field("mode", FieldType.TEXT, "mode of that rule, if a rule decided", (), _DC, tuple(Mode)),
+    Field("waiver", FieldType.TEXT, "name of the waiver because of which the batch was forwarded", (), _DC),
     Field(
         "would_reject",
         FieldType.BOOL,
-        "true where the batch was let pass and only counted: its rule is in audit, or the candidate limits "
-        "reject it",
+        "true if the batch was forwarded and only counted: its rule is in audit mode, a waiver holds, or the "
+        "candidate limits reject it",
         (),
         _DC,
     ),
     Field("reason", FieldType.TEXT, "why records were rejected", (), _DC, tuple(Reason)),
     Field("unit_guess", FieldType.TEXT, "the unit the producer seems to use", (), _DC, tuple(UnitGuess)),
-    Field("error_code", FieldType.INT, "Kafka error code given to the client, 0 for none", _DC),
-    Field("error_message", FieldType.TEXT, "text given to the client", (), _D),
-    Field("is_final", FieldType.BOOL, "false where the producer sends the same records again by itself", _DC),
+    Field("error_code", FieldType.INT, "Kafka error code sent to the client, 0 for none", _DC),
+    Field("error_message", FieldType.TEXT, "error text sent to the client", (), _D),
+    Field("is_final", FieldType.BOOL, "false if the producer sends the same records again by itself", _DC),
 )
 
 _COUNTS: Final = (
-    Field("batches", FieldType.INT, "batches", _C),
+    Field("batches", FieldType.INT, "number of batches", _C),
     Field("records", FieldType.INT, "records in the batch or batches", _DC),
-    Field("bad_records", FieldType.INT, "records at fault", _DC),
-    Field(
-        "collateral_records", FieldType.INT, "good records rejected for sharing a batch with bad ones", _DC
-    ),
+    Field("bad_records", FieldType.INT, "number of culprits", _DC),
+    Field("collateral_records", FieldType.INT, "good records that were rejected together with culprits", _DC),
     Field("bytes", FieldType.INT, "bytes of the batches", _C),
     Field("requests", FieldType.INT, "ProduceRequests with at least one batch of this key", _C),
 )
 
 _TIMES: Final = (
-    Field("now_ms", FieldType.INT, "the clock that the batch was judged by", _D),
-    Field("bad_index", FieldType.INTS, "positions in the batch of records at fault, at most 20", _D),
-    Field("bad_index_truncated", FieldType.BOOL, "true where there were more than listed", (), _D),
-    Field("bad_ts", FieldType.INTS, "their timestamps where known, same order, at most 20", _D),
-    Field("bad_ts_min", FieldType.INT, "smallest timestamp at fault (-1, no timestamp, left out)", (), _D),
-    Field("bad_ts_max", FieldType.INT, "largest timestamp at fault (-1, no timestamp, left out)", (), _D),
+    Field("now_ms", FieldType.INT, "the clock by which the batch was judged", _D),
+    Field("bad_index", FieldType.INTS, "positions of the culprits in the batch, at most 20", _D),
+    Field("bad_index_truncated", FieldType.BOOL, "true if there were more culprits than listed", (), _D),
+    Field("bad_ts", FieldType.INTS, "timestamps of the culprits if known, in the same order, at most 20", _D),
+    Field(
+        "bad_ts_min", FieldType.INT, "smallest timestamp of the culprits, without -1 (no timestamp)", (), _D
+    ),
+    Field(
+        "bad_ts_max", FieldType.INT, "largest timestamp of the culprits, without -1 (no timestamp)", (), _D
+    ),
     Field(
         "drift_min_ms",
         FieldType.INT,
-        "smallest drift (timestamp - clock) of records at fault, else of all",
+        "smallest drift (timestamp - clock) of the culprits, or of all records if no culprit is named",
         (),
         _DC,
     ),
     Field(
         "drift_max_ms",
         FieldType.INT,
-        "largest drift (timestamp - clock) of records at fault, else of all",
+        "largest drift (timestamp - clock) of the culprits, or of all records if no culprit is named",
         (),
         _DC,
     ),
     Field(
         "out_of_order_records",
         FieldType.INT,
-        "accepted records older than one before them in their partition, where a rule follows stream time",
+        "accepted records that are out of order; only if a rule follows stream time",
         (),
         _C,
     ),
     Field(
         "out_of_order_max_ms",
         FieldType.INT,
-        "how much older the worst of them is than the newest before it",
+        "how much older such a record is than the newest one before it, at most",
         (),
         _C,
     ),
-    Field("suppressed", FieldType.INT, "like decisions not written since the last one that was", _D),
+    Field(
+        "suppressed", FieldType.INT, "similar decisions that were not written since the last one that was", _D
+    ),
     Field("first_ts", FieldType.INSTANT, "earliest clock of a batch counted here", _C),
     Field("last_ts", FieldType.INSTANT, "latest clock of a batch counted here", _C),
-    Field("hist", FieldType.TEXT, "name of the histogram's edges", _C, choices=(HISTOGRAM_NAME,)),
+    Field("hist", FieldType.TEXT, "name of the histogram edges", _C, choices=(HISTOGRAM_NAME,)),
     Field("ahead", FieldType.HISTOGRAM, "[bucket, batches, records] by each batch's largest drift", _C),
     Field("behind", FieldType.HISTOGRAM, "[bucket, batches, records] by each batch's smallest drift", _C),
 )
 
 _LIMITS: Final = (
-    Field(
-        "limits_known", FieldType.BOOL, "false where the broker judged alone, the limits being unknown", _D
-    ),
+    Field("limits_known", FieldType.BOOL, "false if the limits were unknown and the broker judged alone", _D),
     Field("timestamp_type", FieldType.TEXT, "message.timestamp.type of the topic", (), _D + _L),
-    Field("before_max_ms", FieldType.INT, "how old a record may be; absent where unlimited", (), _D + _L),
-    Field(
-        "after_max_ms", FieldType.INT, "how far ahead a record may be; absent where unlimited", (), _D + _L
-    ),
+    Field("before_max_ms", FieldType.INT, "how old a record may be; absent if unlimited", (), _D + _L),
+    Field("after_max_ms", FieldType.INT, "how far ahead a record may be; absent if unlimited", (), _D + _L),
     Field("max_message_bytes", FieldType.INT, "max.message.bytes of the topic", (), _L),
 )
 
@@ -216,18 +220,18 @@ _SELF: Final = (
     Field(
         "interval_start",
         FieldType.INSTANT,
-        "start of the interval; its day and hour are the counts' own",
+        "start of the interval; the counts belong to its day and hour",
         _C + _H,
     ),
     Field("interval_ms", FieldType.INT, "length of the interval", _C + _H),
     Field("seq_first", FieldType.INT, "seq of the first line of the interval", _H),
     Field("seq_last", FieldType.INT, "seq of the heartbeat itself, the last line of the interval", _H),
-    Field("keys", FieldType.INT, "counters written for the interval", _H),
-    Field("batches_folded", FieldType.INT, "batches counted under `other`, past the limit of keys", _H),
-    Field("decisions_written", FieldType.INT, "decisions written in the interval", _H),
-    Field("decisions_suppressed", FieldType.INT, "decisions counted but not written", _H),
-    Field("lines_dropped", FieldType.INT, "lines the writer had to drop since the boot", _H),
-    Field("queue_high_water", FieldType.INT, "most lines that ever waited for the writer", _H),
+    Field("keys", FieldType.INT, "`counters` lines of the interval", _H),
+    Field("batches_folded", FieldType.INT, "batches counted under `other`, beyond the limit of keys", _H),
+    Field("decisions_written", FieldType.INT, "`decision` lines written in the interval", _H),
+    Field("decisions_suppressed", FieldType.INT, "`decision` lines that were counted but not written", _H),
+    Field("lines_dropped", FieldType.INT, "lines that the writer dropped since the boot", _H),
+    Field("queue_high_water", FieldType.INT, "the most lines that ever waited for the writer", _H),
     Field("kind", FieldType.TEXT, "what happened", _L, choices=tuple(LifecycleKind)),
     Field("facts", FieldType.OBJECT, "details, e.g. version, mode, rules and their sha256", (), _L),
 )

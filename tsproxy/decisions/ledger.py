@@ -1,9 +1,9 @@
-"""Exact counts of every batch that ended, by who sent what where and how it ended.
+"""Exact counts of all outcomes, by client, topic and outcome.
 
-`book` adds, `take` hands out the tally of each key and starts again from nothing, `counters` makes an
-event of one: the sum over all events is the sum over all outcomes booked. The number of keys is bounded.
-Past the bound the client and the topic of a batch are folded into `other` (with `folded` true), while how
-it ended is kept, so totals by verdict and reason stay exact under any storm of names.
+`book` adds an outcome. `take` returns the tally of each key and starts again from zero. `counters` makes
+the event of one key. The sum over all events is the sum over all booked outcomes. The number of keys is
+bounded. Beyond the bound, the client and the topic of a batch are folded into `other` (with `folded`
+true). The outcome is kept, so totals by verdict and reason stay exact however many names clients use.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ ADDRESSES_LISTED: Final = 8
 
 
 class Key(NamedTuple):
-    """What one `counters` event is about. A tuple, because one is hashed for every batch."""
+    """The key of one `counters` event. It is a tuple, because a key is hashed for every batch."""
 
     listener: str
     topic: str
@@ -46,7 +46,7 @@ class Key(NamedTuple):
 
 
 def key_of(outcome: Outcome) -> Key:
-    """The key of an outcome, its names bounded."""
+    """The key of an outcome, with bounded names."""
     return Key(
         listener=outcome.peer.listener,
         topic=bounded(outcome.topic),
@@ -65,7 +65,7 @@ def key_of(outcome: Outcome) -> Key:
 
 
 def key_of_totals(totals: Totals) -> Key:
-    """The key under which each of the outcomes would have stood that the totals stand for."""
+    """The key of the outcomes that the totals sum up."""
     blame = totals.blame
     return Key(
         listener=totals.peer.listener,
@@ -84,16 +84,16 @@ def key_of_totals(totals: Totals) -> Key:
 
 
 def folded(key: Key) -> Key:
-    """The key that stands for `key` once there are too many."""
+    """The key that replaces `key` when there are too many keys."""
     return key._replace(topic=OTHER, client_id=OTHER, principal=None, folded=True)
 
 
 Histogram = dict[int, int]
-"""Signed bucket of `drift-v1` -> batches and records, as one number: a pair would take twice the memory,
-and thousands of keys have dozens of buckets each."""
+"""Maps a signed bucket of `drift-v1` to its batches and records. Both are one number, because a pair would
+take twice the memory, and thousands of keys have dozens of buckets each."""
 
 _BATCH: Final = 1 << 64
-"""One batch in such a number; the records are below it."""
+"""One batch in such a number. The lower bits count the records."""
 
 
 @dataclass(slots=True)
@@ -138,7 +138,7 @@ class Tally:
             _count(self.behind, drift_ms(span[0], outcome.now_ms), outcome.batch.records)
 
     def add_totals(self, totals: Totals) -> None:
-        """The same as `add` for each outcome that the totals stand for."""
+        """Add all outcomes that the totals sum up."""
         self.batches += totals.batches
         self.records += totals.records
         if totals.blame is not None:
@@ -157,7 +157,7 @@ class Tally:
         _merge(self.behind, totals.behind)
 
     def _add_request(self, outcome: Outcome) -> None:
-        """A request's batches are booked one after the other, so remembering the last one is enough."""
+        """Count the request once. Its batches are booked in a row, so it is enough to know the last one."""
         peer = outcome.peer
         request = (peer.client_address, peer.client_port, outcome.correlation_id)
         if request == self._last_request:
@@ -175,7 +175,7 @@ class Tally:
             self.addresses_truncated = True
 
     def facts(self, privacy: Privacy) -> dict[str, object]:
-        """The fields of a `counters` event that this tally knows."""
+        """The fields of the `counters` event that come from this tally."""
         return {
             "batches": self.batches,
             "records": self.records,
@@ -220,28 +220,28 @@ def _rows(histogram: Histogram) -> list[list[int]]:
 
 
 class Ledger:
-    """Books outcomes, at most `max_keys` keys an interval apart from the folded ones."""
+    """Counts outcomes under at most `max_keys` keys an interval, and further ones under folded keys."""
 
     def __init__(self, max_keys: int = MAX_KEYS) -> None:
         self._max_keys = max_keys
         self._tallies: dict[Key, Tally] = {}
         self.batches_folded = 0
-        """Batches of the interval whose names were folded into `other`."""
+        """Number of batches of the interval whose names were folded into `other`."""
 
     def book(self, outcome: Outcome) -> Key:
-        """Count one outcome; the key it was counted under."""
+        """Count one outcome. Returns the key that it is counted under."""
         key, tally = self._tally(key_of(outcome), 1)
         tally.add(outcome)
         return key
 
     def book_totals(self, totals: Totals) -> Key:
-        """Count the outcomes that the totals stand for; the key they were counted under."""
+        """Count the outcomes that the totals sum up. Returns the key that they are counted under."""
         key, tally = self._tally(key_of_totals(totals), totals.batches)
         tally.add_totals(totals)
         return key
 
     def _tally(self, key: Key, batches: int) -> tuple[Key, Tally]:
-        """The key under which so many batches are counted, and its tally."""
+        """The key under which these batches are counted, and its tally."""
         tally = self._tallies.get(key)
         if tally is None:
             if len(self._tallies) >= self._max_keys:
@@ -251,7 +251,7 @@ class Ledger:
         return key, tally
 
     def take(self) -> list[tuple[Key, Tally]]:
-        """What was counted, in the order the keys came up; the ledger is empty after it."""
+        """Return all tallies in the order in which their keys appeared, and empty the ledger."""
         taken = list(self._tallies.items())
         self._tallies = {}
         self.batches_folded = 0
@@ -259,6 +259,6 @@ class Ledger:
 
 
 def counters(key: Key, tally: Tally, interval: Mapping[str, object], privacy: Privacy) -> Event:
-    """The `counters` event of one key; `interval` says since when and how long was counted."""
+    """The `counters` event of one key. `interval` has the start and the length of the interval."""
     shown = {"principal": privacy.principal(key.principal)}
     return fit({**key._asdict(), **shown, **interval, **tally.facts(privacy)})

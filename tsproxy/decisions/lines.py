@@ -1,7 +1,7 @@
-"""`Lines`: what the decision log has to say, some of it made only when it is read.
+"""`Lines`: lines of the decision log, some of which are made only when they are read.
 
-An interval may end with thousands of counters, at tens of microseconds each. Whoever reads them pays for
-making them: a writer beside the event loop does, line by line, and the loop does not stand still.
+An interval may end with thousands of counters lines, and each takes tens of microseconds to make. The
+writer thread makes them while it reads them, so the event loop does not stop.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from tsproxy.decisions.events import Event
 
 Made = Event | Callable[[], Event]
-"""A line, or what makes it. Pure, and free to run in another thread."""
+"""A line, or a pure function that makes it. The function may run in another thread."""
 
 
 class Lines:
-    """Lines in their order, each finished and ready to be encoded as it is read."""
+    """Lines in their order. Each line is complete when it is read."""
 
     __slots__ = ("_made",)
 

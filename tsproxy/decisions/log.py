@@ -1,13 +1,13 @@
-"""`DecisionLog`: everything a shell needs to keep the decision log, line by line.
+"""`DecisionLog` makes the lines of the decision log, one by one.
 
-It owns the sequence of one boot, the ledger, the examples' rate and the intervals. It never asks for
-the time; `now_ms` comes with every call, and a batch brings the clock it was judged by.
+It owns the `seq` of one boot, the ledger, the rate limit of examples, and the intervals. It never reads a
+clock: `now_ms` comes with every call, and a batch brings the clock by which it was judged.
 
-Intervals end on multiples of `interval_ms` since the epoch, so that none spans two hours or two days
-(the first one of a boot is shorter). An interval ends when a batch or a tick shows a clock past its
-end; its lines are the counters of every key, then one heartbeat, even when nothing happened: the
-heartbeats of a boot cover its whole life, and its `seq` has no gaps. Whoever reads the log can prove
-from these two facts that nothing is missing, or name what is.
+Intervals end on multiples of `interval_ms` since the epoch, so no interval spans two hours or two days
+(the first one of a boot is shorter). An interval ends when a batch or a tick brings a clock past its end.
+Its lines are the counters of every key and then one heartbeat, even if nothing happened. So the heartbeats
+cover the whole boot, and `seq` has no gaps. From these two facts a reader can prove that nothing is
+missing, or name the missing lines.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ _DAY_MS: Final = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class WriterHealth:
-    """What the writer of the lines says of itself: both count from the boot."""
+    """Counts that the writer of the lines reports. Both start at zero with the boot."""
 
     lines_dropped: int = 0
     queue_high_water: int = 0
@@ -41,9 +41,9 @@ class WriterHealth:
 class DecisionLog:
     """One boot of one proxy process. Lines must be written in the order they are returned.
 
-    `proxy` names the installation and stays; `boot` must differ for every process ever started under
-    that name. `cluster_id` may be set once it is known. A line that the shell cannot write is simply
-    not written: its `seq` is then missing, which is how a reader learns of it.
+    `proxy` names the installation and stays the same. `boot` must be different for every process that is
+    ever started under that name. `cluster_id` may be set later, when it is known. A line that cannot be
+    written is dropped. A reader notices this, because its `seq` is missing.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class DecisionLog:
         self._begin(now_ms)
 
     def book(self, outcome: Outcome) -> Lines:
-        """Count one batch. Returns what it makes due: mostly nothing."""
+        """Count one batch. Returns the lines that are now due, usually none."""
         self._now_ms = max(self._now_ms, outcome.now_ms)
         lines: list[Made] = self._end_interval() if self._now_ms >= self._ends_ms else []
-        lines += self._news_of_limits(outcome.topic, outcome.limits, outcome.now_ms)
+        lines += self._limits_lines(outcome.topic, outcome.limits, outcome.now_ms)
         key = self._ledger.book(outcome)
         if is_exemplary(outcome):
             suppressed = self._examples.admit(key, self._now_ms)
@@ -89,29 +89,29 @@ class DecisionLog:
         return Lines(lines) if lines else NOTHING
 
     def book_totals(self, totals: Totals) -> Lines:
-        """Count batches that nobody looked at one by one, in the interval that is open.
+        """Count batches of the fast path in the open interval.
 
-        Totals grow while nobody asks for them: ask for all of them before what makes an interval end
-        (`is_due`), and each batch is counted in the interval of its own clock. Those with a blame might
-        each have had a line, and count as suppressed.
+        Totals grow until they are fetched. Fetch and book all of them before an interval ends (`is_due`),
+        so that each batch is counted in the interval of its own clock. A batch with a blame might have had
+        a decision line, so it counts as suppressed.
         """
         key = self._ledger.book_totals(totals)
         if totals.blame is not None:
             self._suppressed += totals.batches
             self._examples.suppress(key, totals.batches)
-        return Lines(self._news_of_limits(totals.topic, totals.limits, totals.last_ms))
+        return Lines(self._limits_lines(totals.topic, totals.limits, totals.last_ms))
 
     @property
     def privacy(self) -> Privacy:
-        """What of a person is told, here and by whoever tells the same elsewhere."""
+        """The privacy settings, also for code that writes addresses and principals elsewhere."""
         return self._privacy
 
     def is_due(self, now_ms: int) -> bool:
-        """True where `tick`, or booking an outcome of that clock, would end the interval."""
+        """True if `tick`, or an outcome with this clock, would end the interval."""
         return now_ms >= self._ends_ms or now_ms < self._starts_ms - self._interval_ms
 
     def tick(self, now_ms: int, writer: WriterHealth | None = None) -> Lines:
-        """Counters and a heartbeat when an interval is over, else nothing. Call it every second or so.
+        """Counters and a heartbeat if an interval is over, else nothing. Call it about once a second.
 
         A clock that stepped back by more than an interval ends the interval too.
         """
@@ -125,11 +125,11 @@ class DecisionLog:
         return Lines(self._end_interval()) if now_ms >= self._ends_ms else NOTHING
 
     def lifecycle(self, kind: LifecycleKind, now_ms: int, facts: Mapping[str, object]) -> Event:
-        """One line about the proxy itself. `facts`: plain JSON values, no secrets."""
+        """One line about the proxy itself. `facts` must be plain JSON values and contain no secret."""
         return self._line(EventName.LIFECYCLE, now_ms, lifecycle(kind, facts))
 
     def stop(self, now_ms: int, writer: WriterHealth | None = None) -> Lines:
-        """The last lines of the boot: what is still to be counted, a heartbeat, `stop`."""
+        """The last lines of the boot: the remaining counters, a heartbeat, and `stop`."""
         self._writer = writer or self._writer
         self._now_ms = max(self._now_ms, now_ms)
         lines = self._end_interval() if self._now_ms >= self._ends_ms else []
@@ -145,17 +145,18 @@ class DecisionLog:
         self._suppressed = 0
 
     def _end_interval(self) -> list[Made]:
-        """Settle up to the last boundary that has passed (one long interval where several have)."""
+        """End the interval at the last boundary that has passed. Several boundaries give one long
+        interval."""
         ends_ms = max(self._starts_ms, self._now_ms // self._interval_ms * self._interval_ms)
         lines = self._settle(ends_ms)
         if ends_ms // _DAY_MS != self._starts_ms // _DAY_MS:
-            self._limits.clear()  # said again every day, so that a day's log stands on its own
+            self._limits.clear()  # written again every day, so that a day's log is complete by itself
         self._examples.forget_idle(self._now_ms)
         self._begin(ends_ms)
         return lines
 
     def _settle(self, ends_ms: int) -> list[Made]:
-        """The counters, which are made as they are read (there may be thousands), and the heartbeat."""
+        """The counters lines and the heartbeat. Counters are made when read: there may be thousands."""
         batches_folded = self._ledger.batches_folded
         interval = {
             "interval_start": instant(self._starts_ms),
@@ -181,8 +182,8 @@ class DecisionLog:
         lines.append(self._line(EventName.HEARTBEAT, self._now_ms, fit(heartbeat)))
         return lines
 
-    def _news_of_limits(self, topic: str, limits: TopicLimits | None, now_ms: int) -> list[Made]:
-        """A line where a topic's limits are seen for the first time today, or are not what they were."""
+    def _limits_lines(self, topic: str, limits: TopicLimits | None, now_ms: int) -> list[Made]:
+        """A line if a topic's limits are seen for the first time today, or have changed."""
         if limits is None or self._limits.get(topic) == limits:
             return []
         if topic not in self._limits and len(self._limits) >= self._max_keys:
@@ -196,7 +197,7 @@ class DecisionLog:
         return line
 
     def _start_of_line(self, event: EventName, now_ms: int) -> Event:
-        """What lines of that event and time have in common; their `seq` is still to be said."""
+        """The common fields of lines of this event and time. The caller sets `seq`."""
         start: Event = {
             "ts": instant(now_ms),
             "event": event.value,

@@ -1,4 +1,4 @@
-"""The schema in the three forms that others read, all made from `fields.FIELDS`."""
+"""The schema as JSON Schema, as Spark DDL and as a Markdown table. All are made from `fields.FIELDS`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _INT: Final[Mapping[str, object]] = {"type": "integer", "minimum": LONG_MIN, "ma
 
 @dataclass(frozen=True, slots=True)
 class TypeForms:
-    """One FieldType as others spell it."""
+    """One FieldType in JSON Schema and in Spark."""
 
     json: Mapping[str, object]
     spark: str
@@ -23,7 +23,7 @@ class TypeForms:
 TYPE_FORMS: Final = MappingProxyType(
     {
         FieldType.TEXT: TypeForms({"type": "string"}, "STRING"),
-        # Text in Spark too: its JSON reader takes a number for seconds, and a bad one never shows.
+        # A string in Spark as well: its JSON reader would read a number as seconds, and hide a bad value.
         FieldType.INSTANT: TypeForms({"type": "string", "pattern": _INSTANT_PATTERN}, "STRING"),
         FieldType.INT: TypeForms(_INT, "BIGINT"),
         FieldType.BOOL: TypeForms({"type": "boolean"}, "BOOLEAN"),
@@ -33,14 +33,14 @@ TYPE_FORMS: Final = MappingProxyType(
             {"type": "array", "items": {"type": "array", "items": _INT, "minItems": 3, "maxItems": 3}},
             "ARRAY<ARRAY<BIGINT>>",
         ),
-        # Spark keeps a JSON object that is read as STRING as its text; what is in it is not columns.
+        # Spark reads a JSON object as STRING: it keeps the text, and the contents are not columns.
         FieldType.OBJECT: TypeForms({"type": "object"}, "STRING"),
     }
 )
 
 
 def json_schema() -> dict[str, object]:
-    """JSON Schema (draft 2020-12) of one line: one of the four events, unknown fields allowed."""
+    """JSON Schema (draft 2020-12) of one line of any of the four events. Unknown fields are allowed."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"tsproxy decision log, version {SCHEMA_VERSION}",
@@ -70,14 +70,14 @@ def _field_schema(field: Field) -> dict[str, object]:
 
 
 def spark_ddl() -> str:
-    """The Spark schema of any line, all columns nullable: `ts STRING, event STRING, …`."""
+    """The Spark schema of any line: `ts STRING, event STRING, …`. All columns are nullable."""
     return ", ".join(f"{field.name} {TYPE_FORMS[field.type].spark}" for field in FIELDS)
 
 
 def markdown_table() -> str:
-    """The table of docs/decision-log.md, one row a field; ends in a newline.
+    """The table of docs/decision-log.md with one row for each field, ending in a newline.
 
-    In the four event columns ● is a field that is always there, ○ one that may be.
+    In the four event columns, ● marks a field that is always present and ○ one that may be present.
     """
     head = ["field", "type", *(event.value for event in EventName), "since", "meaning"]
     rows = [head, ["---"] * len(head), *(_markdown_row(field) for field in FIELDS)]

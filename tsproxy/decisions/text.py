@@ -1,8 +1,8 @@
-"""Text that a client chose, made fit for one line of the log.
+"""Makes text that a client chose safe for one line of the log.
 
-A client id, a topic or a broker's message may be 32 KB long, hold control characters, or come from
-bytes that are not UTF-8. In the log they are printable, valid UTF-8 and at most a few hundred
-characters; what is cut off is told apart by a hash, so two long names stay two names.
+A client id, a topic or a broker's message may be 32 KB long, contain control characters, or come from
+bytes that are not UTF-8. In the log they are printable, valid UTF-8 and at most a few hundred characters
+long. A hash replaces the rest of a long name, so that two long names stay different.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -10,21 +10,21 @@ from hashlib import sha256
 from typing import Final
 
 NAME_CHARS: Final = 249
-"""The longest legal topic name (`Topic.java`), taken for every name."""
+"""The longest legal topic name (`Topic.java`). The same limit is used for all names."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_INSTANT_MS: Final = 253_402_300_799_999
-"""9999-12-31T23:59:59.999Z: beyond it ISO 8601 has no four-digit year."""
+"""9999-12-31T23:59:59.999Z, the last instant with a four-digit year in ISO 8601."""
 
 
 def bounded(text: str, max_chars: int = NAME_CHARS) -> str:
     r"""`text` with everything unprintable escaped (`\x1b`, `\udc80`), cut to `max_chars`.
 
-    A cut text ends in an ellipsis and 12 hexadecimal digits of the whole text's SHA-256.
+    A text that was cut ends in an ellipsis and 12 hexadecimal digits of the whole text's SHA-256.
     """
     if len(text) <= max_chars and text.isprintable():
         return text
-    # Escaping makes text longer, never shorter: what lies past `max_chars` need not be looked at.
+    # Escaping never makes text shorter, so characters beyond `max_chars` are not needed.
     escaped = "".join(c if c.isprintable() else _escape(c) for c in text[:max_chars])
     if len(text) <= max_chars and len(escaped) <= max_chars:
         return escaped
@@ -37,14 +37,16 @@ def _escape(character: str) -> str:
 
 
 def bounded_or_none(text: str | None) -> str | None:
-    """`bounded`, or None for None (Kafka's client id, principal and software are nullable)."""
+    """`bounded`, and None for None (client id, principal and software are nullable in Kafka)."""
     return None if text is None else bounded(text)
 
 
 def instant(time_ms: int) -> str:
-    """`2026-11-20T10:00:00.086Z`: fixed width, UTC, so that it sorts as text and `[:10]` is its day.
+    """Text such as `2026-11-20T10:00:00.086Z`, in UTC. It has a fixed width, so it sorts as text, and `[:10]`
+    is its day.
 
-    Clamped to the years 1970 to 9999; only a proxy's own clock is written so, never a record's time.
+    The time is clamped to the years 1970 to 9999. Only the proxy's own clock is written in this form, and
+    never a record's timestamp.
     """
     clamped = max(0, min(time_ms, _LAST_INSTANT_MS))
     moment = _EPOCH + timedelta(milliseconds=clamped)

@@ -1,8 +1,13 @@
-"""The nouns, in Kafka's words: frozen values that every other room speaks in.
+"""The values that all other packages exchange: frozen, and named in Kafka's words.
 
-Standard library only, no I/O, no clock. `kafka` holds the protocol's own constants, `records`
-what a record batch says, `produce` the Produce messages, `verdict` what a rule may answer,
-`outcome` what became of one batch, `view` what a session knows of its surroundings.
+The package needs only the standard library, and has no I/O and no clock.
 
-Non-goals: no parsing (that is `wire`), no judging (that is `policy`).
+    kafka      constants of the protocol
+    records    the contents of a record batch
+    produce    the Produce messages
+    verdict    the possible verdicts on a batch
+    outcome    the outcome of one batch
+    view       everything that a session knows about the cluster and the configuration
+
+Non-goals: parsing (`wire` does it), judging (`policy` does it).
 """

@@ -1,4 +1,4 @@
-"""A rejected batch of which copies are wanted: what dead letters are made of."""
+"""`DeadBatch`: a rejected batch from which dead letters are made."""
 
 from dataclasses import dataclass, field
 
@@ -8,10 +8,10 @@ from tsproxy.model.verdict import Reject
 
 @dataclass(frozen=True, slots=True)
 class DeadBatch:
-    """`records` are the partition's, as they came; empty where `rejection` names none of them.
+    """A rejected batch. `records` are unchanged, and empty if `rejection` names no culprit.
 
-    `bad_records` counts those at fault, named or not; all where the batch is at fault as a whole
-    (`rejection.bad_records` is None). `rule` is the one that rejected, `now_ms` the clock that it judged by.
+    `bad_records` counts the culprits, named or not. It counts all records if the batch was rejected as a
+    whole (`rejection.bad_records` is None). `rule` rejected the batch, by the clock `now_ms`.
     """
 
     now_ms: int

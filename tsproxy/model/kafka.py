@@ -9,14 +9,14 @@ from enum import IntEnum
 from typing import Final
 
 NO_TIMESTAMP: Final = -1
-"""The timestamp that means "none" (KIP-32); brokers never range-check it."""
+"""The timestamp that means "no timestamp" (KIP-32). Brokers never check its range."""
 
 LONG_MAX: Final = 2**63 - 1
 LONG_MIN: Final = -(2**63)
 
 
 def wrap64(value: int) -> int:
-    """`value` as Java's `long` would hold it: the low 64 bits, two's complement."""
+    """`value` as Java's `long` holds it: the low 64 bits in two's complement."""
     return ((value + 2**63) & (2**64 - 1)) - 2**63
 
 
@@ -24,12 +24,12 @@ _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 
 
 def is_topic_name(name: str) -> bool:
-    """True where a topic may be called so (`Topic.java`). A client may ask for any other name, too."""
+    """True if a topic may have this name (`Topic.java`). A client may send any other name, too."""
     return _TOPIC_NAME.fullmatch(name) is not None
 
 
 class ApiKey(IntEnum):
-    """The API keys that some part of tsproxy treats by name (`ApiKeys.java`)."""
+    """The API keys that tsproxy names in code (`ApiKeys.java`)."""
 
     PRODUCE = 0
     FETCH = 1
@@ -47,7 +47,8 @@ class ApiKey(IntEnum):
 
 
 class ErrorCode(IntEnum):
-    """The codes that tsproxy reads or gives, and those after which clients send again (`Errors.java`)."""
+    """The error codes that tsproxy reads or sends, and those after which clients send again
+    (`Errors.java`)."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0

@@ -1,9 +1,9 @@
-"""From a certificate's subject to a principal, by Kafka's rules (`ssl.principal.mapping.rules`).
+"""Maps a certificate's subject to a principal by Kafka's rules (`ssl.principal.mapping.rules`).
 
-Source: `SslPrincipalMapper.java`. A rule is `DEFAULT` (the subject as it is) or
-`RULE:pattern/replacement/` with `L` or `U` behind it for lower or upper case; the first rule whose
-pattern matches the whole subject decides. Patterns are Python's where Kafka's are Java's; the two
-differ in what such rules hardly use (possessive and named groups).
+Source: `SslPrincipalMapper.java`. A rule is `DEFAULT` (the subject unchanged) or
+`RULE:pattern/replacement/`, followed by `L` or `U` for lower or upper case. The first rule whose pattern
+matches the whole subject decides. Patterns are Python's here and Java's in Kafka. The two differ in
+features that such rules hardly use (possessive and named groups).
 """
 
 import re
@@ -18,7 +18,7 @@ _CASES: Final[dict[str, Callable[[str], str]]] = {"": str, "L": str.lower, "U": 
 
 @dataclass(frozen=True, slots=True)
 class MappingRule:
-    """`pattern` None takes every subject as it is (`DEFAULT`)."""
+    """One mapping rule. With `pattern` None it keeps every subject unchanged (`DEFAULT`)."""
 
     pattern: re.Pattern[str] | None
     replacement: str = ""
@@ -26,7 +26,7 @@ class MappingRule:
 
     @classmethod
     def parse(cls, text: str) -> "MappingRule":
-        """Raises ValueError with what is allowed."""
+        """The rule in `text`. Raises ValueError with a text that says which forms are allowed."""
         stripped = text.strip()
         if stripped == "DEFAULT":
             return cls(None)
@@ -49,7 +49,7 @@ class MappingRule:
         return f"RULE:{self.pattern.pattern}/{self.replacement}/{self.case}"
 
     def name(self, subject: str) -> str | None:
-        """What the rule makes of a subject; None where it does not apply."""
+        """The name that the rule makes of a subject, or None if the rule does not match."""
         if self.pattern is None:
             return subject
         if self.pattern.fullmatch(subject) is None:
@@ -57,14 +57,14 @@ class MappingRule:
         return _CASES[self.case](self.pattern.sub(self._replaced, subject))
 
     def _replaced(self, match: re.Match[str]) -> str:
-        """Java's replacements: `$1` is a group, a backslash takes what follows as it is."""
+        """The replacement in Java's syntax: `$1` is a group, and a backslash escapes the next character."""
         return _REFERENCE.sub(lambda it: it[1] if it[1] else match[int(it[2])] or "", self.replacement)
 
 
 def principal_of(subject: str, rules: Sequence[MappingRule]) -> str | None:
-    """`User:` and the name that the first fitting rule makes; None where no rule fits.
+    """`User:` and the name that the first matching rule makes, or None if no rule matches.
 
-    Without rules the name is the subject as it is.
+    Without rules, the name is the unchanged subject.
     """
     if not rules:
         return f"User:{subject}"

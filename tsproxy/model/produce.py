@@ -1,7 +1,7 @@
 """The Produce messages (`ProduceRequest.json`, `ProduceResponse.json`), versions 0 to 12.
 
-`tags` are tagged-field sections as they came (count included), kept byte for byte; empty before
-the flexible versions (9+). Field names are Kafka's; times in ms.
+`tags` are tagged-field sections (with their count), kept byte for byte. They are empty before the
+flexible versions (9+). Field names are Kafka's. Timestamps are in ms.
 """
 
 from dataclasses import dataclass
@@ -35,9 +35,10 @@ class ProduceRequest:
 
 @dataclass(frozen=True, slots=True)
 class WrittenErrors:
-    """`count` record errors as they stand in an answer, for the version that it is written for.
+    """`count` record errors, encoded for the version of the answer.
 
-    `lowest_ms`, `highest_ms`: of the times that a broker's texts tell, where they were looked for.
+    `lowest_ms` and `highest_ms` span the timestamps in a broker's error texts, if the reader searched for
+    them.
     """
 
     count: int
@@ -48,7 +49,7 @@ class WrittenErrors:
 
 @dataclass(frozen=True, slots=True)
 class PartitionProduceResponse:
-    """`record_errors` and `error_message` are on the wire from v8; `tags` hold CurrentLeader (v10+)."""
+    """`record_errors` and `error_message` are sent from v8 on. `tags` holds CurrentLeader (v10+)."""
 
     index: int
     error_code: int = ErrorCode.NONE
@@ -59,11 +60,11 @@ class PartitionProduceResponse:
     error_message: str | None = None
     tags: bytes = b""
     written_errors: WrittenErrors | None = None
-    """They go out in place of `record_errors`, of which there are then none, or the first ones."""
+    """If present, they are sent instead of `record_errors`, which then has none or only the first ones."""
 
     @property
-    def errors_told(self) -> int:
-        """How many record errors the answer has."""
+    def error_count(self) -> int:
+        """Number of record errors in the answer."""
         return self.written_errors.count if self.written_errors else len(self.record_errors)
 
 
@@ -76,7 +77,7 @@ class TopicProduceResponse:
 
 @dataclass(frozen=True, slots=True)
 class NodeEndpoint:
-    """A broker's address that a Produce answer tells from v10 on (KIP-951)."""
+    """A broker's address in a Produce answer, from v10 on (KIP-951)."""
 
     node_id: int
     host: str
@@ -87,7 +88,7 @@ class NodeEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class ProduceResponse:
-    """`node_endpoints` is top-level tag 0, decoded; `tags` are the other top-level tags."""
+    """`node_endpoints` is the decoded top-level tag 0. `tags` are the other top-level tags."""
 
     topics: tuple[TopicProduceResponse, ...]
     throttle_time_ms: int = 0

@@ -1,7 +1,7 @@
-"""What one partition's `records` field says, once `wire` has read it.
+"""The contents of one partition's `records` field, as `wire` reads them.
 
-Source: `DefaultRecordBatch.java`, `DefaultRecord.java`; field names are Kafka's. Sizes in bytes,
-times in ms.
+Source: `DefaultRecordBatch.java`, `DefaultRecord.java`. Field names are Kafka's. Sizes are in bytes and
+timestamps in ms.
 """
 
 from array import array
@@ -14,7 +14,7 @@ from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, Codec, Timesta
 
 
 class Fault(Enum):
-    """Why bytes cannot be read as records; `policy.faults` gives each the broker's error code."""
+    """Reasons why bytes cannot be read as records. `policy.faults` maps each to the broker's error code."""
 
     RECORD_SIZE_TOO_SMALL = auto()
     """A batch whose length field is below 14."""
@@ -22,21 +22,21 @@ class Fault(Enum):
     UNKNOWN_CODEC = auto()
     UNDECOMPRESSABLE = auto()
     VARINT_TOO_LONG = auto()
-    """A record's length that runs on past five bytes: brokers answer with an internal error."""
+    """A record's length of more than five bytes. Brokers answer with an internal error."""
     PREMATURE_END = auto()
     RECORDS_REMAINING = auto()
     MALFORMED_RECORD = auto()
     MALFORMED_MESSAGE = auto()
-    """A message of magic 0 or 1 whose key or value does not fit into it."""
+    """A message of magic 0 or 1 that is too short for its key or value."""
     INNER_SIZE_TOO_SMALL = auto()
     """The same as RECORD_SIZE_TOO_SMALL, inside a compressed message."""
     INNER_CRC = auto()
     NOTHING_INSIDE = auto()
-    """A compressed message (magic 0 or 1) with a null value, or with no message in it."""
+    """A compressed message (magic 0 or 1) with a null value, or without a message inside."""
     WRAPPER_CODEC = auto()
-    """zstd, which messages of magic 0 and 1 do not know."""
+    """zstd, which is not defined for messages of magic 0 and 1."""
     WRAPPER_OFFSET = auto()
-    """A wrapper of magic 1 whose offset is below its last message's, and not 0."""
+    """A wrapper of magic 1 whose offset is not 0 and below the offset of its last message."""
     NESTED_COMPRESSION = auto()
     DECOMPRESSED_TOO_LARGE = auto()
     """Our own limit: `limits.decompressed_batch`."""
@@ -56,11 +56,11 @@ DELETE_HORIZON: Final = 0x40
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """A batch's header fields as they came. `attributes` keeps all 16 bits, `data` the whole batch.
+    """A batch's header fields, unchanged. `attributes` keeps all 16 bits. `data` is the whole batch.
 
-    `size_in_bytes` is 12 + the length field. A message of magic 0 or 1 stands here as Kafka sees it: a
-    batch of its own, its offset as base_offset, its timestamp as both of a batch's. Of a v2 batch cut
-    short within its header, fields that are not there are 0.
+    `size_in_bytes` is 12 + the length field. A message of magic 0 or 1 is a batch of its own, as in Kafka:
+    base_offset is its offset, and both timestamps are its timestamp. If a v2 batch ends within its header,
+    the missing fields are 0.
     """
 
     base_offset: int
@@ -79,7 +79,7 @@ class RecordBatch:
 
     @property
     def codec_id(self) -> int:
-        """0 to 4 as `Codec`; 5, 6 and 7 name none."""
+        """0 to 4 are values of `Codec`. 5, 6 and 7 are no codec."""
         return self.attributes & 0x07
 
     @property
@@ -102,7 +102,7 @@ class RecordBatch:
 
     @property
     def has_delete_horizon(self) -> bool:
-        """Attribute bit 6 (KIP-534), which only a broker's cleaner sets."""
+        """True if attribute bit 6 is set (KIP-534). Only a broker's cleaner may set it."""
         return bool(self.attributes & DELETE_HORIZON)
 
     @property
@@ -116,10 +116,10 @@ class RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class RecordSet:
-    """The first batches that stand whole in a `records` field, in order; `is_null` where it was null.
+    """The first complete batches of a `records` field, in order. `is_null` is true if the field is null.
 
-    `fault` says why the scan ended early, `fault_value` which size or magic it met; None where it came
-    to the end (a tail too short to be a batch is no fault: brokers trim it).
+    `fault` says why the scan ended early, and `fault_value` is the size or magic that ended it. Both are
+    None if the scan reached the end. A tail that is too short for a batch is no fault: brokers trim it.
     """
 
     is_null: bool
@@ -130,13 +130,13 @@ class RecordSet:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of one batch as columns, one entry a record, up to `fault` where there is one.
+    """The records of one batch as columns, with one entry for each record, up to `fault` if there is one.
 
-    `timestamps_ms` are absolute (base + delta, wrapped at 64 bits), whatever bit 3 says.
-    `key_sizes` and `value_sizes` are as they came, null where negative. `foreign` are the positions of
-    messages whose magic is not their wrapper's; `real_minus_ones` of those whose -1 is a time (KIP-228's
-    bit 6, where a rule asks for that reading). The offset deltas of messages inside a wrapper count
-    from the wrapper's own.
+    `timestamps_ms` are absolute (base + delta, wrapped at 64 bits), whatever bit 3 is.
+    `key_sizes` and `value_sizes` are unchanged; a negative size means null. `foreign` has the positions of
+    messages whose magic differs from their wrapper's. `real_minus_ones` has the positions of records whose
+    -1 is a real timestamp (KIP-228's bit 6, if a rule enables that reading). The offset deltas of messages
+    inside a wrapper are relative to the wrapper's offset.
     """
 
     timestamps_ms: Sequence[int]
@@ -148,7 +148,7 @@ class Records:
     real_minus_ones: frozenset[int] = frozenset()
 
     def at(self, positions: Sequence[int]) -> "Records":
-        """Those alone, which then stand one behind the other."""
+        """Only the records at these positions."""
         return Records(
             [self.timestamps_ms[at] for at in positions],
             [self.offset_deltas[at] for at in positions],
@@ -161,9 +161,9 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """The records of one batch whose times lie outside given bounds, as columns (arrays of i, q and q).
+    """The records of one batch whose timestamps lie outside given bounds, as columns (arrays of i, q and q).
 
-    `count` is how many there are; the columns hold the first of them. -1 is no time, and lies nowhere.
+    `count` is their number, and the columns hold the first of them. -1 is no timestamp and never outside.
     """
 
     count: int
@@ -180,7 +180,7 @@ class Outside:
         highest_ms: int,
         most: int,
     ) -> Self:
-        """Those of the given records; the first `most` as columns."""
+        """The given records that lie outside the bounds. The columns hold the first `most`."""
         found = [
             index
             for index, time in enumerate(timestamps_ms)
@@ -197,12 +197,12 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """Which records of a batch are to be found. Times in ms.
+    """The condition by which a walk over a batch selects records. Timestamps are in ms.
 
-    A time is suspect outside `lowest_ms` and `highest_ms` (-1 is no time); where its `clock` is given, one
-    of at most Long.MIN_VALUE + now is judged as Kafka's wrapping longs do: (now_ms, before_max_ms,
-    after_max_ms, whether one at that very edge is). `is_each`: every record is. A record without a key is
-    suspect for that alone where `needs_key`.
+    A timestamp outside `lowest_ms` and `highest_ms` is suspect (-1 is no timestamp). If `clock` is given, a
+    timestamp of at most Long.MIN_VALUE + now is judged with Kafka's wrapping longs. `clock` is (now_ms,
+    before_max_ms, after_max_ms, whether a timestamp exactly at that edge is suspect). With `is_each`, every
+    record is suspect. With `needs_key`, a record without a key is suspect.
     """
 
     lowest_ms: int = LONG_MIN
@@ -215,7 +215,7 @@ class Suspects:
     is_negative: bool = False
 
     def has_time(self, time_ms: int) -> bool:
-        """True for a time that is suspect."""
+        """True if the timestamp is suspect."""
         if self.is_each:
             return True
         if time_ms == NO_TIMESTAMP:
@@ -233,11 +233,11 @@ class Suspects:
 
 @dataclass(frozen=True, slots=True)
 class Culprits:
-    """Records that were found: `count` is how many there are, `positions` where the first of them stand in
-    their batch, and the columns of `records` what these are.
+    """The selected records of a batch. `count` is their number. `positions` has the positions of the first of
+    them in the batch, and `records` has the same records as columns.
 
-    `timely` is the place in the columns of the first that is not without a key, None where there is none; it
-    may stand behind the others, as the last.
+    `timely` is the index in these columns of the first record that has a key, or None if there is none. That
+    record may come after the others, as the last one.
     """
 
     count: int
@@ -248,10 +248,10 @@ class Culprits:
 
 @dataclass(frozen=True, slots=True)
 class RecordFacts:
-    """What the records of one batch come to: all that proves them innocent.
+    """A summary of the records of one batch. It is enough to prove that a batch is acceptable.
 
-    `records` were read, up to `fault` where there is one; `missing` of them carry NO_TIMESTAMP.
-    `lowest_ms` and `highest_ms` span the others, and are None where there are none.
+    `records` is the number of records read, up to `fault` if there is one. `missing` of them have
+    NO_TIMESTAMP. `lowest_ms` and `highest_ms` span the others, and are None if there are none.
     """
 
     records: int
@@ -265,8 +265,8 @@ class RecordFacts:
 class BatchFacts:
     """The facts of one batch that the decision log keeps.
 
-    `min_timestamp_ms` and `max_timestamp_ms` span the records that carry a time; both are None
-    where none does (-1, NO_TIMESTAMP) or where the records could not be read.
+    `min_timestamp_ms` and `max_timestamp_ms` span the records that have a timestamp. Both are None if none
+    has one (-1, NO_TIMESTAMP), or if the records could not be read.
     """
 
     magic: int

@@ -1,22 +1,22 @@
-"""What a producer does with a batch that was answered with an error: `fate_of`.
+"""`fate_of`: how a producer handles a batch that was answered with an error.
 
-The one table for it, by error code; a code that is not in it is a rejection for good. Sources: Kafka's
-`Errors` and `RetriableException` (a test asks the classes of both versions), and what its Java producer does
-besides (`Sender.completeBatch`, `TransactionManager.canRetry`).
+The table is by error code. A code that is not in it is a final rejection. Sources: Kafka's `Errors` and
+`RetriableException` (a test checks the classes of both versions), and the code of its Java producer
+(`Sender.completeBatch`, `TransactionManager.canRetry`).
 
     code                            fate       reason
     any RetriableException          SENT_AGAIN Sender.canRetry
-    10 MESSAGE_TOO_LARGE            rejected, unless the batch can be split:
-      a client that splits          SENT_AGAIN Java, and kafka-python from 3 on: each half comes again
-      a client that does not        REJECTED    librdkafka and what is built on it fail each record
-      any other client              OPEN       it does not name itself, or it is not known what it does
+    10 MESSAGE_TOO_LARGE            REJECTED   unless the batch can be split:
+      a client that splits          SENT_AGAIN Java, and kafka-python from 3 on, send each half again
+      a client that does not split  REJECTED   librdkafka and clients built on it fail each record
+      any other client              OPEN       it does not name itself, or its behaviour is unknown
     45 OUT_OF_ORDER_SEQUENCE_NUMBER
       idempotent                    SENT_AGAIN the producer renumbers it, or waits for the one before
-      transactional                 OPEN       the next in order fails; others come again, or abort
-    46 DUPLICATE_SEQUENCE_NUMBER    SENT_AGAIN a success to the client: the broker has it already
+      transactional                 OPEN       the next in order fails; others are sent again, or aborted
+    46 DUPLICATE_SEQUENCE_NUMBER    SENT_AGAIN the client counts it as success: the broker has the batch
     59 UNKNOWN_PRODUCER_ID
       idempotent                    SENT_AGAIN with a new epoch
-      transactional                 OPEN       sent again only where the log was cut meanwhile
+      transactional                 OPEN       sent again only if the log was truncated meanwhile
 """
 
 from enum import Enum, auto
@@ -61,8 +61,8 @@ RETRIABLE: Final = frozenset(
         ErrorCode.SHARE_SESSION_LIMIT_REACHED,
     }
 )
-"""The codes whose exception is a RetriableException, in 3.9 and 4.3 alike: all of them, since the Java
-producer asks the class alone, whatever a Produce answer should carry."""
+"""All codes whose exception is a RetriableException, the same in 3.9 and 4.3. The Java producer checks only
+the class, so codes that no Produce answer should have are included."""
 
 _BY_PRODUCER: Final = frozenset(
     {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID},
@@ -75,20 +75,20 @@ _PYTHON_SPLITS_FROM: Final = 3
 
 
 class Fate(Enum):
-    """What becomes of the records of a batch that was answered with an error."""
+    """How the client continues with the records of a batch that was answered with an error."""
 
     REJECTED = auto()
     """The client gives them up."""
     SENT_AGAIN = auto()
-    """The client sends them again by itself (or knows that the broker has them): a repetition."""
+    """The client sends them again by itself, or knows that the broker has them."""
     OPEN = auto()
-    """Either: from here nobody can tell."""
+    """The proxy cannot know which of the two."""
 
 
 def fate_of(
     error_code: int, batch: BatchFacts, transactional_id: str | None, client_software: str | None
 ) -> Fate:
-    """`client_software` is `name/version` as the client told it (KIP-511), None where it told nothing."""
+    """`client_software` is `name/version` as the client reported it (KIP-511), or None."""
     if error_code in RETRIABLE or error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
         return Fate.SENT_AGAIN
     if error_code in _BY_PRODUCER:
@@ -99,7 +99,7 @@ def fate_of(
 
 
 def _can_be_split(batch: BatchFacts) -> bool:
-    """As `Sender.completeBatch` asks: several records, of magic 2 or compressed."""
+    """True for several records of magic 2, or compressed, as in `Sender.completeBatch`."""
     return batch.records > 1 and (batch.magic >= 2 or batch.codec != "none")
 
 

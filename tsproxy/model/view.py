@@ -1,7 +1,7 @@
-"""What a session knows of the world around it: one frozen snapshot, replaced as a whole.
+"""`View`: everything that a session knows about the cluster and the configuration, as one frozen value.
 
-The shell builds a new one whenever a topic's limits, a broker or the configuration changes, and
-hands it to every session; a session never asks for anything.
+The proxy builds a new view whenever a topic's limits, a broker or the configuration changes, and gives it
+to every session. A session never requests anything by itself.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from tsproxy.model.verdict import TopicLimits
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A host and port as clients are told them."""
+    """A host and port in the form that clients get."""
 
     host: str
     port: int
@@ -22,7 +22,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class SessionLimits:
-    """Bounds of one connection; sizes in bytes (`limits:` of the configuration)."""
+    """Limits of one connection (`limits` in the configuration). Sizes are in bytes."""
 
     produce_frame: int = 100 * 1024 * 1024
     other_frame: int = 8 * 1024 * 1024
@@ -30,33 +30,35 @@ class SessionLimits:
     in_flight_requests: int = 1000
     decompressed_batch: int = 256 * 1024 * 1024
     decompressed_request: int = 4 << 30
-    """Of all its batches together, as is the next for their records."""
+    """For all batches of a request together. `records_per_request` is for all their records."""
     records_per_batch: int = 1_000_000
     records_per_request: int = 20_000_000
     culprits_listed: int = 10_000
     zstd_window: int = 8 * 1024 * 1024
     throttle_ms: int | None = 1_000
-    """None where nobody is kept waiting."""
+    """The longest throttle time of one answer (`limits.throttle`). None: clients are never throttled."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`topics`: limits by topic name, absent where not known yet; `topics_on_kafka_4` the same as a 4.x
-    broker would compute them. `endpoints`: by node id, absent where the proxy does not listen for that
-    node (an answer that names it waits, and fails closed). `brokers`: where nodes are, as far as the
-    proxy knows; no client is told."""
+    """`topics` has the limits by topic name; topics whose limits are not known yet are absent.
+    `topics_on_kafka_4` has the same limits as a 4.x broker would compute them. `endpoints` has the proxy's
+    addresses by node id. If the proxy does not listen for a node, the node is absent: an answer that names it
+    waits, and then the connection closes. `brokers` has the nodes' real addresses, as far as the proxy knows
+    them. No client gets those."""
 
     endpoints: Mapping[int, Endpoint] = field(default_factory=lambda: MappingProxyType({}))
     topics: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
     limits: SessionLimits = SessionLimits()
     policy: Policy = NO_POLICY
     broker_needs_sasl: bool = False
-    """True where nothing may be judged before the broker has accepted the peer."""
+    """True if nothing may be judged before the broker has authenticated the client."""
     bearer_claim: str = "sub"
-    """Of OAUTHBEARER tokens: what the broker makes the principal of."""
+    """The claim of OAUTHBEARER tokens from which the broker makes the principal."""
     brokers: Mapping[int, Endpoint] = field(default_factory=lambda: MappingProxyType({}))
     masks_addresses: bool = True
-    """True where clients are not told the addresses among a broker's configuration."""
+    """True if the addresses in a broker's configuration are hidden from clients."""
     topics_on_kafka_4: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
     produce_versions: tuple[int, int] | None = None
-    """The oldest and the newest that any broker takes; None while that is not known of each of them."""
+    """The oldest and the newest version that any broker supports; None until this is known of every
+    broker."""

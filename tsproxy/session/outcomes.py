@@ -127,7 +127,7 @@ def _broker_rejected(ruling: Ruling, judged: Judged, answered: PartitionProduceR
         error_code=answered.error_code,
         error_message=answered.error_message,
         culprits=culprits,
-        bad_records=answered.errors_told or judged.batch.records,
+        bad_records=answered.error_count or judged.batch.records,
         is_final=fate is not Fate.SENT_AGAIN,
     )
 

@@ -342,7 +342,7 @@ class Requests:
 
     def _describe_configs(self, request: _Request) -> None:
         state, header = self._state, request.header
-        is_masked = state.view.masks_addresses and k32_describe_configs.may_tell_addresses(
+        is_masked = state.view.masks_addresses and k32_describe_configs.may_contain_addresses(
             header.api_version, request.body
         )
         if is_masked:

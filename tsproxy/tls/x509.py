@@ -1,10 +1,8 @@
-"""What a certificate says of its owner and of its time: (DER bytes) -> subject and validity.
+"""Reads the subject and the validity of a certificate, and of a list of revoked certificates (CRL).
 
-The same of a list of revoked certificates (CRL).
-
-Source: RFC 5280 (the first fields of TBSCertificate and TBSCertList), RFC 2253 (names as text), and
-Java's `X500Principal.getName()`, whose spelling Kafka's principals have. Nothing is verified here: that
-is TLS's work, and it is done before a certificate comes this way.
+Source: RFC 5280 (the first fields of TBSCertificate and TBSCertList), RFC 2253 (names as text), and Java's
+`X500Principal.getName()`, whose spelling Kafka's principals have. Nothing is verified here. TLS verifies a
+certificate before it is read here.
 """
 
 import math
@@ -26,7 +24,7 @@ _SET: Final = 0x31
 _VERSION: Final = 0xA0
 _UTF8: Final = 0x0C
 _STRINGS: Final = frozenset({_UTF8, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E})
-"""UTF8, Printable, T61, IA5, General, Universal and BMP strings; other values are told as hex."""
+"""UTF8, Printable, T61, IA5, General, Universal and BMP strings. Other values are written as hex."""
 _ENCODINGS: Final = {0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1C: "utf-32-be", 0x1E: "utf-16-be"}
 
 _KEYWORDS: Final = {
@@ -40,7 +38,7 @@ _KEYWORDS: Final = {
     "0.9.2342.19200300.100.1.1": "UID",
     "0.9.2342.19200300.100.1.25": "DC",
 }
-"""The attributes that RFC 2253 has words for; all others are told by their numbers."""
+"""The attributes that have names in RFC 2253. All others are written as numbers."""
 
 _ESCAPED: Final = re.compile(r'[,=+<>#;"\\]')
 _OUTER_SPACES: Final = re.compile(r"^[ \r]+|[ \r]+$")
@@ -51,7 +49,8 @@ _GENERALIZED_TIME: Final = 0x18
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """`subject` as Java spells it, most specific part first; times in seconds since 1970."""
+    """A certificate. `subject` has Java's spelling, the most specific part first. Times are in seconds since
+    1970."""
 
     subject: str
     not_before_s: float
@@ -60,7 +59,8 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class RevocationList:
-    """`subject` is its issuer; it holds from thisUpdate to nextUpdate, for ever where it has none."""
+    """A CRL. `subject` is its issuer. It is valid from thisUpdate to nextUpdate, or for ever without
+    nextUpdate."""
 
     subject: str
     not_before_s: float
@@ -69,7 +69,7 @@ class RevocationList:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """One DER value: its tag, what it holds, and both as they came."""
+    """One DER value: its tag, its contents, and the unchanged bytes of both."""
 
     tag: int
     content: bytes
@@ -77,7 +77,7 @@ class _Value:
 
 
 def read_certificate(der: bytes) -> Certificate:
-    """The certificate's subject and validity. Raises DecodeError for what is no certificate."""
+    """The certificate's subject and validity. Raises DecodeError if `der` is no certificate."""
     certificate = next(_values(der), None)
     signed = next(_values(_content(certificate, _SEQUENCE)), None)
     fields = [each for each in _values(_content(signed, _SEQUENCE)) if each.tag != _VERSION]
@@ -91,7 +91,7 @@ def read_certificate(der: bytes) -> Certificate:
 
 
 def read_pem(pem: bytes) -> list[Certificate]:
-    """All certificates of a PEM file, in its order. Raises DecodeError."""
+    """All certificates of a PEM file, in their order. Raises DecodeError."""
     try:
         return [read_certificate(b64decode(block[1])) for block in _PEM.finditer(pem)]
     except Error:
@@ -99,7 +99,7 @@ def read_pem(pem: bytes) -> list[Certificate]:
 
 
 def read_crls(pem: bytes) -> list[RevocationList]:
-    """All lists of revoked certificates of a PEM file, in its order. Raises DecodeError."""
+    """All lists of revoked certificates of a PEM file, in their order. Raises DecodeError."""
     try:
         return [_read_crl(b64decode(block[1])) for block in _CRL_PEM.finditer(pem)]
     except Error:
@@ -125,7 +125,7 @@ def _content(value: _Value | None, tag: int) -> bytes:
 
 
 def _values(data: bytes) -> Iterator[_Value]:
-    """The values that stand in a row in `data`. Raises DecodeError."""
+    """The consecutive values in `data`. Raises DecodeError."""
     pos = 0
     while pos < len(data):
         if pos + 2 > len(data):
@@ -146,7 +146,8 @@ def _values(data: bytes) -> Iterator[_Value]:
 
 
 def _time_s(value: _Value) -> float:
-    """UTCTime has two digits of the year, 50 to 49 meaning 1950 to 2049 (RFC 5280, 4.1.2.5.1)."""
+    """Seconds since 1970. UTCTime has a year of two digits: 50 to 49 mean 1950 to 2049 (RFC 5280,
+    4.1.2.5.1)."""
     text = value.content.decode("ascii", "replace")
     if value.tag == _UTC_TIME:
         text = ("19" if text >= "50" else "20") + text

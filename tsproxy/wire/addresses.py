@@ -1,13 +1,13 @@
-"""Rewrites broker addresses in the answers that carry them: one table of layouts, one walk.
+"""Rewrites broker addresses in answers, by one table of layouts and one walk over the bytes.
 
-Source: the message schemas of Kafka 4.3.1. Seven answers name brokers in versions that we let
-through: Metadata, FindCoordinator, DescribeCluster, ShareFetch, ShareAcknowledge (all here), and
-Produce from v10 (its own reader, `k00_produce`, since it is decoded anyway). Fetch from v16 and
-DescribeQuorum from v2 would be two more; `apis` caps them below.
+Source: the message schemas of Kafka 4.3.1. In the versions that the proxy offers, these answers name
+brokers: Metadata, FindCoordinator, DescribeCluster, ShareFetch and ShareAcknowledge (all here), and Produce
+from v10 (`k00_produce` decodes it anyway). Fetch from v16 and DescribeQuorum from v2 name brokers, too;
+`apis` limits them to lower versions.
 
-A layout lists a message's fields up to the last address in it; what follows is copied. A struct
-with a `host` in it names its node first, so that one pass can replace host and port. Unknown tagged
-fields are kept. Node ids are never changed.
+A layout lists a message's fields up to the last address. The bytes after it are copied. A struct with a
+`host` names its node first, so one pass can replace host and port. Unknown tagged fields are kept. Node ids
+never change.
 """
 
 from collections.abc import Callable
@@ -22,11 +22,11 @@ from tsproxy.wire.apis import APIS, NEVER
 from tsproxy.wire.primitives import DecodeError, Reader
 
 MapEndpoint = Callable[[int, str, int], Endpoint]
-"""(node_id, host, port as the broker told them) -> what the client is told; may raise."""
+"""Maps (node_id, host, port) as the broker sent them to the address that the client gets. It may raise."""
 
 
 class Kind(Enum):
-    """How a field is laid out. NODE_ID, HOST and PORT are an int32, a string and an int32."""
+    """The layout of a field. NODE_ID, HOST and PORT are an int32, a string and an int32."""
 
     INT8 = auto()
     INT16 = auto()
@@ -44,7 +44,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: present from version `since` up to and including `until`."""
+    """One field. It is present from version `since` up to and including `until`."""
 
     name: str
     kind: Kind
@@ -165,15 +165,15 @@ LAYOUTS: Final[dict[int, tuple[Field, ...]]] = {
 }
 
 NO_NODE: Final = -1
-"""Where there is no coordinator, an answer says (-1, "", -1): nothing to rewrite."""
+"""If there is no coordinator, an answer has (-1, "", -1), and nothing is rewritten."""
 
 _SIZES: Final = {Kind.INT8: 1, Kind.INT16: 2, Kind.INT32: 4, Kind.INT64: 8, Kind.UUID: 16}
 
 
 def rewrite(api_key: int, version: int, body: bytes | memoryview, endpoint_of: MapEndpoint) -> bytes:
-    """`body` with each broker's host and port replaced by what `endpoint_of` says.
+    """`body` with each broker's host and port replaced by the result of `endpoint_of`.
 
-    Raises DecodeError where the body does not fit its layout, and whatever `endpoint_of` raises.
+    Raises DecodeError if the body does not fit its layout, and any error that `endpoint_of` raises.
     """
     walk = _Walk(body, version, APIS[api_key].is_flexible(version), endpoint_of)
     walk.fields(LAYOUTS[api_key])
@@ -181,7 +181,7 @@ def rewrite(api_key: int, version: int, body: bytes | memoryview, endpoint_of: M
 
 
 class _Walk:
-    """One pass over one body: copies spans, replaces addresses."""
+    """One pass over one body. It copies the bytes between addresses and replaces addresses."""
 
     __slots__ = ("_copied", "_endpoint_of", "_flexible", "_out", "_reader", "_version")
 

@@ -1,30 +1,30 @@
-"""What is understood: for each API key the newest version whose layout we know.
+"""The supported APIs: for each API key, the newest version whose layout the proxy knows.
 
-Source: `clients/src/main/resources/common/message/*.json` of Kafka 4.3.1 (and `ApiKeys.java` for
-which keys a broker listener serves). An API key or version that is not in this table is neither
-advertised nor forwarded: the day Kafka adds a Metadata version must not be the day addresses leak.
+Source: `clients/src/main/resources/common/message/*.json` of Kafka 4.3.1, and `ApiKeys.java` for the keys
+that a broker listener serves. The proxy neither offers nor forwards an API key or version that is not in
+this table. Otherwise a new Metadata version of Kafka could leak broker addresses.
 
-Capped below what 4.3.1 speaks, each for one reason:
+Some limits are below the newest version of 4.3.1, each for one reason:
 
-* Produce 12: from 13 on topics are named by id alone, and limits are known by name.
-* Fetch 15: 16 adds NodeEndpoints behind records that stream first.
-* DescribeQuorum 1: 2 tells the controllers' listeners.
+* Produce 12: from 13 on, topics are named only by id, and limits are known by name.
+* Fetch 15: 16 adds NodeEndpoints after the records, which are streamed before.
+* DescribeQuorum 1: 2 names the controllers' listeners.
 * InitProducerId 5: 6 is unstable.
 
-Known above what 4.3.1 speaks: ApiVersions 5, in which a client says which cluster and node it believes to
-be connected to (KIP-1242, brokers of 4.4). It is true behind the proxy as well: neither is renamed.
+One limit is above the newest version of 4.3.1: ApiVersions 5, in which a client says which cluster and node
+it expects (KIP-1242, brokers of 4.4). This works through the proxy, because both keep their ids.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
 NEVER: Final = 32767
-"""A `flexible_from` that no version reaches."""
+"""A value of `flexible_from` for an API that is never flexible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One row: the key's name, the newest version known, the first version with tagged fields."""
+    """One row: the key's name, its newest known version, and its first version with tagged fields."""
 
     name: str
     max_version: int
@@ -116,6 +116,6 @@ APIS: Final[dict[int, Api]] = {
 
 
 def request_is_understood(api_key: int, version: int) -> bool:
-    """True where both the request and its answer have a layout that we know."""
+    """True if the layouts of both the request and its answer are known."""
     api = APIS.get(api_key)
     return api is not None and 0 <= version <= api.max_version

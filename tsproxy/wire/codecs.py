@@ -1,25 +1,25 @@
 """Decompresses a batch's records as Kafka's own readers do, within a budget.
 
-Source: `org.apache.kafka.common.compress`, xerial's snappy framing, the LZ4 frame format. Each
-codec reads on, or stops, where Kafka's reader does:
+Source: `org.apache.kafka.common.compress`, xerial's snappy framing, the LZ4 frame format. Each codec
+continues and stops where Kafka's reader does:
 
-* gzip: concatenated members go on; what is no member header after one is ignored, as Java does.
-* snappy: xerial blocks, or one raw block where the stream does not begin with xerial's magic.
-* lz4: one frame, independent blocks; block checksums are verified, the content's is not; bytes
-  after the end mark are not read.
-* zstd: frames go on to the end of the data.
+* gzip: reads concatenated members. Bytes after a member that are no member header are ignored, as in Java.
+* snappy: reads xerial blocks, or one raw block if the stream does not begin with xerial's magic.
+* lz4: reads one frame of independent blocks. It verifies the checksums of blocks and not the checksum of
+  the content. It does not read bytes after the end mark.
+* zstd: reads all frames to the end of the data.
 
-Two kinds of data are rejected here although some decoders read them, because each reads something else: an
-lz4 match of offset 0 (CVE-2025-66566) and a zstd match from before its frame's window. A decoder copies
-whatever stands in its buffer then. No compressor writes either.
+Two kinds of data are rejected here, because decoders do not agree about them: an lz4 match of offset 0
+(CVE-2025-66566), and a zstd match from before its frame's window. A decoder that accepts such a match
+copies whatever its buffer holds. No compressor writes either.
 
-Raises CodecError for data that the codec rejects, BudgetError above `budget` bytes of output,
-WindowError for a zstd window above the bound. The budget holds before memory is spent, and `stream`
-holds no more than one piece at a time: 64 KiB, or a block where the codec has blocks (lz4: up to 4 MiB;
-snappy: as long as its block says, which brokers hold whole, too).
+Raises CodecError for data that the codec rejects, BudgetError above `budget` bytes of output, and
+WindowError for a zstd window above the limit. The budget is checked before memory is allocated. `stream`
+holds only one piece at a time: 64 KiB, or one block if the codec has blocks (lz4: up to 4 MiB; snappy: the
+size that the block declares, which brokers hold as a whole, too).
 
-Each member, block or frame comes to a piece at least, be it an empty one: a few bytes of nothing cost as much
-as many of something, and whoever takes the pieces may have enough (`most_shells`).
+Each member, block or frame gives at least one piece, even if it is empty. An empty one costs as much time
+as a full one, so the caller can stop after too many (`most_shells`).
 """
 
 import struct
@@ -37,32 +37,32 @@ from tsproxy.wire import kernel
 
 
 class CodecError(ValueError):
-    """The data is not what its codec says; brokers answer UNKNOWN_SERVER_ERROR."""
+    """The data is not valid for its codec. Brokers answer UNKNOWN_SERVER_ERROR."""
 
 
 class BudgetError(ValueError):
-    """More output than `limits.decompressed_batch`."""
+    """The output is larger than `limits.decompressed_batch`."""
 
 
 class WindowError(ValueError):
-    """A zstd frame that wants a window above `limits.zstd_window`."""
+    """A zstd frame needs a window above `limits.zstd_window`."""
 
 
 def decompress(
     codec_id: int, data: memoryview, budget: int, zstd_window: int, *, ignores_lz4_checksum: bool = False
 ) -> bytes:
-    """All of `data`'s output in one piece; arguments and errors as in `stream`."""
+    """The whole output of `data` in one piece. Arguments and errors are those of `stream`."""
     return b"".join(stream(codec_id, data, budget, zstd_window, ignores_lz4_checksum=ignores_lz4_checksum))
 
 
 def stream(
     codec_id: int, data: memoryview, budget: int, zstd_window: int, *, ignores_lz4_checksum: bool = False
 ) -> Iterator[bytes]:
-    """`data`'s output, piece by piece, at most `budget` bytes of it.
+    """The output of `data`, piece by piece, of at most `budget` bytes.
 
-    What came before an error is part of no output: its owner drops it.
-    `ignores_lz4_checksum`: old producers computed an lz4 header's checksum over the wrong bytes, so
-    readers do not look at it in messages of magic 0 (KAFKA-3160).
+    If an error is raised, the pieces before it are no valid output, and the caller drops them.
+    `ignores_lz4_checksum`: old producers computed the checksum of an lz4 header over the wrong bytes, so
+    readers do not check it in messages of magic 0 (KAFKA-3160).
     """
     if codec_id == Codec.ZSTD:
         return _zstd(data, budget, zstd_window)
@@ -72,23 +72,23 @@ def stream(
 
 
 SHELL_BYTES: Final = 1 << 10
-"""A piece of fewer bytes is a shell: opening it costs more than reading it."""
+"""A piece of fewer bytes is a shell: to open it costs more than to read it."""
 
 
 def most_shells(size: int) -> int:
-    """How many shells compressed data of `size` bytes may have before it is odd: of what producers write,
-    blocks have 32 KiB of output at least, and 200 bytes of input where they compress best."""
+    """How many shells compressed data of `size` bytes may have before it is suspicious. The blocks that
+    producers write have at least 32 KiB of output, and at best compress to 200 bytes."""
     return 16 + size // 256
 
 
 _PIECE: Final = 1 << 16
 
-GZIP_ERROR: Final = cast("type[Exception]", isal_zlib.error)  # its stub calls the class an instance
+GZIP_ERROR: Final = cast("type[Exception]", isal_zlib.error)  # its type stub declares an instance
 GZIP_SMALLEST: Final = 18
-"""A header and a trailer: Java does not look for another member in as few bytes or fewer."""
+"""The size of a header and a trailer. Java does not search for another member in as few bytes."""
 _GZIP_CHUNK: Final = 1 << 12
-"""What any member but the first is fed first, then twice as much each time: it copies what was fed and
-is not its own, so that many small ones, fed whole, would cost a square."""
+"""The first chunk of any member but the first one; each further chunk is twice as large. The library copies
+the bytes after the member's end, so many small members would cost quadratic time if each got all the data."""
 
 
 def _gzip(data: memoryview, budget: int) -> Iterator[bytes]:
@@ -113,7 +113,7 @@ def _gzip(data: memoryview, budget: int) -> Iterator[bytes]:
 
 
 class _GzipMember:
-    """The member that begins at `end`, which is moved to where it ends."""
+    """The member that begins at `end`. Reading it moves `end` to its end."""
 
     def __init__(self, data: memoryview, end: int) -> None:
         self._data = data
@@ -155,7 +155,7 @@ def _snappy(data: memoryview, budget: int) -> Iterator[bytes]:
             raise CodecError("snappy block size is cut short")
         size = int.from_bytes(data[pos : pos + 4], "big", signed=True)
         pos += 4
-        if bytes(data[pos - 4 : pos]) == XERIAL_MAGIC[:4]:  # another stream begins: step over its header
+        if bytes(data[pos - 4 : pos]) == XERIAL_MAGIC[:4]:  # another stream begins: skip its header
             pos += XERIAL_HEADER - 4
             yield b""
             continue
@@ -192,7 +192,7 @@ def _lz4(data: memoryview, budget: int, ignores_checksum: bool) -> Iterator[byte
 
 
 def _lz4_header(data: memoryview, ignores_checksum: bool) -> tuple[int, int, bool]:
-    """(where the blocks begin, the largest block's size, whether blocks carry checksums)."""
+    """The position of the first block, the size limit of a block, and whether blocks have checksums."""
     if _UINT32_LE.unpack_from(data, 0)[0] != _LZ4_MAGIC:
         raise CodecError("not an lz4 frame")
     flags, descriptor = data[4], data[5]
@@ -253,7 +253,7 @@ def _zstd(data: memoryview, budget: int, window: int) -> Iterator[bytes]:
         if "too much memory" in str(error):
             raise WindowError from error
         raise CodecError(str(error)) from error
-    yield from _zstd_to_its_end(data, budget - left)  # the reader takes a cut frame for a finished one
+    yield from _zstd_to_its_end(data, budget - left)  # the reader reports no error for a truncated frame
 
 
 _ZSTD_SMALLEST_WINDOW: Final = 1 << 10
@@ -262,8 +262,9 @@ _ZSTD_RLE: Final = 1
 
 
 def _zstd_to_its_end(data: memoryview, size: int) -> Iterator[bytes]:
-    """An empty piece for each block. CodecError unless the last frame's last block, and its checksum, are
-    all there, and every match keeps to its frame's window. `size` is what all frames come to."""
+    """An empty piece for each block. Raises CodecError if the last frame's last block or checksum is
+    incomplete, or if a match reaches back before its frame's window. `size` is the output size of all frames
+    together."""
     pos = 0
     try:
         while pos < len(data):
@@ -280,8 +281,8 @@ def _zstd_to_its_end(data: memoryview, size: int) -> Iterator[bytes]:
 
 
 def _keeps_to_window(frame: memoryview, size: int) -> bool:
-    """True where no match of this whole frame, or skippable frame, reaches back before its window. `size` is
-    what all frames come to: a frame whose window is as large needs no look."""
+    """True if no match of this complete frame (or skippable frame) reaches back before its window. `size` is
+    the output size of all frames together: a frame with a window of that size needs no check."""
     if size <= _ZSTD_SMALLEST_WINDOW or _UINT32_LE.unpack_from(frame, 0)[0] & 0xFFFFFFF0 == _ZSTD_SKIPPABLE:
         return True
     window = zstandard.get_frame_parameters(frame).window_size
@@ -289,19 +290,20 @@ def _keeps_to_window(frame: memoryview, size: int) -> bool:
 
 
 def zstd_keeps_to_window(frame: bytes | memoryview, window: int) -> bool:
-    """True where no match of one whole frame reaches back further than `window`, the frame's own.
+    """True if no match of one complete frame reaches back further than `window`, the frame's own window.
 
-    A decoder that has room for all of a frame copies what was there; one that keeps a window copies what it
-    has written over it since. Which of them a broker takes depends on sizes and on its version.
+    A decoder with a buffer for the whole frame copies the original bytes. A decoder with a buffer for one
+    window copies the bytes that it has written over them. Which one a broker uses depends on sizes and on its
+    version.
     """
     return kernel.zstd_unfolded(frame, zstandard.frame_header_size(frame), window) >= 0
 
 
 def zstd_block_ends(data: bytes | memoryview, pos: int) -> Iterator[int]:
-    """Where each block of the frame at `pos` ends, as their sizes say (RFC 8878, 3.1), which may be past the
-    data; the last is where the frame ends.
+    """The end of each block of the frame at `pos`, as the declared sizes say (RFC 8878, 3.1). It may be
+    beyond the data. The last end is the end of the frame.
 
-    Raises struct.error or IndexError where a size that it asks for is not there.
+    Raises struct.error or IndexError if a size field is missing.
     """
     magic = _UINT32_LE.unpack_from(data, pos)[0]
     if magic & 0xFFFFFFF0 == _ZSTD_SKIPPABLE:

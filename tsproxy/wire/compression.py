@@ -1,7 +1,7 @@
-"""Compresses records as Kafka's own producers do, so that every reader of them reads these: `compress`.
+"""`compress`: compresses records as Kafka's own producers do, so that every reader can read them.
 
-Source: `org.apache.kafka.common.compress`. gzip · snappy in xerial's framing, blocks of 32 KiB · lz4 in
-frames of independent blocks of 64 KiB, without a checksum of the content · zstd. Levels are Kafka's defaults.
+Source: `org.apache.kafka.common.compress`. gzip · snappy in xerial's framing with blocks of 32 KiB · lz4
+frames with independent blocks of 64 KiB and no checksum of the content · zstd. Levels are Kafka's defaults.
 """
 
 import struct
@@ -17,7 +17,7 @@ from tsproxy.model.kafka import Codec
 
 _SNAPPY_BLOCK: Final = 32 * 1024
 _XERIAL_HEAD: Final = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
-_GZIP: Final = 16  # added to the window bits, it asks for gzip's header and trailer
+_GZIP: Final = 16  # added to the window bits, it selects gzip's header and trailer
 _ZSTD_LEVEL: Final = 3
 
 

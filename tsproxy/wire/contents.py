@@ -1,7 +1,7 @@
-"""Reads records whole, keys, values and headers: `read_contents`. Of a few records only, for copies of them.
+"""`read_contents`: reads a few records with key, value and headers, to copy them.
 
-Source: `DefaultRecord.java`. Lengths are not compared, as brokers do not where a batch is compressed
-(`records`); what is read here was judged before.
+Source: `DefaultRecord.java`. The declared lengths are not compared with the contents. Brokers do not compare
+them either if a batch is compressed (`records`), and the batch was judged before.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from tsproxy.wire.rewriting import plain_records
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One record. Keys and values are None where they are null, and so are a header's."""
+    """One record. A null key or value, also of a header, is None."""
 
     position: int
     timestamp_ms: int
@@ -26,10 +26,10 @@ class Content:
 
 
 def read_contents(data: bytes, positions: Sequence[int], limits: SessionLimits) -> Iterator[Content]:
-    """The records at `positions`, which ascend, of the one batch of magic 2 that `data` is.
+    """The records at `positions` (ascending) of the batch in `data`, which must be one batch of magic 2.
 
-    Ends early where the batch cannot be read on, at once where it is of another magic or not alone.
-    Decompresses when the first is asked for.
+    The result ends early if the rest of the batch cannot be read. It is empty for another magic or for more
+    than one batch. The batch is decompressed when the first record is requested.
     """
     found = record_set.scan(memoryview(data), 2).batches
     if len(found) != 1 or found[0].magic != 2:
@@ -52,8 +52,8 @@ def read_contents(data: bytes, positions: Sequence[int], limits: SessionLimits) 
 
 
 def _record(plain: bytes, pos: int, index: int, base_ms: int, is_wanted: bool) -> tuple[Content | None, int]:
-    """The record that begins at `pos`, None where it is not wanted, and where the next one begins. Raises
-    IndexError or ValueError where it is none."""
+    """The record at `pos` (None if it is not wanted) and the position of the next one. Raises IndexError or
+    ValueError if there is no record."""
     _, pos = read_varint(plain, pos)
     delta, pos = read_varlong(plain, pos + 1)
     _, pos = read_varint(plain, pos)
@@ -83,7 +83,7 @@ def _headers(plain: bytes, pos: int, count: int) -> Iterator[tuple[bytes, bytes 
 
 
 def _span(plain: bytes, pos: int) -> tuple[int, int]:
-    """Where bytes behind their size begin and end; where they begin -1 for null."""
+    """The start and the end of the bytes that follow their size. The start is -1 for null."""
     size, at = read_varint(plain, pos)
     return (at, at + size) if size >= 0 else (-1, at)
 

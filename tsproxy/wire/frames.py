@@ -1,8 +1,8 @@
-"""Cuts the client's stream into whole requests, and rejects what cannot be one.
+"""Cuts the client's stream into complete requests, and rejects bytes that cannot be a request.
 
-A frame is an int32 size (itself not counted) and that many bytes. Nothing is handed out before its
-end has come: no broker ever sees the beginning of a frame that stalls. Memory grows with the bytes
-received, never with the size announced.
+A frame is an int32 size (which does not count itself) and that many bytes. A frame is returned only when it
+is complete, so no broker ever gets the beginning of a frame that stalls. Memory grows with the received
+bytes, never with the announced size.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from tsproxy.wire.received import Received
 SIZE_BYTES: Final = 4
 _KEY_END: Final = SIZE_BYTES + 2
 _HEAD_BYTES: Final = 8
-"""How much of a frame is looked at, and shown where it is rejected."""
+"""The bytes of a frame that are checked, and shown if it is rejected."""
 _SMALLEST: Final = 10
-"""API key, version, correlation id and a null client id: no request is shorter."""
+"""The size of the shortest request: API key, version, correlation id and a null client id."""
 
 SASL_FRAME: Final = 512 * 1024
-"""The largest frame in bytes, size not counted, that a broker takes of a SASL exchange, and of anybody
-before it: the default of `sasl.server.max.receive.size` (`BrokerSecurityConfigs.java`)."""
+"""The largest frame, in bytes without its size prefix, that a broker accepts during and before a SASL
+exchange: the default of `sasl.server.max.receive.size` (`BrokerSecurityConfigs.java`)."""
 _OF_SASL: Final = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 
 _LOOKS_LIKE: Final = (
@@ -42,7 +42,7 @@ _LOOKS_LIKE: Final = (
 
 
 class NotKafkaError(DecodeError):
-    """The first bytes belong to another protocol; the text says which."""
+    """The first bytes belong to another protocol. The text says which."""
 
 
 class FrameTooLargeError(DecodeError):
@@ -59,8 +59,8 @@ class ApiNotAllowedError(DecodeError):
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """A frame whose end has not come. `number` tells one such frame of a connection from the next;
-    `announced` counts the size prefix, and is None where not even that has come whole."""
+    """An incomplete frame. `number` distinguishes such frames of one connection. `announced` includes the
+    size prefix, and is None if even the prefix is incomplete."""
 
     number: int
     received: int
@@ -68,16 +68,16 @@ class Unfinished:
 
 
 def looks_like(head: bytes) -> str | None:
-    """What other protocol these first bytes belong to, in words; None where nothing is known."""
+    """The name of another protocol that begins with these bytes, or None."""
     return next((what for start, what in _LOOKS_LIKE if head.startswith(start)), None)
 
 
 class RequestFrames:
-    """Feed it bytes, take whole frames (size prefix included).
+    """Takes bytes in, and returns complete frames with their size prefix.
 
-    `produce_frame` and `other_frame` bound the announced size in bytes, for Produce and for all
-    other APIs; SASL_FRAME bounds a SASL exchange as well. Raises NotKafkaError for another protocol's
-    first bytes, DecodeError for a size that no request has, FrameTooLargeError above a limit.
+    `produce_frame` and `other_frame` limit the announced size in bytes, for Produce and for all other APIs.
+    SASL_FRAME limits a SASL exchange as well. Raises NotKafkaError for the first bytes of another protocol,
+    DecodeError for a size that no request has, and FrameTooLargeError above a limit.
     """
 
     __slots__ = ("_other_frame", "_produce_frame", "_received", "taken")
@@ -87,16 +87,16 @@ class RequestFrames:
         self._produce_frame = produce_frame
         self._other_frame = other_frame
         self.taken = 0
-        """How often frames were handed out."""
+        """How often frames were returned."""
 
     @property
     def buffered(self) -> int:
-        """Bytes received and not yet handed out."""
+        """Bytes that were received and not yet returned."""
         return len(self._received)
 
     @property
     def unfinished(self) -> Unfinished | None:
-        """The frame that comes next, where a part of it is here and the rest is not."""
+        """The next frame, if only a part of it has arrived."""
         received = len(self._received)
         head = self._received.peek(SIZE_BYTES)
         if len(head) < SIZE_BYTES:
@@ -108,7 +108,7 @@ class RequestFrames:
         self._received.feed(data)
 
     def give_back(self) -> bytes:
-        """All that was received and not handed out."""
+        """Remove and return all bytes that were received and not yet returned."""
         return self._received.take(len(self._received))
 
     def fine(self, lexer: RequestLexer, room: int, now_ms: int) -> bytes:
@@ -121,10 +121,10 @@ class RequestFrames:
         return received.take(end - received.pos)
 
     def next_frame(self, is_raw: bool = False, only: frozenset[int] | None = None) -> bytes | None:
-        """The next whole frame, or None until more has come. `is_raw`: a SASL token without header.
+        """The next complete frame, or None until more bytes arrive. `is_raw`: a SASL token without header.
 
-        `only`: the API keys that are allowed, each with a frame of SASL_FRAME at most, while the peer is not
-        accepted. Raises ApiNotAllowedError for another one as soon as the key has come.
+        `only` has the API keys that are allowed before the client is authenticated, with frames of at most
+        SASL_FRAME bytes. Raises ApiNotAllowedError for another key as soon as the key has arrived.
         """
         head = self._received.peek(_HEAD_BYTES)
         if len(head) < SIZE_BYTES:
@@ -142,13 +142,14 @@ class RequestFrames:
         return self._received.take(SIZE_BYTES + size)
 
     def _check_token(self, size: int) -> None:
-        """Shows none of the bytes, and no number made of them: they may be part of a secret."""
+        """The error text contains none of the bytes and no number made of them: they may be part of a
+        secret."""
         if size < 0:
             raise DecodeError("a SASL token of negative size")
         self._check_sasl_size(size, "a SASL token", "")
 
     def _check_stranger(self, size: int, head: bytes, only: frozenset[int]) -> None:
-        """Shows no number of the frame either: it may be a token that lacks its header."""
+        """The error text contains no number of the frame: it may be a token without a header."""
         if not _SMALLEST <= size <= min(SASL_FRAME, self._other_frame):
             what = looks_like(head)
             if what is not None:
@@ -161,7 +162,7 @@ class RequestFrames:
             raise ApiNotAllowedError(api_key)
 
     def _check_sasl_size(self, size: int, what: str, when: str) -> None:
-        """The smaller of the operator's limit and the broker's holds."""
+        """The smaller one of the operator's limit and the broker's limit holds."""
         most = min(SASL_FRAME, self._other_frame)
         if size > most:
             name = "sasl.server.max.receive.size" if most == SASL_FRAME else "limits.other_frame"
@@ -189,7 +190,7 @@ class RequestFrames:
 
 
 def _api_key(head: bytes) -> int | None:
-    """The API key of the frame that begins so; None until it has come."""
+    """The API key of the frame that begins with `head`, or None until it has arrived."""
     if len(head) < _KEY_END:
         return None
     return int.from_bytes(head[SIZE_BYTES:_KEY_END], "big", signed=True)

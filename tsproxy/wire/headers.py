@@ -1,9 +1,11 @@
-"""The two headers. Source: `RequestHeader.json`, `ResponseHeader.json`, `RequestHeader.java`.
+"""The request header and the response header.
 
-Request header v1: api_key int16, api_version int16, correlation_id int32, client_id nullable
-string; v2 (flexible versions) adds a tag section, its client_id keeps the old int16 form.
-Response header v0: correlation_id int32; v1 (flexible versions) adds a tag section, except for
-ApiVersions, whose answer has header v0 at every version.
+Source: `RequestHeader.json`, `ResponseHeader.json`, `RequestHeader.java`.
+
+Request header v1: api_key int16, api_version int16, correlation_id int32, client_id nullable string. v2
+(flexible versions) adds a tag section; its client_id keeps the old int16 form.
+Response header v0: correlation_id int32. v1 (flexible versions) adds a tag section. Answers to ApiVersions
+have header v0 at every version.
 """
 
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from tsproxy.wire.primitives import DecodeError, Reader
 
 @dataclass(frozen=True, slots=True)
 class RequestHeader:
-    """`body_start` is where the body begins in the frame's payload (the size prefix left out)."""
+    """A request header. `body_start` is the position of the body in the payload (without the size prefix)."""
 
     api_key: int
     api_version: int
@@ -25,7 +27,7 @@ class RequestHeader:
 
 
 def read_request_header(payload: bytes | memoryview) -> RequestHeader:
-    """The header of one request, whatever its API key; DecodeError where it is cut short."""
+    """The header of one request of any API key. Raises DecodeError if it is truncated."""
     reader = Reader(payload)
     api_key = reader.int16()
     api_version = reader.int16()
@@ -38,7 +40,7 @@ def read_request_header(payload: bytes | memoryview) -> RequestHeader:
 
 
 def response_body_start(api_key: int, api_version: int, payload: bytes | memoryview) -> int:
-    """Where the body of an answer begins in its payload (the size prefix left out)."""
+    """The position of an answer's body in its payload (without the size prefix)."""
     if len(payload) < 4:
         raise DecodeError(f"answer of {len(payload)} bytes")
     reader = Reader(payload, 4)
@@ -47,13 +49,13 @@ def response_body_start(api_key: int, api_version: int, payload: bytes | memoryv
 
 
 def response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:
-    """The header of an answer that we make ourselves."""
+    """The header of an answer that the proxy makes."""
     tag_section = b"\x00" if _has_response_tags(api_key, api_version) else b""
     return correlation_id.to_bytes(4, "big", signed=True) + tag_section
 
 
 def frame(payload: bytes) -> bytes:
-    """`payload` behind its int32 size."""
+    """`payload` with its int32 size prefix."""
     return len(payload).to_bytes(4, "big") + payload
 
 

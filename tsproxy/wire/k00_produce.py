@@ -5,10 +5,10 @@ Source: `ProduceRequest.json`, `ProduceResponse.json` of Kafka 4.3.1, KIP-467, K
 v1 throttle_time_ms in the answer · v2 log_append_time_ms · v3 transactional_id in the request ·
 v5 log_start_offset · v8 record_errors and error_message · v9 flexible · v10 CurrentLeader
 (partition tag 0) and NodeEndpoints (top-level tag 0) in the answer. v4, v6, v7, v11 and v12 have
-the bytes of the version before. v13 (topic ids) is not spoken.
+the bytes of the version before. v13 (topic ids) is not supported.
 
-An encoded message is equal to the decoded one, byte for byte, unknown tags included. Record errors
-carry a tag section of their own from v9; brokers leave it empty, and so do we.
+A message that is decoded and encoded again has the same bytes, including unknown tags. Record errors have a
+tag section of their own from v9 on. Brokers leave it empty, and so does the proxy.
 """
 
 from collections.abc import Iterator
@@ -34,28 +34,29 @@ NODE_ENDPOINTS_TAG: Final = 0
 
 MOST_PARTITIONS: Final = 20_000
 """In one request: several times what one broker leads, and no more than 40 MB of memory. Without a
-bound a frame of 100 MiB, six bytes a partition, would take 30 GB. The native kernel knows it, too."""
+bound a frame of 100 MiB, six bytes a partition, would take 30 GB. The fast path knows it, too."""
 
 SMALLEST_PARTITION: Final = 6
-"""Bytes of one in a request: its index, null records, no tags."""
+"""Bytes of the smallest partition in a request: its index, null records, no tags."""
 
 MOST_ERRORS_READ: Final = 21
-"""Of a partition: one more than a decision lists, which shows that there are more. A broker may tell of a
-million, 80 bytes each; the rest is stepped over."""
+"""Record errors that are read for a partition. A decision line lists one less, so one more shows that there
+are more. A broker may send a million of 80 bytes each, and the rest is skipped."""
 _LONGEST_TOPIC: Final = 249
-"""In characters, by `Topic.java`."""
+"""The longest topic name in characters (`Topic.java`)."""
 
 
 class ManyPartitionsError(DecodeError):
-    """A request for more partitions than are to be read."""
+    """A request with more partitions than the limit."""
 
 
 def read_request(version: int, body: bytes | memoryview, most: int = MOST_PARTITIONS) -> ProduceRequest:
-    """The request whose body this is; bytes after its end are ignored, as brokers do.
+    """The request in `body`. Bytes after its end are ignored, as brokers do.
 
-    DecodeError where it does not fit its layout, or names a partition twice: a broker keeps the last batch of
-    the two and answers once, so that nobody could tell what became of the other. A topic may stand there more
-    than once. ManyPartitionsError where it has more than `most` partitions; a topic of none counts as one.
+    Raises DecodeError if the body does not fit its layout, or if it names a partition twice: a broker stores
+    only the last batch of the two and answers once, so the outcome of the other would be unknown. A topic may
+    occur more than once. Raises ManyPartitionsError for more than `most` partitions. A topic without
+    partitions counts as one.
     """
     flexible = version >= FLEXIBLE_FROM
     reader = Reader(body)
@@ -94,7 +95,7 @@ def _read_partition(reader: Reader, flexible: bool) -> PartitionProduceData:
 
 
 def write_request(version: int, request: ProduceRequest) -> bytes:
-    """The body of `request` at `version`."""
+    """The body of `request` in `version`."""
     flexible = version >= FLEXIBLE_FROM
     parts = [put.string(request.transactional_id, flexible)] if version >= 3 else []
     parts += [
@@ -116,7 +117,7 @@ def write_request(version: int, request: ProduceRequest) -> bytes:
 
 
 def read_response(version: int, body: bytes | memoryview) -> ProduceResponse:
-    """The answer whose body this is."""
+    """The answer in `body`."""
     flexible = version >= FLEXIBLE_FROM
     reader = Reader(body)
     topics = tuple(_read_topic_response(reader, version, flexible) for _ in range(reader.array(flexible)))
@@ -157,7 +158,7 @@ def _read_partition_response(reader: Reader, version: int, flexible: bool) -> Pa
 def _read_record_errors(
     reader: Reader, flexible: bool
 ) -> tuple[tuple[RecordError, ...], WrittenErrors | None]:
-    """(the first ones, all of them as they came where there are more)."""
+    """The first record errors; and if there are more, the unchanged bytes of all."""
     count, start = reader.array(flexible), reader.pos
     errors = tuple(_read_record_error(reader, flexible) for _ in range(min(count, MOST_ERRORS_READ)))
     left, times_ms = count - len(errors), []
@@ -169,7 +170,7 @@ def _read_record_errors(
         )
         times_ms += [time_ms for time_ms in (lowest_ms, highest_ms) if time_ms is not None]
         left -= skimmed
-        if left:  # one that is odd
+        if left:  # one that the fast reader does not read
             _read_record_error(reader, flexible)
             left -= 1
     written = WrittenErrors(
@@ -209,7 +210,7 @@ def _read_endpoint(reader: Reader) -> NodeEndpoint:
 
 
 def write_response(version: int, response: ProduceResponse) -> bytes:
-    """The body of `response` at `version`; texts are cut at the longest string Kafka reads."""
+    """The body of `response` in `version`. Texts are cut at the longest string that Kafka reads."""
     flexible = version >= FLEXIBLE_FROM
     parts = [put.array(len(response.topics), flexible)]
     for topic in response.topics:

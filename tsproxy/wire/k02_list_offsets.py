@@ -1,8 +1,8 @@
-"""ListOffsets (key 2), version 7: the newest timestamp of partitions, as `tsproxy scan` asks for it.
+"""ListOffsets (key 2), version 7: asks for the newest timestamp of partitions, for the proxy itself.
 
-Source: `ListOffsetsRequest.json`, `ListOffsetsResponse.json`. v6 flexible · v7 the timestamp -3 asks for
-the record with the largest timestamp (KIP-734, brokers from 3.0 on). Other versions are not written
-here: what clients ask goes through the proxy as it came.
+Source: `ListOffsetsRequest.json`, `ListOffsetsResponse.json`. v6 flexible · v7 the timestamp -3 asks for the
+record with the largest timestamp (KIP-734, brokers from 3.0 on). Only this version is written here. Requests
+of clients pass through the proxy unchanged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,14 +14,14 @@ from tsproxy.wire.primitives import EMPTY_TAGS, Reader
 
 VERSION: Final = 7
 MAX_TIMESTAMP: Final = -3
-_CONSUMER: Final = -1  # replica_id of whoever is no broker
+_CONSUMER: Final = -1  # the replica_id of a client
 _READ_UNCOMMITTED: Final = 0
 _NO_EPOCH: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionOffset:
-    """`timestamp_ms` and `offset` of the record with the largest timestamp; both -1 where there is none."""
+    """`timestamp_ms` and `offset` of the record with the largest timestamp. Both are -1 if there is none."""
 
     topic: str
     partition: int
@@ -31,7 +31,7 @@ class PartitionOffset:
 
 
 def write_request(partitions: Mapping[str, Iterable[int]]) -> bytes:
-    """The body that asks for the largest timestamp of each partition, by topic."""
+    """The body of a request for the largest timestamp of each partition, by topic."""
     out = [put.int32(_CONSUMER), put.int8(_READ_UNCOMMITTED), put.array(len(partitions), is_flexible=True)]
     for topic, indexes in partitions.items():
         entries = [
@@ -44,7 +44,7 @@ def write_request(partitions: Mapping[str, Iterable[int]]) -> bytes:
 
 
 def read_response(body: bytes | memoryview) -> list[PartitionOffset]:
-    """What a broker answers, partition by partition. Raises DecodeError."""
+    """A broker's answer, partition by partition. Raises DecodeError."""
     reader = Reader(body)
     reader.skip(4)  # throttle_time_ms
     found = []

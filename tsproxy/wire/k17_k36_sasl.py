@@ -1,7 +1,8 @@
 """SaslHandshake (key 17, versions 0 and 1) and SaslAuthenticate (key 36, versions 0 to 2).
 
-Source: `SaslHandshakeRequest.json` and its kin. Handshake is never flexible; authenticate is from
-v2; v1 adds session_lifetime_ms to the answer (KIP-368), which nobody here needs to read.
+Source: `SaslHandshakeRequest.json` and the schemas like it. SaslHandshake is never flexible.
+SaslAuthenticate is flexible from v2 on. Its v1 adds session_lifetime_ms to the answer (KIP-368), which the
+proxy does not need.
 """
 
 from tsproxy.wire.primitives import Reader
@@ -25,7 +26,7 @@ def read_authenticate_request(version: int, body: bytes | memoryview) -> bytes:
 
 
 def read_authenticate_response(version: int, body: bytes | memoryview) -> tuple[int, bytes]:
-    """(error code, the broker's token)."""
+    """The error code and the broker's token."""
     flexible = version >= _AUTHENTICATE_FLEXIBLE_FROM
     reader = Reader(body)
     error_code = reader.int16()

@@ -1,11 +1,11 @@
-"""ApiVersions (key 18), versions 0 to 5: what the client says of itself, what the broker offers.
+"""ApiVersions (key 18), versions 0 to 5: the client's library, and the API versions that the broker offers.
 
-Source: `ApiVersionsRequest.json`, `ApiVersionsResponse.json`, KIP-511. v1 throttle_time_ms in the
-answer · v3 flexible; client software name and version in the request; feature tags in the answer ·
-v4 as v3 · v5 says which cluster and node the client believes to be connected to (KIP-1242); a broker
-that is another one answers REBOOTSTRAP_REQUIRED (129) and offers nothing. That goes by unread: a
-node's port or host name leads to that node, and ids stay as they are. The answer's header is v0 at
-every version, and the answer to a version that the broker lacks is the v0 body with error 35.
+Source: `ApiVersionsRequest.json`, `ApiVersionsResponse.json`, KIP-511. v1 throttle_time_ms in the answer · v3
+flexible; client software name and version in the request; feature tags in the answer · v4 as v3 · v5 has the
+cluster and node that the client expects (KIP-1242). A broker that is another node answers
+REBOOTSTRAP_REQUIRED (129) and offers nothing. The proxy forwards this field unread: a node's port or host
+name leads to that node, and ids do not change. The answer has header v0 at every version. The answer to a
+version that the broker does not support is the v0 body with error 35.
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from tsproxy.wire.primitives import Reader
 FLEXIBLE_FROM: Final = 3
 PRODUCE_ON_4_FROM: Final = 3
 FETCH_ON_4_FROM: Final = 4
-"""Of brokers from 4.0 on, the oldest versions that they take."""
+"""The oldest versions that brokers support from 4.0 on."""
 
 
 def read_client_software(version: int, body: bytes | memoryview) -> str | None:
-    """`name/version` of the client library (KIP-511), None below v3."""
+    """`name/version` of the client library (KIP-511), or None below v3."""
     if version < FLEXIBLE_FROM:
         return None
     reader = Reader(body)
@@ -31,10 +31,11 @@ def read_client_software(version: int, body: bytes | memoryview) -> str | None:
 
 
 def narrow_response(version: int, body: bytes | memoryview) -> bytes:
-    """The broker's answer with only what we understand in it; everything else byte for byte.
+    """The broker's answer, reduced to the versions that the proxy knows. Everything else stays byte for byte.
 
-    Each API keeps the broker's minimum (Produce's 0 too, which old librdkafka needs) and gets the
-    lower of both maxima; an API that we do not know, or know only below that minimum, is taken out.
+    Each API keeps the broker's minimum (also 0 for Produce, which old librdkafka needs) and gets the lower
+    one of both maxima. An API is removed if the proxy does not know it, or knows only versions below the
+    minimum.
     """
     reader = Reader(body)
     if reader.int16() == ErrorCode.UNSUPPORTED_VERSION:
@@ -76,8 +77,8 @@ def read_offers(version: int, body: bytes | memoryview) -> BrokerVersions | None
 def produce_versions(offers: BrokerVersions) -> Versions:
     """Which versions of Produce the broker takes; none, (0, -1), where it offers none.
 
-    Brokers from 4.0 on offer Produce from 0 on, for the sake of old librdkafka, and close at 0 to 2
-    (KIP-896, `ApiKeys.PRODUCE_API_VERSIONS_RESPONSE_MIN_VERSION`): they take Fetch from 4 on.
+    Brokers from 4.0 on offer Produce from 0 on because of old librdkafka, but close the connection at 0 to 2
+    (KIP-896, `ApiKeys.PRODUCE_API_VERSIONS_RESPONSE_MIN_VERSION`). Such brokers offer Fetch from 4 on.
     """
     oldest, newest = offers.get(ApiKey.PRODUCE, (0, -1))
     fetch_from, _ = offers.get(ApiKey.FETCH, (0, 0))
@@ -85,7 +86,7 @@ def produce_versions(offers: BrokerVersions) -> Versions:
 
 
 def unsupported_version_response() -> bytes:
-    """A broker's answer to an ApiVersions version it lacks: v0, error 35, the versions of key 18."""
+    """The answer of a broker to an unknown version of ApiVersions: v0, error 35, the versions of key 18."""
     return b"".join(
         [
             put.int16(ErrorCode.UNSUPPORTED_VERSION),

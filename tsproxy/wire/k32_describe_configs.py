@@ -1,13 +1,12 @@
-"""DescribeConfigs (key 32), versions 0 to 4: whether a request asks for brokers' addresses, and the answer
-without them.
+"""DescribeConfigs (key 32), versions 0 to 4: hides the addresses in a broker's configuration.
 
 Source: `DescribeConfigsRequest.json`, `DescribeConfigsResponse.json`, `ConfigResource.java`. v1
 config_source (an int8 where v0 has is_default) and synonyms · v3 config_type and documentation ·
 v4 flexible.
 
-A broker tells its listeners, and the controllers', as plain strings among its configuration. Their
-values become null, which is how brokers answer for a value that is not to be told (a password). Topics,
-groups and client metrics have no such values, nor has a broker's one among the synonyms of a topic's.
+A broker's configuration contains its listeners and the controllers' listeners as plain strings. These values
+become null, as brokers answer for a secret value (a password). The configurations of topics, groups and
+client metrics have no such values, and the synonyms of a topic's configuration have none either.
 """
 
 from typing import Final
@@ -19,23 +18,25 @@ FLEXIBLE_FROM: Final = 4
 
 _ADDRESSES: Final = frozenset({"listeners", "advertised.listeners", "controller.quorum.voters"})
 _ADDRESSES_END: Final = "bootstrap.servers"
-"""`controller.quorum.bootstrap.servers`, and the clients inside a broker (tiered storage) alike."""
+"""`controller.quorum.bootstrap.servers`, and the same key of clients inside a broker (tiered storage)."""
 
 
 _TOPIC: Final = 2
 _CLIENT_METRICS: Final = 16
 _GROUP: Final = 32
 _WITHOUT_ADDRESSES: Final = frozenset({_TOPIC, _CLIENT_METRICS, _GROUP})
-"""Types of resources. BROKER (4) has addresses; of BROKER_LOGGER (8) and of types to come nobody knows it."""
+"""Types of resources without addresses. BROKER (4) has addresses, and BROKER_LOGGER (8) and future types
+may."""
 
-MOST_LOOKED_AT: Final = 5_000
-"""Resources and keys of one request; some milliseconds. A frame has room for two million."""
+MOST_KEYS_READ: Final = 5_000
+"""Resources and keys that are read of one request, which takes some milliseconds. A frame may have two
+million."""
 
 
-def may_tell_addresses(version: int, body: bytes | memoryview) -> bool:
-    """True for a request whose answer may have addresses in it.
+def may_contain_addresses(version: int, body: bytes | memoryview) -> bool:
+    """True if the answer to this request may contain addresses.
 
-    True as well for one that cannot be read, which is the broker's to reject, and for a long one.
+    It is also true for a request that cannot be read, which the broker will reject, and for a long one.
     """
     try:
         return _names_others(version >= FLEXIBLE_FROM, Reader(body))
@@ -44,7 +45,7 @@ def may_tell_addresses(version: int, body: bytes | memoryview) -> bool:
 
 
 def _names_others(flexible: bool, reader: Reader) -> bool:
-    left = MOST_LOOKED_AT
+    left = MOST_KEYS_READ
     for _ in range(reader.array(flexible)):
         if reader.int8() not in _WITHOUT_ADDRESSES:
             return True
@@ -59,13 +60,13 @@ def _names_others(flexible: bool, reader: Reader) -> bool:
     return False
 
 
-def tells_addresses(name: str) -> bool:
-    """True for a configuration whose value names brokers or controllers."""
+def contains_addresses(name: str) -> bool:
+    """True if the value of this configuration names brokers or controllers."""
     return name in _ADDRESSES or name.endswith(_ADDRESSES_END)
 
 
 def mask_addresses(version: int, body: bytes | memoryview) -> bytes:
-    """The broker's answer without its addresses; everything else byte for byte."""
+    """The broker's answer without its addresses. Everything else stays byte for byte."""
     mask = _Mask(version, body)
     mask.results()
     return mask.finish()
@@ -117,6 +118,6 @@ class _Mask:
         name = reader.string(self._flexible)
         start = reader.pos
         reader.skip_nullable_string(self._flexible)
-        if tells_addresses(name):
+        if contains_addresses(name):
             self._out += [reader.data[self._copied : start], put.string(None, self._flexible)]
             self._copied = reader.pos

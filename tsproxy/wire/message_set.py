@@ -1,13 +1,14 @@
-"""Reads messages of magic 0 and 1: one bare message, or all that a compressed one wraps.
+"""Reads messages of magic 0 and 1: one uncompressed message, or all messages inside a compressed one.
 
 Source: `LegacyRecord.java`, `AbstractLegacyRecordBatch.java` (`DeepRecordsIterator`) of Kafka 3.9.
-After its header (`record_set`) a message has key and value, each an int32 size (-1 null) and bytes.
-A compressed message is a wrapper: its value, decompressed, is a set of messages. At magic 1 their
-offsets count from 0, the wrapper's is the last one's (0 is tolerated); at magic 0 they are absolute.
-Brokers up to 3.9 take them with Produce v0 to v2 and store them as magic 2; 4.0 and later do not.
+After its header (`record_set`) a message has a key and a value, each as an int32 size (-1 is null) and
+bytes. A compressed message is a wrapper: its decompressed value is a set of messages. At magic 1 their
+offsets count from 0, and the wrapper's offset is that of the last message (0 is tolerated). At magic 0 they
+are absolute. Brokers up to 3.9 accept such messages with Produce v0 to v2 and store them as magic 2. Brokers
+from 4.0 on do not accept them.
 
-The bit that says LogAppendTime on a wrapper makes a broker take the wrapper's time for all inside;
-here every message keeps its own, as in batches of magic 2.
+If a wrapper has the bit for LogAppendTime, a broker uses the wrapper's timestamp for all messages inside.
+Here every message keeps its own timestamp, as in batches of magic 2.
 """
 
 import struct
@@ -27,18 +28,18 @@ from tsproxy.wire.record_set import LOG_OVERHEAD, MAGIC_OFFSET, SMALLEST_RECORD,
 _HEAD: Final = struct.Struct(">qi")
 _SIZE: Final = struct.Struct(">i")
 _KEY_AT: Final = {0: 18, 1: 26}
-"""Where the key's size lies, by magic."""
+"""The position of the key's size, by magic."""
 _NULL: Final = -1
 
 
 def crc_is_valid(message: RecordBatch) -> bool:
-    """True where the CRC-32 over magic to the end is the one in the message."""
+    """True if the message has the right CRC-32 of the bytes from magic to the end."""
     return zlib.crc32(message.data[MAGIC_OFFSET:]) == message.crc
 
 
 def read_messages(batch: RecordBatch, limits: SessionLimits, spend: Spend = for_nothing) -> Records:
-    """The records of a message of magic 0 or 1, as columns, up to the first fault. Raises nothing but what
-    `spend` does."""
+    """The records of a message of magic 0 or 1 as columns, up to the first fault. Raises only the errors of
+    `spend`."""
     if batch.codec_id == Codec.NONE:
         return _columns(batch, iter((batch,)), 0)
     opened = _opened(batch, limits, spend)
@@ -51,8 +52,8 @@ def read_messages(batch: RecordBatch, limits: SessionLimits, spend: Spend = for_
 
 
 def read_facts(batch: RecordBatch, limits: SessionLimits, spend: Spend = for_nothing) -> RecordFacts:
-    """What the records of a message of magic 0 or 1 come to, up to the first fault. Raises nothing but what
-    `spend` does."""
+    """A summary of the records of a message of magic 0 or 1, up to the first fault. Raises only the errors of
+    `spend`."""
     if batch.codec_id == Codec.NONE:
         return _facts_of(read_messages(batch, limits))
     opened = _opened(batch, limits, spend)
@@ -78,7 +79,7 @@ def _facts_of(records: Records) -> RecordFacts:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """The set of messages that a wrapper holds: how many, and the last one's offset as it came."""
+    """The set of messages inside a wrapper: their number, and the unchanged offset of the last one."""
 
     plain: memoryview
     count: int
@@ -86,7 +87,7 @@ class _Opened:
 
 
 def _opened(batch: RecordBatch, limits: SessionLimits, spend: Spend) -> _Opened | Fault:
-    """What is inside a wrapper, or why it cannot be had. No object is made of a message."""
+    """The contents of a wrapper, or the fault. No object is made for a message."""
     plain = decompressed(batch, limits, spend)
     if isinstance(plain, Fault):
         return plain
@@ -109,7 +110,7 @@ def _opened(batch: RecordBatch, limits: SessionLimits, spend: Spend) -> _Opened 
 
 
 def decompressed(batch: RecordBatch, limits: SessionLimits, spend: Spend = for_nothing) -> bytes | Fault:
-    """The set of messages that a wrapper holds, or why it cannot be had."""
+    """The decompressed set of messages inside a wrapper, or the fault."""
     if batch.codec_id >= Codec.ZSTD:
         return Fault.WRAPPER_CODEC if batch.codec_id == Codec.ZSTD else Fault.UNKNOWN_CODEC
     fields = _key_and_value(batch)
@@ -137,7 +138,7 @@ def decompressed(batch: RecordBatch, limits: SessionLimits, spend: Spend = for_n
 
 
 def _inner_messages(plain: memoryview) -> Iterator[RecordBatch]:
-    """One after the other, of a set that was opened; a tail that is not a whole message is no fault."""
+    """The messages of a set that was opened, in order. An incomplete message at the end is no fault."""
     pos = 0
     while len(plain) - pos >= LOG_OVERHEAD:
         end = pos + LOG_OVERHEAD + _HEAD.unpack_from(plain, pos)[1]
@@ -148,7 +149,7 @@ def _inner_messages(plain: memoryview) -> Iterator[RecordBatch]:
 
 
 def _columns(batch: RecordBatch, messages: Iterator[RecordBatch], base_offset: int) -> Records:
-    """The messages as columns; `base_offset` is what their own offsets count from."""
+    """The messages as columns. Their offsets are relative to `base_offset`."""
     timestamps, offset_deltas = array("q"), array("q")
     key_sizes, value_sizes = array("i"), array("i")
     foreign: set[int] = set()
@@ -176,8 +177,8 @@ def _columns(batch: RecordBatch, messages: Iterator[RecordBatch], base_offset: i
 
 
 def _key_and_value(message: RecordBatch) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """((where the key begins, its size), the same for the value), size -1 for null; None where the
-    message does not hold them."""
+    """The position and size of the key, and the same for the value. The size is -1 for null. None if the
+    message is too short for them."""
     at = _KEY_AT.get(message.magic)
     if at is None:
         return None

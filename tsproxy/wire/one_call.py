@@ -1,15 +1,15 @@
-"""Decompresses what is small and plainly right in one call: the short way beside `codecs`.
+"""Decompresses small and ordinary data in one call, as a shortcut for `codecs`.
 
-It never says what is wrong. Wherever the data is large, odd, damaged or has very many blocks the answer is
-None, and the long way, which knows what Kafka's reader makes of it, is to be taken. Where it is not None,
-the long way would have given the same bytes.
+The result is None for data that is large, unusual, damaged, or has very many blocks. The caller then uses
+`codecs`, which does exactly what Kafka's reader does. A result that is not None has the same bytes as the
+result of `codecs`.
 
-* gzip: one member, with nothing behind it that a reader looks at.
-* snappy: as `codecs` reads it, into one buffer.
-* lz4: one frame of independent blocks, without a checksum over the content, which Kafka does not read.
-* zstd: one frame, and nothing before or behind it.
+* gzip: one member, with nothing after it that a reader would read.
+* snappy: the same streams as in `codecs`, into one buffer.
+* lz4: one frame of independent blocks, without a checksum of the content, which Kafka does not read.
+* zstd: one frame, with nothing before or after it.
 
-Where a match copies what is not there (`codecs`), the answer is None as well.
+If a match copies data that is not there (`codecs`), the result is None as well.
 """
 
 import struct
@@ -35,12 +35,12 @@ from tsproxy.wire.codecs import (
 )
 
 MOST_BYTES: Final = 1 << 20
-"""What one call may give: a piece of work of a millisecond or so, and a bound on memory."""
+"""The largest output of one call. It limits memory, and takes about a millisecond."""
 
 
 def decompressed(codec_id: int, data: bytes, most: int, zstd_window: int) -> bytes | bytearray | None:
-    """All of `data`'s output where it is no more than `most` bytes and nothing is odd about it."""
-    if most < 1:  # the libraries take 0 for no limit
+    """The whole output of `data`, or None if it is larger than `most` bytes or unusual."""
+    if most < 1:  # to the libraries 0 means no limit
         return None
     if codec_id == Codec.ZSTD:
         return _zstd(data, most, zstd_window)
@@ -49,7 +49,7 @@ def decompressed(codec_id: int, data: bytes, most: int, zstd_window: int) -> byt
 
 
 def _gzip(data: bytes, most: int) -> bytes | None:
-    if int.from_bytes(data[-4:], "little") > most:  # as the trailer says, if it is one
+    if int.from_bytes(data[-4:], "little") > most:  # the size in the trailer, if these bytes are a trailer
         return None
     member = isal_zlib.decompressobj(wbits=31)
     try:
@@ -76,7 +76,7 @@ def _snappy(data: bytes, most: int) -> bytearray | None:
 
 
 def _xerial_blocks(data: bytes) -> list[bytes]:
-    """The blocks; what is cut short or is no xerial stream comes to blocks that are none."""
+    """The blocks. Data without xerial's magic is one block. Truncated data gives one invalid block."""
     if len(data) < XERIAL_HEADER or data[:8] != XERIAL_MAGIC:
         return [data]
     blocks: list[bytes] = []
@@ -92,31 +92,31 @@ def _xerial_blocks(data: bytes) -> list[bytes]:
 
 
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
-_LZ4_MINDED: Final = 0b1110_0111
-"""The flags that matter here: version, independence, content checksum, reserved, dictionary."""
-_LZ4_WANTED: Final = 0b0110_0000
+_LZ4_CHECKED_FLAGS: Final = 0b1110_0111
+"""The flags that are checked: version, independence, content checksum, reserved, dictionary."""
+_LZ4_REQUIRED_FLAGS: Final = 0b0110_0000
 _LZ4_BLOCK_CHECKSUM: Final = 0b0001_0000
 _LZ4_CONTENT_SIZE: Final = 0b0000_1000
 _LZ4_UNCOMPRESSED: Final = 0x80000000
 
 
 def _lz4(data: bytes, most: int) -> bytes | None:
-    if data[:4] != _LZ4_MAGIC or len(data) < 7 or data[4] & _LZ4_MINDED != _LZ4_WANTED:
+    if data[:4] != _LZ4_MAGIC or len(data) < 7 or data[4] & _LZ4_CHECKED_FLAGS != _LZ4_REQUIRED_FLAGS:
         return None
     try:
         plain, _, has_ended = lz4.frame.decompress_chunk(lz4.frame.create_decompression_context(), data, most)
-    except RuntimeError:  # its only kind of error
+    except RuntimeError:  # the only error that the library raises
         return None
     return plain if has_ended and _lz4_is_sound(data, plain) else None
 
 
 def _lz4_is_sound(data: bytes, plain: bytes) -> bool:
-    """True where a whole frame that came to `plain` ends where Kafka's reader sees its end, which an empty
-    block is, too, and no match of its blocks copies what is not there. Not of very many blocks: nobody has
-    counted these yet."""
+    """True if the complete frame with the output `plain` ends where Kafka's reader ends it (an empty block is
+    an end, too), and if no match copies data that is not there. False for very many blocks, because the
+    blocks have not been counted yet."""
     pos = 15 if data[4] & _LZ4_CONTENT_SIZE else 7
     checksum = 4 if data[4] & _LZ4_BLOCK_CHECKSUM else 0
-    may_be_unsound: bool | None = None  # not looked for where no block is compressed
+    may_be_unsound: bool | None = None  # not checked if no block is compressed
     for _ in range(most_shells(len(data))):
         word = int.from_bytes(data[pos : pos + 4], "little")
         if not word:
@@ -142,7 +142,7 @@ def _zstd(data: bytes, most: int, window: int) -> bytes | None:
     try:
         frame = zstandard.get_frame_parameters(data)
         is_known = frame.content_size != zstandard.CONTENTSIZE_UNKNOWN
-        # Of a frame that says it is empty the library reads no further; it reads any window where all fits.
+        # The library stops at a frame that declares an empty content. It accepts any window if all data fits.
         if frame.window_size > window or (is_known and not 0 < frame.content_size <= most):
             return None
         *others, end = islice(zstd_block_ends(data, 0), most_shells(len(data)) + 1)

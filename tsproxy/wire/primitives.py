@@ -1,8 +1,9 @@
-"""Kafka's primitive types: one `Reader` over bytes that came, functions that make bytes to send.
+"""Kafka's primitive types: a `Reader` of received bytes, and functions that make bytes to send.
 
-Source: `ByteUtils.java`, `MessageUtil.java`, the protocol guide. Big-endian. Strings are int16
-length + UTF-8, or from a flexible version on an unsigned varint of length + 1 (0 = null). Arrays
-alike with int32. Invalid UTF-8 survives a round trip (surrogateescape).
+Source: `ByteUtils.java`, `MessageUtil.java`, the protocol guide. Numbers are big-endian. A string is an int16
+length and UTF-8. From a flexible version on, the length is an unsigned varint of length + 1 (0 means null).
+An array has an int32 count, and the same varint in flexible versions. Invalid UTF-8 survives a round trip
+(surrogateescape).
 """
 
 import struct
@@ -13,21 +14,22 @@ _INT32: Final = struct.Struct(">i")
 _INT64: Final = struct.Struct(">q")
 
 MAX_STRING: Final = 0x7FFF
-"""Kafka's generated code rejects longer strings, compact ones too (`MessageDataGenerator.java`)."""
+"""Kafka's generated code rejects longer strings, also compact ones (`MessageDataGenerator.java`)."""
 
 MOST_TAGS: Final = 100
-"""Tagged fields in one section. A field takes two bytes, so that a frame has room for fifty million; no
+"""Tagged fields in one section, at most. A field takes two bytes, so a frame could have fifty million. No
 message of Kafka's defines ten."""
 MOST_TAGS_TOGETHER: Final = 25_000
-"""In all sections of one message: brokers' answers to Produce have one for each partition."""
+"""Tagged fields in all sections of one message, at most. Answers to Produce have a section for each
+partition."""
 
 
 class DecodeError(ValueError):
-    """The peer sent bytes that are not what they claim to be."""
+    """The peer sent bytes that do not fit their layout."""
 
 
 class Reader:
-    """A cursor over `data[pos:end]`. Every method raises DecodeError past the end."""
+    """A cursor over `data[pos:end]`. Every method raises DecodeError beyond the end."""
 
     __slots__ = ("_tags_left", "data", "end", "pos")
 
@@ -42,7 +44,7 @@ class Reader:
         return self.end - self.pos
 
     def skip(self, size: int) -> int:
-        """Step over `size` bytes and return where they began."""
+        """Skip `size` bytes and return their start."""
         start = self.pos
         if size < 0 or size > self.end - start:
             raise DecodeError(f"{size} bytes announced, {self.end - start} left")
@@ -63,7 +65,7 @@ class Reader:
         return int(_INT64.unpack_from(self.data, self.skip(8))[0])
 
     def unsigned_varint(self) -> int:
-        """Base-128, least group first, at most 5 bytes; bits above 31 of the fifth are dropped."""
+        """Base-128 with the least significant group first, in at most 5 bytes. Bits above 31 are dropped."""
         value = 0
         for shift in (0, 7, 14, 21, 28):
             byte = self.data[self.skip(1)]
@@ -84,7 +86,7 @@ class Reader:
         self.skip(max(0, self._string_length(is_flexible)))
 
     def _string_length(self, is_flexible: bool) -> int:
-        """-1 for null."""
+        """The length of a string, or -1 for null."""
         length = self.unsigned_varint() - 1 if is_flexible else self.int16()
         if length < -1:
             raise DecodeError(f"string of length {length}")
@@ -99,7 +101,8 @@ class Reader:
         return value
 
     def nullable_array(self, is_flexible: bool) -> int | None:
-        """The number of elements that follow; bounded by the bytes left, so it is safe to loop."""
+        """The number of elements that follow. It is limited by the remaining bytes, so a loop over it is
+        safe."""
         count = self.unsigned_varint() - 1 if is_flexible else self.int32()
         if count < 0:
             if count == -1:
@@ -124,9 +127,10 @@ class Reader:
         return self.take(length)
 
     def tags(self, is_flexible: bool) -> bytes:
-        """A whole tagged-field section as it came, its count included; empty before flexible versions.
+        """A complete tagged-field section with its count, unchanged. It is empty before the flexible
+        versions.
 
-        DecodeError for more than MOST_TAGS, or where all sections have more than MOST_TAGS_TOGETHER.
+        Raises DecodeError for more than MOST_TAGS fields, or more than MOST_TAGS_TOGETHER in all sections.
         """
         if not is_flexible:
             return b""
@@ -137,7 +141,7 @@ class Reader:
         return bytes(self.data[start : self.pos])
 
     def tag_count(self) -> int:
-        """How many tagged fields follow; bounded as in `tags`."""
+        """The number of tagged fields that follow, with the limits of `tags`."""
         count = self.unsigned_varint()
         self._tags_left -= count
         if count > MOST_TAGS or self._tags_left < 0:
@@ -180,7 +184,7 @@ def string(value: str | None, is_flexible: bool) -> bytes:
 
 
 def array(count: int | None, is_flexible: bool) -> bytes:
-    """The head of an array: how many elements follow."""
+    """The count of an array, which comes before its elements."""
     if is_flexible:
         return unsigned_varint(0 if count is None else count + 1)
     return int32(-1 if count is None else count)
@@ -196,7 +200,7 @@ EMPTY_TAGS: Final = b"\x00"
 
 
 def tags(raw: bytes, is_flexible: bool) -> bytes:
-    """A tagged-field section as it came; the empty one where there was none to keep."""
+    """A tagged-field section, unchanged, or an empty section if `raw` is empty."""
     if not is_flexible:
         return b""
     return raw or EMPTY_TAGS

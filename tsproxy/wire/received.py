@@ -1,11 +1,11 @@
-"""Bytes that came and are not taken yet."""
+"""`Received`: a buffer of bytes that have arrived and are not processed yet."""
 
 
 class Received:
-    """A buffer with a position. What came in one piece and is taken in one piece is never copied.
+    """A buffer with a position. Bytes that arrive in one piece and are taken in one piece are never copied.
 
-    Memory grows with the bytes received, never with a size that somebody announced, and is let go as
-    soon as everything is taken.
+    Memory grows with the received bytes, never with an announced size, and is freed as soon as everything
+    is taken.
     """
 
     __slots__ = ("data", "pos")
@@ -19,7 +19,7 @@ class Received:
 
     def feed(self, data: bytes) -> None:
         if not self:
-            self.data, self.pos = bytes(data), 0  # bytes are not copied by this
+            self.data, self.pos = bytes(data), 0  # this does not copy bytes
         elif isinstance(self.data, bytearray):
             if self.pos:
                 del self.data[: self.pos]
@@ -29,11 +29,11 @@ class Received:
             self.data, self.pos = bytearray(self.peek(len(self)) + data), 0
 
     def peek(self, size: int) -> bytes:
-        """The next `size` bytes, or as many as there are."""
+        """The next `size` bytes, or fewer if there are fewer."""
         return bytes(memoryview(self.data)[self.pos : self.pos + size])
 
     def take(self, size: int) -> bytes:
-        """The same, taken."""
+        """Remove and return the next `size` bytes, or fewer if there are fewer."""
         if isinstance(self.data, bytes) and self.pos == 0 and size >= len(self.data):
             taken = self.data
         else:

@@ -1,6 +1,6 @@
-"""Opens a v2 batch: its checksum, its codec, and the records inside.
+"""Reads a v2 batch: its checksum, its codec, and the records inside.
 
-Source: `DefaultRecordBatch.java`. How one record is laid out stands in `records`.
+Source: `DefaultRecordBatch.java`. `records` has the layout of one record.
 """
 
 import sys
@@ -19,28 +19,28 @@ from tsproxy.wire.record_set import ATTRIBUTES_OFFSET, HEADER_SIZE
 _CRC_STEP: Final = 1 << 20
 
 SMALL_BYTES: Final = 256 * 1024
-"""Below so many compressed bytes it may pay to try one call: a producer's usual batch unfolds to 1 MB at
+"""Below so many compressed bytes it may pay to try one call: a producer's usual batch decompresses to 1 MB at
 most."""
 
 Spend = Callable[[int], None]
-"""Is told how many bytes go into a decompressor and how many came out, each time before they are read; what
-it raises ends the reading."""
+"""Called with the number of bytes before they go into a decompressor, and with the number of bytes that came
+out before they are read. An error that it raises ends the reading."""
 
 SHELLS: Final = sys.maxsize
-"""What `Spend` is told of each piece once too many have come that hold next to nothing: more than a loop has
-to spend. It is no number of bytes."""
+"""`Spend` gets this value for each piece after too many nearly empty pieces. It is no number of bytes, and
+more than the event loop may spend."""
 
 
 def for_nothing(_size: int) -> None:
-    """Nobody minds."""
+    """A `Spend` without a limit."""
 
 
 def crc_is_valid(batch: RecordBatch) -> bool:
-    """True where the header is whole, and the CRC-32C over attributes to the end is the one in it."""
+    """True if the header is complete and has the right CRC-32C of the bytes from attributes to the end."""
     if batch.size_in_bytes < HEADER_SIZE:
         return False
     crc = 0
-    for start in range(ATTRIBUTES_OFFSET, len(batch.data), _CRC_STEP):  # it takes bytes only: few at a time
+    for start in range(ATTRIBUTES_OFFSET, len(batch.data), _CRC_STEP):  # it needs bytes: copies few at a time
         crc = google_crc32c.extend(crc, bytes(batch.data[start : start + _CRC_STEP]))
     return crc == batch.crc
 
@@ -48,10 +48,10 @@ def crc_is_valid(batch: RecordBatch) -> bool:
 def read_facts(
     batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, spend: Spend = for_nothing
 ) -> RecordFacts:
-    """What the records of a v2 batch come to, up to the first fault. Raises nothing but what `spend` does.
+    """A summary of the records of a v2 batch, up to the first fault. Raises only the errors of `spend`.
 
-    `is_rebuilt`: the topic's own codec makes the broker write the batch anew. To do that it reads
-    compressed records whole, where it otherwise steps over their keys and values.
+    `is_rebuilt`: the broker recompresses the batch with the topic's codec. For this it reads compressed
+    records completely, while it otherwise skips their keys and values.
     """
     base_timestamp, count, body = batch.base_timestamp, batch.records_count, batch.data[HEADER_SIZE:]
     if count > limits.records_per_batch:
@@ -79,7 +79,7 @@ def read_small(
     is_rebuilt: bool,
     spend: Spend,
 ) -> RecordFacts | None:
-    """What `read_facts` says of compressed records, where one call decompresses them; else None."""
+    """The result of `read_facts` for compressed records that `one_call` can decompress, or None."""
     if len(body) >= SMALL_BYTES:
         return None
     spend(len(body))
@@ -94,13 +94,13 @@ def read_small(
 def read_records(
     batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, spend: Spend = for_nothing
 ) -> Records:
-    """The same records as columns: dear, and needed only to say which of them are guilty."""
+    """The same records as columns. This is expensive, and needed only to find the culprits."""
     columns: records.Columns = ([], [], [], [])
     pieces: list[bytes | memoryview] = []
     fault = _unfold(batch, limits, pieces.append, spend)
     if fault is None:
         plain = b"".join(pieces)
-        pieces.clear()  # twice the records are enough
+        pieces.clear()  # the records are in memory twice, which is enough
         lengths_must_fit = is_rebuilt or batch.codec_id == Codec.NONE
         fault = records.walk(columns, plain, batch.base_timestamp, batch.records_count, lengths_must_fit)
     return Records(*columns, fault=fault)
@@ -114,7 +114,8 @@ def find_outside(
     most: int,
     spend: Spend = for_nothing,
 ) -> Outside:
-    """Of records that were read without a fault, those that lie outside; the first `most` as columns."""
+    """The records outside the bounds, in a batch that was read without a fault. The columns hold the first
+    `most`."""
     if batch.codec_id == Codec.NONE:
         plain, count = batch.data[HEADER_SIZE:], batch.records_count
         return kernel.find_outside(plain, batch.base_timestamp, count, lowest_ms, highest_ms, most)
@@ -146,7 +147,7 @@ def _unfold(
     take: Callable[[bytes | memoryview], None],
     spend: Spend = for_nothing,
 ) -> Fault | None:
-    """Hand over the records' bytes as they were before compression, or say why they cannot be had."""
+    """Pass the uncompressed bytes of the records to `take`. Returns the fault if there is one."""
     if batch.records_count > limits.records_per_batch:
         return Fault.TOO_MANY_RECORDS
     body = batch.data[HEADER_SIZE:]

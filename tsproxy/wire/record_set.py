@@ -1,9 +1,9 @@
 """Finds the batches in a `records` field: `scan` the first ones, `batch_at` any other.
 
 Source: `ByteBufferLogInputStream.java`, `LegacyRecord.java`. A batch begins with base_offset int64
-and length int32 (bytes after it, at least 14); its magic is the byte at 16. A tail that is too short
-to be a batch is no fault. A message of magic 0 or 1 is a batch of its own: offset, size, crc int32,
-magic, attributes int8, timestamp int64 (magic 1), then key and value.
+and length int32 (the number of bytes after it, at least 14). Its magic is the byte at position 16. A tail
+that is too short for a batch is no fault. A message of magic 0 or 1 is a batch of its own: offset, size, crc
+int32, magic, attributes int8, timestamp int64 (magic 1), then key and value.
 """
 
 import struct
@@ -29,13 +29,13 @@ _MESSAGE: Final = struct.Struct(">qiIbB")
 _TIMESTAMP: Final = struct.Struct(">q")
 _MEANING_AT_0: Final = 0x07
 _MEANING_AT_1: Final = 0x0F
-"""The attribute bits that mean something: the codec, and from magic 1 on the timestamp type."""
+"""The attribute bits that have a meaning: the codec, and from magic 1 on the timestamp type."""
 
 
 def scan(records: memoryview | None, most: int, *, to_the_end: bool = False) -> RecordSet:
-    """The first `most` whole batches of a `records` field, and why the scan ended early if it did.
+    """The first `most` complete batches of a `records` field, and the fault if the scan ended early.
 
-    `to_the_end`: look for a fault behind them, too, as brokers do where more than one batch is right.
+    `to_the_end`: search for a fault after them, too, as brokers do if they accept more than one batch.
     """
     if records is None:
         return RecordSet(is_null=True, batches=())
@@ -53,13 +53,13 @@ def scan(records: memoryview | None, most: int, *, to_the_end: bool = False) -> 
 
 
 def batch_at(records: memoryview, pos: int) -> RecordBatch | None:
-    """The batch that begins at `pos`; None where a fault or the tail does."""
+    """The batch that begins at `pos`, or None if there is a fault or only the tail."""
     found = next(_walk(records[pos:]), None)
     return None if isinstance(found, tuple) else found
 
 
 def _fault_from(records: memoryview, pos: int) -> tuple[Fault, int] | None:
-    """The first fault from `pos` on. Makes no object of a batch: a set may hold millions."""
+    """The first fault from `pos` on. It makes no object for a batch, because a set may hold millions."""
     while len(records) - pos >= LOG_OVERHEAD:
         (length,) = _LENGTH.unpack_from(records, pos + 8)
         magic = records[pos + MAGIC_OFFSET] if len(records) - pos > MAGIC_OFFSET else 3
@@ -71,7 +71,7 @@ def _fault_from(records: memoryview, pos: int) -> tuple[Fault, int] | None:
 
 
 def read_header(head: bytes) -> RecordBatch | None:
-    """The first batch's header fields from its first bytes alone; None where they are no batch's."""
+    """The header fields of the first batch, from its first bytes. None if these are not those of a batch."""
     if len(head) <= ATTRIBUTES_OFFSET or head[MAGIC_OFFSET] > 2:
         return None
     data = memoryview(head)
@@ -99,7 +99,7 @@ def _walk(records: memoryview) -> Generator[RecordBatch | tuple[Fault, int], Non
 
 
 def _batch(data: memoryview) -> RecordBatch:
-    header = bytes(data[:HEADER_SIZE]).ljust(HEADER_SIZE, b"\x00")  # it may be cut short
+    header = bytes(data[:HEADER_SIZE]).ljust(HEADER_SIZE, b"\x00")  # it may be truncated
     base_offset, _, _, magic, crc, attributes, last_delta, base_ts, max_ts, pid, epoch, sequence, count = (
         _HEADER.unpack_from(header)
     )
@@ -121,7 +121,7 @@ def _batch(data: memoryview) -> RecordBatch:
 
 
 def as_batch(data: memoryview) -> RecordBatch:
-    """The message of magic 0 or 1 (or what claims to be one) in `data`, its header included."""
+    """The message of magic 0 or 1 in `data`, with its header. The magic may be any other number."""
     offset, _, crc, magic, attributes = _MESSAGE.unpack_from(data)
     timestamp = NO_TIMESTAMP
     if magic > 0 and len(data) >= _MESSAGE.size + _TIMESTAMP.size:

@@ -1,11 +1,11 @@
-"""Reads the plain records of a v2 batch: times, offset deltas, sizes of keys and values.
+"""Reads the uncompressed records of a v2 batch: timestamps, offset deltas, sizes of keys and values.
 
 Source: `DefaultRecord.java`, `ByteUtils.java`. A record is length varint, attributes int8,
-timestamp_delta varlong, offset_delta varint, key, value, headers; varints are zigzag, least group
-first, at most 5 bytes (varlong 10), longer ones an error.
+timestamp_delta varlong, offset_delta varint, key, value, headers. Varints are zigzag, with the least
+significant group first, in at most 5 bytes (varlong: 10). Longer ones are an error.
 
-Uncompressed records must fill their declared length exactly. Compressed ones are read as brokers
-read them in place: keys, values and headers stepped over, the declared length not compared.
+Records of an uncompressed batch must fill their declared length exactly. Records of a compressed batch are
+read as brokers read them: keys, values and headers are skipped, and the declared length is not compared.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ from tsproxy.model.kafka import wrap64
 from tsproxy.model.records import Fault
 
 Columns = tuple[list[int], list[int], list[int], list[int]]
-"""timestamps_ms, offset_deltas, key_sizes, value_sizes: what `model.records.Records` is made of."""
+"""timestamps_ms, offset_deltas, key_sizes and value_sizes, the columns of `model.records.Records`."""
 
 _MASK: Final = (1 << 64) - 1
 
@@ -22,7 +22,7 @@ _MASK: Final = (1 << 64) - 1
 def walk(
     columns: Columns, data: bytes, base_timestamp: int, count: int, lengths_must_fit: bool
 ) -> Fault | None:
-    """Append `count` records to `columns`, up to the first fault, which is returned."""
+    """Append `count` records to `columns`, up to the first fault. Returns the fault."""
     timestamps, offset_deltas, key_sizes, value_sizes = columns
     pos = 0
     for _ in range(count):
@@ -52,7 +52,7 @@ def walk(
 
 
 def skip_headers(data: bytes, pos: int, count: int) -> int:
-    """Where the record ends; ValueError for counts and sizes that Kafka rejects."""
+    """The end of the record. Raises ValueError for counts and sizes that Kafka rejects."""
     if count < 0:
         raise ValueError(f"{count} headers")
     for _ in range(count):
@@ -67,7 +67,7 @@ def skip_headers(data: bytes, pos: int, count: int) -> int:
 
 
 def read_varint(data: bytes, pos: int) -> tuple[int, int]:
-    """(value, position after it); bits above 31 of the fifth byte are dropped, as Java's int does."""
+    """The value and the position after it. Bits above 31 are dropped in the fifth byte, as in Java's int."""
     byte = data[pos]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), pos + 1
@@ -83,7 +83,7 @@ def read_varint(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def read_varlong(data: bytes, pos: int) -> tuple[int, int]:
-    """(value, position after it); of the tenth byte only the lowest bit counts."""
+    """The value and the position after it. Only the lowest bit of the tenth byte is used."""
     byte = data[pos]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), pos + 1

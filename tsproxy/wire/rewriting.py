@@ -1,10 +1,10 @@
-"""Writes a v2 batch anew with other times, and headers added: `rewrite`.
+"""`rewrite`: writes a v2 batch with other timestamps and with added headers.
 
-Source: `DefaultRecordBatch.java`, `DefaultRecord.java`. What changes is base_timestamp, max_timestamp, each
-record's timestamp_delta, its headers where some are added, attribute bits that are to be cleared, and what
-follows from these: lengths, the compressed form, the CRC-32C. Everything else stays to the byte: order,
-offset deltas, keys, values, codec, transaction, producer id and epoch, base_sequence, and the count of
-records, which an idempotent producer's numbers depend on.
+Source: `DefaultRecordBatch.java`, `DefaultRecord.java`. These values change: base_timestamp, max_timestamp,
+each record's timestamp_delta, its headers if some are added, attribute bits that are to be cleared, and
+the values that depend on these (lengths, the compressed form, the CRC-32C). Everything else stays the same:
+order, offset deltas, keys, values, codec, transaction, producer id and epoch, base_sequence, and the count
+of records, on which an idempotent producer's sequence numbers depend.
 """
 
 import struct
@@ -21,7 +21,7 @@ from tsproxy.wire.record_set import ATTRIBUTES_OFFSET, HEADER_SIZE, LOG_OVERHEAD
 from tsproxy.wire.records import read_varint, read_varlong, skip_headers
 
 Headers = Sequence[tuple[bytes, bytes]]
-"""Names and values."""
+"""Header names and values."""
 
 _LENGTH_AT: Final = 8
 _CRC_AT: Final = 17
@@ -39,10 +39,10 @@ def rewrite(
     added: Sequence[Headers] = (),
     cleared: int = 0,
 ) -> bytes | None:
-    """The batch with `times_ms`, one for each record, and with `added` headers behind those that each has;
-    of its attributes the bits in `cleared` are 0.
+    """The batch with `times_ms`, one for each record, and with the `added` headers after each record's own.
+    The attribute bits in `cleared` are 0.
 
-    None where the batch cannot be read to its end, as a broker would reject it, too.
+    None if the batch cannot be read to its end. A broker would reject it, too.
     """
     plain = plain_records(batch, limits)
     if plain is None or not times_ms or len(times_ms) != batch.records_count:
@@ -62,7 +62,7 @@ def rewrite(
 
 
 def plain_records(batch: RecordBatch, limits: SessionLimits) -> bytes | None:
-    """What the header is followed by, decompressed; None where it cannot be."""
+    """The uncompressed bytes after the batch header, or None if they cannot be decompressed."""
     body = batch.data[HEADER_SIZE:]
     if batch.codec_id == Codec.NONE:
         return bytes(body)
@@ -75,7 +75,7 @@ def plain_records(batch: RecordBatch, limits: SessionLimits) -> bytes | None:
 
 
 def _records(plain: bytes, times_ms: Sequence[int], added: Sequence[Headers]) -> bytes:
-    """Raises IndexError or ValueError where the records are not what their lengths say."""
+    """The rewritten records. Raises IndexError or ValueError if the records do not fit their lengths."""
     out: list[bytes] = []
     pos, base_ms = 0, times_ms[0]
     for index, time_ms in enumerate(times_ms):
@@ -100,7 +100,7 @@ def _records(plain: bytes, times_ms: Sequence[int], added: Sequence[Headers]) ->
 
 
 def _headers_at(plain: bytes, pos: int) -> tuple[int, int, int]:
-    """Where a record's count of headers begins, the count, and where it ends; from its offset_delta on."""
+    """The start of a record's header count, the count itself, and its end. `pos` is at the offset_delta."""
     _, pos = read_varint(plain, pos)
     key_size, pos = read_varint(plain, pos)
     value_size, pos = read_varint(plain, pos + max(key_size, 0))
@@ -110,7 +110,7 @@ def _headers_at(plain: bytes, pos: int) -> tuple[int, int, int]:
 
 
 def varint(value: int) -> bytes:
-    """Zigzag, least group first, as many bytes as it takes; 64 bits wide."""
+    """`value` of 64 bits as a zigzag varint, with the least significant group first."""
     rest = (value << 1) ^ (value >> 63)
     out = bytearray()
     while rest > 0x7F:

@@ -1,11 +1,11 @@
-"""The PROXY protocol, version 2: who a load balancer says is behind a connection.
+"""The PROXY protocol, version 2: the client address that a load balancer sends at the start of a connection.
 
-Source: haproxy's `proxy-protocol.txt`, section 2.2. Sixteen bytes come first: a signature of twelve,
-version and command, family and transport, the length of what follows. Then, for PROXY over TCP, both
-addresses and ports, and TLVs, which nobody here needs. LOCAL is the load balancer's own connection
-(a health check).
+Source: haproxy's `proxy-protocol.txt`, section 2.2. The header begins with sixteen bytes: a signature of
+twelve, version and command, family and transport, and the length of the rest. The rest for PROXY over TCP
+is both addresses and ports, and TLVs, which the proxy does not need. LOCAL is a connection of the load
+balancer itself (a health check).
 
-The header is the word of whoever connects: which addresses are believed is settled before it is read.
+Any peer could send such a header. The caller decides before reading it which peers it trusts.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tsproxy.wire.primitives import DecodeError
 SIGNATURE: Final = b"\r\n\r\n\x00\r\nQUIT\n"
 HEAD_BYTES: Final = 16
 MOST_BYTES: Final = 4096
-"""Addresses take 36 bytes, a TLV with the names of a certificate some hundred."""
+"""The longest header. Addresses take 36 bytes, and a TLV with the names of a certificate some hundred."""
 
 _VERSION: Final = 2
 _LOCAL: Final = 0
@@ -28,7 +28,7 @@ _TCP6: Final = 0x21
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first sixteen bytes: how many follow, and how to read them."""
+    """The contents of the first sixteen bytes: how many bytes follow, and how to read them."""
 
     command: int
     family: int
@@ -36,7 +36,7 @@ class Head:
 
 
 def read_head(data: bytes) -> Head:
-    """Raises DecodeError where these sixteen bytes begin no header of version 2."""
+    """The head in these sixteen bytes. Raises DecodeError if they begin no header of version 2."""
     if not data.startswith(SIGNATURE):
         raise DecodeError("no PROXY protocol header (version 2)")
     version, command = data[12] >> 4, data[12] & 15
@@ -49,9 +49,9 @@ def read_head(data: bytes) -> Head:
 
 
 def read_source(head: Head, data: bytes) -> tuple[str, int] | None:
-    """The client's address and port, None where the header names none (LOCAL, or no TCP).
+    """The client's address and port, or None if the header names none (LOCAL, or no TCP).
 
-    Raises DecodeError where the addresses are cut short.
+    Raises DecodeError if the addresses are truncated.
     """
     if head.command == _LOCAL or head.family not in (_TCP4, _TCP6):
         return None
