@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: runs the measurements and writes, or prints, what came of them."""
+"""`python -m benchmarks`: runs the measurements and writes or prints the results."""
 
 import argparse
 import platform
@@ -20,7 +20,7 @@ _DOCS: Final = Path(__file__).parent.parent / "docs"
 
 
 def main() -> int:
-    """0; 1 where a measurement failed; 2 for a mistake in the command line or without a C compiler."""
+    """Returns 0, 1 if a measurement failed, or 2 for a wrong command line or a missing C compiler."""
     options = _parser().parse_args()
     if platform.system() != "Linux":
         print("The benchmarks run on Linux only: they use epoll and /proc.", file=sys.stderr)
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def _measure(bench: Bench, chosen: list[Measurement]) -> dict[Measurement, Section]:
-    """Each measurement's section, printed as it comes. One that fails does not take the others with it."""
+    """Runs each measurement and prints its section. If one fails, the others still run."""
     measured: dict[Measurement, Section] = {}
     for measurement in chosen:
         print(f"{measurement.name}: {measurement.title} ...", file=sys.stderr, flush=True)
@@ -68,7 +68,7 @@ def _measure(bench: Bench, chosen: list[Measurement]) -> dict[Measurement, Secti
 
 
 def _allow_many_connections() -> None:
-    """Open files, up to what the system lets a user have."""
+    """Raises the limit of open files as far as the system allows."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 

@@ -1,11 +1,11 @@
-"""One run of the benchmarks: what every measurement is given.
+"""One run of the benchmarks. Every measurement gets one `Bench`.
 
     with bench.sink() as sink, bench.proxy(HAPROXY, sink.port) as proxy:
         result = bench.load(Load(KB1), proxy)
 
-CPUs, where there are two or more: the proxy has one of its own, the load has the others. Generator and
-sink together cost about what a bare relay does (each alone less), so on two CPUs, where they share one,
-they hold a fast relay back. How busy a proxy was is told beside the ratios.
+With two or more CPUs, the proxy has one of its own and the load has the others. Generator and sink together
+cost about as much as a plain TCP proxy, each alone costs less. On two CPUs they share one and hold a fast
+proxy back. So the page shows how busy each proxy was beside the ratios.
 """
 
 import json
@@ -32,7 +32,7 @@ _POLL_S: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is done: rounds, seconds of load in each, requests a connection at most."""
+    """The size of a run: rounds, seconds of load in each, and the maximum of requests per connection."""
 
     rounds: int
     seconds: float
@@ -47,7 +47,7 @@ QUICK: Final = Effort(rounds=1, seconds=0.3, requests=50, idle_connections=50, s
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A proxy that accepts connections at `port`; `program` is None where there is no proxy."""
+    """A proxy that accepts connections at `port`; `program` is None if there is no proxy."""
 
     port: int
     folder: Path
@@ -57,7 +57,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One load: what was answered, what the proxy used for it, latencies from the appointed time."""
+    """The result of one load: answers, the proxy's CPU, and latencies from the time a request was due."""
 
     requests: int
     sent_bytes: int
@@ -74,7 +74,7 @@ class Result:
 
     @property
     def busy(self) -> float:
-        """The share of the time that the proxy was computing: 1 where the proxy was what limited."""
+        """The share of time in which the proxy was computing: 1 if the proxy was the bottleneck."""
         return self.cpu_s / self.seconds
 
     @property
@@ -84,8 +84,8 @@ class Result:
 
 @dataclass(slots=True)
 class Bench:
-    """`proxies` are those that can be started here; `missing` says in sentences what could not be
-    done here, `failed` what should have worked."""
+    """`proxies` are those that can be started on this machine. `missing` has a sentence for each measurement
+    that this machine cannot do, `failed` one for each that failed."""
 
     workshop: Workshop
     effort: Effort
@@ -97,11 +97,11 @@ class Bench:
     _identity: tuple[Identity, Path] | None = None
 
     def chosen(self, loads: Sequence[Load]) -> Sequence[Load]:
-        """Those whose name holds what the command line asks for; all where it asks for nothing."""
+        """The loads whose name contains the text of the command line; all loads without such a text."""
         return [load for load in loads if self.loads_named in load.name]
 
     def start_all(self) -> None:
-        """Starts each proxy once and leaves out those that are not on this machine."""
+        """Starts each proxy once and drops those that this machine does not have."""
         try:
             find("taskset")
         except MissingError as error:
@@ -118,13 +118,16 @@ class Bench:
 
     @contextmanager
     def sink(self, *flags: str) -> Iterator[int]:
-        """A sink; its port."""
+        """Starts a sink; yields its port."""
         with self.workshop.start("sink", (load_programs().sink, *flags), cpu=_cpu(2), talks=True) as program:
             yield int(program.hear().split()[1])
 
     @contextmanager
     def proxy(self, proxy: Proxy, sink_port: int, *, is_tls: bool = False) -> Iterator[Running]:
-        """`proxy` before the sink, until it accepts connections. Raises MissingError, ProgramError."""
+        """Starts `proxy` in front of the sink, and waits until it accepts connections.
+
+        Raises MissingError, ProgramError.
+        """
         identity, ca = self._identity_and_ca() if is_tls else (None, None)
         folder = self.workshop.new_folder(proxy.name)
         place = Place(free_ports(_PORTS)[0], sink_port, folder, identity)
@@ -133,7 +136,7 @@ class Bench:
             yield Running(place.port, folder, program, ca)
 
     def load(self, load: Load, target: Running, *, rate: float | None = None) -> Result:
-        """Runs `load` through `target`: closed loop, or open at `rate` requests a second."""
+        """Runs `load` through `target`: a closed loop, or an open one with `rate` requests a second."""
         with self.generator(load, target, rate=rate) as generator:
             before_s = target.program.settled_cpu_s() if target.program else 0.0
             generator.say("go")
@@ -164,7 +167,7 @@ class Bench:
         patience_s: float = 10.0,
         warm_up: int | None = None,
     ) -> Iterator[Program]:
-        """A generator that has said `ready`: connected and warm, waiting for its `go`."""
+        """A generator that has printed `ready`: connected, warmed up, and waiting for `go`."""
         effort = self.effort
         options: dict[str, object] = {
             "port": target.port,
@@ -190,14 +193,14 @@ class Bench:
 
     @contextmanager
     def helper(self, name: str, command: Command) -> Iterator[Program]:
-        """A program that makes a load: it has said `ready` and waits for its `go`."""
+        """A program that makes a load: it has printed `ready` and waits for `go`."""
         with self.workshop.start(name, command, cpu=_cpu(1), talks=True) as program:
             heard = program.hear()
             assert heard == "ready", heard
             yield program
 
     def frames(self, shape: Shape) -> Path:
-        """The file of requests of that shape, made when it is first asked for."""
+        """The file of requests of that shape, made on first use."""
         if shape not in self._frames:
             path = self.workshop.folder / f"{len(self._frames)}-{shape.name.replace(' ', '')}.frames"
             write_frames(shape, path)
@@ -215,12 +218,12 @@ class Bench:
 
 
 def direct(sink_port: int) -> Running:
-    """No proxy at all: clients at the sink itself."""
+    """No proxy: clients connect to the sink."""
     return Running(sink_port, Path(), None, None)
 
 
 def _cpu(wish: int) -> int | None:
-    """The CPU for the proxy (0), the generator (1), the sink (2, with two CPUs the generator's)."""
+    """The CPU of the proxy (0), of the generator (1) and of the sink (2; with two CPUs, the generator's)."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         return None

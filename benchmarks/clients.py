@@ -1,7 +1,7 @@
-"""Real producers and a real broker: what applications notice of the proxy.
+"""Throughput and latency of real producers with a real broker, with and without the proxy.
 
-Only tsproxy is compared with no proxy at all: a TCP relay does not rewrite addresses, so that real
-clients leave it after their first request.
+Only tsproxy is measured here. A TCP proxy does not rewrite addresses, so real clients bypass it after their
+first request.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _LIBRDKAFKA: Final = Path(__file__).with_name("librdkafka.py")
 _TOPIC: Final = "bench"
 _PARTITIONS: Final = 4
 _RECORDS_A_SECOND: Final = 100_000
-"""A guess that makes a run last about as long as other rounds do."""
+"""An estimate, so that a run lasts about as long as other rounds."""
 
 _PERFORMANCE: Final = re.compile(
     r"([\d.]+) records/sec.* ms max latency, "
@@ -40,7 +40,7 @@ _PERFORMANCE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """How one producer fared."""
+    """The throughput and latencies of one producer."""
 
     records_per_s: float
     p50_ms: float
@@ -50,7 +50,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """How to start one: (bootstrap, records, records a second or 0 for all it can) -> command."""
+    """Starts one producer: (bootstrap, records, records a second or 0 for full speed) -> command."""
 
     name: str
     command: Callable[[str, int, float], Command]
@@ -72,7 +72,7 @@ def _java(jars: Path) -> Producer:
         found = _PERFORMANCE.findall(output)
         if not found:
             raise ProgramError(f"ProducerPerformance said no result: {output[-500:]}")
-        return Sent(*map(float, found[-1]))  # the last line is that of the whole run
+        return Sent(*map(float, found[-1]))  # the last line is about the whole run
 
     return Producer("Java producer", command, read)
 
@@ -88,7 +88,7 @@ def _librdkafka() -> Producer:
 
 
 def clients(bench: Bench) -> Section:
-    """Throughput at full speed, and added latency at half of it, of two real producers."""
+    """Throughput at full speed and added latency at half of it, for two real producers."""
     try:
         return asyncio.run(_with_a_broker(bench, fetch_kafka_jars(DEFAULT_VERSION)))
     except (JavaError, JarsError) as error:
@@ -102,9 +102,9 @@ async def _with_a_broker(bench: Bench, jars: Path) -> Section:
         rows = await asyncio.to_thread(_compare, bench, broker, (_java(jars), _librdkafka()))
     return Section(
         text=f"Records of 1 KB, acks=all, {_PARTITIONS} partitions, one Apache Kafka {DEFAULT_VERSION} "
-        "broker. Throughput as a ratio to the same producer without a proxy; latency added to it, in ms, "
-        "with producers held at half of their throughput through tsproxy. Producer, proxy and broker share "
-        "the machine's CPUs.",
+        "broker. Throughput is a ratio to the same producer without a proxy. Latency is what the proxy adds, "
+        "in ms, while producers send at half of their throughput through tsproxy. Producer, proxy and broker "
+        "share the machine's CPUs.",
         head=("producer", "through", "throughput", "p50, ms more", "p99, ms more", "p99.9, ms more"),
         rows=rows,
     )

@@ -1,7 +1,7 @@
 """`python -m benchmarks.crowd`: many clients whose every batch is two hours ahead, over few connections.
 
-Says `ready` when it is connected and rejected, waits for `go`, and prints one line of JSON. Every answer
-must reject (code 32). Each connection has one request in flight; client ids take turns on it.
+Prints `ready` when all connections have been rejected once, waits for `go`, and prints one line of JSON.
+Every answer must reject (code 32). Each connection has one request in flight; client ids take turns on it.
 """
 
 import argparse
@@ -20,14 +20,15 @@ from tsproxy.model.kafka import ErrorCode
 
 SHAPE: Final = Shape(1_000, ahead_ms=TWO_HOURS_MS)
 LONG_NAME_CHARS: Final = 300
-"""Longer than the log writes a name."""
+"""The length of a new client id: longer than the longest name that the decision log writes."""
 _SETTLE_S: Final = 20.0
 _ANSWER_CODE_AT: Final = 4 + 1 + 1 + 1 + len(SHAPE.topic_names[0]) + 1 + 4
-"""In a ProduceResponse v11: after correlation id, tags, one topic by name, one partition by index."""
+"""The offset of the error code in a ProduceResponse v11: after correlation id, tags, one topic by name, one
+partition by index."""
 
 
 def names(clients: int, part: int, parts: int) -> Iterator[str]:
-    """The client ids of one connection of `parts`, for ever; 0 clients: each request a new, long one."""
+    """Client ids for one of `parts` connections, without end. With 0 clients each id is new and long."""
     if clients:
         return itertools.cycle([f"client-{number:05d}" for number in range(part % clients, clients, parts)])
     return (f"{part}-{number}-".ljust(LONG_NAME_CHARS, "x") for number in itertools.count())
@@ -35,13 +36,13 @@ def names(clients: int, part: int, parts: int) -> Iterator[str]:
 
 @dataclass(slots=True)
 class Connection:
-    """One of the crowd's connections."""
+    """One connection of the crowd."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     names: Iterator[str]
     produce: tuple[bytes, bytes]
-    """A Produce request: what comes before the client id's length, and what comes after the id."""
+    """A Produce request in two parts: before the client id's length, and after the client id."""
     waits_s: list[float] = field(default_factory=list)
 
     @classmethod
@@ -55,7 +56,7 @@ class Connection:
         return made
 
     async def settle(self) -> None:
-        """Send until it is rejected: a topic's limits are asked for when it is first seen."""
+        """Sends until a batch is rejected: the proxy asks for a topic's limits at its first use."""
         deadline_s = time.monotonic() + _SETTLE_S
         while await self._sent() != ErrorCode.INVALID_TIMESTAMP:
             if time.monotonic() > deadline_s:
@@ -96,7 +97,7 @@ async def crowd(port: int, connections: int, clients: int, seconds: float) -> No
         "longest_ms": waits_ms[-1],
     }
     print(json.dumps(facts), flush=True)
-    await asyncio.to_thread(sys.stdin.readline)  # the proxy is looked at before its clients leave
+    await asyncio.to_thread(sys.stdin.readline)  # the caller measures the proxy before its clients disconnect
 
 
 def main() -> None:

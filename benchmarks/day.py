@@ -1,7 +1,7 @@
-"""A day's decision log as the Spark jobs are measured by: counters alone, which is what their cost is of.
+"""Writes a decision log of one day for the measurements of Spark jobs: only counters, which cause their cost.
 
-A file is the log of one boot. The 20,000 lines of a boot differ from each other in all that matters (minute,
-client, topic, histograms, instants); the boots are alike, so that ten million lines are written in a minute.
+A file is the log of one boot. The 20,000 lines of a boot differ in everything that matters (minute, client,
+topic, histograms, instants). All boots are alike, so that ten million lines are written in a minute.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 LINE_BYTES: Final = 1_050
-"""Of one line, at most on average."""
+"""The upper bound of the average size of a line."""
 
 _LINES_A_FILE: Final = 20_000
 _CLIENTS: Final = 500
@@ -22,7 +22,7 @@ _MINUTES: Final = 1_440
 
 
 def write_log(folder: Path, lines: int, records: int) -> None:
-    """`lines` counters of 2026-11-20, `records` in each batch."""
+    """Writes `lines` counters of 2026-11-20, with `records` in each batch."""
     folder.mkdir(parents=True)
     template = b"".join(_line(seq, records) for seq in range(min(lines, _LINES_A_FILE)))
     for number in range(-(-lines // _LINES_A_FILE)):
@@ -82,5 +82,5 @@ def _line(seq: int, records: int) -> bytes:
 
 
 def _drawn(chance: random.Random) -> Counter[int]:
-    """Batches by bucket: each of the 19 buckets has one, the others fall where they fall."""
+    """Batches by bucket: each of the 19 buckets has at least one, the others are spread over them."""
     return Counter([*_BUCKETS, *chance.choices(_BUCKETS, k=_BATCHES - len(_BUCKETS))])

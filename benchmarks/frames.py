@@ -1,8 +1,8 @@
-"""The requests that are sent: valid Produce requests with valid batches, made once into a file.
+"""Writes the requests of a load to a file: valid Produce requests with valid batches.
 
-A file holds requests as they go on the wire. Opening requests come first (ApiVersions, Metadata), so
-that a proxy sees a client begin as clients do; then Produce requests, which the generator repeats.
-Batches are built by aiokafka, which the code under test has no part in.
+A file has requests as they are on the wire. It begins with ApiVersions and Metadata, as a real client does.
+Then come Produce requests, which the generator repeats. aiokafka builds the batches, so none of the measured
+code takes part.
 """
 
 import math
@@ -38,7 +38,8 @@ TWO_HOURS_MS: Final = 7_200_000
 
 _BATCH_HEADER_BYTES: Final = 61
 _RECORD_OVERHEAD_BYTES: Final = 12
-"""At most, for records of about 100 B: length, attributes, deltas, key and value lengths, header count."""
+"""The most bytes that a record of about 100 B adds to its value: length, attributes, deltas, key and value
+lengths, header count."""
 
 _WORDS: Final = (
     *("order", "customer", "amount", "currency", "status", "created", "updated", "warehouse", "EUR", "USD"),
@@ -48,11 +49,11 @@ _WORDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What one Produce request looks like. Sizes in bytes, before compression.
+    """The shape of one Produce request. Sizes are in bytes, before compression.
 
-    `request_bytes` bounds the whole frame of a request with one partition; with more topics or
-    partitions each batch is as large as that one's. Records are `record_bytes` each; one alone
-    fills the frame where it is smaller than that.
+    `request_bytes` is the maximum of the whole frame of a request with one partition. With more topics or
+    partitions each batch has that same size. Each record has `record_bytes`; if the frame is smaller than
+    that, a single record fills it.
     """
 
     request_bytes: int
@@ -61,7 +62,7 @@ class Shape:
     topics: int = 1
     partitions: int = 1
     ahead_ms: int = 0
-    """How far the timestamps lie in the future."""
+    """The distance of the timestamps into the future."""
 
     @property
     def name(self) -> str:
@@ -69,7 +70,7 @@ class Shape:
 
     @property
     def records(self) -> int:
-        """Records in one request."""
+        """The number of records in one request."""
         return self.records_per_batch * self.topics * self.partitions
 
     @property
@@ -105,7 +106,7 @@ def build_batch(shape: Shape, first_ms: int, seed: int = 0) -> bytes:
 
 
 def varied_batch(records: int, first_ms: int, smallest: int, largest: int) -> bytes:
-    """One v2 batch with values of so many bytes, the small ones more often, none like the one before."""
+    """One v2 batch with values between two sizes in bytes. Small ones are frequent, neighbours differ."""
     chance, sizes = random.Random(0), (math.log2(smallest), math.log2(largest))
     return _batch((bytes(int(2 ** chance.uniform(*sizes))) for _ in range(records)), Codec.NONE, first_ms)
 
@@ -126,7 +127,7 @@ def _batch(values: Iterable[bytes], codec: Codec, first_ms: int) -> bytes:
 
 
 def _values(size: int, chance: random.Random) -> Iterator[bytes]:
-    """Texts that compress about as JSON documents do: a few words in ever new order, with numbers."""
+    """Texts that compress about as well as JSON documents: a few words in changing order, with numbers."""
     while True:
         parts: list[str] = []
         length = 0
@@ -137,14 +138,14 @@ def _values(size: int, chance: random.Random) -> Iterator[bytes]:
 
 
 def opening_and_produce(shape: Shape, client_id: str) -> tuple[tuple[bytes, bytes], bytes]:
-    """How a client of that name begins, and its Produce request. Timestamps count from now."""
+    """The first requests of a client with that name, and its Produce request. Timestamps count from now."""
     first_ms = time.time_ns() // 1_000_000 + shape.ahead_ms
     batches = (build_batch(shape, first_ms),)
     return _opening_frames(shape.topic_names), produce_frame(shape.topic_names, batches, client_id)
 
 
 def produce_frame(topics: tuple[str, ...], batches: tuple[bytes, ...], client_id: str = CLIENT_ID) -> bytes:
-    """A Produce request with these batches, a partition each, for every topic."""
+    """A Produce request that has these batches for every topic, one in each partition."""
     partitions = tuple(PartitionProduceData(index, memoryview(batch)) for index, batch in enumerate(batches))
     request = ProduceRequest(
         transactional_id=None,
@@ -175,7 +176,7 @@ def _opening_frames(topics: tuple[str, ...]) -> tuple[bytes, bytes]:
 
 
 def _request(api_key: ApiKey, version: int, body: bytes, client_id: str = CLIENT_ID) -> bytes:
-    """A whole request; the generator writes its own correlation ids."""
+    """A whole request. The generator writes its own correlation ids."""
     header = put.int16(api_key) + put.int16(version) + put.int32(0)
     header += put.string(client_id, is_flexible=False)
     header += put.tags(b"", APIS[api_key].is_flexible(version))

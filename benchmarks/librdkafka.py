@@ -1,4 +1,4 @@
-"""A librdkafka producer that tells how fast it was: one line of JSON.
+"""A librdkafka producer that prints its speed and latencies as one line of JSON.
 
     python benchmarks/librdkafka.py --bootstrap 127.0.0.1:9192 --topic t --records 100000 --rate 20000
 
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def produce(bootstrap: str, topic: str, records: int, rate: float) -> dict[str, float]:
-    """Sends `records` of 1 KB; records a second, and latencies in ms. Raises RuntimeError if one fails."""
+    """Sends `records` of 1 KB. Returns records per second and latencies in ms; raises RuntimeError."""
     latencies_ms: list[float] = []
     failures: list[str] = []
 

@@ -1,6 +1,7 @@
-"""The table of loads for relaying: how large, how many, how encrypted, how compressed.
+"""The table of loads for relaying: sizes, connections, TLS and codecs.
 
-`at_most` is the target of each: tsproxy's CPU as a ratio to tuned haproxy's, on uvloop and on asyncio.
+`at_most` and `asyncio_at_most` are targets: tsproxy's CPU as a ratio to tuned haproxy's, on uvloop and on
+asyncio.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from tsproxy.model.kafka import Codec
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Requests of one shape over `connections`, `in_flight` on each; closed loop."""
+    """A closed loop with requests of one shape: `connections`, and `in_flight` on each."""
 
     shape: Shape
     connections: int = 8
@@ -29,7 +30,7 @@ class Load:
 
     @property
     def warm_up(self) -> int:
-        """Requests on each connection before anything is measured."""
+        """The number of requests on each connection before the measurement."""
         return 100 if self.shape.request_bytes <= 16_000 else 20
 
 

@@ -1,4 +1,4 @@
-"""The table of measurements. Another one is another row."""
+"""The table of measurements. To add one, add a row."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from benchmarks.sections import Section
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One row: `--only` its name, the title of its section, and what measures."""
+    """One row: the name for `--only`, the title of the section, and the function that measures."""
 
     name: str
     title: str
@@ -29,8 +29,8 @@ MEASUREMENTS: Final = (
     Measurement("storm", "Everything rejected, many clients", storm.storm),
     Measurement("walk", "Reading timestamps", records.walk),
     Measurement("codecs", "Reading compressed batches", records.codecs),
-    Measurement("repair", "Putting times right", repair.repair),
-    Measurement("worst", "The worst that anybody can send", worst.worst),
+    Measurement("repair", "Repairing timestamps", repair.repair),
+    Measurement("worst", "The worst known inputs", worst.worst),
     Measurement("safety", "Memory safety of the native code", safety.safety),
     Measurement("profile", "Where the CPU goes", profile.profile),
     Measurement("clients", "Real producers, real broker", clients.clients),

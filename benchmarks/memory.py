@@ -1,4 +1,4 @@
-"""Resident memory: with many idle connections, and while the broker takes nothing."""
+"""Resident memory: with many idle connections, and while the broker reads nothing."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ _STUCK_S: Final = 4.0
 
 
 def idle(bench: Bench) -> Section:
-    """Memory of each proxy with connections that have sent one request and then say nothing."""
+    """Memory of each proxy with connections that have sent one request and then are idle."""
     count = bench.effort.idle_connections
     load = Load(KB1, connections=count, in_flight=1)
     rows, verdicts = [], []
@@ -36,7 +36,8 @@ def idle(bench: Bench) -> Section:
         if proxy is TSPROXY:
             verdicts.append(verdict(f"{count} idle connections", full / _MIB, IDLE_AT_MOST_MIB, " MiB"))
     return Section(
-        text=f"Resident memory with {count} connections that have sent one request each and got its answer.",
+        text=f"Resident memory with {count} connections, after each has sent one request and received its "
+        "answer.",
         head=("proxy", "in all", "before", "a connection"),
         rows=rows,
         verdicts=verdicts,
@@ -44,7 +45,7 @@ def idle(bench: Bench) -> Section:
 
 
 def stuck(bench: Bench) -> Section:
-    """Memory of each proxy while the broker has stopped reading and clients go on sending."""
+    """Memory of each proxy while the broker does not read and clients continue to send."""
     load = Load(MB1, connections=8, in_flight=_STUCK_IN_FLIGHT)
     offered_mib = load.connections * load.in_flight * load.shape.request_bytes // _MIB
     rows, verdicts = [], []
@@ -60,8 +61,8 @@ def stuck(bench: Bench) -> Section:
         if proxy is TSPROXY:
             verdicts.append(verdict("stuck broker", grown / _MIB, STUCK_AT_MOST_MIB, " MiB"))
     return Section(
-        text=f"How much resident memory grows at its highest while {load.connections} clients offer "
-        f"{offered_mib} MiB in requests of 1 MB to a broker that has stopped reading.",
+        text=f"The largest growth of resident memory while {load.connections} clients offer {offered_mib} "
+        "MiB in requests of 1 MB to a broker that has stopped reading.",
         head=("proxy", "growth"),
         rows=rows,
         verdicts=verdicts,

@@ -7,7 +7,7 @@ from typing import Final
 from benchmarks.sections import Plot
 
 _COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#999999", "#000000")
-"""Okabe and Ito's, which colour-blind readers can tell apart."""
+"""The palette of Okabe and Ito, which colour-blind readers can distinguish."""
 
 _WIDTH: Final = 860
 _LEFT: Final = 190
@@ -19,7 +19,7 @@ _TICKS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200,
 
 
 def svg(plot: Plot) -> str:
-    """The whole file. The black line is 1: as dear as what is compared with."""
+    """The whole file. The black line is at 1: the same cost as the baseline."""
     names = list(dict.fromkeys(name for _, series in plot.lines for name in series))
     values = [
         edge for _, series in plot.lines for each in series.values() for edge in (each.lowest, each.highest)
@@ -49,7 +49,7 @@ def svg(plot: Plot) -> str:
 
 
 class _Axis:
-    """Logarithmic, from the tick below the lowest value to the tick above the highest."""
+    """A logarithmic axis from the tick below the lowest value to the tick above the highest."""
 
     def __init__(self, lowest: float, highest: float) -> None:
         first = max((tick for tick in _TICKS if tick <= lowest), default=_TICKS[0])

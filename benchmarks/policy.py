@@ -1,4 +1,4 @@
-"""What a policy costs: the candidate beside the limits in force, and a thousand rules against ten."""
+"""The cost of a policy: the candidate beside the limits in force, and a thousand rules against ten."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -15,10 +15,10 @@ from benchmarks.sections import Section, verdict
 
 CANDIDATE_AT_MOST: Final = 1.05
 RULES_AT_MOST: Final = 1.05
-"""Both are meant to be 1; what is above is noise."""
+"""Both ratios should be 1; the rest is noise."""
 
 _ROUNDS_FACTOR: Final = 3
-"""Ratios near 1 need more rounds than others before noise is not what they tell."""
+"""Ratios near 1 need more rounds than others, because noise is as large as the difference."""
 
 _HALF_AN_HOUR_MS: Final = 1_800_000
 
@@ -27,7 +27,7 @@ _CANDIDATE: Final = "policy: { candidate: { preset: none, message.timestamp.afte
 
 
 def _rules(count: int) -> str:
-    """Rules for other topics, one of them a regular expression in ten, and one for everybody at the end."""
+    """Rules for other topics, each tenth a regular expression, and one rule for all topics at the end."""
     patterns = (f"/team{n}-[0-9]+/" if n % 10 == 0 else f"team{n}-*" for n in range(count - 1))
     others = (f'  - {{ name: r{n}, match: {{ topics: ["{each}"] }} }}' for n, each in enumerate(patterns))
     last = "  - { name: everybody, message.timestamp.after.max.ms: 1h }"
@@ -35,7 +35,7 @@ def _rules(count: int) -> str:
 
 
 def _with(policy: str) -> Callable[[Place], Command]:
-    """tsproxy with that section in its file."""
+    """tsproxy with that section in its configuration file."""
     make = tsproxy("--loop", "uvloop")
 
     def command(place: Place) -> Command:
@@ -61,7 +61,7 @@ _ROWS: Final = (
 
 
 def policy(bench: Bench) -> Section:
-    """CPU of tsproxy with one policy as a ratio to that with another."""
+    """CPU of tsproxy with one policy, as a ratio to its CPU with another."""
     rows, verdicts = [], []
     for name, load, measured, base, at_most in _ROWS:
         with ExitStack() as stack:
@@ -80,8 +80,9 @@ def policy(bench: Bench) -> Section:
             verdicts.append(verdict(f"{name}, {load.name}", cost.median, at_most))
     return Section(
         text="CPU of tsproxy per request, as a ratio to that without the candidate, or with 10 rules of "
-        "which the last fits. What lies within the candidate costs nothing, as two bounds say it to the "
-        "kernel; what it would reject goes through the session, is counted there and forwarded.",
+        "which the last matches. Batches within the candidate's limits cost nothing, because the fast path "
+        "has these limits as two bounds. Batches that the candidate would reject go through the session, "
+        "which counts and forwards them.",
         head=("policy", "load", "ratio", "target"),
         rows=rows,
         verdicts=verdicts,

@@ -1,8 +1,8 @@
-"""Starts programs, reads what they use, and sees that none outlives the benchmarks.
+"""Starts programs, measures their CPU and memory, and ends them all with the benchmarks.
 
-All processes join the group of a guard (`tsproxy.testing.guard`), which kills the group and removes
-the folder they work in, however this process ends. CPU is that of the whole tree below a program,
-from the kernel's clock of each process: nanoseconds, user and system, threads that have ended too.
+All processes join the group of a guard (`tsproxy.testing.guard`). The guard kills the group and removes
+its folder, however this process ends. CPU is that of a program and all its descendants, from the
+kernel's clock of each process: in nanoseconds, user and system, with threads that have ended.
 """
 
 import os
@@ -29,12 +29,12 @@ Command = Sequence[str | Path]
 
 
 class ProgramError(Exception):
-    """A program ended or did not do what it was started for; the text ends with its last words."""
+    """A program ended early or failed; the text ends with its last output."""
 
 
 @dataclass(slots=True)
 class Program:
-    """One running program. `stdin` and `stdout` are open pipes where it `talks`."""
+    """One running program. If it `talks`, `stdin` and `stdout` are open pipes."""
 
     name: str
     process: "subprocess.Popen[str]"
@@ -45,12 +45,12 @@ class Program:
         return self.process.pid
 
     def cpu_s(self) -> float:
-        """Seconds of CPU that the whole tree has used so far."""
+        """Seconds of CPU that the program and its descendants have used so far."""
         return sum(_cpu_s(pid) for pid in _tree(self.pid))
 
     def settled_cpu_s(self) -> float:
-        """The same once it stands still: the kernel books the last moments of a process that went to
-        sleep a little later. A program that is never still is read after half a second."""
+        """`cpu_s` when it has stopped changing, because the kernel counts a process's last moments late, when
+        the process sleeps already. If it does not stop changing, its value after half a second."""
         used_s = self.cpu_s()
         for _ in range(_STILL_TRIES):
             time.sleep(_STILL_S)
@@ -60,11 +60,11 @@ class Program:
         return used_s
 
     def rss_bytes(self) -> int:
-        """Resident memory of the whole tree now."""
+        """Resident memory of the program and its descendants now."""
         return sum(_status_bytes(pid, "VmRSS") for pid in _tree(self.pid))
 
     def peak_rss_bytes(self) -> int:
-        """The same at its highest; summed over processes, so an upper bound where there are several."""
+        """The highest resident memory: a sum over processes, and so an upper bound if there are several."""
         return sum(_status_bytes(pid, "VmHWM") for pid in _tree(self.pid))
 
     def say(self, line: str) -> None:
@@ -73,7 +73,7 @@ class Program:
         self.process.stdin.flush()
 
     def hear(self) -> str:
-        """The next line that it prints. Raises ProgramError if it ends instead."""
+        """The next line that the program prints. Raises ProgramError if it ends instead."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
@@ -89,7 +89,7 @@ class Program:
             raise ProgramError(f"{self.name} ended with {self.process.returncode}: {self.last_words()}")
 
     def stop(self) -> None:
-        """Asked first, killed if it takes longer than STOP_S."""
+        """Sends SIGTERM, and kills the program after STOP_S."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -110,9 +110,9 @@ class Program:
 
 @dataclass(slots=True)
 class Workshop:
-    """Where programs run: a folder of their own, and the group that dies with it.
+    """The place where programs run: a folder, and a process group that ends with it.
 
-    `commands` are all command lines so far, as a reader may repeat them.
+    `commands` are all command lines so far, in a form that a reader may repeat.
     """
 
     folder: Path
@@ -121,7 +121,7 @@ class Workshop:
     _started: int = 0
 
     def start(self, name: str, command: Command, *, cpu: int | None, talks: bool = False) -> Program:
-        """Starts `command`, on one CPU where `cpu` says which; its standard error goes to a file."""
+        """Starts `command`, on the CPU `cpu` if that is given. Standard error goes to a file."""
         pinned = command if cpu is None else ("taskset", "-c", str(cpu), *command)
         self.commands[shown(pinned)] = None
         self._started += 1
@@ -140,7 +140,7 @@ class Workshop:
         return Program(name, process, log)
 
     def output(self, name: str, command: Command) -> str:
-        """What `command` prints until it ends. Raises ProgramError where it fails."""
+        """Runs `command` and returns its output. Raises ProgramError if it fails."""
         with self.start(name, command, cpu=None, talks=True) as program:
             output, _ = program.process.communicate()
             if program.process.returncode != 0:
@@ -153,7 +153,7 @@ class Workshop:
 
 @contextmanager
 def workshop() -> Iterator[Workshop]:
-    """A workshop; at its end whatever still runs in it is killed and the folder is gone."""
+    """A workshop. At its end, all its processes are killed and its folder is removed."""
     folder = Path(tempfile.mkdtemp(prefix="tsproxy-bench-"))
     guard = start_guard(folder)
     try:
@@ -168,7 +168,7 @@ _PORT: Final = re.compile(r"(?<=127\.0\.0\.1:)\d+|(?<=--port )\d+|(?<=--pid )\d+
 
 
 def shown(command: Command) -> str:
-    """A command line without this machine's folders, ports and process ids; the checkout is where one is."""
+    """A command line without this machine's folders, ports and process ids; the checkout is `.`."""
     words = ("FOLDER" if isinstance(word, Path) and word.is_dir() else str(word) for word in command)
     return _PORT.sub("N", _FOLDERS.sub("", " ".join(words).replace(f"={_CHECKOUT} ", "=. ")))
 
@@ -178,10 +178,10 @@ def _file_name(name: str) -> str:
 
 
 def _tree(root: int) -> list[int]:
-    """`root` and all its descendants that run at this moment."""
+    """The process ids of `root` and of all its running descendants."""
     parents = {int(entry): _parent(entry) for entry in os.listdir("/proc") if entry.isdigit()}
     tree = [root]
-    for pid in tree:  # grows while it is walked
+    for pid in tree:  # the list grows during the loop
         tree += [child for child, parent in parents.items() if parent == pid]
     return tree
 
@@ -191,7 +191,7 @@ def _parent(pid: str) -> int | None:
         stat = Path("/proc", pid, "stat").read_text()
     except OSError:  # it has just ended
         return None
-    return int(stat.rpartition(")")[2].split()[1])  # the name before it may hold anything
+    return int(stat.rpartition(")")[2].split()[1])  # the name before it may contain any character
 
 
 def _cpu_s(pid: int) -> float:

@@ -1,4 +1,4 @@
-"""Where the CPU of tsproxy goes: perf's samples, by the library or program they fell into."""
+"""The CPU of tsproxy by library or program, from perf's samples."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ _SHOWN_FROM: Final = 0.5
 
 
 def profile(bench: Bench) -> Section:
-    """Per cent of the samples, for small and for large requests."""
+    """The share of samples in per cent, for small and for large requests."""
     loads = (Load(KB1), Load(KB1, 64, 1), Load(KB100))
     with bench.sink() as sink, bench.proxy(TSPROXY, sink) as proxy:
         shares = [_shares(bench, load, proxy) for load in loads]
@@ -24,15 +24,15 @@ def profile(bench: Bench) -> Section:
         {place for each in shares for place in each}, key=lambda place: -shares[0].get(place, 0.0)
     )
     return Section(
-        text="Where tsproxy's CPU goes, in per cent of perf's samples: the operating system, the "
-        f"interpreter, libraries. Places below {_SHOWN_FROM:g} % are left out.",
+        text="The share of each place in tsproxy's CPU, in per cent of perf's samples: the operating system, "
+        f"the interpreter, libraries. Places below {_SHOWN_FROM:g} % are not listed.",
         head=("where", *(load.name for load in loads)),
         rows=[(place, *(f"{each.get(place, 0.0):.1f}" for each in shares)) for place in places],
     )
 
 
 def _shares(bench: Bench, load: Load, proxy: Running) -> dict[str, float]:
-    """Per cent by the name of the file that was executing."""
+    """The share in per cent, by the name of the executed file."""
     assert proxy.program is not None
     perf = find("perf")
     samples = bench.workshop.new_folder("perf") / "samples"
@@ -49,5 +49,5 @@ def _shares(bench: Bench, load: Load, proxy: Running) -> dict[str, float]:
 
 
 def _place(dso: str) -> str:
-    """`[kernel.kallsyms]` and shared objects by names that hold on other machines."""
+    """A name for `[kernel.kallsyms]` or a shared object that does not depend on this machine."""
     return "operating system" if dso.startswith("[kernel") else re.sub(r"\.cpython-.*", "", Path(dso).name)

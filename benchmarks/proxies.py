@@ -1,7 +1,7 @@
-"""The table of variants: what is measured beside what.
+"""The table of measured proxies.
 
-A row says how to start one proxy in the foreground for one place: it writes the configuration and
-returns the command. One worker or thread each, so that CPU is compared, not parallelism.
+A row starts one proxy in the foreground: it writes the configuration and returns the command. Each proxy has
+one worker or thread, so that CPU is compared, not parallelism.
 """
 
 import sys
@@ -15,14 +15,14 @@ from benchmarks.tools import find
 from tsproxy.testing.identity import Identity
 
 TUNED_BUFFER_BYTES: Final = 262_144
-"""haproxy's and nginx's default of 16 KiB costs two to three times the CPU for large frames."""
+"""The default of haproxy and nginx, 16 KiB, costs two to three times the CPU for large frames."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a proxy serves and what it may use. Ports up to `port` + 3 are free for it.
+    """The port and folder of a proxy. It may use the ports up to `port` + 3.
 
-    `identity` is there where clients speak TLS.
+    If clients speak TLS, `identity` has its certificate.
     """
 
     port: int
@@ -33,12 +33,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """One row. `command` raises MissingError where the program is not there."""
+    """One row. `command` raises MissingError if the program is not on this machine."""
 
     name: str
     command: Callable[[Place], Command]
     start_s: float = 20.0
-    """How long it may take until it accepts connections."""
+    """The time limit until it accepts connections."""
 
 
 def _haproxy(*settings: str) -> Callable[[Place], Command]:
@@ -96,13 +96,13 @@ stream {{
 
 
 def _nginx_stream_module() -> Path:
-    """Debian's and Ubuntu's place for it; elsewhere the path is nginx's own default, beside its prefix."""
+    """The module's path in Debian and Ubuntu. Elsewhere it is nginx's default, relative to its prefix."""
     debian = Path("/usr/lib/nginx/modules/ngx_stream_module.so")
     return debian if debian.exists() else Path("modules/ngx_stream_module.so")
 
 
 def tsproxy(*flags: str, environment: tuple[str, ...] = ()) -> Callable[[Place], Command]:
-    """With everything on that is on by default: enforcing, throttling, decision log, metrics."""
+    """A command for tsproxy with its defaults: enforcement, throttling, decision log, metrics."""
 
     def command(place: Place) -> Command:
         tls = ""
@@ -169,12 +169,12 @@ HAPROXY: Final = Proxy("haproxy", _haproxy(f"tune.bufsize {TUNED_BUFFER_BYTES}")
 """The baseline: TCP mode, one thread, large buffers."""
 
 AGAIN: Final = Proxy("haproxy, again", HAPROXY.command)
-"""The baseline against itself: what noise alone does."""
+"""The baseline against itself: the effect of noise alone."""
 
 TSPROXY: Final = Proxy("tsproxy", tsproxy("--loop", "uvloop"))
 TSPROXY_ASYNCIO: Final = Proxy("tsproxy, asyncio", tsproxy("--loop", "asyncio"))
 UNTHROTTLED: Final = ("--loop", "uvloop", "--set", "limits.throttle=off")
-"""Where everything is rejected: throttled, clients would wait, and the clock would be measured."""
+"""Options for loads that are rejected. Throttled clients would wait, and the wait would be measured."""
 TSPROXY_TWIN: Final = Proxy(
     "tsproxy, twin", tsproxy("--loop", "uvloop", environment=("TSPROXY_KERNEL=twin",))
 )
@@ -194,9 +194,9 @@ PEERS: Final = {
     "kafka-proxy": _kafka_proxy,
     "kroxylicious": _kroxylicious,
 }
-"""Measured when the command line says where they are."""
+"""Further proxies, measured only if the command line names their programs."""
 
 
 def peer(name: str, program: Path) -> Proxy:
-    """The row of a peer whose program (a start script, for Kroxylicious) is at `program`."""
+    """The row of a further proxy, whose program (for Kroxylicious a start script) is `program`."""
     return Proxy(name, PEERS[name](program.resolve()), start_s=60.0)

@@ -1,7 +1,7 @@
-"""Why a target may be missed: what the profiles show, by the words in the target's name.
+"""Reasons for missed targets, from profiles, by words in the target's name.
 
-A row here is an explanation, not an excuse: it stands in the report only beside a target that this very
-run has missed. The first row whose words are all in the name is the one.
+The page shows a reason only if the same run missed the target. The first row whose words are all in the
+target's name is used.
 """
 
 from collections.abc import Sequence
@@ -12,60 +12,63 @@ from benchmarks.sections import Verdict
 _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     (
         ("TLS",),
-        "with TLS, the event loop hands what it read to OpenSSL and what OpenSSL gave to us, a copy each, "
-        "and calls Python for each record of 16 KiB; haproxy decrypts into the buffer that it sends from. "
-        "What could be left out of a read without OpenSSL in our own hands is left out already",
+        "with TLS, the event loop copies received bytes to OpenSSL and decrypted bytes to the proxy, and it "
+        "calls Python for each record of 16 KiB. haproxy decrypts into the buffer from which it sends. "
+        "Everything that can be left out of a read without replacing the loop's use of OpenSSL is left out "
+        "already",
     ),
     (
         ("asyncio",),
-        "asyncio's loop is written in Python: each turn and each read of it costs several microseconds, "
-        "before anything of ours is called",
+        "asyncio's event loop is written in Python. Each turn and each read costs several microseconds "
+        "before it calls the proxy",
     ),
     (
         ("64×",),
-        "many connections with little on each: hardly two requests share a read, and what a read costs "
-        "beside the system call (a turn of the loop, two calls into Python) is shared by none",
+        "many connections have little data each, so two requests hardly ever share a read. Each request pays "
+        "alone for its read: the system call, a turn of the event loop and two calls into Python",
     ),
     (
         ("tsproxy, 100 KB",),
-        "a request goes on when its end has come, not as it comes: by then its beginning is no longer in the "
-        "nearest cache; and a thousand timestamps are read",
+        "a request is forwarded when its end has arrived, not while it arrives. By then its beginning is no "
+        "longer in the nearest cache. And a thousand timestamps are read",
     ),
     (
         ("tsproxy, 1 MB",),
-        "a request goes on when its end has come, not as it comes: it passes through main memory, where a "
-        "relay's stream stays in the cache. Tried: with no timestamp read at all the ratio was still above "
-        "1.2, and reading in smaller pieces changed nothing",
+        "a request is forwarded when its end has arrived, not while it arrives. It passes through main "
+        "memory, while the stream of other proxies stays in the cache. Tried: with no timestamp read at all "
+        "the ratio was still above 1.2, and reading in smaller pieces changed nothing",
     ),
-    (("tsproxy,",), "calls into Python once a read, and the event loop's own turn"),
+    (("tsproxy,",), "each read costs calls into Python and a turn of the event loop"),
     (
         ("against decompressing alone",),
-        "beside the codec: the batch's header, the walk over its records, and a copy of what is decompressed",
+        "beside the codec: the batch's header, the walk over its records, and a copy of the "
+        "decompressed data",
     ),
     (
         ("walk",),
-        "where records differ, a record's length must be known before the next is found. And nanoseconds are "
-        "this machine's, shared with others: how fast it was just then, aiokafka's column shows",
+        "if records differ, the walk must know a record's length before it finds the next one. And "
+        "nanoseconds depend on this machine, which is shared: aiokafka's column shows how fast it was at "
+        "that moment",
     ),
     (
         ("20,000",),
-        "each partition and topic of a request that is not read natively becomes an object of Python's, 2 to "
-        "5 µs each: six bytes are enough for one, and 20,000 are the most that a request may have",
+        "each partition and topic of a request that is not read natively becomes a Python object, 2 to 5 µs "
+        "each. Six bytes are enough for one, and a request may have at most 20,000",
     ),
     (
         ("10,000 requests",),
-        "a request that takes the long way costs 85 µs, and these have a hundred bytes each; others have "
+        "a request on the slow path costs 85 µs, and these have a hundred bytes each. Other connections have "
         "their turn after 500 of them",
     ),
     (
         ("rejecting",),
-        "an answer names each record that is rejected, in a sentence: it is larger than the batch",
+        "an answer has a sentence for each rejected record, so it is larger than the batch",
     ),
 )
 
 
 def reasons(missed: Sequence[Verdict]) -> list[str]:
-    """One sentence for each, its targets named together."""
+    """One text for each reason, after the names of its targets."""
     by_text: dict[str, list[str]] = {}
     for each in missed:
         by_text.setdefault(_reason(each.what), []).append(each.what)

@@ -1,6 +1,6 @@
-"""Reading every timestamp of a batch: beside aiokafka's reader, and beside decompression alone.
+"""The cost of reading every timestamp of a batch, compared with aiokafka's reader and with decompression.
 
-In this process, without a network: what the reading itself costs.
+It is measured in this process, without a network.
 """
 
 import io
@@ -42,8 +42,8 @@ IN_FLIGHT: Final = 5
 
 _MANY: Final = 100
 _VARIED: Final = {"values of 64 to 256 B": (64, 256), "values of 8 B to 16 KiB": (8, 16_384)}
-"""Batches of a thousand records, of which none is like the one before: the values' sizes, in bytes. In the
-second their lengths take one, two or three bytes."""
+"""The sizes of values, in bytes, for batches of a thousand records in which neighbours always differ. In the
+second batch the lengths take one, two or three bytes."""
 _TOPIC: Final = "load"
 _PASSING: Final = f"tsproxy, {kernel.NAME}"
 
@@ -51,8 +51,8 @@ Read = Callable[[], object]
 
 
 def passing(batch: bytes, times: int = 1) -> Read:
-    """What the proxy does with so many requests of that batch that one read brings, once it has seen one like
-    them: from their bytes to their leave to go on, then the broker's answers, and the batches counted."""
+    """The proxy's work on `times` requests that arrive in one read, after a first request of that kind: it
+    reads them, decides that they may be forwarded, reads the broker's answers and counts the batches."""
     peer = Peer(listener="public", client_address="192.0.2.1", client_port=50_000, client_id=CLIENT_ID)
     view = View(topics={_TOPIC: TopicLimits(after_max_ms=HOUR_MS)})
     session = Session(peer, view, uses_kernel=True)
@@ -72,7 +72,7 @@ def passing(batch: bytes, times: int = 1) -> Read:
 
 
 def in_one_read(batch: bytes) -> int:
-    """How many requests of that batch one read brings, of those that a connection has in flight."""
+    """The number of requests with that batch in one read, of those that a connection has in flight."""
     return max(1, min(IN_FLIGHT, READ_BYTES // len(produce_frame((_TOPIC,), (batch,)))))
 
 
@@ -102,11 +102,11 @@ READERS: Final[dict[str, Callable[[bytes], Read]]] = {
     "tsproxy's session": _facts,
     f"{twin.NAME}'s walk alone": _twin_alone,
 }
-"""Whatever can tell the timestamps of one batch; the first is what the others are compared with."""
+"""All readers of a batch's timestamps. The first is the baseline."""
 
 
 def walk(bench: Bench) -> Section:
-    """Nanoseconds a record, for each reader and batch size."""
+    """Nanoseconds per record, for each reader and batch size."""
     base, *others = READERS
     batches = {shape.name: build_batch(shape, NOW_MS) for shape in (B200, KB1, KB16, KB100, MB1)}
     batches |= {name: varied_batch(1_000, NOW_MS, *sizes) for name, sizes in _VARIED.items()}
@@ -127,13 +127,13 @@ def walk(bench: Bench) -> Section:
             verdicts.append(at_least(f"walk against {base}'s reader, {name}", ratios[_PASSING], TIMES_FASTER))
     return Section(
         text="Time to read every timestamp of an uncompressed batch with records of 100 B, or of random "
-        f"sizes, in nanoseconds a record on this machine; and how many times faster than {base}'s reader "
-        f"that is. `{_PASSING}` is all that the proxy does with requests that may go on, sockets aside: from "
-        f"their bytes, as many of {IN_FLIGHT} in flight as one read brings, to their leave, the broker's "
-        "answers read, the batches counted. `tsproxy's session` reads the batch alone, and makes Python's "
-        "values of its header and its facts, as it does before the kernel has learnt of a topic. Targets, "
-        f"from {_MANY} records on: at most {AT_MOST_NS:g} ns, {VARIED_AT_MOST_NS:g} with random sizes, and "
-        f"{TIMES_FASTER} times faster.",
+        f"sizes, in nanoseconds per record on this machine; and how many times faster than {base}'s reader "
+        f"that is. `{_PASSING}` is all the work on acceptable requests except sockets: it reads the requests "
+        f"(as many of {IN_FLIGHT} in flight as one read brings), decides that they may be forwarded, reads "
+        "the broker's answers and counts the batches. `tsproxy's session` reads only the batch, and makes "
+        "Python objects of its header and its facts, as it does before the fast path knows the topic. "
+        f"Targets, from {_MANY} records on: at most {AT_MOST_NS:g} ns, {VARIED_AT_MOST_NS:g} ns with random "
+        f"sizes, and {TIMES_FASTER} times faster.",
         head=(
             "batch",
             "records",
@@ -154,7 +154,7 @@ def _isal(data: bytes) -> bytes:
 
 
 def _snappy(data: bytes) -> bytes:
-    """Xerial framing: a header of 16 bytes, then blocks behind their sizes."""
+    """Xerial framing: a header of 16 bytes, then blocks with their sizes before them."""
     out, pos = [], 16
     while pos < len(data):
         size = int.from_bytes(data[pos : pos + 4], "big")
@@ -164,7 +164,7 @@ def _snappy(data: bytes) -> bytes:
 
 
 def _zstd(data: bytes) -> bytes:
-    """Through a reader: frames from a streaming encoder do not tell their size."""
+    """Decompresses with a reader, because frames from a streaming encoder do not contain their size."""
     return zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)).read()
 
 
@@ -177,7 +177,7 @@ _ONE_SHOT: Final[dict[Codec, Callable[[bytes], bytes]]] = {
 
 
 def codecs(bench: Bench) -> Section:
-    """Reading a compressed batch, over decompressing it alone."""
+    """The cost of reading a compressed batch, as a ratio to decompressing it."""
     rows, verdicts = [], []
     for codec, decompress in _ONE_SHOT.items():
         batch = build_batch(Shape(100_000, codec=codec), NOW_MS)
@@ -192,8 +192,9 @@ def codecs(bench: Bench) -> Section:
         rows.append((codec.name.lower(), str(cost), f"≤ {CODEC_AT_MOST:.2f}"))
         verdicts.append(verdict(f"{codec.name.lower()}, against decompressing alone", cost, CODEC_AT_MOST))
     return Section(
-        text="Time to let a request pass that holds a compressed batch of 100 KB, every timestamp read, and "
-        "to count it when it is accepted, as a ratio to decompressing it in one call with the same library.",
+        text="Time to forward a request that has a compressed batch of 100 KB, with every timestamp read, "
+        "and to count it when it is accepted, as a ratio to decompressing it in one call with the "
+        "same library.",
         head=("codec", "reading / decompressing", "target"),
         rows=rows,
         verdicts=verdicts,
@@ -201,7 +202,7 @@ def codecs(bench: Bench) -> Section:
 
 
 def seconds_of(bench: Bench, call: Callable[[], object]) -> float:
-    """CPU seconds of one call, over as many as fit into a fifth of a round."""
+    """CPU seconds of one call: the mean of as many calls as fit into a fifth of a round."""
     calls, begun = 0, time.process_time()
     until = begun + bench.effort.seconds / 5
     while (now := time.process_time()) < until or calls == 0:

@@ -24,7 +24,7 @@ _SETTLE_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """One load: CPU per request over the first proxy's, and the shares of time that proxies computed."""
+    """The result of one load: CPU per request as a ratio to the first proxy's, and shares of busy time."""
 
     ratios: Mapping[str, Spread]
     busy: Mapping[str, float]
@@ -50,10 +50,11 @@ def relay(bench: Bench) -> Section:
         ]
     return Section(
         text=f"CPU of the proxy per request, as a ratio to {base.name}'s in the same round: median "
-        "[lowest–highest]. Loads are request size, connections × requests in flight. The last columns say "
-        "how much of the time a proxy was computing: well below 100 %, the load or another program held it "
-        "back. A relay that is held back may gather fewer requests into one read, which makes each dearer; "
-        f"where only {base.name} was, the ratios may flatter the others.{_noise(lines)}",
+        "[lowest–highest]. A load is a request size, and connections × requests in flight. The last columns "
+        "show the share of time in which a proxy was computing. If it is well below 100 %, the load or "
+        "another program held the proxy back. A proxy that is held back may gather fewer requests into one "
+        f"read, and then each request costs more. If only {base.name} was held back, the ratios may be too "
+        f"good for the others.{_noise(lines)}",
         head=(
             "load",
             *(proxy.name for proxy in others),
@@ -67,23 +68,23 @@ def relay(bench: Bench) -> Section:
 
 
 def _noise(lines: Sequence[tuple[Load, _Comparison]]) -> str:
-    """How far the baseline strayed from itself: what any other ratio may be off by as well."""
+    """The baseline's ratios to itself: any other ratio may have the same error."""
     found = [compared.ratios[AGAIN.name] for _, compared in lines if AGAIN.name in compared.ratios]
     if not found:
         return ""
     lowest, highest = min(each.lowest for each in found), max(each.highest for each in found)
     return (
-        f" Noise: the ratios of {AGAIN.name}, which should be 1, lay between {lowest:.2f} and {highest:.2f}."
+        f" Noise: the ratios of {AGAIN.name}, which should be 1, were between {lowest:.2f} and {highest:.2f}."
     )
 
 
 def _busy(base: Proxy) -> tuple[str, ...]:
-    """Whose share of the time is shown."""
+    """The names of the proxies whose share of time the page shows."""
     return tuple(dict.fromkeys((base.name, TSPROXY.name)))
 
 
 def _compare(bench: Bench, load: Load) -> _Comparison:
-    """All proxies under one load; empty where one of them failed: the other loads go on."""
+    """Compares all proxies under one load. The result is empty if one fails, so that other loads go on."""
     try:
         return _compared(bench, load)
     except ProgramError as error:
@@ -92,7 +93,7 @@ def _compare(bench: Bench, load: Load) -> _Comparison:
 
 
 def _compared(bench: Bench, load: Load) -> _Comparison:
-    """All proxies under one load; empty where the load cannot be made here."""
+    """Compares all proxies under one load. The result is empty if this machine cannot make the load."""
     with ExitStack() as stack:
         try:
             sink = stack.enter_context(bench.sink())
@@ -115,7 +116,7 @@ def _compared(bench: Bench, load: Load) -> _Comparison:
 
 
 def reject(bench: Bench) -> Section:
-    """The attack case: every batch is two hours ahead."""
+    """The CPU of rejections: every batch is two hours ahead."""
     unthrottled = Proxy("tsproxy, unthrottled", tsproxy(*UNTHROTTLED))
     rows, verdicts = [], []
     for shape in (KB1, KB100):
@@ -137,8 +138,8 @@ def reject(bench: Bench) -> Section:
         verdicts.append(verdict(f"rejecting against relaying, {good.name}", cost, REJECTING_AT_MOST))
     return Section(
         text="CPU of tsproxy per request when every batch is rejected (code 32, clients not throttled), as a "
-        "ratio to relaying the same requests; and how much the decision log grew, in per cent of the bytes "
-        "that were rejected.",
+        "ratio to forwarding the same requests. The last column shows how much the decision log grew, in per "
+        "cent of the rejected bytes.",
         head=("load", "rejecting / relaying", "target", "decision log"),
         rows=rows,
         verdicts=verdicts,
@@ -146,7 +147,7 @@ def reject(bench: Bench) -> Section:
 
 
 def settle(bench: Bench, load: Load, proxy: Running) -> None:
-    """Sends `load` until it is judged as expected: a topic's limits are asked for when it is first seen."""
+    """Sends `load` until it is judged as expected: the proxy asks for a topic's limits at its first use."""
     deadline = time.monotonic() + _SETTLE_S
     while True:
         try:
@@ -171,7 +172,7 @@ _GROWN: Final[Sequence[tuple[str, Load]]] = (
 
 
 def scaling(bench: Bench) -> Section:
-    """CPU per record as one thing after the other grows tenfold."""
+    """CPU per record while one number after the other grows tenfold."""
     loads = {"base": _SMALL, **dict(_GROWN)}
     with bench.sink("--partitions", "10") as sink, bench.proxy(TSPROXY, sink) as proxy:
         runs = in_rounds(
@@ -184,7 +185,7 @@ def scaling(bench: Bench) -> Section:
     ratios = {name: ratio(costs[name], costs["base"]) for name, _ in _GROWN}
     return Section(
         text=f"CPU of tsproxy per record, as a ratio to that of {_SMALL.name} with one topic and one "
-        "partition a request. Above 1, a record becomes dearer as that grows.",
+        "partition per request. Above 1, a record costs more as that number grows.",
         head=("what grows", "CPU per record"),
         rows=[(name, str(value)) for name, value in ratios.items()],
         plot=Plot(
@@ -219,8 +220,9 @@ def latency(bench: Bench) -> Section:
         )
         rows.append((name, *map(str, ratios)))
     return Section(
-        text=f"Latency of {load.name} in an open loop at half of the rate that saturates tsproxy, as a ratio "
-        f"to {base}'s. It counts from the time at which a request was due, not from when it could be sent.",
+        text=f"Latency of {load.name} in an open loop, at half of the rate that saturates tsproxy, as a "
+        f"ratio to {base}'s. It is measured from the time at which a request was due, not from the time at "
+        "which it could be sent.",
         head=("proxy", "p50", "p99", "p99.9"),
         rows=rows,
     )

@@ -1,7 +1,7 @@
-"""Putting the times of a batch right: what one record costs, beside rejecting the same batch.
+"""The cost of repairing the timestamps of a batch, per record, compared with rejecting the same batch.
 
-In this process, without a network: one request as a session takes it, from its bytes to the frame for
-the broker, every record in microseconds.
+It is measured in this process, without a network: one request in a session, from its bytes to the frame for
+the broker. All timestamps are microseconds.
 """
 
 from functools import partial
@@ -37,11 +37,11 @@ TERMS: Final = {
         after=Span(HOUR_MS), on_violation=OnViolation.REPAIR, keep_original_time=True
     ),
 }
-"""What becomes of the request, by what its rule says."""
+"""The outcomes that are measured, with the settings of the rule for each."""
 
 
 def repair(bench: Bench) -> Section:
-    """Microseconds a record, for each codec and each fate."""
+    """Microseconds per record, for each codec and each outcome."""
     rows = []
     for codec in Codec:
         batch = build_batch(Shape(_BYTES, codec=codec), NOW_MS * 1_000)
@@ -53,9 +53,10 @@ def repair(bench: Bench) -> Section:
         per_record = [spread([1e6 * s / count for s in seconds]) for seconds in times.values()]
         rows.append((codec.name.lower(), str(count), *map(str, per_record)))
     return Section(
-        text="CPU for a request of 100 KB with records of 100 B, all of them microseconds where milliseconds "
-        "are due: rejected, or converted and written anew, in microseconds a record. Of that the judging of "
-        "what came out is a part. A request that is dear is judged beside the loop, repaired or not.",
+        text="CPU per record, in microseconds, for a request of 100 KB with records of 100 B. All timestamps "
+        "are microseconds instead of milliseconds. The request is rejected, or its timestamps are converted "
+        "and it is written again; the time then includes judging the result. An expensive request is judged "
+        "in a thread, repaired or not.",
         head=("codec", "records", *(f"{fate}, µs" for fate in TERMS)),
         rows=rows,
     )

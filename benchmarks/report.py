@@ -1,4 +1,4 @@
-"""The report: Markdown from sections, with the date and class of the machine and the run's noise."""
+"""The page in Markdown: all sections, the date, the machine and the noise of the run."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.bench import Bench
 from benchmarks.measurements import Measurement
-from benchmarks.page import PAGE, with_proxy
+from benchmarks.page import PAGE, with_proxy, wrapped
 from benchmarks.plots import svg
 from benchmarks.reasons import reasons
 from benchmarks.sections import Section, Verdict
@@ -20,15 +20,18 @@ _CPU_NAME = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
 _PREFACE = """\
 # Benchmarks
 
-Written by `make bench` (`python -m benchmarks`); do not edit. Everything is a ratio between programs that \
-ran on one machine in one run, in paired and alternating rounds; nanoseconds, milliseconds and MiB stand \
-only where the question is asked in them. Another machine gives other figures: run it there.
 """
+_ABOUT = (
+    "`make bench` (`python -m benchmarks`) writes this page; do not edit it. All figures are ratios between "
+    "programs that ran on one machine in one run, in paired and alternating rounds. Nanoseconds, "
+    "milliseconds and MiB appear only where a question asks for them. Another machine gives other figures: "
+    "run the benchmarks there."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What a reader has to know about the run itself."""
+    """The run itself: when it began, and the load average before it."""
 
     begun: datetime
     load_before: float
@@ -41,7 +44,7 @@ class Circumstances:
 def write(
     folder: Path, bench: Bench, circumstances: Circumstances, measured: Mapping[Measurement, Section]
 ) -> None:
-    """`benchmarks.md` and its plots, into `folder`."""
+    """Writes `benchmarks.md` and its plots to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     for measurement, section in measured.items():
         if section.plot is not None:
@@ -52,7 +55,7 @@ def write(
 
 
 def markdown(bench: Bench, circumstances: Circumstances, measured: Mapping[Measurement, Section]) -> str:
-    parts = [_PREFACE, _about(bench, circumstances)]
+    parts = [_PREFACE + wrapped(_ABOUT) + "\n", _about(bench, circumstances)]
     verdicts = [verdict for section in measured.values() for verdict in section.verdicts]
     if verdicts:
         parts.append(_targets(verdicts))
@@ -63,19 +66,23 @@ def markdown(bench: Bench, circumstances: Circumstances, measured: Mapping[Measu
         parts.append("## Failed\n\n" + _list(list(bench.failed)))
     commands = "\n".join(bench.workshop.commands)
     parts.append(
-        "## Commands\n\nWhat was started, without folders, ports (N) and repetitions; the configuration "
-        f"files are made in `benchmarks/proxies.py`.\n\n```\n{commands}\n```\n"
+        "## Commands\n\n"
+        + wrapped(
+            "The commands of the run, without folders, ports (N) and repetitions. `benchmarks/proxies.py` "
+            "makes the configuration files."
+        )
+        + f"\n\n```\n{commands}\n```\n"
     )
     return "\n".join(parts)
 
 
 def _targets(verdicts: Sequence[Verdict]) -> str:
-    """Each target beside what was measured; then why those were missed that were."""
+    """A table of targets and figures, then the reasons for missed targets."""
     missed = [each for each in verdicts if not each.is_met]
-    text = f"## Targets\n\n{len(verdicts) - len(missed)} of {len(verdicts)} are met.\n\n"
+    text = f"## Targets\n\n{len(verdicts) - len(missed)} of {len(verdicts)} targets are met.\n\n"
     text += _rows(("target", "bound", "measured", ""), [each.row for each in verdicts])
     if missed:
-        text += "\nWhere the missed ones lose:\n\n" + _list(reasons(missed))
+        text += "\nWhy targets were missed:\n\n" + _list(reasons(missed))
     return text
 
 
@@ -89,7 +96,8 @@ def _rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def _section(measurement: Measurement, section: Section) -> str:
-    text = f"## {measurement.title}\n\n`python -m benchmarks --only {measurement.name}`\n\n{section.text}\n\n"
+    text = f"## {measurement.title}\n\n`python -m benchmarks --only {measurement.name}`\n\n"
+    text += wrapped(section.text) + "\n\n"
     text += table(section)
     if section.plot is not None:
         text += f"\n![{measurement.title}: {section.plot.axis}]({_plot_name(measurement)})\n"
@@ -103,7 +111,7 @@ def _about(bench: Bench, circumstances: Circumstances) -> str:
             f"Date: {circumstances.begun:%Y-%m-%d}",
             f"Machine: {os.cpu_count()} CPUs, {_cpu_name()}, {platform.system()} {platform.release()}, "
             f"CPython {platform.python_version()}",
-            f"Effort: {effort.rounds} rounds of {effort.seconds:g} s; the proxy has a CPU of its own where "
+            f"Effort: {effort.rounds} rounds of {effort.seconds:g} s; the proxy has a CPU of its own if "
             "there are two",
             f"Noise: load average {circumstances.load_before:.1f} before the run, {os.getloadavg()[0]:.1f} "
             "after it; `haproxy, again` shows what noise alone does to a ratio that should be 1",
@@ -121,4 +129,4 @@ def _plot_name(measurement: Measurement) -> str:
 
 
 def _list(lines: Sequence[str]) -> str:
-    return "".join(f"- {line}\n" for line in lines)
+    return "".join(f"{wrapped(line, begin='- ')}\n" for line in lines)

@@ -1,9 +1,8 @@
-"""`python -m benchmarks.reports`: what the Spark jobs cost, in CPU seconds and memory.
+"""`python -m benchmarks.reports`: the cost of the Spark jobs, in CPU seconds and memory.
 
-Writes the lower part of docs/benchmarks.md. Each job runs in a process of its own, its session's start
-included, and its JVM says in the end how much CPU time it used (all threads, compilers and collectors too)
-and how large it was. The bare job that `compact` is compared with does what any job must that turns the
-same lines into sorted Parquet, and nothing else.
+It writes the lower part of docs/benchmarks.md. Each job runs in a process of its own. The figures include the
+start of the session, and all threads of the JVM with its compilers and collectors. `compact` is compared with
+a bare job, which only turns the same lines into sorted Parquet.
 """
 
 import argparse
@@ -25,7 +24,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.day import LINE_BYTES, write_log
-from benchmarks.page import PAGE, with_reports
+from benchmarks.page import PAGE, with_reports, wrapped
 from spark_reports import class_archive
 
 if TYPE_CHECKING:
@@ -35,27 +34,27 @@ _DAY: Final = date(2026, 11, 20)
 _MASTER: Final = "local[2]"
 _QUESTION: Final = "duckdb"
 _BRIEF: Final = ("what-if", "trend")
-"""In a JVM as their commands start it; the others have one for much data."""
+"""Jobs that run in a JVM as their commands start it. The others have a JVM for much data."""
 _ROUNDS: Final = 3
 _FEW: Final = 2_000
-"""Counters of a day whose report costs what any report costs."""
+"""The number of counters of a small day, whose report costs as much as any report."""
 _SPINS: Final = 30_000_000
 _GIB: Final = 2**30
 
 
-# --- for small users -------------------------------------------------------------------------------------
+# --- DuckDB ----------------------------------------------------------------------------------------------
 
 
 def question(table: Path) -> str:
-    """The question that docs/reports.md has for DuckDB, of the lines that `compact` wrote to `table`."""
+    """The query of docs/reports.md for DuckDB, with the lines that `compact` wrote to `table`."""
     page = (PAGE.parent / "reports.md").read_text(encoding="utf-8")
     [asked] = re.findall(r"(?:^    .*read_parquet.*\n)(?:^    .*\n)+", page, re.MULTILINE)
     return " ".join(asked.split()).replace("'lines/", f"'{table}/")
 
 
 def answer(table: Path, threads: int = 2) -> list[tuple[Any, ...]]:
-    """What DuckDB answers, which needs neither Spark nor Java."""
-    import duckdb  # here, as the jobs of Spark must not pay for it
+    """DuckDB's answer. It needs neither Spark nor Java."""
+    import duckdb  # imported here, so that the Spark jobs do not pay for it
 
     with duckdb.connect(config={"threads": threads}) as connection:
         return connection.sql(question(table)).fetchall()
@@ -145,7 +144,7 @@ class Figures:
 
 
 def run_job(name: str, place: Path) -> Figures:
-    """In a process of its own."""
+    """Runs a job and returns its figures. The caller starts a process for each job."""
     if name == _QUESTION:
         return _answered(place)
     from spark_reports.session import spark_session
@@ -159,7 +158,7 @@ def run_job(name: str, place: Path) -> Figures:
 
 
 def _of_process(pid: int) -> tuple[float, float]:
-    """CPU seconds of all its threads until now, and the MiB that it had resident at most."""
+    """The CPU seconds of all threads of a process until now, and its highest resident memory in MiB."""
     place = Path("/proc", str(pid))
     fields = (place / "stat").read_text().rpartition(")")[2].split()
     ticks = int(fields[11]) + int(fields[12])
@@ -172,7 +171,7 @@ def _of_process(pid: int) -> tuple[float, float]:
 
 
 def spin_s() -> float:
-    """CPU seconds of a piece of work that is always the same: how fast the machine is just now."""
+    """CPU seconds of a loop that is always the same. They show how fast the machine is at the moment."""
     began = time.process_time()
     for _ in range(_SPINS):
         pass
@@ -180,7 +179,7 @@ def spin_s() -> float:
 
 
 def measured(name: str, place: Path) -> Figures:
-    """The same as `run_job`, from outside."""
+    """The figures of `run_job` in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.reports", "--job", name, "--place", str(place)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found = Figures(**json.loads(done.stdout.splitlines()[-1]))
@@ -200,23 +199,23 @@ _MOST_TIMES_BARE: Final = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is measured: lines for `compact`, and counters of the day for the others."""
+    """The amount of data: lines for `compact`, and counters of the day for the other jobs."""
 
     lines: int
     rows: int
 
     @property
-    def room_bytes(self) -> int:
-        """The larger of the two logs, which are there in turn, and a third as much for what Spark writes."""
+    def space_bytes(self) -> int:
+        """The size of the larger of the two logs, since only one exists at a time, and a third for Spark."""
         return max(self.lines, 2 * self.rows) * LINE_BYTES * 4 // 3
 
 
 def part(
     found: Mapping[str, Figures], sizes: Sizes, loads: tuple[float, float], spins_s: Sequence[float]
 ) -> str:
-    """The figures as a part of the page, each beside its target.
+    """The page's part about Spark reports: a table of figures and targets.
 
-    `loads` before the run and after it, `spins_s` of the times between the jobs.
+    `loads` are the load averages before and after the run, `spins_s` the results of `spin_s` between jobs.
     """
     ratio = found["compact"].cpu_s / found["bare"].cpu_s
     tenfold = found["daily-x10"].cpu_s / found["daily"].cpu_s
@@ -239,15 +238,18 @@ def part(
         [
             "## What the Spark reports cost",
             "",
-            f"Written by `make bench-reports`; do not edit. Measured {datetime.now(UTC):%Y-%m-%d} on "
-            f"{platform.machine()} with {os.cpu_count()} cores, {_MASTER}, each job in a process of its own, "
-            "the session's start included, with the archive of Spark's classes that a run before left. CPU "
-            "seconds are those of the JVM (all threads, compilers and collectors too) and of the driver; the "
-            f"size is the JVM's largest. The three `daily` were run {_ROUNDS} times in turn; the least "
-            f"figure of each stands here. Load average {loads[0]:.1f} before the run, {loads[1]:.1f} after "
-            f"it. A loop that always does the same took {min(spins_s):.2f} to {max(spins_s):.2f} CPU seconds "
-            "between the jobs: what else runs on the host makes CPU seconds dearer, as it shares caches and "
-            "cores.",
+            wrapped(
+                "`make bench-reports` writes this part; do not edit it. Measured "
+                f"{datetime.now(UTC):%Y-%m-%d} on {platform.machine()} with {os.cpu_count()} cores, "
+                f"{_MASTER}. Each job runs in a process of its own. Its figures include the start of the "
+                "session, with the archive of Spark's classes from an earlier run. CPU seconds are those of "
+                "the JVM (all threads, with compilers and collectors) and of the driver. The size is the "
+                f"JVM's largest. The three `daily` jobs ran {_ROUNDS} times in turn, and the table has the "
+                f"smallest figure of each. Load average {loads[0]:.1f} before the run, {loads[1]:.1f} after "
+                f"it. A loop that always does the same took {min(spins_s):.2f} to {max(spins_s):.2f} CPU "
+                "seconds between the jobs: other programs on the host share caches and cores, and "
+                "that makes CPU seconds more expensive."
+            ),
             "",
             "| job | CPU s | target | MiB |",
             "| --- | --- | --- | --- |",
@@ -263,38 +265,47 @@ def part(
 
 
 _EXPLAINED: Final = (
-    "`daily` unfolds the two histograms of each counter, 19 buckets a side here: 76 million from two "
-    "million counters, each added up by the number of its key. The rest of its cost is about the same for "
-    "any size: the start of the session, the planning of some thirty queries, and the compilers. `what-if` "
-    "and `trend` read the small result. What was tried:",
+    wrapped(
+        "`daily` reads the two histograms of each counter, here with 19 buckets a side: 76 million from two "
+        "million counters. It adds up each bucket by the number of its key. The rest of its cost is about "
+        "the same for any size: the start of the session, the planning of some thirty queries, and the "
+        "compilers. `what-if` and `trend` read the small result. What was tried:"
+    ),
     "",
-    "- Least and greatest texts made Spark sort all lines, three times. They are numbers now.",
-    "- Java's second compiler took a third of all CPU time, for code that runs once. It takes now what "
-    "runs a hundred times as often as by itself, and the loops over lines when they run ten times as often: "
-    "the tasks' own time fell by half.",
-    "- A third of the CPU time of a small day went into finding and checking classes in Spark's jars: an "
-    "archive of them is kept from run to run.",
-    "- An instant of the log ends with a Z. To know that zone Spark asked two regular expressions, four "
-    "times a counter; it is left out, and instants of counters that simply passed are not read at all.",
-    "- Each function of a column asked the JVM half a dozen things to be able to name a line of ours in "
-    "an error: a fifth of `daily` over a small day. It is switched off.",
-    "- What Spark writes for a line of eighty columns is one method of 10 KB, and Java leaves methods "
-    "above 8,000 bytes interpreted: 20 microseconds a line. Our own sessions have it compiled; by "
-    "spark-submit that is `-XX:-DontCompileHugeMethods` in `--driver-java-options` and "
-    "`spark.executor.extraJavaOptions`.",
-    "- `compact` copied each line four times more than the bare job: for its file's name, for that name's "
-    "column, around the count of late lines and to write a partition; a copy of eighty columns is 3 "
-    "microseconds. The marks of a line are made in one step now, with its file's name, and the steps after "
-    "it are not compiled into one: by themselves they hand a line on as it is. Two copies are left.",
-    "- The bare job compares lines by three names, wherever in memory they lie. `compact` sorts a day by one "
-    "number, byte by byte, and looks at no line for it.",
-    "- What is left of the difference: the column of unreadable lines has Spark look up every field by its "
-    "name once more, two instants of each line are checked, and the table is read again, five columns of "
-    "it. To leave out Parquet's statistics of sizes saved nothing.",
-    "- Of the rest of `daily`, a quarter unpacks histograms from Parquet (two hundred million numbers), a "
-    "quarter adds them up, a fifth compiles. Tried without gain: smaller batches of rows, another collector, "
-    "later compilation, rows cut off from how they came about, small questions before the writing. Not "
-    "tried: histograms as flat lists in the table, which changes its schema.",
+    *(
+        wrapped(tried, begin="- ")
+        for tried in (
+            "The smallest and largest texts made Spark sort all lines, three times. They are numbers now.",
+            "Java's second compiler took a third of all CPU time, for code that runs once. Now it compiles "
+            "code that runs a hundred times as often as by default, and loops over lines that run ten times "
+            "as often: the tasks' own time fell by half.",
+            "A third of the CPU time of a small day went into finding and checking classes in Spark's jars. "
+            "Now an archive of them is kept from run to run.",
+            "An instant of the log ends with a Z. To know that zone, Spark ran two regular expressions, four "
+            "times a counter. Now the Z is left out, and the instants in counters of accepted batches are "
+            "not read at all.",
+            "Each function of a column asked the JVM half a dozen questions, in order to name a line of "
+            "spark_reports in an error: a fifth of `daily` over a small day. This is switched off.",
+            "Spark generates one method of 10 KB for a line of eighty columns, and Java does not compile "
+            "methods above 8,000 bytes: 20 microseconds a line. The sessions of spark_reports compile it. "
+            "With spark-submit, set `-XX:-DontCompileHugeMethods` in `--driver-java-options` and "
+            "`spark.executor.extraJavaOptions`.",
+            "`compact` copied each line four times more than the bare job: for its file's name, for that "
+            "name's column, around the count of late lines and to write a partition. A copy of eighty "
+            "columns is 3 microseconds. Now one step makes all marks of a line, with its file's name. The "
+            "steps after it are not compiled into one, so they pass a line on unchanged. Two copies "
+            "are left.",
+            "The bare job compares lines by three names, which may be anywhere in memory. `compact` sorts a "
+            "day by one number, byte by byte, and reads no line for it.",
+            "The rest of the difference has three parts. For the column of unreadable lines Spark looks up "
+            "every field by its name once more. Two instants of each line are checked. And the table is "
+            "read again, five columns of it. To leave out Parquet's statistics of sizes saved nothing.",
+            "Of the rest of `daily`, a quarter unpacks histograms from Parquet (two hundred million "
+            "numbers), a quarter adds them up, a fifth compiles. Tried without gain: smaller batches of "
+            "rows, another collector, later compilation, rows cut off from their lineage, small queries "
+            "before the writing. Not tried: histograms as flat lists in the table, which changes its schema.",
+        )
+    ),
 )
 
 
@@ -315,7 +326,7 @@ def _word(is_met: bool) -> str:
 
 
 def measure(place: Path, sizes: Sizes) -> tuple[dict[str, Figures], list[float]]:
-    """All jobs, one after the other, and `spin_s` before each. A log is there only while it is needed."""
+    """Runs all jobs in sequence, with `spin_s` before each. A log exists only while it is needed."""
     found: dict[str, Figures] = {}
     spins_s: list[float] = []
 
@@ -340,28 +351,30 @@ def measure(place: Path, sizes: Sizes) -> tuple[dict[str, Figures], list[float]]
 
 
 def main() -> int:
-    """0, and the page is written; 2 where the disk lacks the room."""
+    """Writes the page and returns 0. Returns 2 if the disk has too little space."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reports", description=__doc__)
     parser.add_argument("--lines", type=int, default=10_000_000, help="for compact (default 10 million)")
     parser.add_argument("--rows", type=int, default=2_000_000, help="counters of the day (default 2 million)")
     parser.add_argument("--print", action="store_true", help="print the page's part instead of writing it")
     parser.add_argument("--job", choices=(*JOBS, _QUESTION), help=argparse.SUPPRESS)
-    parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()), help="a folder with room")
+    parser.add_argument(
+        "--place", type=Path, default=Path(tempfile.gettempdir()), help="a folder with enough space"
+    )
     options = parser.parse_args()
     if options.job:
         print(json.dumps(asdict(run_job(options.job, options.place))))
         return 0
     sizes = Sizes(options.lines, options.rows)
-    if (free := shutil.disk_usage(options.place).free) < sizes.room_bytes:
+    if (free := shutil.disk_usage(options.place).free) < sizes.space_bytes:
         print(
-            f"{options.place} has {free / _GIB:.1f} GiB free, {sizes.room_bytes / _GIB:.1f} GiB are needed: "
+            f"{options.place} has {free / _GIB:.1f} GiB free, {sizes.space_bytes / _GIB:.1f} GiB are needed: "
             "name another folder by --place, or fewer lines by --lines and --rows.",
             file=sys.stderr,
         )
         return 2
     load_before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="tsproxy-bench-", dir=options.place) as made:
-        os.environ["SPARK_LOCAL_DIRS"] = made  # what does not fit into memory
+        os.environ["SPARK_LOCAL_DIRS"] = made  # for data that does not fit into memory
         os.environ[class_archive.PLACE] = str(Path(made, "classes"))
         found, spins_s = measure(Path(made), sizes)
     text = part(found, sizes, (load_before, os.getloadavg()[0]), spins_s)

@@ -1,8 +1,7 @@
-"""Paired, alternating rounds: whatever disturbs the machine disturbs all contenders alike.
+"""Paired, alternating rounds: a disturbance of the machine affects all contenders.
 
-Each round runs every contender once, in the order of the round before turned round. A ratio is made
-within a round and never across rounds; of the rounds' ratios the median is told, with the lowest and
-the highest.
+Each round runs every contender once, in the reverse order of the round before. A ratio compares two runs of
+the same round. The result is the median of all rounds' ratios, with the lowest and the highest.
 """
 
 import statistics
@@ -26,7 +25,7 @@ class Spread:
 
 
 def in_rounds(rounds: int, contenders: Mapping[str, Callable[[], T]]) -> dict[str, list[T]]:
-    """What each contender returned, round by round."""
+    """The results of each contender, round by round."""
     results: dict[str, list[T]] = {name: [] for name in contenders}
     order = list(contenders)
     for _ in range(rounds):
@@ -37,7 +36,7 @@ def in_rounds(rounds: int, contenders: Mapping[str, Callable[[], T]]) -> dict[st
 
 
 def ratio(values: Sequence[float], base: Sequence[float]) -> Spread:
-    """`values` over `base`, pair by pair."""
+    """The ratios of `values` to `base`, pair by pair."""
     return spread([value / below for value, below in zip(values, base, strict=True)])
 
 
@@ -46,6 +45,6 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def _number(value: float) -> str:
-    """Three significant digits, as a reader of a table wants them."""
+    """A number with three significant digits."""
     size = abs(value)
     return f"{value:.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"

@@ -1,4 +1,4 @@
-"""Whether the native code stays inside its memory: the fuzz corpus, under two sanitizers."""
+"""Memory safety of the native code: the fuzz corpus, under two sanitizers."""
 
 import re
 import sys
@@ -14,7 +14,7 @@ _SAID: Final = re.compile(r"^(\d+) conversations.* and (\d+) record sets in (\d+
 
 
 def safety(bench: Bench) -> Section:
-    """What the sanitizers said; a byte read or written outside is a failure, not a figure."""
+    """The result of the sanitizers. A byte read or written outside is a failure, not a figure."""
     find("gcc")
     root = Path(__file__).parents[1]
     seeds = str(bench.effort.safety_seeds)
@@ -27,9 +27,9 @@ def safety(bench: Bench) -> Section:
         raise ProgramError(f"the sanitizers said no result: {output[-500:]}")
     conversations, record_sets, seconds, outcome = found.groups()
     return Section(
-        text="The native kernel and pipe, built with AddressSanitizer and UndefinedBehaviorSanitizer, read "
-        "what the tests draw, each input in memory that ends exactly where its bytes end. The twin in Python "
-        "reads along and must come to the same. One byte read or written outside would end the run.",
+        text="AddressSanitizer and UndefinedBehaviorSanitizer check the native kernel and pipe. The native "
+        "code reads generated inputs, each in memory that ends exactly where its bytes end. The Python twin "
+        "reads the same inputs and must return the same. One byte read or written outside would end the run.",
         head=("conversations", "record sets", "seconds", "outcome"),
         rows=[(conversations, record_sets, seconds, outcome)],
     )

@@ -1,4 +1,4 @@
-"""What a measurement returns: a table, how to read it, and perhaps a plot."""
+"""The result of a measurement: a table, a text that explains it, and perhaps a plot."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from benchmarks.rounds import Spread
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One line for each label: a dot with its spread for each series. `axis` says what the ratio is."""
+    """One line for each label, with a dot and its spread for each series. `axis` is the text of the axis."""
 
     axis: str
     lines: Sequence[tuple[str, Mapping[str, Spread]]]
@@ -16,8 +16,8 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One target and what was measured; of a spread, the median counts. `is_least`: the bound is a lower
-    one."""
+    """One target and the measured value. The median of a spread counts. `is_least`: the bound is a lower
+    bound."""
 
     what: str
     value: float | Spread
@@ -32,7 +32,7 @@ class Verdict:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """(what, the bound, what was measured, met or missed)."""
+        """(the target's name, its bound, the measured value, met or missed)."""
         measured = str(self.value) if isinstance(self.value, Spread) else f"{self.value:.2f}"
         bound = f"{'≥' if self.is_least else '≤'} {self.bound:g}{self.unit}"
         return self.what, bound, measured + self.unit, "met" if self.is_met else "**missed**"
@@ -40,21 +40,21 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`text` says what was measured and how to read it; every row is as long as `head`."""
+    """`text` explains the measurement and its table. Every row is as long as `head`."""
 
     text: str
     head: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     plot: Plot | None = None
     verdicts: Sequence[Verdict] = ()
-    """One for each target."""
+    """One verdict for each target."""
 
 
 def verdict(what: str, value: float | Spread, at_most: float, unit: str = "") -> Verdict:
-    """Whether something is as small as it should be."""
+    """A target with an upper bound."""
     return Verdict(what, value, at_most, unit)
 
 
 def at_least(what: str, value: float | Spread, bound: float, unit: str = "") -> Verdict:
-    """Whether something is as large as it should be."""
+    """A target with a lower bound."""
     return Verdict(what, value, bound, unit, is_least=True)

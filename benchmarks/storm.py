@@ -1,4 +1,4 @@
-"""What the decision log costs when everything is rejected, and clients are many or make themselves many."""
+"""The cost of the decision log when everything is rejected, with many clients or many client ids."""
 
 import json
 import sys
@@ -12,14 +12,15 @@ from benchmarks.sections import Section, verdict
 
 CLIENTS: Final = 10_000
 LOG_AT_MOST_MIB: Final = 6.0
-"""An interval: 5,000 keys and as many examples as their ceiling allows."""
+"""The target for one interval: 5,000 keys, and as many examples as their limit allows."""
 MEMORY_AT_MOST_MIB: Final = 64.0
 CPU_AT_MOST: Final = 2.0
-"""Each crowd runs once, and apart from the others: the machine alone makes half of that."""
+"""Each crowd runs only once, and not at the same time as the others. Noise of the machine alone is half of
+this bound."""
 _CONNECTIONS: Final = 200
 FEW: Final = 2 * _CONNECTIONS
-"""Two a connection, so that none is rejected as what came before it was: natively, at a fraction of what the
-many cost, and no measure for them."""
+"""Two clients per connection, so that the fast path cannot repeat the rejection before. It would cost only a
+fraction of the rejections of many clients, and the ratio would mean nothing."""
 _INTERVALS: Final = 3
 _SECONDS_FACTOR: Final = 10
 _MIB: Final = 1024 * 1024
@@ -34,19 +35,19 @@ _PROGRAM: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Storm:
-    """What came of one crowd."""
+    """The result of one crowd."""
 
     requests: int
     cpu_us: float
     log_mib: float
-    """Of one interval."""
+    """The growth of the decision log in one interval."""
     grown_mib: float
     p99_ms: float
     longest_ms: float
 
 
 def storm(bench: Bench) -> Section:
-    """The same rejections from few clients, from 10,000, and from a client with a new name each time."""
+    """The same rejections from few clients, from 10,000, and from a client with a new id each time."""
     crowds = ((f"{FEW} clients", FEW), (f"{CLIENTS:,} clients", CLIENTS), ("a new client id each time", 0))
     interval_s = max(1, round(bench.effort.seconds * _SECONDS_FACTOR / _INTERVALS))
     storms = {name: _storm(bench, clients, interval_s) for name, clients in crowds}
@@ -60,11 +61,11 @@ def storm(bench: Bench) -> Section:
         ]
     return Section(
         text=f"Every batch is rejected, over {_CONNECTIONS} connections with one request of 1 KB in flight "
-        "each; client ids take turns on them, so that nothing is rejected as what came before it was. "
-        f"Counters are written every {interval_s} s here (a minute by default): "
-        "the decision log's bytes are those of one interval. Memory is how much the resident memory grew, "
-        "at its highest, since the connections stood, CPU that of one rejection as a ratio to that with few "
-        "clients. The longest answer shows that the loop does not stand still while counters are written.",
+        "each. Client ids take turns on the connections, so that the fast path cannot repeat the rejection "
+        f"before. Counters are written every {interval_s} s here (every minute by default), and the decision "
+        "log's bytes are those of one interval. Memory is the largest growth of resident memory since the "
+        "connections were opened. CPU is that of one rejection, as a ratio to that with few clients. The "
+        "longest answer shows that the event loop does not stop while counters are written.",
         head=("clients", "rejected", "decision log", "memory", "CPU", "p99", "longest answer"),
         rows=[
             (

@@ -1,7 +1,7 @@
-"""The programs that the benchmarks need: our own in C, compiled once, and other people's, found.
+"""Finds the programs that the benchmarks need, and compiles the benchmarks' own C programs once.
 
-Whatever is missing is a `MissingError` whose text is one sentence that says what to install; the
-measurement that needed it is left out and the others go on.
+If one is missing, a `MissingError` says in one sentence what to install. The measurement that needs it is
+left out, and the others go on.
 """
 
 import hashlib
@@ -25,16 +25,16 @@ _PACKAGES: Final = {
     "perf": "linux-perf",
     "taskset": "util-linux",
 }
-"""Debian's and Ubuntu's packages by program."""
+"""Packages of Debian and Ubuntu, by program."""
 
 
 class MissingError(Exception):
-    """Something is not on this machine; the text says how to get it."""
+    """A program or library is not on this machine. The text says how to install it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPrograms:
-    """The compiled generator and sink; `knows_tls` False where OpenSSL's headers are missing."""
+    """The compiled generator and sink. `knows_tls` is False if OpenSSL's headers are missing."""
 
     generator: Path
     sink: Path
@@ -43,7 +43,7 @@ class LoadPrograms:
 
 @cache
 def find(name: str) -> Path:
-    """The program `name` on PATH or where Debian puts servers. Raises MissingError."""
+    """The path of program `name`, on PATH or in Debian's folders for servers. Raises MissingError."""
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"))
     found = shutil.which(name, path=path)
     if found is None:
@@ -53,7 +53,7 @@ def find(name: str) -> Path:
 
 @cache
 def load_programs() -> LoadPrograms:
-    """Compiled into the user's cache, anew whenever a source changes. Raises MissingError without gcc."""
+    """The programs, compiled into the user's cache if a source changed. Raises MissingError without gcc."""
     gcc = find("gcc")
     sources = sorted(_SOURCES.glob("*.[ch]"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
@@ -72,7 +72,7 @@ def load_programs() -> LoadPrograms:
 
 
 def require_tls() -> None:
-    """Raises MissingError where the generator was compiled without TLS."""
+    """Raises MissingError if the generator was compiled without TLS."""
     if not load_programs().knows_tls:
         raise MissingError("OpenSSL's headers are missing for loads over TLS: apt-get install libssl-dev")
 

@@ -1,7 +1,7 @@
-"""The worst known input of each kind: what it costs the loop, by the MiB received and at a time.
+"""The worst known input of each kind: its cost for the event loop, for each MiB received and in one step.
 
-In this process, without a network: the bytes go to a session as reads bring them, and the steps that the
-loop would do are timed, each by itself. Jobs that a session wants done beside the loop are done, and not
+It is measured in this process, without a network. The bytes go to a session in pieces, as reads bring them.
+Each step of the event loop is timed by itself. Jobs that a session offloads to a thread are run here, but not
 counted. The inputs are those of `tests/attacks/test_work.py`, larger.
 """
 
@@ -47,16 +47,17 @@ _GZIP, _SNAPPY, _ZSTD = 1, 2, 4
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """`asked` goes to the session first, untimed; then `data`, as the client's or as the broker's."""
+    """`asked` goes to the session first and is not timed. Then comes `data`: from the broker if `asked` is
+    not empty, else from the client."""
 
     data: bytes
     asked: bytes = b""
     is_known: bool = True
-    """False where the broker has not accepted the peer."""
+    """False if the broker has not accepted the client yet."""
 
 
 def worst(bench: Bench) -> Section:
-    """CPU ms for each MiB received, and the longest step, for each input."""
+    """CPU in ms for each MiB received, and the longest step, for each input."""
     rows, verdicts = [], []
     for name, make in INPUTS.items():
         made = make()
@@ -70,11 +71,12 @@ def worst(bench: Bench) -> Section:
             verdict(f"{name}, at a time", longest, MS_AT_ONCE_AT_MOST, " ms"),
         ]
     return Section(
-        text="The worst known input of each kind, as a session takes it, without a network: CPU of the "
-        "loop for each MiB received, and the longest step, between two of which others have their turn. "
-        "Work beside the loop is not counted, nor are the books, which take 500 batches in one step. What a "
-        "request, or a partition of it, costs by itself is 2 to 90 µs on the loop, however few its bytes: "
-        "inputs of nothing but small ones do not stay below 50 ms a MiB.",
+        text="The worst known input of each kind, as a session receives it, without a network. The table has "
+        "the CPU of the event loop for each MiB received, and the longest step: other connections have their "
+        "turn between two steps. Work in threads is not counted. The counting of outcomes is not counted "
+        "either; it handles 500 batches in one step. A request, or a partition of it, costs 2 to 90 µs on "
+        "the event loop, however few its bytes, so inputs that consist only of small ones exceed 50 "
+        "ms a MiB.",
         head=("input", "KiB", "ms a MiB", "longest step, ms"),
         rows=rows,
         verdicts=verdicts,
@@ -82,7 +84,7 @@ def worst(bench: Bench) -> Section:
 
 
 def _run(made: Input) -> tuple[float, float]:
-    """(seconds of CPU, of the longest step)."""
+    """(CPU seconds of all steps, CPU seconds of the longest step)."""
     view = View(
         endpoints={1: Endpoint("proxy.example", 9193)},
         topics={"t": _LIMITS},
@@ -110,7 +112,7 @@ def _run(made: Input) -> tuple[float, float]:
     return sum(steps), max(steps)
 
 
-# -- Frames -----------------------------------------------------------------------------------------
+# -- Inputs -----------------------------------------------------------------------------------------
 
 
 def _request(api_key: int, version: int, body: bytes, correlation_id: int = 1) -> bytes:

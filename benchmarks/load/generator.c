@@ -1,26 +1,27 @@
-/* Load from many Kafka producers, made once and sent again and again.
+/* The load of many Kafka producers: the same requests again and again.
  *
  *     generator --port P --frames FILE --connections C --in-flight I
  *               [--warm-up N] [--requests N] [--seconds S] [--rate R] [--expect CODE] [--patience S] [--ca PEM]
  *
- * FILE holds requests as they go on the wire, size prefix included: first those that open a connection
- * (ApiVersions, Metadata, ...), each sent once and waited for, then Produce requests of v8 to v12 with
- * acks other than 0, sent in turn for ever. Only the correlation id is written into them.
+ * FILE contains requests as they are on the wire, with their size prefix. The first ones open a connection
+ * (ApiVersions, Metadata, ...): each is sent once, and the next one after its answer. Then come Produce
+ * requests of v8 to v12 with acks other than 0, which are sent in turn without end. The generator writes only
+ * the correlation id into them.
  *
- * Conversation with whoever started it: C connections to 127.0.0.1:P are opened and N warm-up requests
- * are sent on each; `ready` is printed; a line on standard input starts the load; one line of JSON is
- * printed when every answer has come; connections stay open until standard input ends.
+ * Steps: it opens C connections to 127.0.0.1:P, sends N warm-up requests on each and prints `ready`. A line on
+ * standard input starts the load. It prints one line of JSON when every answer has arrived. Connections stay
+ * open until standard input ends.
  *
- * The load is N requests a connection or S seconds of them, whatever ends first. Closed loop: each
- * connection keeps I requests in flight. Open loop (--rate): R requests a second in all, in turn over the
- * connections and each at its appointed time; latency counts from that time, even where the request had
- * to wait for a place among the I in flight, so a stall is counted for all requests that it delays.
+ * The load is N requests per connection or S seconds, whichever ends first. Closed loop: each connection keeps
+ * I requests in flight. Open loop (--rate): R requests a second in total, in turn over the connections, each
+ * at a fixed time. Latency is measured from that time, even if the request had to wait because I requests were
+ * in flight. So a stall counts for all requests that it delays.
  *
- * Every answer is checked: right correlation id, error code CODE (0) for every partition. The first wrong
- * one, or a closed connection, ends the program with exit code 1 and one line on standard error. Answers
- * that have not come S (--patience, 10) seconds after the load are reported as `unanswered`.
+ * It checks every answer: the correlation id, and error code CODE (0) for every partition. The first wrong
+ * answer, or a closed connection, ends the program with exit code 1 and one line on standard error. Answers
+ * that have not arrived S (--patience, 10) seconds after the load are reported as `unanswered`.
  *
- * TLS with --ca, the authority to trust.
+ * --ca names the authority to trust and switches TLS on.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -94,7 +95,7 @@ struct connection {
     int64_t begun, answered;
     size_t frame_staged; /* bytes of request `begun` that are in `out` already */
     int64_t *due_ns;     /* when each request in flight was due, by its number modulo in_flight */
-    int64_t next_due;    /* open loop: which of this connection's appointments comes next */
+    int64_t next_due;    /* open loop: the number of this connection's next fixed time */
     struct buffer out, in;
 };
 
@@ -227,7 +228,7 @@ static void receive_what_came(struct connection *connection)
             take_answer(connection, (struct cursor){in->bytes + in->start, in->bytes + in->start + whole}, at_ns);
             drop(in, whole);
         }
-        /* Less than asked for is all there was; but TLS hands out one record at a time. */
+        /* A short read means that the socket is empty; but TLS returns one record at a time. */
     } while (size == READ_BYTES || (size > 0 && connection->stream.tls != NULL));
 }
 
@@ -246,7 +247,7 @@ static void forbid_more(void)
     quota_in_all = 0;
 }
 
-/* Open loop: lets every request go whose time has come, and sets the alarm for the next one. */
+/* Open loop: sends every request that is due, and sets the timer for the next one. */
 static void keep_appointments(int64_t *slot, int64_t slots)
 {
     for (; *slot < slots; ++*slot) {
@@ -268,7 +269,7 @@ static void wait_and_serve(void)
     int ready = epoll_wait(epoll, events, EVENTS, 20);
     for (int i = 0; i < ready; i++) {
         struct connection *connection = events[i].data.ptr;
-        if (connection == NULL) { /* the alarm */
+        if (connection == NULL) { /* the timer */
             uint64_t expirations;
             if (read(timer, &expirations, sizeof expirations) < 0 && errno != EAGAIN)
                 die("timer: %s", strerror(errno));
@@ -280,7 +281,7 @@ static void wait_and_serve(void)
     }
 }
 
-/* Sends `requests` on each connection and takes all answers; returns how many did not come in time. */
+/* Sends `requests` on each connection and reads all answers; returns how many did not arrive in time. */
 static int64_t run(int64_t requests, double seconds)
 {
     int64_t slot = 0, slots = 0;
@@ -368,7 +369,7 @@ int main(int count, char **arguments)
         trust(options.ca);
     epoll = epoll_create1(0);
     timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
-    struct epoll_event event = {.events = EPOLLIN}; /* a null pointer is the alarm */
+    struct epoll_event event = {.events = EPOLLIN}; /* a null pointer is the timer */
     if (epoll_ctl(epoll, EPOLL_CTL_ADD, timer, &event) < 0)
         die("epoll_ctl: %s", strerror(errno));
     open_connections();

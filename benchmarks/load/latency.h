@@ -20,7 +20,7 @@ static inline void book(struct latencies *all, int64_t ns)
         all->highest_ns = ns;
 }
 
-/* What `share` of all latencies do not exceed, in microseconds. */
+/* The latency in microseconds that `share` of all latencies do not exceed. */
 static inline double quantile_us(const struct latencies *all, double share)
 {
     int64_t left = (int64_t)(share * (double)all->count);

@@ -3,12 +3,12 @@
  *     sink [--partitions N] [--stuck]
  *
  * Prints `ready PORT` when it listens on that port of 127.0.0.1, and runs until it is killed.
- * Besides Produce (v3 to v12: code 0 for every partition asked for) it answers what clients and proxies
- * ask before: ApiVersions, Metadata (v0 to v5: itself, and N partitions for any topic named) and
- * DescribeConfigs (v0 to v2: a topic that takes timestamps up to an hour ahead, as Kafka 4 does).
- * --stuck: a connection is not read any more once it has sent the head of a Produce request.
+ * It answers Produce (v3 to v12: code 0 for every partition of the request), and the requests that clients and
+ * proxies send first: ApiVersions, Metadata (v0 to v5: itself, and N partitions for every topic in the request)
+ * and DescribeConfigs (v0 to v2: a topic that accepts timestamps up to an hour ahead, as Kafka 4 does).
+ * --stuck: it stops reading a connection that has sent the head of a Produce request.
  *
- * One thread, one read per readiness, one write for all answers to what was read. No imitation of a
+ * It has one thread, and uses one read per readiness and one write for all answers. It does not imitate a
  * broker's behaviour: tests of behaviour use real brokers.
  */
 #define _GNU_SOURCE /* accept4 */
@@ -113,7 +113,7 @@ static void answer_describe_configs(struct buffer *out, int version, struct curs
         put(out, take(body, 1), 1);
         put_string(out, take_string(body, false, 2), false);
         for (int64_t names = take(body, 4); names > 0; names--)
-            take_string(body, false, 2); /* whatever is asked, all that there is is told */
+            take_string(body, false, 2); /* the answer has all settings, whatever the request names */
         put(out, CONFIGS_COUNT, 4);
         for (int i = 0; i < CONFIGS_COUNT; i++) {
             put_text(out, CONFIGS[i][0]);
@@ -282,7 +282,7 @@ static void serve(int epoll, struct connection *connection)
         close_connection(connection);
         return;
     }
-    if (was_stuck) /* no event was asked for, so the peer hung up */
+    if (was_stuck) /* no event was requested, so the peer has disconnected */
         close_connection(connection);
     else if (connection->is_blocked != was_blocked || connection->is_stuck)
         watch(epoll, EPOLL_CTL_MOD, connection);

@@ -1,7 +1,7 @@
 /* A connection to 127.0.0.1 as a stream of bytes: plain, or over TLS where compiled with -DWITH_TLS.
  *
- * stream_read and stream_write return how many bytes went, 0 where the other side has to do something
- * first. A stream that ends, or breaks, ends the program.
+ * stream_read and stream_write return the number of bytes, or 0 if they would have to wait for the other
+ * side. A stream that ends or breaks ends the program.
  */
 #ifndef STREAM_H
 #define STREAM_H
@@ -89,7 +89,7 @@ static inline size_t stream_write(struct stream *stream, const uint8_t *bytes, s
     return socket_result(send(stream->fd, bytes, size, MSG_NOSIGNAL));
 }
 
-/* Connected, the handshake done where `is_tls`, and from now on never waiting. */
+/* Returns a connected, non-blocking stream, after the handshake if `is_tls`. */
 static inline struct stream stream_to(int port, bool is_tls)
 {
     struct sockaddr_in address = {

@@ -1,7 +1,7 @@
-/* What generator.c and sink.c share: Kafka's primitive types, growing buffers, one clock.
+/* Shared by generator.c and sink.c: Kafka's primitive types, growing buffers, one clock.
  *
  * Source: the protocol guide. Numbers are big-endian; lengths are int16 or int32, or from a flexible
- * version on an unsigned varint of length + 1. Load equipment: what it cannot read ends the program.
+ * version on an unsigned varint of length + 1. Bytes that it cannot read end the program.
  */
 #ifndef WIRE_H
 #define WIRE_H
@@ -118,7 +118,7 @@ struct buffer {
     size_t start, end, capacity;
 };
 
-/* Room for `size` more bytes at the end; what is there moves to the front first. */
+/* Makes space for `size` more bytes at the end; moves the contents to the front first. */
 static inline uint8_t *reserve(struct buffer *b, size_t size)
 {
     if (b->capacity - b->end < size && b->start > 0) {

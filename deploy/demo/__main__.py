@@ -1,4 +1,4 @@
-"""`python -m deploy.demo`: 0 where all counts agree, 1 where they do not or something failed."""
+"""`python -m deploy.demo` ends with 0 if all counts agree, with 1 if they differ or a step failed."""
 
 import argparse
 import asyncio
@@ -48,7 +48,7 @@ def main() -> int:
 async def _demo(options: argparse.Namespace) -> int:
     task = asyncio.current_task()
     assert task is not None
-    # Set by hand for both: a shell that starts the demo in the background leaves SIGINT ignored.
+    # Both signals are set here, because a shell that starts the demo in the background ignores SIGINT.
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     agrees = await run(Output(options.output), options.every)

@@ -1,7 +1,7 @@
-"""What became of the records, as four places tell it, by topic and client id.
+"""Counts of the records in four places, by topic and client id.
 
-Four readers that share nothing: the clients' receipts, a consumer that does not pass through the
-proxy, the lines of the decision log, and the report's own report.json.
+The four readers share nothing: the clients' receipts, a consumer that does not use the proxy, the
+lines of the decision log, and the report's own report.json.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ _POLL_MS: Final = 500
 
 
 class IncompleteLogError(Exception):
-    """The proxy has stopped, and its decision log is not whole."""
+    """The proxy has stopped, but its decision log is not complete."""
 
 
 def told_to_clients(receipts: Iterable[Receipt]) -> dict[Place, Told]:
-    """What each client was told of each topic; culprits by the data and the producer's mistake alone."""
+    """The clients' results, by topic. Culprits follow from the data and the producer's mistake alone."""
     told: dict[Place, Told] = {}
     for receipt in receipts:
         share = receipt.share
@@ -44,9 +44,9 @@ def told_to_clients(receipts: Iterable[Receipt]) -> dict[Place, Told]:
 async def keys_in_log(
     bootstrap_servers: str, topics: Sequence[str], partitions: int
 ) -> dict[Place, Counter[bytes]]:
-    """How often each key stands in the topics; every record is read, from the first to the last.
+    """The number of records with each key in the topics. It reads every record.
 
-    Raises TimeoutError where the broker does not serve them all.
+    Raises TimeoutError if the broker does not serve them all.
     """
     wanted = [TopicPartition(topic, partition) for topic in topics for partition in range(partitions)]
     keys: defaultdict[Place, Counter[bytes]] = defaultdict(Counter)
@@ -68,14 +68,14 @@ async def keys_in_log(
 
 @dataclass(frozen=True, slots=True)
 class DecisionLog:
-    """What a decision log says: the UTC days it has lines of, and what its counters add up to."""
+    """The contents of a decision log: the UTC days of its lines, and the sums of its counters."""
 
     days: Sequence[str]
     booked: Mapping[Place, Booked]
 
 
 def read_decision_log(folder: Path) -> DecisionLog:
-    """All files of a log that is closed. Raises IncompleteLogError where one is not."""
+    """All files of a closed log. Raises IncompleteLogError if one is not closed."""
     still_open = [path.name for path in folder.glob("*.open")]
     if still_open:
         raise IncompleteLogError(f"the decision log was not closed: {', '.join(still_open)}")
@@ -91,7 +91,7 @@ def read_decision_log(folder: Path) -> DecisionLog:
 
 
 def _booked(counters: Mapping[str, Any]) -> Booked:
-    """One line of counters. A repetition counts for nothing but itself."""
+    """The counts of one `counters` line. A repetition counts only as a repetition."""
     if not counters["is_final"]:
         return Booked(resent=counters["records"])
     ended = Booked(**{counters["verdict"]: counters["records"]})
@@ -99,7 +99,7 @@ def _booked(counters: Mapping[str, Any]) -> Booked:
 
 
 def read_reports(paths: Iterable[Path]) -> Reported:
-    """What the report.json of each day says, added up."""
+    """The sums over the report.json of each day."""
     totals = Booked()
     topics: defaultdict[str, Booked] = defaultdict(Booked)
     clients: defaultdict[str, Rejections] = defaultdict(Rejections)

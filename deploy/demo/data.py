@@ -1,7 +1,7 @@
-"""The events: real ones, with two clocks each; see `PROVENANCE.md`.
+"""The events: real ones, each with two timestamps; see `PROVENANCE.md`.
 
-An event is late by what its own clock (the author's) lay behind the log's (the commit's). Replayed
-at any moment with `timestamp = now - lateness` it is as late as it was then.
+The lateness of an event is the log's time (of the commit) minus its own time (of the author). If it is
+replayed with `timestamp = now - lateness`, it is as late as it was in reality.
 """
 
 import csv
@@ -16,7 +16,7 @@ _FILE: Final = Path(__file__).with_name("commit-clocks-kafka.csv.gz")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event: its row as it stands in the file, and how late it came; negative where it was early."""
+    """One event: its row in the file, and its lateness, which is negative if it was early."""
 
     row: str
     lateness_ms: int

@@ -1,11 +1,11 @@
-"""Topics and their limits, producers, and who sends what: the demo as tables.
+"""The demo as tables: topics and their limits, producers, and the records of each producer.
 
-Three real clients share the events evenly over three topics that forgive different lateness. The
-smaller a client's batches, the fewer good records fall with a late one: a broker, and so tsproxy,
-rejects whole batches. The synthetic producers each make one mistake that is frequent in the field.
+Three real clients share the events evenly. The events go to three topics with different limits. A broker,
+and so tsproxy, rejects whole batches: the smaller a client's batches, the fewer good records share a batch
+with a late one. Each synthetic producer makes one common mistake.
 
-What is late is late by the data alone, not by how long this run takes: no event lies within 11
-minutes below one of the limits (a test holds that), and a record ages on its way by seconds.
+The data alone decides which record is too late, not the duration of the run: no event is within 11 minutes
+below a limit (a test checks that), and a record ages by seconds on its way.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,26 +19,26 @@ from tsproxy.model.kafka import NO_TIMESTAMP
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 24 * HOUR_MS
 SOME_DAY_MS: Final = 1_780_000_000_000
-"""A moment of 2026, for reckoning."""
+"""A time in 2026, for calculations."""
 PARTITIONS: Final = 3
 SYNTHETIC_RECORDS: Final = 300
-"""What each synthetic producer sends."""
+"""The number of records of each synthetic producer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic, and how far from the broker's clock its records may be."""
+    """A topic, and the allowed distance of its records from the broker's clock."""
 
     name: str
     before_max_ms: int
     after_max_ms: int = HOUR_MS
-    """Kafka 4's default, set here by name so that the reader sees it."""
+    """Kafka 4's default, written here so that the reader sees it."""
 
     @property
     def config(self) -> dict[str, str]:
-        """Its configuration, as a broker takes it.
+        """The topic's configuration for the broker.
 
-        The last two keep what was taken until it is counted: times of last year would otherwise
+        The last two settings keep records until they are counted. Otherwise timestamps of last year would
         roll a segment with every other batch, and expire at the next check.
         """
         return {
@@ -49,7 +49,7 @@ class Topic:
         }
 
     def rejects(self, timestamp_ms: int, now_ms: int) -> bool:
-        """KIP-937 in plain numbers, far from where Kafka's would wrap."""
+        """True if the topic's limits reject the timestamp (KIP-937). No number here can overflow."""
         late_ms = now_ms - timestamp_ms
         return timestamp_ms != NO_TIMESTAMP and not -self.after_max_ms <= late_ms <= self.before_max_ms
 
@@ -64,7 +64,7 @@ TOPICS: Final = (*EVENT_TOPICS, SYNTHETIC_TOPIC)
 
 
 class Family(StrEnum):
-    """Whose code speaks the protocol."""
+    """The client library of a producer."""
 
     JAVA = "Kafka's Java producer"
     LIBRDKAFKA = "confluent-kafka"
@@ -77,17 +77,17 @@ def _as_it_is(time_ms: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """One client. `writes` is what it takes for the timestamp of a time in ms: mistakes live here."""
+    """One client. `writes` turns a time in ms into the timestamp to send, and so makes the mistakes."""
 
     client_id: str
     family: Family
     options: Mapping[str, Any]
-    """In the family's own words; `batching` says them in ours."""
+    """The library's own options; `batching` describes them in words."""
     batching: str = "default batches"
     writes: Callable[[int], int] = _as_it_is
 
 
-# What cannot be delivered within a minute is given up: then the proof says so, instead of waiting on.
+# A record that cannot be delivered within a minute is dropped. The proof then reports it and does not wait.
 _JAVA: Final[dict[str, Any]] = {"acks": "all", "enable.idempotence": True, "delivery.timeout.ms": 60_000}
 _LIBRDKAFKA: Final[dict[str, Any]] = {
     "acks": "all",
@@ -121,7 +121,7 @@ SYNTHETIC_PRODUCERS: Final = (
     Producer("synthetic-seconds", Family.JAVA, _JAVA, writes=lambda ms: ms // 1000),
     Producer("synthetic-microseconds", Family.LIBRDKAFKA, _LIBRDKAFKA, writes=lambda ms: ms * 1000),
     Producer("synthetic-nanoseconds", Family.AIOKAFKA, _AIOKAFKA, writes=lambda ms: ms * 1_000_000 + 1),
-    # Java's own client rejects what is below zero, so these come from elsewhere.
+    # Java's client rejects timestamps below zero, so other clients send these.
     Producer("synthetic-missing", Family.AIOKAFKA, _AIOKAFKA, writes=lambda _: NO_TIMESTAMP),
     Producer("synthetic-negative", Family.LIBRDKAFKA, _LIBRDKAFKA, writes=lambda ms: -ms),
 )
@@ -129,7 +129,7 @@ SYNTHETIC_PRODUCERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One record to be sent. `number` counts a producer's messages from 0."""
+    """One record to send. `number` counts a producer's messages from 0."""
 
     number: int
     topic: Topic
@@ -140,29 +140,29 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A producer and what it has to send."""
+    """A producer and its messages."""
 
     producer: Producer
     messages: Sequence[Message]
 
     def key(self, message: Message) -> bytes:
-        """The record's key, which names it in the whole cluster: `commits-java/17`."""
+        """The record's key, which is unique in the whole cluster: `commits-java/17`."""
         return f"{self.producer.client_id}/{message.number}".encode()
 
     def timestamp_ms(self, message: Message, now_ms: int) -> int:
-        """What the producer writes into the record when it sends it at `now_ms`."""
+        """The timestamp that the producer writes if it sends the message at `now_ms`."""
         return self.producer.writes(now_ms - message.lateness_ms)
 
     def is_culprit(self, message: Message, now_ms: int = SOME_DAY_MS) -> bool:
-        """True where the record's own time breaks its topic's limits, whatever it shares a batch with.
+        """True if the record's own timestamp violates its topic's limits, whatever else is in its batch.
 
-        At which moment it is sent makes no difference.
+        The time at which it is sent makes no difference.
         """
         return message.topic.rejects(self.timestamp_ms(message, now_ms), now_ms)
 
 
 def shares(events: Sequence[Event]) -> list[Share]:
-    """Who sends what: the events dealt out evenly to clients, topics and partitions, then the mistakes."""
+    """All shares: the events, spread evenly over clients, topics and partitions, and then the mistakes."""
     return [
         *(Share(producer, _dealt(events, place)) for place, producer in enumerate(EVENT_PRODUCERS)),
         *(Share(producer, _SYNTHETIC) for producer in SYNTHETIC_PRODUCERS),

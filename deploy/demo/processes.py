@@ -1,8 +1,8 @@
 """The commands that a user would type, run as processes: `tsproxy run` and `spark_reports daily`.
 
-They join the process group of a guard (the kit's `guard.py`), so that they end with the demo however
-it ends: in good order, by Ctrl-C, or killed. Ctrl-C reaches the demo alone, which then stops them.
-The kit's `RunningProxy` is for tests, which ask more of a proxy than a user does.
+They join the process group of a guard (`tsproxy.testing.guard`), so they end with the demo, however it ends:
+normally, by Ctrl-C, or killed. Ctrl-C reaches only the demo, which then stops them.
+`tsproxy.testing.proxy.RunningProxy` is for tests, which need more of a proxy than a user does.
 """
 
 import asyncio
@@ -20,24 +20,24 @@ from tsproxy.testing.ports import free_ports
 
 HOST: Final = "127.0.0.1"
 _PORTS: Final = 3
-"""One to bootstrap at, then one for each node id from 0: the only broker here is node 1."""
+"""One port where clients bootstrap, and one for each node id from 0: the only broker is node 1."""
 _POLL_S: Final = 0.05
 _STOP_S: Final = 60
 _TAIL_LINES: Final = 20
 
 
 class CommandError(Exception):
-    """A command ended, or did not, as it should not have; the text ends with its last words."""
+    """A command ended too early, or failed, or did not start; the text ends with its last output."""
 
 
 class Commands:
-    """Starts the commands installed beside this Python. `commands` makes one."""
+    """Starts the commands that are installed beside this Python. `commands` returns one."""
 
     def __init__(self, group: int) -> None:
         self._group = group
 
     async def start(self, command: Sequence[str], output: IO[bytes] | None = None) -> Process:
-        """A process whose output, errors included, goes to `output`, or to this one's own."""
+        """A process. Its output and errors go to `output`, or to the output of this process."""
         return await asyncio.create_subprocess_exec(
             str(Path(sys.executable).with_name(command[0])),
             *command[1:],
@@ -49,10 +49,10 @@ class Commands:
 
     @asynccontextmanager
     async def proxy(self, upstream: str, decisions: Path, log: Path) -> AsyncIterator[str]:
-        """`tsproxy run` in front of `upstream`: where clients bootstrap, once they can.
+        """Runs `tsproxy run` in front of `upstream`. Yields the bootstrap address when clients can connect.
 
-        Drained with SIGTERM at the end, so that the decision log is whole. Raises CommandError; where the
-        proxy ends before the block does, the block is cancelled.
+        At the end SIGTERM drains it, so that the decision log is complete. Raises CommandError. If the proxy
+        ends before the block does, the block is cancelled.
         """
         listen = f"{HOST}:{free_ports(_PORTS)[0]}"
         command = proxy_command(upstream, listen, decisions)
@@ -71,7 +71,7 @@ class Commands:
                 await process.wait()
 
     async def daily_report(self, day: str, decisions: Path, output: Path) -> None:
-        """`spark_reports daily` for a UTC day; its summary goes to the terminal. Raises CommandError."""
+        """Runs `spark_reports daily` for a UTC day. Its summary goes to the terminal. Raises CommandError."""
         process = await self.start(report_command(day, decisions, output))
         try:
             if await process.wait() != 0:
@@ -83,13 +83,13 @@ class Commands:
 
 
 def proxy_command(upstream: str, listen: str, decisions: Path) -> list[str]:
-    """How a user would start the proxy."""
+    """The command with which a user starts the proxy."""
     options = ("--admin", "off", "--decisions", str(decisions))
     return ["tsproxy", "run", "--upstream", upstream, "--listen", listen, *options]
 
 
 def report_command(day: str, decisions: Path, output: Path) -> list[str]:
-    """How a user would ask for the report."""
+    """The command with which a user makes the report."""
     options = ("--input", str(decisions), "--output", str(output))
     return ["spark_reports", "daily", "--date", day, *options]
 
@@ -102,7 +102,7 @@ async def commands() -> AsyncIterator[Commands]:
 
 
 async def _until_listening(process: Process, address: str, log: Path) -> None:
-    """The proxy opens its port when it has found the brokers; until then, connections are rejected."""
+    """Waits for the proxy's port. The proxy opens it when it has found the brokers."""
     host, _, port = address.rpartition(":")
     while process.returncode is None:
         with suppress(OSError), socket.create_connection((host, int(port))):
@@ -131,5 +131,5 @@ def _tail(log: Path) -> str:
 
 
 def shown(command: Sequence[str]) -> str:
-    """The command as one would type it."""
+    """The command as a user types it."""
     return "$ " + shlex.join(command)

@@ -1,8 +1,7 @@
-"""Three client families behind one function: `deliver` sends a share and notes what its client saw.
+"""Three client families behind one function: `deliver` sends a share and stores the client's results.
 
-Nothing here knows of the proxy. Every record is settled one by one, by its own callback or future,
-so what is counted is what an application would count; what a client sends again by itself stays
-between it and the broker.
+Nothing here knows that there is a proxy. Every record has a result of its own, from its callback or future.
+So the counts are those of an application; repetitions that a client sends by itself are not in them.
 """
 
 import asyncio
@@ -23,21 +22,21 @@ from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 _POLL_S: Final = 0.1
 _STOP_S: Final = 2
 _ERRORS_ONLY: Final = 3
-"""A fresh broker's coordinator answers "load in progress" at first, which is no news to a user."""
+"""A new broker's coordinator answers "load in progress" at first. Users do not need to know that."""
 
 
 @dataclass(slots=True)
 class Receipt:
-    """What one client was told: the numbers acknowledged, and how each other one was rejected, by name."""
+    """One client's results: the numbers of acknowledged records, and the error name of each rejected one."""
 
     share: Share
     handed_over: int = 0
-    """How many records the client has been given so far."""
+    """The number of records that the client has been given so far."""
     acknowledged: set[int] = field(default_factory=set)
     rejected: dict[int, str] = field(default_factory=dict)
 
     def outgoing(self) -> Iterator[tuple[Message, bytes, int]]:
-        """Every message with its key and its timestamp, which is of the moment it is asked for."""
+        """Every message with its key and its timestamp, which is computed during the iteration."""
         for message in self.share.messages:
             self.handed_over += 1
             now_ms = time.time_ns() // 1_000_000
@@ -45,7 +44,7 @@ class Receipt:
 
 
 async def deliver(receipt: Receipt, bootstrap_servers: str) -> None:
-    """Sends all of the receipt's share; returns when every record is settled."""
+    """Sends the receipt's whole share. Returns when every record has a result."""
     await _DELIVER[receipt.share.producer.family](receipt, bootstrap_servers)
 
 
@@ -81,7 +80,7 @@ async def _deliver_aiokafka(receipt: Receipt, bootstrap_servers: str) -> None:
             futures.append(future)
         await asyncio.wait(futures)
     finally:
-        # Nothing is left to send, unless this was cancelled: then stop() would wait for it in vain.
+        # Nothing is left to send, unless this was cancelled. Then stop() would wait forever.
         with suppress(TimeoutError):
             await asyncio.wait_for(client.stop(), _STOP_S)
 
@@ -97,7 +96,7 @@ def _settle(receipt: Receipt, number: int, future: asyncio.Future[Any]) -> None:
 
 
 async def _deliver_librdkafka(receipt: Receipt, bootstrap_servers: str) -> None:
-    """librdkafka calls back from `poll` and `flush`, which block: so it all happens in a thread."""
+    """Runs in a thread, because librdkafka calls back from `poll` and `flush`, which block."""
     is_cancelled = threading.Event()
     try:
         await asyncio.to_thread(_produce, receipt, bootstrap_servers, is_cancelled)

@@ -1,8 +1,7 @@
-"""The proof: what four places say of the same records, side by side, and every pair that differs.
+"""Compares the counts of the same records in four places, and finds every difference. Pure.
 
-Pure. The clients say what they were told, Kafka's log what it holds, the decision log what
-tsproxy says to have done, the report what Spark made of that. Each record is followed by its key, so
-that one lost and one doubled do not cancel out.
+The four places are the clients' results, Kafka's log, tsproxy's decision log, and Spark's report. Each record
+is identified by its key, so a lost record and a duplicated one do not cancel out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,15 +9,15 @@ from dataclasses import dataclass, fields
 from typing import Final, Self
 
 Place = tuple[str, str]
-"""Topic and client id."""
+"""A topic and a client id."""
 
 _NAMED: Final = 3
-"""How many keys a difference names."""
+"""The maximum number of keys that a difference names."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """Counts that are added field by field."""
+    """Counts that can be added field by field."""
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -26,7 +25,7 @@ class _Sums:
 
 @dataclass(frozen=True, slots=True)
 class Booked(_Sums):
-    """Records as the decision log counts them, or the report; `resent` are repetitions."""
+    """Records as the decision log or the report counts them; `resent` are repetitions."""
 
     accepted: int = 0
     rejected: int = 0
@@ -43,7 +42,7 @@ class Booked(_Sums):
 
     @property
     def rejections(self) -> "Rejections":
-        """The part of it that a report says of each client."""
+        """The part of the counts that a report has for each client."""
         return Rejections(self.rejected_by_either, self.culprits, self.collateral)
 
 
@@ -58,7 +57,7 @@ class Rejections(_Sums):
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What the report says: of everything, of each topic, and of each client with rejections."""
+    """The report's counts: in total, by topic, and by client with rejections."""
 
     totals: Booked
     topics: Mapping[str, Booked]
@@ -67,7 +66,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a client's callbacks said about one topic: keys, and which of them the data makes culprits."""
+    """The keys that a client's callbacks reported for one topic, and those that are culprits by the data."""
 
     sent: int = 0
     acknowledged: frozenset[bytes] = frozenset()
@@ -77,7 +76,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One client's records for one topic. `stored`: how often each key stands in Kafka's log."""
+    """One client's records for one topic. `stored`: how often Kafka's log contains each key."""
 
     topic: str
     client_id: str
@@ -88,7 +87,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two counts of one line that must be the same."""
+    """Two counts of one line that must be equal."""
 
     left: str
     of_left: Callable[[Line], int]
@@ -97,10 +96,10 @@ class _Pair:
 
 
 def _unnamed(line: Line) -> int:
-    """Good records that stand among the culprits, because a broker rejected and did not say which are bad.
+    """Good records that count as culprits, because a broker rejected a batch and did not name the bad ones.
 
-    Below Produce v8 its answer names none, and tsproxy then counts the whole batch. There can be no
-    more of them than the broker rejected; where tsproxy rejected all, there are none.
+    Below Produce v8 a broker's answer names none, and tsproxy then counts the whole batch. There are at most
+    as many as the broker rejected. If tsproxy rejected all, there are none.
     """
     surplus = line.booked.culprits - len(line.told.culprits)
     return max(0, min(surplus, line.booked.broker_rejected))
@@ -158,7 +157,7 @@ def lines(
     stored: Mapping[Place, Mapping[bytes, int]],
     booked: Mapping[Place, Booked],
 ) -> list[Line]:
-    """A line for every place that any of the three knows of, those of the clients first."""
+    """A line for every topic and client that any of the three knows, those of the clients first."""
     places = dict.fromkeys((*told, *stored, *booked))
     return [
         Line(*place, told.get(place, Told()), stored.get(place, {}), booked.get(place, Booked()))
@@ -167,7 +166,7 @@ def lines(
 
 
 def differences(lines: Sequence[Line], reported: Reported) -> list[str]:
-    """A sentence for every pair that differs, and for every record that is not where it should be."""
+    """A sentence for every pair that differs, and for every record that is lost, duplicated or unexpected."""
     found = [difference for line in lines for difference in _of_line(line)]
     found += _of_report("all topics", _sum(lines), reported.totals)
     for topic in sorted({line.topic for line in lines} | reported.topics.keys()):
@@ -210,7 +209,7 @@ def _of_line(line: Line) -> list[str]:
 
 
 def conclusion(lines: Iterable[Line], found: Sequence[str]) -> str:
-    """The last word: that all agrees, or what does not."""
+    """The result: all counts agree, or a list of differences."""
     if found:
         return "\n".join(f"DIFFERENT: {difference}" for difference in found)
     acknowledged = sum(len(line.told.acknowledged) for line in lines)
@@ -230,7 +229,7 @@ _NAME_WIDTH: Final = 26
 
 
 def table(lines: Sequence[Line], reported: Reported) -> str:
-    """All counts for the terminal: each topic's clients, their sum, and the report's line beneath."""
+    """All counts for the terminal: each topic's clients, and the report's line below them."""
     rows = [_heading(), _row("", [list(names) for _, names in _HEADINGS])]
     for topic in dict.fromkeys(line.topic for line in lines):
         own = [line for line in lines if line.topic == topic]

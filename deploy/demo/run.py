@@ -1,4 +1,4 @@
-"""The order of it all: start, send, stop, report, count, compare."""
+"""The steps of the demo in order: start, send, stop, report, count, compare."""
 
 import asyncio
 import shutil
@@ -22,7 +22,7 @@ _STARTED_S: Final = time.monotonic()
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where a run leaves what it made."""
+    """The files that a run makes."""
 
     folder: Path
 
@@ -39,20 +39,20 @@ class Output:
         return self.folder / "tsproxy.log"
 
     def clear(self) -> None:
-        """Removes what an earlier run left here, and nothing else."""
+        """Removes the files of an earlier run, and nothing else."""
         for old in (self.decisions, self.reports):
             shutil.rmtree(old, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)
 
 
 async def run(output: Output, every: int) -> bool:
-    """The whole demo with every `every`-th event. True where all counts agree."""
+    """Runs the whole demo with every `every`-th event. True if all counts agree."""
     output.clear()
     shares = plan.shares(read_events(every))
     async with processes.commands() as commands:
         receipts, stored = await _send_and_read_back(commands, shares, output)
         log = counts.read_decision_log(output.decisions)
-        reports = [output.reports / day for day in log.days]  # two, where the run saw midnight
+        reports = [output.reports / day for day in log.days]  # two days, if midnight was during the run
         for folder in reports:
             say(processes.shown(processes.report_command(folder.name, output.decisions, folder)))
             await commands.daily_report(folder.name, output.decisions, folder)
@@ -71,7 +71,7 @@ async def run(output: Output, every: int) -> bool:
 async def _send_and_read_back(
     commands: processes.Commands, shares: Sequence[Share], output: Output
 ) -> tuple[list[Receipt], Mapping[proof.Place, Mapping[bytes, int]]]:
-    """What the clients were told, and what then stood in the broker's log."""
+    """The clients' results, and then the contents of the broker's log."""
     say("starting Apache Kafka")
     async with KafkaCluster() as kafka:
         say(f"Apache Kafka {kafka.version} serves at {kafka.bootstrap_servers}")
@@ -86,7 +86,7 @@ async def _send_and_read_back(
 
 
 async def _send(shares: Sequence[Share], address: str) -> list[Receipt]:
-    """All producers at once, through whatever serves at `address`."""
+    """Runs all producers at the same time, through the proxy at `address`."""
     receipts = [Receipt(share) for share in shares]
     async with asyncio.TaskGroup() as group:
         ticking = group.create_task(_tick(receipts))
@@ -121,5 +121,5 @@ def _print_rejections(receipts: Sequence[Receipt]) -> None:
 
 
 def say(text: str) -> None:
-    """Progress, on standard error, with the seconds since the start."""
+    """Prints progress to standard error, with the seconds since the start."""
     print(f"[{time.monotonic() - _STARTED_S:5.1f} s] {text}", file=sys.stderr, flush=True)

@@ -3,9 +3,9 @@
 Needs apache-airflow-providers-apache-spark and a connection `spark_default`. Every task may be repeated, so
 retries and backfills are safe.
 
-The timetable is named, as with the one that Airflow 3 takes for a plain cron line `{{ ds }}` is the day of
-the run itself; here it is the day that is over. What came late for the day before that is in its table after
-`compact`; `daily_before` makes that day's report and rollup again. The first run of all has no day before.
+The DAG names its timetable. With a plain cron line Airflow 3 would set `{{ ds }}` to the day of the run; here
+it is the day that is over. After `compact`, data that came late for the day before that is in its table, and
+`daily_before` makes that day's report and rollup again. The very first run has no day before.
 """
 
 from datetime import UTC, datetime, timedelta

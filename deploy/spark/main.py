@@ -1,4 +1,4 @@
-"""What spark-submit is given: `spark-submit --py-files spark_reports-pyfiles.zip main.py daily …`."""
+"""The program for spark-submit: `spark-submit --py-files spark_reports-pyfiles.zip main.py daily …`."""
 
 import sys
 

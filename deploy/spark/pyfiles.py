@@ -1,9 +1,9 @@
-"""Makes spark_reports-pyfiles.zip: all that `spark-submit --py-files` needs where only pyspark is installed.
+"""Makes spark_reports-pyfiles.zip: all that `spark-submit --py-files` needs if only pyspark is installed.
 
     python -m deploy.spark.pyfiles dist/spark_reports-pyfiles.zip
 
-Of tsproxy it holds what spark_reports imports, which needs the standard library only. A wheel given as
-`--py-files` is not put on Python's path; the same files in a `.zip` are. Equal sources give equal bytes.
+It also contains the modules of tsproxy that spark_reports imports; they need only the standard library. Spark
+puts a `.zip` of `--py-files` on Python's path, but not a wheel. Equal sources give equal bytes.
 """
 
 import sys

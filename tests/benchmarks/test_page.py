@@ -1,6 +1,6 @@
 """One page, two writers: neither wipes what the other wrote."""
 
-from benchmarks.page import with_proxy, with_reports
+from benchmarks.page import with_proxy, with_reports, wrapped
 
 
 def test_each_part_is_replaced_and_the_other_stays():
@@ -23,3 +23,10 @@ def test_writing_the_same_again_changes_nothing():
 def test_the_reports_may_be_written_first():
     page = with_proxy(with_reports("", "# Reports\n"), "# Proxy\n")
     assert page.index("# Proxy") < page.index("# Reports")
+
+
+def test_a_list_item_is_wrapped_and_its_code_is_not():
+    text = " ".join(["twenty-two"] * 9 + ["`some code that is not broken`", "end"])
+    assert wrapped(text, begin="- ") == (
+        "- " + " ".join(["twenty-two"] * 9) + "\n  `some code that is not broken` end"
+    )

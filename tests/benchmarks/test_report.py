@@ -20,14 +20,14 @@ def page(*verdicts) -> str:
 
 def test_a_target_that_is_met_stands_with_its_spread_and_needs_no_reason():
     text = page(verdict("tsproxy, 1 KB, 8×5", Spread(1.149, 1.0, 1.3), 1.15))
-    assert "1 of 1 are met" in text
+    assert "1 of 1 targets are met" in text
     assert "| tsproxy, 1 KB, 8×5 | ≤ 1.15 | 1.15 [1.00–1.30] | met |" in text
-    assert "Where the missed ones lose" not in text
+    assert "Why targets were missed" not in text
 
 
 def test_a_missed_target_is_told_with_its_reason():
     text = page(verdict("tsproxy, 16 KB, 8×5, TLS", Spread(1.3, 1.2, 1.4), 1.15), verdict("idle", 3, 80))
-    assert "1 of 2 are met" in text
+    assert "1 of 2 targets are met" in text
     assert "| tsproxy, 16 KB, 8×5, TLS | ≤ 1.15 | 1.30 [1.20–1.40] | **missed** |" in text
     assert "- tsproxy, 16 KB, 8×5, TLS: with TLS, " in text
 

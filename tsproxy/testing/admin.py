@@ -1,9 +1,9 @@
-"""The few administrative requests that the kit makes, each answered by one broker of its choice.
+"""The administrative requests of `tsproxy.testing`. Each goes to one chosen broker.
 
-Built on aiokafka's connection and message structs, one request and one answer at a time. Its admin
-client (0.14) will not do: it sends AlterConfigs in a form that brokers cannot read, and logs an
-error for every connection that is rejected while a broker starts. IncrementalAlterConfigs (KIP-339),
-which it lacks, is defined here at version 0: every broker from 2.3 to 4.x knows that.
+It uses aiokafka's connection and message structs, with one request and one answer at a time. aiokafka's admin
+client (0.14) is not usable here: it sends AlterConfigs in a form that brokers cannot read, and logs an error
+for every connection that is rejected while a broker starts. It also lacks IncrementalAlterConfigs (KIP-339),
+which is defined here at version 0: every broker from 2.3 to 4.x knows it.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -80,20 +80,20 @@ class _IncrementalAlterConfigsRequest(Request[_IncrementalAlterConfigsStruct]): 
 class Admin:
     """One plain connection to one broker; `connect` makes it.
 
-    Every method raises aiokafka's KafkaError where the broker answers with an error code, and
-    OSError or KafkaConnectionError where it does not answer.
+    Every method raises aiokafka's KafkaError if the broker answers with an error code, and OSError or
+    KafkaConnectionError if it does not answer.
     """
 
     def __init__(self, connection: AIOKafkaConnection) -> None:
         self._connection = connection
 
     async def node_ids(self) -> frozenset[int]:
-        """The brokers that this one tells its clients about."""
+        """The node ids of the brokers that this broker names to its clients."""
         answer = await self._connection.send(MetadataRequest([]))
         return frozenset(broker[0] for broker in answer.brokers)
 
     async def leaders(self, topic: str) -> dict[int, int] | None:
-        """The leader's node id by partition, -1 where there is none; None where there is no such topic."""
+        """The leader's node id by partition, -1 if a partition has none; None if the topic does not exist."""
         answer = await self._connection.send(MetadataRequest([topic], allow_auto_topic_creation=False))
         (known,) = answer.to_object()["topics"]
         if known["error_code"] == _UNKNOWN_TOPIC_OR_PARTITION:
@@ -101,7 +101,7 @@ class Admin:
         return {partition["partition"]: partition["leader"] for partition in known["partitions"]}
 
     async def lagging(self) -> frozenset[int]:
-        """The nodes that are not in sync with every partition they have a replica of."""
+        """The nodes that are out of sync with at least one partition of which they have a replica."""
         answer = await self._connection.send(MetadataRequest(None))
         partitions = [p for topic in answer.to_object()["topics"] for p in topic["partitions"]]
         return frozenset().union(*(set(p["replicas"]) - set(p["isr"]) for p in partitions))
@@ -120,20 +120,20 @@ class Admin:
             _raise_if(error["error_code"], name)
 
     async def alter_topic(self, name: str, config: Mapping[str, str | None]) -> None:
-        """Sets the named configs, and puts those that are None back to their defaults."""
+        """Sets topic configs. A value of None restores the default."""
         answer = await self._connection.send(_IncrementalAlterConfigsRequest(name, config))
         for error in answer.to_object()["resources"]:
             _raise_if(error["error_code"], error["error_message"])
 
     async def topic_config(self, name: str) -> dict[str, str]:
-        """All configs of the topic as this broker has them in force, defaults included."""
+        """All configs of the topic that are in force at this broker, with defaults."""
         answer = await self._connection.send(DescribeConfigsRequest([(_TOPIC, name, None)]))
         (resource,) = answer.to_object()["resources"]
         _raise_if(resource["error_code"], resource["error_message"])
         return {entry["config_names"]: entry["config_value"] for entry in resource["config_entries"]}
 
     async def end_offsets(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
-        """The next offset of each partition; raises unless this broker leads them all."""
+        """The next offset of each partition. Raises unless this broker leads all of them."""
         asked = [(topic, [(partition, _LATEST) for partition in partitions])]
         answer = await self._connection.send(OffsetRequest(_NO_REPLICA, _READ_UNCOMMITTED, asked))
         (answered,) = answer.to_object()["topics"]
@@ -144,7 +144,7 @@ class Admin:
 
 @asynccontextmanager
 async def connect(host: str, port: int) -> AsyncIterator[Admin]:
-    """A connection to the broker's plain listener. Raises OSError or KafkaError where none is had."""
+    """A connection to the broker's plain listener. Raises OSError or KafkaError if it cannot connect."""
     connection = await create_conn(host, port, client_id="tsproxy-testing", request_timeout_ms=_TIMEOUT_MS)
     try:
         yield Admin(connection)

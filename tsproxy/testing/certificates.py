@@ -1,7 +1,7 @@
-"""A certificate authority made for the occasion, and the PEM files it signs.
+"""A certificate authority for tests, and the PEM files that it signs.
 
-Keys are P-256: quick to make, known to Java, OpenSSL and librdkafka. Nothing is protected by a
-passphrase, so nothing signed here is for anything but a test. Needs the `cryptography` package.
+Keys are P-256: they are quick to make, and Java, OpenSSL and librdkafka know them. No key has a passphrase,
+so the files are only for tests. The module needs the package `cryptography`.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _TWO_DAYS: Final = timedelta(days=2)
 
 
 class CertificateAuthority:
-    """Signs certificates into `folder`; `certificate` is what others have to trust."""
+    """Writes signed certificates to `folder`. Others trust them if they trust `certificate`."""
 
     def __init__(self, folder: Path, name: str = "tsproxy test authority") -> None:
         self._folder = folder
@@ -48,10 +48,10 @@ class CertificateAuthority:
         starts: timedelta = _YESTERDAY,
         lasts: timedelta = _TWO_DAYS,
     ) -> Identity:
-        """A new key and certificate with the common name `name`, good for servers and clients.
+        """A new key and certificate with the common name `name`, for servers and clients.
 
-        `hosts` are DNS names (`*.kafka.test` too) or addresses; `starts` counts from now, so that
-        `starts=timedelta(days=-3)` gives one that has expired. Files are named after `name`.
+        `hosts` are DNS names (also `*.kafka.test`) or addresses. `starts` counts from now, so
+        `starts=timedelta(days=-3)` gives a certificate that has expired. The files' names begin with `name`.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -71,7 +71,7 @@ class CertificateAuthority:
     def revocations(
         self, *revoked: Identity, starts: timedelta = _YESTERDAY, lasts: timedelta = _TWO_DAYS
     ) -> bytes:
-        """A list of revoked certificates as PEM (CRL, RFC 5280), the first certificates of these in it."""
+        """A list of revoked certificates as PEM (CRL, RFC 5280) that contains these identities."""
         start = datetime.now(UTC) + starts
         builder = (
             x509.CertificateRevocationListBuilder()

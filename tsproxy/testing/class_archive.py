@@ -1,9 +1,9 @@
-"""Kafka's classes, read and verified once a machine instead of once a start.
+"""An archive of Kafka's classes, so that Java reads and verifies them once per machine, not at each start.
 
 A broker spends half of its start on classes. Java can keep them in an archive (class data sharing), which it
-writes when a process ends in order. So where jars are new one broker is started and stopped for that, and
-every Java that has these jars in front of its class path begins with the archive. It is a matter of speed
-alone: one that is missing, or made by another Java or from other jars, is passed over.
+writes when a process ends normally. So one broker is started and stopped for each new folder of jars. Then
+every Java process with these jars at the beginning of its class path uses the archive. The archive only saves
+time: Java ignores one that is missing, or that another Java made, or that belongs to other jars.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _POLL_S: Final = 0.03
 
 
 async def prepare_classes(jars: Path) -> None:
-    """Makes the archive of a folder of a broker's jars, unless it is there or cannot be had."""
+    """Makes the archive for a folder of a broker's jars, unless it exists or the folder is read-only."""
     archive = await asyncio.to_thread(archive_of, jars)
     if archive.exists() or not os.access(archive.parent, os.W_OK):  # one look
         return
@@ -39,6 +39,6 @@ async def prepare_classes(jars: Path) -> None:
             while not node.is_up():  # noqa: ASYNC110  # it tells only its log
                 await asyncio.sleep(_POLL_S)
             await node.stop()
-        unfinished.rename(archive)  # whole from the moment that it is there
+        unfinished.rename(archive)  # so the file is complete as soon as it exists
     except (KafkaStartError, OSError, TimeoutError):
         unfinished.unlink(missing_ok=True)  # the next cluster tries again

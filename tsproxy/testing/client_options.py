@@ -1,4 +1,4 @@
-"""How to reach a cluster, or a proxy before it, in the words of each client family."""
+"""Options to connect to a cluster, or to a proxy in front of it, for each client library."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,10 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """What a client must know to connect.
+    """All that a client needs to connect.
 
-    `dataclasses.replace(options, bootstrap_servers=...)` leads the same client through a proxy,
-    `replace(options, identity=None)` makes one without a certificate.
+    `dataclasses.replace(options, bootstrap_servers=...)` sends the same client through a proxy.
+    `replace(options, identity=None)` makes a client without a certificate.
     """
 
     bootstrap_servers: str

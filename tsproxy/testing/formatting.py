@@ -1,9 +1,9 @@
-"""Makes the folders of a new cluster what its brokers expect, with as few Javas as will do.
+"""Formats the folders of a new cluster, with as few Java processes as possible.
 
-Kafka's storage tool writes two files for a node: `meta.properties`, which names the cluster and the node, and
-`bootstrap.checkpoint`, with which the cluster's metadata begins: versions of features, SCRAM credentials.
-The second one names nobody. So the tool is run for the first node and its work copied to the others;
-where a cluster asks for nothing of its own, what was made for an earlier one is used again.
+Kafka's storage tool writes two files for a node. `meta.properties` names the cluster and the node.
+`bootstrap.checkpoint` is the beginning of the cluster's metadata: versions of features, SCRAM credentials. It
+names neither cluster nor node. So the tool runs for the first node, and its files are copied to the others. A
+cluster without settings of its own uses the checkpoint of an earlier cluster.
 """
 
 import base64
@@ -21,10 +21,10 @@ _FIRST_METADATA: Final = "bootstrap.checkpoint"
 async def format_nodes(
     nodes: Sequence[KafkaNode], properties: Mapping[int, str], arguments: Sequence[str], kept: Path | None
 ) -> None:
-    """Formats the nodes as one cluster, each with its `properties`; `arguments` are more for the tool.
+    """Formats the nodes as one cluster, each with its `properties`. `arguments` are for the tool.
 
-    `kept` is where an earlier cluster of the same version may have left what can be used again, and where
-    this one leaves it; None where it is not like others. Raises KafkaStartError.
+    `kept` is the path of a checkpoint that an earlier cluster of the same version may have left, and that
+    this cluster leaves. It is None if this cluster has settings of its own. Raises KafkaStartError.
     """
     cluster_id = random_uuid()
     rest = list(nodes)
@@ -45,7 +45,7 @@ async def format_nodes(
 
 
 def random_uuid() -> str:
-    """Sixteen random bytes as Kafka writes them."""
+    """Sixteen random bytes in the form that Kafka uses."""
     return base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
 
 
@@ -54,7 +54,7 @@ def _from_before(kept: Path | None) -> bytes | None:
 
 
 def _keep(made: bytes, kept: Path) -> None:
-    """It is whole from the moment that it is there, whoever else does the same."""
+    """Copies a file. The target is complete as soon as it exists, even if others do the same."""
     with tempfile.NamedTemporaryFile(dir=kept.parent, delete=False) as file:
         file.write(made)
     Path(file.name).rename(kept)

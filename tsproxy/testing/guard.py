@@ -1,12 +1,12 @@
-"""Ends what a cluster started and removes its data, however the owner goes: closed, killed, crashed.
+"""Ends a cluster's processes and removes its data when the owner ends: normally, killed or crashed.
 
-Run as a program of its own: `python guard.py FOLDER`. It leads a process group that the brokers
-join, and reads standard input, whose other end only the owner holds. At the end of that input the
-owner is done, or dead; either way the group is killed and FOLDER removed. That is the only way a
-cluster ends, so the path for accidents is the one that every test has walked.
+It runs as a program of its own: `python guard.py FOLDER`. It leads a process group that the brokers join. It
+reads standard input, whose other end only the owner holds. When that input ends, the owner has finished or
+died. Then the guard kills the group and removes FOLDER. Every cluster ends in this way, so every test has
+tested the case of a crash.
 
-Killed, not asked: the data goes too, and a broker whose quorum is gone would wait for minutes.
-Standard library only, so that it starts in no time.
+The guard sends SIGKILL: the data is deleted anyway, and a broker without a quorum would wait for minutes.
+It uses only the standard library, so that it starts quickly.
 """
 
 import os
@@ -23,14 +23,14 @@ _BETWEEN_TRIES_S: Final = 0.01
 
 
 def start_guard(folder: Path) -> "subprocess.Popen[bytes]":
-    """A guard over `folder`; its pid is the process group for others to join.
+    """Starts a guard for `folder`. Its pid is the process group that others join.
 
-    `communicate()` ends it, and returns when the group is dead and the folder gone.
+    `communicate()` ends it, and returns when the group has ended and the folder is removed.
     """
     return subprocess.Popen(  # noqa: S603 - this very file
         [sys.executable, "-I", "-S", __file__, str(folder)],
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,  # carries nothing: its end is the news that all is done
+        stdout=subprocess.PIPE,  # carries nothing: its end says that the guard has finished
         process_group=0,
     )
 
@@ -40,7 +40,7 @@ def _guard(folder: Path) -> None:
         signal.signal(signal_number, signal.SIG_IGN)  # the owner's end is the only reason to end
     sys.stdin.buffer.read()
     group = os.getpgrp()
-    # Who kills the group must stand outside it, and a group's leader cannot leave: its child can.
+    # A process outside the group must kill it. The leader cannot leave its group, but its child can.
     child = os.fork()
     if child:
         os.waitpid(child, 0)

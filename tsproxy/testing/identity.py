@@ -1,4 +1,4 @@
-"""A certificate and its key as PEM files, and what a client does with them. Standard library only."""
+"""A certificate and its key as PEM files, and a client's TLS context. Standard library only."""
 
 import ssl
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Somebody's certificate and private key; `keystore` holds both, as Java wants its PEM."""
+    """A certificate and its private key; `keystore` contains both, as Java expects it."""
 
     certificate: Path
     key: Path
@@ -15,7 +15,7 @@ class Identity:
 
 
 def client_context(ca: Path, identity: Identity | None = None) -> ssl.SSLContext:
-    """What a client needs to trust `ca`, host names checked, and to show `identity` where it has one."""
+    """A client's TLS context that trusts `ca`, checks host names, and shows `identity` if there is one."""
     context = ssl.create_default_context(cafile=ca)
     if identity is not None:
         context.load_cert_chain(identity.certificate, identity.key)

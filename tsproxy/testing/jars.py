@@ -1,9 +1,8 @@
 """Fetches jars and what they depend on, once per machine, with the resolver that pyspark ships.
 
-A set of jars is pinned by a list of `Dependency` and lives in a folder of its own, named after the
-set and a digest of the list: `$XDG_CACHE_HOME/tsproxy/kafka-4.3.1-1a2b3c4d/`. A folder is complete
-from the moment it exists and never changes, so a broker of one checkout keeps its jars while
-another checkout moves on to a new list.
+A list of `Dependency` pins a set of jars. Each set has a folder, named after the set and a digest of the
+list: `$XDG_CACHE_HOME/tsproxy/kafka-4.3.1-1a2b3c4d/`. A folder is complete as soon as it exists, and it never
+changes. So a broker of one checkout keeps its jars when another checkout has a new list.
 
 TSPROXY_IVY_SETTINGS names an ivysettings.xml for machines that fetch through a mirror.
 `python -m tsproxy.testing.jars 4.3.1 3.9.1` fetches the brokers' jars ahead of time.
@@ -29,7 +28,7 @@ SETTINGS_VARIABLE: Final = "TSPROXY_IVY_SETTINGS"
 _LOG4J: Final = "2.25.4"
 _FETCH_TIMEOUT_S: Final = 900
 _TRIES: Final = 2
-"""Registries stumble; a second try continues from what the first has already cached."""
+"""Downloads fail now and then. A second try continues with the files that the first one has cached."""
 
 
 class JarsError(RuntimeError):
@@ -38,7 +37,7 @@ class JarsError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """One pinned artifact; `transitive` brings along what it depends on."""
+    """One pinned artifact. With `transitive` its dependencies come, too."""
 
     organisation: str
     name: str
@@ -47,11 +46,11 @@ class Dependency:
 
 
 def kafka_dependencies(version: str) -> tuple[Dependency, ...]:
-    """What a broker of `version` ("4.3.1") runs on, with Kafka's command line tools and a log.
+    """The dependencies of a broker of `version` ("4.3.1"), with Kafka's command line tools and a log.
 
-    The tools are named without what they depend on: Connect, Jetty and Jersey would double the
-    download. Kafka comes with the SLF4J 1.7 interface and nothing behind it; Log4j serves 3.9 and 4.x
-    alike, and the bridge stands in for the Log4j 1 classes that 3.9 still asks for.
+    The tools come without their dependencies: Connect, Jetty and Jersey would double the download. Kafka
+    brings the SLF4J 1.7 interface without an implementation. Log4j implements it for 3.9 and 4.x, and the
+    bridge replaces the Log4j 1 classes that 3.9 still needs.
     """
     kafka, log4j = "org.apache.kafka", "org.apache.logging.log4j"
     return (
@@ -67,15 +66,15 @@ def kafka_dependencies(version: str) -> tuple[Dependency, ...]:
 
 
 def fetch_kafka_jars(version: str) -> Path:
-    """The folder with all jars of a broker of `version`; fetched first where it is not there."""
+    """The folder with all jars of a broker of `version`. It is fetched if it does not exist."""
     return fetch_jars(f"kafka-{version}", kafka_dependencies(version))
 
 
 def fetch_jars(name: str, dependencies: Sequence[Dependency]) -> Path:
     """The folder that holds the jars of `dependencies`, and nothing else that ends in .jar.
 
-    Blocks while they are fetched: about half a minute on a fast line, nothing the next time. Any
-    number of processes may ask at once; one of them fetches. Raises JarsError, or JavaError.
+    Blocks while they are fetched: about half a minute on a fast line. The next time it returns at once. Any
+    number of processes may call it at once; one of them fetches. Raises JarsError or JavaError.
     """
     ivy_xml = _ivy_xml(name, dependencies)
     digest = hashlib.sha256(ivy_xml.encode()).hexdigest()[:8]
@@ -124,11 +123,11 @@ def _ivy_xml(name: str, dependencies: Sequence[Dependency]) -> str:
 
 
 def _run_ivy(name: str, folder: Path, ivy_cache: Path) -> None:
-    """Fills `folder` with what its ivy.xml asks for, or raises JarsError."""
+    """Fetches the jars that ivy.xml in `folder` names, or raises JarsError."""
     command: list[str | Path] = [
         find_java().executable,
         *("-jar", _ivy_jar(), "-ivy", folder / "ivy.xml", "-cache", ivy_cache),
-        # Artifacts of type `bundle` are jars as well; without naming them they would be left out.
+        # Artifacts of type `bundle` are jars as well; Ivy fetches them only if they are named.
         *("-types", "jar", "bundle"),
         *("-retrieve", folder / "[artifact]-[revision](-[classifier]).[ext]"),
     ]
@@ -165,14 +164,14 @@ def _ivy_jar() -> Path:
 
 @contextmanager
 def _only_one_process(lock: Path) -> Iterator[None]:
-    """Holds the file lock; the system lets go of it should this process die."""
+    """Holds the file lock. The system releases it if this process dies."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def main(versions: Sequence[str]) -> int:
-    """Fetches the brokers' jars of each version; prints their folders. 0, or 1 with the reason."""
+    """Fetches the brokers' jars of each version and prints their folders. Returns 0, or 1 after an error."""
     try:
         for version in versions:
             print(fetch_kafka_jars(version))

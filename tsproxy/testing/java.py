@@ -1,7 +1,7 @@
-"""Finds the Java that runs Kafka and Spark: JAVA_HOME's, else the one on PATH.
+"""Finds the Java for Kafka and Spark: in JAVA_HOME, else on PATH.
 
-`python -m tsproxy.testing.java` prints where it is, or one sentence about what to install and
-exits with 1. Standard library only: make asks this before it installs or downloads anything.
+`python -m tsproxy.testing.java` prints its path, or one sentence about what to install and exits with 1. The
+module uses only the standard library, because make runs it before it installs or downloads anything.
 """
 
 import functools
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 OLDEST_MAJOR: Final = 17
-"""Kafka 4's brokers and Spark 4 both reject anything older."""
+"""Kafka 4's brokers and Spark 4 do not run on older versions."""
 
 _VERSION: Final = re.compile(r'version "((?:1\.)?(\d+)[^"]*)"')
 _WHAT_TO_DO: Final = (
@@ -26,7 +26,7 @@ _WHAT_TO_DO: Final = (
 
 
 class JavaError(RuntimeError):
-    """No Java to work with; the text is one sentence for the person at the keyboard."""
+    """No usable Java; the text is one sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,9 @@ class Java:
 
 
 def find_java() -> Java:
-    """The Java to use. Raises JavaError where there is none, or only one older than OLDEST_MAJOR.
+    """The Java to use. Raises JavaError if there is none, or only one older than OLDEST_MAJOR.
 
-    A JAVA_HOME that leads nowhere is an error too: Spark obeys JAVA_HOME alone, so looking
-    further would only move the failure.
+    A JAVA_HOME without Java is an error, too: Spark uses only JAVA_HOME, so another Java would not help it.
     """
     executable = _executable()
     version = _VERSION.search(_told(executable))
@@ -54,10 +53,10 @@ def find_java() -> Java:
     return Java(executable, major, version[1])
 
 
-@functools.cache  # it is asked for with every Java that is started
+@functools.cache  # it is called for every Java process that starts
 def _told(executable: Path) -> str:
-    """What it says of its version; nothing where it fails."""
-    # A clean answer ends within a second; the stub that macOS installs fails with words of its own.
+    """The output of `java -version`; empty if that fails."""
+    # A real Java answers within a second; the stub of macOS fails with a message of its own.
     answer = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False)  # noqa: S603 - the user's own Java
     return answer.stderr + answer.stdout if answer.returncode == 0 else ""
 
@@ -76,7 +75,7 @@ def _executable() -> Path:
 
 
 def main() -> int:
-    """Prints the Java found; 0, or 1 where it will not do."""
+    """Prints the Java that was found. Returns 0, or 1 if it is not usable."""
     try:
         java = find_java()
     except JavaError as error:

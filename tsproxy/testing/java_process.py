@@ -1,4 +1,4 @@
-"""The command line of a Java process that starts quickly, keeps small, and logs as the kit wants."""
+"""The command line of a Java process that starts quickly, uses little memory, and logs to standard error."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,11 +9,11 @@ from tsproxy.testing.java import find_java
 _LOG_CONFIGURATION: Final = Path(__file__).with_name("log4j2.xml")
 _QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 _SILENT: Final = ("-Xlog:disable", "-Xlog:all=error:stderr")
-"""Of the virtual machine itself: what it says of an archive would stand among what a program says."""
+"""The virtual machine logs only errors, to standard error. Else messages about archives are in the output."""
 
 
 def archive_of(jars: Path) -> Path:
-    """Where the classes of a folder of jars are kept ready for the Java that is used (`class_archive.py`)."""
+    """The path of the class archive for a folder of jars and the Java in use (`class_archive.py`)."""
     return jars.with_name(f"{jars.name}-java-{find_java().version}.jsa")
 
 
@@ -26,7 +26,7 @@ def java_command(
 ) -> list[str | Path]:
     """Runs `main_class` from jars, with at most `heap` ("256m"); its log goes to standard error.
 
-    An entry of the class path may end in `*` for all jars of a folder. `options` are the virtual machine's.
+    An entry of the class path may end in `*` for all jars of a folder. `options` are for the virtual machine.
     """
     archive = archive_of(class_path[0].parent)
     return [

@@ -6,12 +6,12 @@
             JavaRecord("orders", b"...", timestamp_ms=1767225600000) for _ in range(1000)
         )
 
-It is the reference client, from the very jars of the brokers, and what comes back is what a Java
-application sees in its callback. With a long `linger.ms` the batches are decided by `batch.size` and
-by where `send_all` ends alone, not by how fast this machine is.
+It is the reference client, from the same jars as the brokers. The results are those that a Java application
+sees in its callback. With a long `linger.ms`, only `batch.size` and the end of `send_all` end a batch, so
+batches do not depend on the speed of the machine.
 
-`RecordSender.java`, beside this file, does the work in a process that ends with this one. One
-caller at a time: a command is answered before the next one is given.
+`RecordSender.java`, beside this file, does the work in a process that ends with this one. Only one caller may
+use it at a time, because each command is answered before the next one is sent.
 """
 
 import asyncio
@@ -39,9 +39,9 @@ _NULL: Final = "-"
 
 @dataclass(frozen=True, slots=True)
 class JavaRecord:
-    """One ProducerRecord. None: the producer chooses the partition, or takes its own clock.
+    """One ProducerRecord. None means that the producer chooses the partition, or uses its own clock.
 
-    Java rejects a negative timestamp on the spot, with an IllegalArgumentException.
+    Java rejects a negative timestamp before it sends, with an IllegalArgumentException.
     """
 
     topic: str
@@ -54,7 +54,7 @@ class JavaRecord:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """RecordMetadata. `offset` is -1 where nobody tells (acks=0)."""
+    """RecordMetadata. `offset` is -1 if it is unknown (acks=0)."""
 
     partition: int
     offset: int
@@ -63,7 +63,7 @@ class Acknowledged:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The exception that the callback got: its class, without the package, and its message."""
+    """The exception of the callback: its class, without the package, and its message."""
 
     exception: str
     message: str | None
@@ -81,9 +81,9 @@ class JavaProducerError(RuntimeError):
 
 
 class JavaProducer:
-    """A KafkaProducer with `options` (Kafka's own names), of the version that `version` names.
+    """A KafkaProducer of Kafka `version` with `options` (Kafka's own names).
 
-    With a `transactional.id` among the options it is ready for `begin`.
+    If the options have a `transactional.id`, it is ready for `begin`.
     """
 
     def __init__(
@@ -115,14 +115,14 @@ class JavaProducer:
 
     @property
     def pid(self) -> int:
-        """The process id of the Java that sends."""
+        """The id of the Java process."""
         return self._process.pid
 
     async def send_all(self, records: Iterable[JavaRecord]) -> list[SendResult]:
-        """What became of each record, in their order, once all are settled; flushes at the end."""
+        """Sends the records and flushes. Returns the result of each record, in order, when all have one."""
         results: dict[int, SendResult] = {}
         lines = chain((_send_line(record) for record in records), ["flush"])
-        # Both ways at once: each side may have more to say than the pipes hold.
+        # Write and read at the same time: each side may send more than the pipes hold.
         await asyncio.gather(self._say(lines), self._settle("flush", results))
         return [results[number] for number in sorted(results)]
 
@@ -131,11 +131,11 @@ class JavaProducer:
         await self._do("begin")
 
     async def commit(self) -> None:
-        """Commits it; raises JavaProducerError where that fails."""
+        """Commits the transaction. Raises JavaProducerError if that fails."""
         await self._do("commit")
 
     async def abort(self) -> None:
-        """Aborts it."""
+        """Aborts the transaction."""
         await self._do("abort")
 
     async def _command(self) -> Sequence[str | Path]:
@@ -151,7 +151,7 @@ class JavaProducer:
         await self._settle(command, {})
 
     async def _say(self, lines: Iterable[str]) -> None:
-        """Writes the lines, as fast as the other side reads."""
+        """Writes the lines, and waits while the other side does not read."""
         assert self._process.stdin is not None
         pending = bytearray()
         for line in lines:
@@ -206,7 +206,7 @@ async def _process(command: Sequence[str | Path], log: IO[bytes], group: int) ->
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.kill()
-        # Not only wait(): the pipes are to be closed too before the loop is.
+        # wait() is not enough: the pipes must be closed before the event loop is.
         await process.communicate()
 
 

@@ -5,9 +5,8 @@
         await kafka.stop_node(2)
         print(await kafka.end_offsets("orders"))
 
-Brokers run in KRaft mode, each its own controller, on free loopback ports and in a temporary
-folder. They are gone when the block ends, however it ends; should this process be killed, a guard
-(`guard.py`) ends them all the same. Versions tried: 3.9.1 and 4.3.1.
+Brokers run in KRaft mode, each with a controller, on free loopback ports and in a temporary folder. When the
+block ends, or this process is killed, a guard (`guard.py`) ends them. Tried versions: 3.9.1 and 4.3.1.
 """
 
 import asyncio
@@ -39,7 +38,7 @@ from tsproxy.testing.server_properties import (
     server_properties,
 )
 
-if TYPE_CHECKING:  # needs `cryptography`, which plain listeners do without
+if TYPE_CHECKING:  # needs `cryptography`, but plain listeners do not
     from tsproxy.testing.certificates import CertificateAuthority
 
 DEFAULT_VERSION: Final = "4.3.1"
@@ -56,18 +55,19 @@ _MARKER: Final = "leader.replication.throttled.replicas"
 
 
 class KafkaCluster:
-    """A cluster of `nodes` brokers (a number, or the node ids themselves), as a rule of one Kafka version.
+    """A cluster of `nodes` brokers (a number, or the node ids themselves) of Kafka `version`.
 
-    `versions` names those of another version than `version` by node id: a cluster in the middle of a roll.
-    Its features are those of the oldest (`metadata.version`).
+    `versions` names other versions by node id: a cluster in the middle of an upgrade. Its features are those
+    of the oldest version (`metadata.version`).
 
-    `security` is what clients meet: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. With `mutual_tls`
-    they need a certificate as well. `users` (passwords by name; letters, digits, `.`, `_`, `-`) are
-    known to every SASL mechanism. TLS needs an `authority` to sign for it, which a proxy may share.
-    `properties` are added to every broker's server.properties and win over the kit's own,
-    `node_properties` to one broker's. Where
-    they name an authorizer, the kit itself stays a super user. `advertised_host` is the name that
-    brokers tell their clients, for tests that must tell a broker's own address from a proxy's.
+    `security` is that of the clients' listener: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. With `mutual_tls`
+    clients need a certificate, too. Every SASL mechanism knows all `users` (passwords by name; letters,
+    digits, `.`, `_`, `-`). TLS needs an `authority` that signs certificates; a proxy may use the same one.
+
+    `properties` are added to every broker's server.properties, and `node_properties` to that of one broker.
+    They win over the defaults. If they name an authorizer, the connection for administration stays a
+    super user. `advertised_host` is the host name that brokers give to clients, for tests that distinguish a
+    broker's own address from a proxy's.
     """
 
     def __init__(
@@ -121,13 +121,13 @@ class KafkaCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The clients' listeners of all nodes, running or not: `127.0.0.1:20001,127.0.0.1:20004`."""
+        """The clients' listeners of all nodes, running or stopped: `127.0.0.1:20001,127.0.0.1:20004`."""
         return ",".join(f"{node.host}:{node.port}" for node in self._nodes.values())
 
     def client_options(self, user: str | None = None, mechanism: str = "PLAIN") -> ClientOptions:
-        """How a client connects: as `user`, or the first one, by `mechanism` where there is SASL.
+        """The options of a client. With SASL it logs in as `user`, or as the first one, by `mechanism`.
 
-        Where certificates are asked for, it is given one with the common name `client`.
+        If clients need a certificate, it gets one with the common name `client`.
         """
         ca = self._authority.certificate if self._authority is not None else None
         options = ClientOptions(self.bootstrap_servers, self._security, ca, self._identity)
@@ -137,17 +137,17 @@ class KafkaCluster:
         return replace(options, login=Login(name, self._users[name], mechanism))
 
     def node(self, node_id: int) -> KafkaNode:
-        """One broker: its host, port, pid and folder."""
+        """One broker, with its host, port, pid and folder."""
         return self._nodes[node_id]
 
     def log_text(self, node_id: int) -> str:
-        """All that a broker has logged."""
+        """The whole log of a broker."""
         return self.node(node_id).log_text()
 
     async def start_node(self, node_id: int) -> None:
-        """Starts a stopped or killed broker again, on its old ports and data.
+        """Starts a stopped or killed broker again, with its old ports and data.
 
-        Returns when it serves and has caught up, so that another one may be stopped next.
+        Returns when it serves and has caught up, so that the test may stop another one.
         """
 
         async def is_back() -> bool:
@@ -160,17 +160,17 @@ class KafkaCluster:
         await self._until(is_back, f"node {node_id} is back")
 
     async def stop_node(self, node_id: int) -> None:
-        """Stops a broker in good order; returns when its process has ended."""
+        """Stops a broker normally. Returns when its process has ended."""
         await self.node(node_id).stop()
 
     async def kill_node(self, node_id: int) -> None:
-        """Kills a broker without warning; returns when its process has ended."""
+        """Kills a broker. Returns when its process has ended."""
         await self.node(node_id).kill()
 
     async def create_topic(
         self, name: str, partitions: int = 1, replication: int = 1, config: Mapping[str, str] | None = None
     ) -> None:
-        """Creates a topic; returns when every running broker knows it and all its leaders serve it."""
+        """Creates a topic. Returns when every running broker knows it and all its leaders serve it."""
         async with self._admin() as admin:
             await admin.create_topic(
                 name, partitions=partitions, replication=replication, config=dict(config or {})
@@ -178,16 +178,16 @@ class KafkaCluster:
 
         async def is_served() -> bool:
             known = [await admin.leaders(name) async for admin in self._every_admin()]
-            # A broker tells of a topic a moment before it opens the log; offsets come from the log.
+            # A broker names a topic a moment before it opens the log; offsets come from the log.
             return all(known) and len(await self.end_offsets(name)) == partitions
 
         await self._until(is_served, f"topic {name} is served")
 
     async def alter_topic(self, name: str, config: Mapping[str, str | None]) -> None:
-        """Sets topic configs, None meaning the default again; returns when they are in force.
+        """Sets topic configs; None restores a default. Returns when they are in force.
 
-        Brokers apply changes in their order, each to the end before the next. So a second, harmless
-        change follows the first: where it can be seen, the first one is done.
+        Brokers apply changes one after the other. So a second, harmless change follows the first: a broker
+        that shows the second one has applied the first.
         """
         mark = f"0:{next(self._marks)}"
         async with self._admin() as admin:
@@ -203,7 +203,7 @@ class KafkaCluster:
             await admin.alter_topic(name, {_MARKER: None})
 
     async def delete_topic(self, name: str) -> None:
-        """Deletes a topic; returns when no running broker knows it any more."""
+        """Deletes a topic. Returns when no running broker knows it any more."""
         async with self._admin() as admin:
             await admin.delete_topic(name)
 
@@ -214,17 +214,16 @@ class KafkaCluster:
         await self._until(is_gone, f"topic {name} is gone")
 
     async def topic_config(self, name: str) -> dict[str, str]:
-        """A topic's whole configuration as a broker has it in force."""
+        """A topic's whole configuration in force, with defaults."""
         async with self._admin() as admin:
             return await admin.topic_config(name)
 
     async def end_offsets(self, topic: str) -> dict[int, int]:
-        """The offset that the next record of each partition will get, as far as consumers may see.
+        """The offset of the next record of each partition, as consumers see it.
 
-        That is the number of its records, where there are no transactions; with replicas, a record
-        sent with acks=1 may be seen a moment later. Asked of the leaders themselves; while a
-        partition has none that runs, the answer waits for one. Raises LookupError where there is no
-        such topic.
+        Without transactions that is the number of records. With replicas, a record that was sent with acks=1
+        may appear a moment later. The leaders answer; if a partition has no running leader, this method waits
+        for one. Raises LookupError if the topic does not exist.
         """
         offsets: dict[int, int] = {}
 
@@ -246,8 +245,8 @@ class KafkaCluster:
         return dict(sorted(offsets.items()))
 
     async def _start(self, jars: Mapping[str, Path]) -> None:
-        """One try with one choice of ports; leaves nothing behind where it fails. `jars` by version, the
-        oldest first: its storage tool writes the cluster's first metadata, which newer brokers read."""
+        """Tries to start with one choice of ports; removes everything if that fails. `jars` are by version,
+        the oldest first: its storage tool writes the first metadata, which newer brokers can read."""
         async with AsyncExitStack() as stack:
             stack.callback(self._reap)
             folder, group = await stack.enter_async_context(guarded_folder("tsproxy-kafka-"))
@@ -287,9 +286,9 @@ class KafkaCluster:
         return ClientSecurity(self._security, keystore, self._authority.certificate, self._users)
 
     async def _is_formed(self) -> bool:
-        """True when every started broker is up and tells its clients about every started broker."""
+        """True if every started broker is up and names every started broker to its clients."""
         started = self._started()
-        # Every one is asked: whichever has died is to be heard at once.
+        # Ask every broker, so that one that has died raises its error at once.
         if False in [node.is_up() for node in started]:
             return False
         expected = {node.node_id for node in started}
@@ -297,7 +296,7 @@ class KafkaCluster:
         return all(expected <= nodes for nodes in known)
 
     async def _until(self, is_so: Callable[[], Awaitable[bool]], what: str) -> None:
-        """Waits for a fact; brokers that do not answer yet, or not that, are asked again."""
+        """Waits until `is_so` returns True, and repeats it while brokers do not answer."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _PATIENCE_S
         while True:
@@ -313,7 +312,7 @@ class KafkaCluster:
 
     @asynccontextmanager
     async def _admin(self, node_id: int | None = None) -> AsyncIterator[Admin]:
-        """A connection to the given broker, or to any that runs."""
+        """A connection to the given broker, or to any running one."""
         started = self._started()
         if not started:
             raise RuntimeError("no broker of this cluster is running")
@@ -346,7 +345,7 @@ def _choose_ports(node_ids: Sequence[int]) -> dict[int, NodePorts]:
 def _check_security(
     security: str, mutual_tls: bool, authority: object | None, users: Mapping[str, str]
 ) -> None:
-    """Raises ValueError for what a broker would reject late, or silently take for something else."""
+    """Raises ValueError for values that a broker would reject late, or would misunderstand silently."""
     if security not in {"PLAINTEXT"} | _TLS | _SASL:
         raise ValueError(f"{security} is none of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL")
     if (authority is not None) != (security in _TLS):

@@ -1,7 +1,7 @@
-"""One broker of a cluster: its folder, its ports and, while it runs, its process.
+"""One broker of a cluster: its folder, its ports and its process.
 
-Processes are plain `Popen`s: nothing here belongs to one event loop, so a cluster may be started
-in one loop and used from another.
+Processes are plain `Popen`s. Nothing here belongs to an event loop, so a cluster may be started in one loop
+and used from another.
 """
 
 import asyncio
@@ -20,22 +20,22 @@ _STARTED: Final = b"Kafka Server started"
 
 
 class KafkaStartError(RuntimeError):
-    """A broker did not come up; the text ends with the last lines of its log."""
+    """A broker did not start; the text ends with the last lines of its log."""
 
 
 class PortTakenError(KafkaStartError):
-    """Somebody else bound one of the chosen ports first: choose again."""
+    """Another program took one of the chosen ports first; try again with others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What every Java process of a cluster shares: jars, heap, and the process group to join."""
+    """Shared by all Java processes of a cluster: jars, heap, and their process group."""
 
     jars: Path
     heap: str
     group: int
     options: Sequence[str] = ()
-    """Of the virtual machine."""
+    """Options of the virtual machine."""
 
     def command(self, main_class: str, *arguments: str | Path) -> Sequence[str | Path]:
         """The command line that runs a class from the jars."""
@@ -43,7 +43,7 @@ class Runtime:
 
 
 class KafkaNode:
-    """A broker that can be formatted once, then started and ended as often as a test likes."""
+    """A broker. It is formatted once; then a test may start and end it any number of times."""
 
     def __init__(self, node_id: int, ports: NodePorts, folder: Path, runtime: Runtime) -> None:
         self.node_id = node_id
@@ -62,17 +62,17 @@ class KafkaNode:
 
     @property
     def data(self) -> Path:
-        """Where the broker keeps its log segments."""
+        """The folder of the broker's log segments."""
         return self.folder / "data"
 
     @property
     def pid(self) -> int:
-        """The broker's process id; an error while it is not running."""
+        """The broker's process id. Raises an error while it is not running."""
         return self._running().pid
 
     @property
     def is_started(self) -> bool:
-        """True between `start` and the end of `stop` or `kill`, even if the broker died meanwhile."""
+        """True between `start` and the end of `stop` or `kill`, even if the broker has died."""
         return self._process is not None
 
     def write_configuration(self, properties: str) -> None:
@@ -81,9 +81,9 @@ class KafkaNode:
         self.properties_path.write_text(properties)
 
     async def format(self, cluster_id: str, properties: str, arguments: Sequence[str]) -> None:
-        """Writes the configuration and makes the data folder what a broker of this version expects."""
+        """Writes the configuration, and formats the data folder for a broker of this version."""
         self.write_configuration(properties)
-        # With the equals sign, since an id may begin with a dash.
+        # With an equals sign, because an id may begin with a dash.
         chosen = (f"--cluster-id={cluster_id}", f"--config={self.properties_path}", *arguments)
         command = self._runtime.command("kafka.tools.StorageTool", "format", *chosen)
         process = self._spawn(command)
@@ -91,18 +91,18 @@ class KafkaNode:
             raise KafkaStartError(f"node {self.node_id} could not be formatted:\n{self._tail()}")
 
     def start(self) -> None:
-        """Starts the process and returns at once; `is_up` tells when it is ready."""
+        """Starts the process and returns at once; `is_up` says when it is ready."""
         if self._process is not None:
             raise RuntimeError(f"node {self.node_id} is running already")
         self._log_start = self._log_path.stat().st_size if self._log_path.exists() else 0
         self._process = self._spawn(self._runtime.command("kafka.Kafka", self.properties_path))
 
     def is_up(self) -> bool:
-        """True once the broker has said, since its last start, that it has started.
+        """True if the broker has logged, since its last start, that it has started.
 
-        Only it can tell: it answers on one listener while it still fails to bind the next, where
-        somebody else may be the one who accepts connections. Raises KafkaStartError where the
-        process has ended by itself.
+        A connection would prove less: the broker may serve one listener while it cannot bind the next one,
+        and another program may accept connections there. Raises KafkaStartError if the process has ended by
+        itself.
         """
         exit_code = self._running().poll()
         if exit_code is not None:
@@ -114,7 +114,7 @@ class KafkaNode:
             return _STARTED in log.read()
 
     async def stop(self) -> None:
-        """Asks the broker to leave: leaders move, the log is flushed and closed."""
+        """Stops the broker by SIGTERM: leaders move, the log is flushed and closed."""
         process = self._running()
         process.terminate()
         try:
@@ -125,7 +125,7 @@ class KafkaNode:
         self._process = None
 
     async def kill(self) -> None:
-        """Ends the broker as a power cut would; its folder stays."""
+        """Ends the broker by SIGKILL; its folder stays."""
         process = self._running()
         process.kill()
         await asyncio.to_thread(process.wait)
@@ -138,7 +138,7 @@ class KafkaNode:
             self._process = None
 
     def log_text(self) -> str:
-        """All that the broker has logged, over all its starts."""
+        """The broker's whole log, of all its starts."""
         return self._log_path.read_text(errors="replace")
 
     @property

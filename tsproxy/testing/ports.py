@@ -6,20 +6,19 @@ from typing import Final
 
 _FIRST: Final = 20_000
 _LAST: Final = 32_000
-"""Below the range from which systems number outgoing connections, so that a port stays ours
-while its server is being restarted."""
+"""Ports below the range for outgoing connections. So a port stays free while its server restarts."""
 
 _TRIES: Final = 200
 
 
 def free_ports(count: int) -> range:
-    """`count` neighbouring ports that nobody listens on at this moment.
+    """`count` neighbouring ports that are free at this moment.
 
-    Somebody else may still take one before it is bound; who starts a server tries again then.
-    Raises OSError where no run of that length was found.
+    Another program may still take one before the caller binds it; the caller then tries again. Raises OSError
+    if no such range was found.
     """
     for _ in range(_TRIES):
-        first = random.randrange(_FIRST, _LAST - count)  # noqa: S311 - spreads processes apart, no secret
+        first = random.randrange(_FIRST, _LAST - count)  # noqa: S311 - keeps processes apart, no secret
         ports = range(first, first + count)
         if all(_is_free(port) for port in ports):
             return ports

@@ -1,11 +1,11 @@
-"""The real `tsproxy run` as a process of its own, for as long as an `async with` lasts.
+"""`tsproxy run` as a process of its own, for the duration of an `async with`.
 
     async with RunningProxy(kafka.bootstrap_servers) as proxy:
         ... clients connect to proxy.bootstrap_servers ...
     lines = proxy.decisions()
 
-It listens on any free ports, writes its decision log to a folder, and is told to stop (SIGTERM)
-when the block ends, so that the log is whole afterwards.
+It listens on free ports and writes its decision log to a folder. SIGTERM stops it when the block ends, so the
+log is complete afterwards.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ _LINE_BYTES: Final = 1 << 20
 
 
 class ProxyError(Exception):
-    """The proxy did not start, or did not end well; the text holds the last lines of its log."""
+    """The proxy did not start, or failed; the text has the last lines of its log."""
 
 
 class RunningProxy:
     """`tsproxy run --upstream UPSTREAM`, with `arguments` added and `settings` given by `--set`.
 
-    `config` is a file to use instead of the flags for upstream and listener. Brokers are served on
-    free ports unless the settings say otherwise.
+    `config` is a file that replaces the flags for upstream and listener. Without other settings, brokers are
+    served on free ports.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class RunningProxy:
         self._reader: asyncio.Task[None] | None = None
         self._started: asyncio.Future[Mapping[str, Any]] | None = None
         self.log: list[Mapping[str, Any]] = []
-        """Every line of the operators' log so far, as it was parsed."""
+        """Every parsed line of the proxy's log so far."""
 
     async def __aenter__(self) -> Self:
         if self._decisions is None:
@@ -89,13 +89,13 @@ class RunningProxy:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What `proxy_started` said: the real addresses of listeners, brokers and admin port."""
+        """The fields of `proxy_started`: the real addresses of listeners, brokers and admin port."""
         assert self._started is not None
         return self._started.result()
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients begin (the first listener)."""
+        """The address where clients bootstrap: the first listener."""
         address: str = next(iter(self.facts["listeners"].values()))
         return address
 
@@ -105,13 +105,13 @@ class RunningProxy:
         return address
 
     def decisions(self) -> list[dict[str, Any]]:
-        """All lines of the decision log: so far while it runs, complete once the block has ended."""
+        """The lines of the decision log so far. They are complete when the block has ended."""
         if self._process is not None and self._process.returncode is None:
             return self._read_decisions()
         return self._lines
 
     async def stop(self) -> int:
-        """Ask it to stop in order, and return its exit status."""
+        """Stops the proxy by SIGTERM and returns its exit status."""
         process = self._process
         assert process is not None
         if process.returncode is None:
@@ -119,7 +119,7 @@ class RunningProxy:
         return await self.wait()
 
     async def wait(self) -> int:
-        """Its exit status, once it has ended by whatever it was told."""
+        """Waits until the proxy has ended, and returns its exit status."""
         process = self._process
         assert process is not None
         try:
@@ -133,7 +133,7 @@ class RunningProxy:
         return status
 
     async def kill(self) -> None:
-        """End it at once (SIGKILL)."""
+        """Ends the proxy at once by SIGKILL."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.wait()

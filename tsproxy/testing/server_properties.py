@@ -1,8 +1,8 @@
-"""The `server.properties` of one broker of the kit, as a pure function of what the cluster is.
+"""The `server.properties` of one broker, as a pure function of the cluster's settings.
 
-Every broker is its own controller too, so that any one of three may be killed. Three listeners:
-CLIENTS, secured as the test wants it; INTERNAL, plain, between the brokers and for the kit's own
-administration; CONTROLLER. Security is therefore what a client meets and nothing else.
+Every broker is a controller, too, so that a test may kill any one of three. There are three listeners.
+CLIENTS has the security of the test. INTERNAL is plain: it connects brokers with each other and with
+`tsproxy.testing`'s own administration. The third is CONTROLLER. So security concerns only clients.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,17 +16,17 @@ CONTROLLER: Final = "CONTROLLER"
 HOST: Final = "127.0.0.1"
 
 SASL_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-"""All are on wherever there is SASL; each client chooses."""
+"""With SASL all mechanisms are enabled; each client chooses."""
 
 _AUTHORIZER: Final = "authorizer.class.name"
 _SUPER_USERS: Final = "super.users"
 _PLAIN_USER: Final = "User:ANONYMOUS"
-"""Who speaks on the INTERNAL and CONTROLLER listeners."""
+"""The principal on the INTERNAL and CONTROLLER listeners."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodePorts:
-    """Where one broker listens, on HOST."""
+    """The ports of one broker, on HOST."""
 
     clients: int
     internal: int
@@ -35,9 +35,9 @@ class NodePorts:
 
 @dataclass(frozen=True, slots=True)
 class ClientSecurity:
-    """How the CLIENTS listener is secured. Paths are of PEM files, with the key where one is needed.
+    """The security of the CLIENTS listener. Paths name PEM files, with the key if one is needed.
 
-    `truststore` is what client certificates are checked against; None asks for none.
+    `truststore` verifies client certificates. If it is None, clients need none.
     """
 
     protocol: str = "PLAINTEXT"
@@ -57,7 +57,7 @@ def server_properties(
 ) -> str:
     """The text of one broker's file. `ports` names all brokers by node id; `overrides` wins.
 
-    `advertised_host` is what clients are told, in place of HOST; brokers among themselves say HOST.
+    `advertised_host` is the host name for clients, in place of HOST. Brokers among themselves use HOST.
     """
     own = ports[node_id]
     copies = min(3, len(ports))
@@ -77,7 +77,7 @@ def server_properties(
             f"{CLIENTS}:{security.protocol},{INTERNAL}:PLAINTEXT,{CONTROLLER}:PLAINTEXT"
         ),
         "log.dirs": str(data),
-        "offsets.topic.num.partitions": "5",  # fifty, the default, only makes starts slower
+        "offsets.topic.num.partitions": "5",  # the default, fifty, only makes starts slower
         "offsets.topic.replication.factor": str(copies),
         "transaction.state.log.num.partitions": "5",
         "transaction.state.log.replication.factor": str(copies),
@@ -86,7 +86,7 @@ def server_properties(
         "share.coordinator.state.topic.min.isr": str(min(2, copies)),
         "group.initial.rebalance.delay.ms": "0",
         **_quick_heartbeats(),
-        # A killed broker is taken back only when its old session has ended: 9 s by default.
+        # A killed broker may come back only when its old session has ended: 9 s by default.
         "broker.session.timeout.ms": "4000",
         "broker.heartbeat.interval.ms": "500",
         **_tls(security),
@@ -94,14 +94,14 @@ def server_properties(
         **overrides,
     }
     if _AUTHORIZER in properties:
-        # Without this the brokers could not speak to each other, nor the kit to them.
+        # Otherwise neither the brokers nor the administration could connect to brokers.
         named = properties.get(_SUPER_USERS)
         properties[_SUPER_USERS] = f"{named};{_PLAIN_USER}" if named else _PLAIN_USER
     return "".join(f"{name}={_escaped(value)}\n" for name, value in properties.items())
 
 
 def _quick_heartbeats() -> dict[str, str]:
-    """Members of the newer groups hear of what is theirs by a heartbeat, and have one in 5 s by default."""
+    """Members of the newer groups get assignments by heartbeat, which is every 5 s by default."""
     return {
         f"group.{kind}.{bound}heartbeat.interval.ms": "500"
         for kind in ("consumer", "share")
@@ -144,7 +144,7 @@ def _sasl(security: ClientSecurity) -> dict[str, str]:
 
 
 def scram_arguments(users: Mapping[str, str]) -> Sequence[str]:
-    """What tells the storage tool to write the users' SCRAM credentials when it formats a node."""
+    """Arguments for the storage tool that write the users' SCRAM credentials when it formats a node."""
     return [
         f"--add-scram={mechanism}=[name={name},password={password}]"
         for mechanism in SASL_MECHANISMS[1:]

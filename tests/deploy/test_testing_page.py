@@ -1,0 +1,64 @@
+"""docs/testing.md: its commands are run, and its examples are a test suite that passes as it stands there."""
+
+import re
+import shlex
+import subprocess
+import sys
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.proxy import RunningProxy
+
+PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"^```(?:python|toml)\n# (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+COMMANDS = re.findall(r"^python -m (tsproxy\.testing\.[^#\n]+)", PAGE, re.MULTILINE)
+
+
+def run(*arguments: str, folder: Path) -> str:
+    """Runs `python -m ARGUMENTS` in the folder and returns its output. A bad exit status fails the test."""
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_example_names_its_file():
+    assert PAGE.count("\n```python\n") + PAGE.count("\n```toml\n") == len(FILES)
+    assert {"pyproject.toml", "conftest.py"} < set(FILES)
+
+
+@pytest.mark.broker
+def test_the_examples_pass(tmp_path: Path):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    printed = run("pytest", "-p", "no:cacheprovider", folder=tmp_path)
+    assert f"{PAGE.count('def test_')} passed" in printed
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_runs(command: str, tmp_path: Path):
+    assert run(*shlex.split(command), folder=tmp_path)
+
+
+def test_every_argument_and_method_of_the_tables_exists():
+    """The tables of `KafkaCluster` and `RunningProxy` are complete, and name nothing that is not there."""
+    for kind in (KafkaCluster, RunningProxy):
+        section = re.search(rf"^## [^\n]*{kind.__name__}\n(.*?)^## ", PAGE, re.MULTILINE | re.DOTALL)
+        assert section is not None
+        cells = "".join(re.findall(r"^\| (`[^|]*`) \|", section[1], re.MULTILINE))
+        quoted = re.findall(r"`([^`]+)`", cells)
+        named = {name.removeprefix("await ").partition("(")[0] for name in quoted}
+        arguments = set(signature(kind).parameters)
+        public = {name for name in vars(kind) if not name.startswith("_")}
+        attributes = {"log"} if kind is RunningProxy else set()
+        assert named == arguments | public | attributes
