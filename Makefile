@@ -5,9 +5,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 CODE := tsproxy spark_reports tests deploy benchmarks
 IN_TWO := -n 2 -p tests.sharing
+QUICK := -m "not broker and not spark and not slow"
+
+# Tests start hundreds of processes, which would all compile the code anew.
+export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-full test-clients differential mutation bench bench-reports pyfiles lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential mutation bench bench-reports pyfiles lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +34,9 @@ demo: java .venv/stamp ## real producers -> tsproxy -> Apache Kafka -> decision 
 
 test: java .venv/stamp lint ## lint, types, layers and all tests (sampled where the space is large)
 	$(BIN)/python -m pytest $(IN_TWO)
+
+test-quick: .venv/stamp ## the tests that need no broker, no Spark and no Java: a minute, for daily work
+	TSPROXY_TEST=quick $(BIN)/python -m pytest $(IN_TWO) $(QUICK)
 
 test-full: java .venv/stamp lint ## everything, unsampled
 	TSPROXY_TEST=full $(BIN)/python -m pytest $(IN_TWO)

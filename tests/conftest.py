@@ -1,4 +1,4 @@
-"""Fixtures that every room's tests share: real brokers, and a certificate authority.
+"""Fixtures that all tests share: real brokers, a Spark session and a certificate authority.
 
 A broker starts when the first test asks for it and serves the whole run, so a test names its topics
 after itself (`topic`) and changes nothing that others see. A test that stops brokers starts its own
@@ -8,18 +8,23 @@ after itself (`topic`) and changes nothing that others see. A test that stops br
 import os
 import re
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 from hypothesis import settings
 
+from spark_reports.session import spark_session
+from tests.markers import NoJava, add_markers, needs_java
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
-KAFKA_FIXTURES = ("kafka_431", "kafka_391")
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-# TSPROXY_TEST=full looks twenty times as long. No deadline: cores are shared.
+# TSPROXY_TEST: `make test-quick` draws fewer examples, `make test-full` more. No deadline: cores are shared.
+settings.register_profile("quick", max_examples=25, deadline=None, print_blob=True)
 settings.register_profile("fast", max_examples=100, deadline=None, print_blob=True)
 settings.register_profile("full", max_examples=2_000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("TSPROXY_TEST") or "fast")
@@ -28,11 +33,29 @@ settings.load_profile(os.environ.get("TSPROXY_TEST") or "fast")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+NO_JAVA = NoJava()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever asks for a broker needs a broker: the marker follows from the fixture."""
     for item in items:
-        if {"kafka", *KAFKA_FIXTURES} & set(getattr(item, "fixturenames", ())):
-            item.add_marker("broker")
+        add_markers(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """A test without a marker finds no Java (see `markers`)."""
+    if needs_java(item):
+        return (yield)
+    with NO_JAVA.in_place():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    try:
+        return (yield)
+    finally:
+        NO_JAVA.check()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -49,7 +72,7 @@ async def kafka_391() -> AsyncIterator[KafkaCluster]:
         yield kafka
 
 
-@pytest.fixture(params=KAFKA_FIXTURES)
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.broker) for name in ("kafka_431", "kafka_391")])
 def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
     """The test runs twice: against Kafka 4.3.1 and against 3.9.1."""
     return request.getfixturevalue(request.param)
@@ -66,3 +89,14 @@ def topic(request: pytest.FixtureRequest) -> str:
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
     """An authority that trusts nobody else and is trusted by nobody else."""
     return CertificateAuthority(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator["SparkSession"]:
+    """One quiet local Spark session for all tests that need one: it takes seconds to start."""
+    with spark_session("local[2]") as session:
+        # Compiling a query of a hundred rows costs ten times running it; the command's own tests do compile.
+        session.conf.set("spark.sql.codegen.wholeStage", "false")
+        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        session.conf.set("spark.sql.shuffle.partitions", "1")
+        yield session

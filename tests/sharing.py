@@ -1,9 +1,17 @@
 """How two processes share a run (`pytest -n 2 -p tests.sharing`, as in `make test`): by whole files.
 
-What a module sets up is so set up once, and its tests keep their order. Folders that share something
-dearer stay together as well. The dearest of them goes first: begun last, it would be waited for.
-Each process has the session's fixtures, brokers among them, for itself.
+A module's fixtures are so set up once, and its tests keep their order. A folder whose tests share something
+more expensive stays together as well. Each process has its own session fixtures, brokers among them.
+
+The longest units start first, since a long one that started last would be waited for. `durations.json` says
+how long they take, and `TSPROXY_DURATIONS=write make test` measures them again. A unit that is not in the
+table starts after those that are.
 """
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
@@ -12,26 +20,51 @@ TOGETHER = (
     "tests/spark_reports/",  # one Spark session
     "tests/e2e/cluster/",  # three brokers
 )
+APART = ("tests/spark_reports/pure/",)
+"""Folders within those of `TOGETHER` that need nothing of them."""
+
+TABLE = Path(__file__).with_name("durations.json")
+"""Unit -> seconds, of the units that take LONG_S or more."""
+LONG_S = 5
+
+_measured: Counter[str] = Counter()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the dearest in front; all else stays in its order."""
-    items.sort(key=lambda item: unit_of(item.nodeid) != TOGETHER[0])
+    """Puts the longest units in front. All others stay in their order."""
+    known = json.loads(TABLE.read_text())
+    items.sort(key=lambda item: -known.get(unit_of(item.nodeid), 0))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
-    config.option.loadscopereorder = False  # it would go by the number of tests
+    config.option.loadscopereorder = False  # it would sort by the number of tests
     return ByFile(config, log)
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Counts setup and teardown too: brokers start in them."""
+    _measured[unit_of(report.nodeid)] += report.duration
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The process that gives out the units hears of every test."""
+    is_sharing = not hasattr(session.config, "workerinput")
+    if is_sharing and os.environ.get("TSPROXY_DURATIONS") == "write":
+        long = {unit: round(seconds) for unit, seconds in _measured.most_common() if seconds >= LONG_S}
+        TABLE.write_text(json.dumps(long, indent=2) + "\n")
+
+
 class ByFile(LoadScopeScheduling):
-    """Gives one unit after the other to whoever is free."""
+    """Gives one unit after the other to the process that is free."""
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
 
 
 def unit_of(nodeid: str) -> str:
-    """What one process takes as a whole: a file, or a folder of `TOGETHER`."""
+    """The unit of a test, which one process takes as a whole: its file, or its folder of `TOGETHER`."""
     path = nodeid.partition("::")[0]
+    if path.startswith(APART):
+        return path
     return next((folder for folder in TOGETHER if path.startswith(folder)), path)

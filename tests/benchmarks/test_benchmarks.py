@@ -27,6 +27,8 @@ from benchmarks.report import Circumstances, write
 from benchmarks.tools import MissingError, load_programs
 from tsproxy.model.kafka import Codec, ErrorCode
 
+pytestmark = pytest.mark.slow  # each test starts proxies and loads
+
 FEW = replace(QUICK, requests=20)
 
 

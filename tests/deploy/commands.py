@@ -1,10 +1,12 @@
 """What the deployment files start, held against the commands that exist."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+
+from tests.in_process import run_command
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -16,18 +18,24 @@ def installed(command: str) -> str:
 
 
 def output_of(*command: str) -> str:
-    """What it prints on either stream; an error where it fails."""
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "200"}
-    )
+    """The output of a process on both streams. Fails where the process does."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
+
+
+@cache
+def help_of(command: str, subcommand: str) -> str:
+    """What `command subcommand --help` prints, in wide lines."""
+    done = run_command(command, subcommand, "--help", environment={"COLUMNS": "200"})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def assert_is_known(command: Sequence[str]) -> None:
     """`tsproxy SUBCOMMAND FLAGS...`: the subcommand exists, and has every flag that is used."""
     assert Path(command[0]).name == "tsproxy"
-    known = output_of(installed("tsproxy"), command[1], "--help")
+    known = help_of("tsproxy", command[1])
     for word in command[2:]:
         if word.startswith("-"):
             flag = word.partition("=")[0]

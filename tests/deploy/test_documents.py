@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.commands import ROOT, assert_is_known, installed, output_of
+from tests.deploy.commands import ROOT, assert_is_known, help_of
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md")
 TEXTS = {name: (ROOT / name).read_text() for name in DOCUMENTS}
@@ -26,7 +26,7 @@ def test_a_tsproxy_command_in_the_documents_exists(line: str):
 @pytest.mark.parametrize("line", [line for line in CODE if line.startswith("spark_reports ")])
 def test_a_spark_reports_command_in_the_documents_exists(line: str):
     words = shlex.split(line)
-    known = output_of(installed("spark_reports"), words[1], "--help")
+    known = help_of("spark_reports", words[1])
     assert all(f"{word} " in known for word in words if word.startswith("--"))
 
 

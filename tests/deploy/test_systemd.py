@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.commands import DEPLOY, assert_is_known, installed, output_of
+from tests.in_process import run_command
 
 UNIT = DEPLOY / "tsproxy.service"
 
@@ -88,7 +89,7 @@ def test_there_is_time_to_drain():
 
 
 def test_the_configuration_that_comes_along_has_no_problem():
-    assert ": ok, " in output_of(installed("tsproxy"), "check", str(DEPLOY / "tsproxy.yaml"))
+    assert ": ok, " in run_command("tsproxy", "check", DEPLOY / "tsproxy.yaml").stdout
 
 
 def test_systemd_is_told_when_clients_are_let_in_and_reloads_by_signal():

@@ -2,16 +2,15 @@
 
 import asyncio
 import json
-import sys
 
 import pytest
 from confluent_kafka import Producer
 
 from tests.attacks.attacker import metric, until
+from tests.e2e.reported import report_on
 from tests.proxy.running import page
 from tsproxy.cli import main
 from tsproxy.clock import Clock
-from tsproxy.decisions.text import instant
 from tsproxy.testing.proxy import RunningProxy
 
 RECORDS = 500
@@ -35,7 +34,7 @@ def send(servers, topic, timestamps, client_id):
 
 @pytest.mark.timeout(1_800)  # one start of Java for the report, on a machine that may be busy
 async def test_500_records_in_seconds_are_seen_everywhere_and_rejected_nowhere(
-    kafka, topic, tmp_path, capsys
+    kafka, topic, spark, tmp_path, capsys
 ):
     await kafka.create_topic(topic)
     log = tmp_path / "log"
@@ -65,7 +64,8 @@ async def test_500_records_in_seconds_are_seen_everywhere_and_rejected_nowhere(
         ("candidate", "seconds", "accepted")
     }
 
-    report, pages = await reported(log, tmp_path / "report", now_ms)
+    report = report_on(log, tmp_path / "report", now_ms)
+    pages = [(tmp_path / "report" / f"report.{name}").read_text() for name in ("html", "md")]
     totals = report["totals"]
     assert (totals["records_rejected"], totals["records_broker_rejected"]) == (0, 0)
     [row] = report["would_reject"]
@@ -84,16 +84,3 @@ async def test_500_records_in_seconds_are_seen_everywhere_and_rejected_nowhere(
     explained = capsys.readouterr().out
     assert "looks like seconds: multiply by 1,000" in explained
     assert "counted as far behind, rejected by nothing" in explained
-
-
-async def reported(log, folder, now_ms):
-    """report.json, and the page and its Markdown, of the days that the log may be about."""
-    days = f"{instant(now_ms)[:10]}..{instant(Clock().now_ms())[:10]}"
-    command = [sys.executable, "-m", "spark_reports", "daily", "--date", days, "--input", str(log)]
-    process = await asyncio.create_subprocess_exec(
-        *command, "--output", str(folder), "--master", "local[2]", "--quiet", stderr=asyncio.subprocess.PIPE
-    )
-    _, complaints = await process.communicate()
-    assert (process.returncode, complaints) == (0, b"")
-    pages = [(folder / f"report.{name}").read_text() for name in ("html", "md")]
-    return json.loads((folder / "report.json").read_text()), pages

@@ -32,8 +32,6 @@ These clients cannot bring a broker to:
 """
 
 import asyncio
-import json
-import sys
 from collections import Counter
 from dataclasses import dataclass
 
@@ -42,11 +40,11 @@ import pytest_asyncio
 from aiokafka import AIOKafkaProducer
 from confluent_kafka import Producer
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
 
 from tests.attacks.attacker import until
+from tests.e2e.reported import report_on
+from tests.e2e.told import is_stored
 from tsproxy.clock import Clock
-from tsproxy.decisions.text import instant
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.proxy import RunningProxy
 
@@ -181,14 +179,6 @@ async def by_kafka_python(servers, scenes):
         producer.close()
         return told
 
-    def is_stored(future):
-        """Of each record by itself: `flush` gives up where a batch was split."""
-        try:
-            future.get(PATIENCE_S)
-        except KafkaError:
-            return False
-        return True
-
     return {topic: await asyncio.to_thread(send, topic, scene) for topic, scene in scenes.items()}
 
 
@@ -247,7 +237,7 @@ class Books:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def books(kafka_431, tmp_path_factory):
+async def books(kafka_431, spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("books")
     config, log = folder / "tsproxy.yaml", folder / "log"
     config.write_text(
@@ -272,17 +262,12 @@ async def books(kafka_431, tmp_path_factory):
         await until(all_arrived, "what nobody is told of")
     held = {topic: (await kafka_431.end_offsets(topic))[0] for topic in (*topics, ABORTED)}
     lines = [line for line in proxy.decisions() if line["event"] == "counters"]
-    return Books(told, held, lines, await reported(log, folder, began_ms))
+    return Books(told, held, lines, reported(log, folder, began_ms))
 
 
-async def reported(log, folder, began_ms):
-    days = f"{instant(began_ms)[:10]}..{instant(Clock().now_ms())[:10]}"
-    command = ["daily", "--date", days, "--input", log, "--output", folder, "--format", "json", "--quiet"]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "spark_reports", *map(str, command), "--master", "local[2]"
-    )
-    assert await process.wait() == 0
-    report = json.loads((folder / "report.json").read_text())
+def reported(log, folder, began_ms):
+    """The topics of report.json, by name."""
+    report = report_on(log, folder, began_ms, "--format", "json")
     assert report["log"]["is_complete"]
     return {topic["topic"]: topic for topic in report["topics"]}
 

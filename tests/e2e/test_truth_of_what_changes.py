@@ -25,7 +25,6 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
 
 from tests.attacks.attacker import until
 from tests.e2e.test_truth_of_books import (
@@ -36,6 +35,7 @@ from tests.e2e.test_truth_of_books import (
     rejected_for_good,
     reported,
 )
+from tests.e2e.told import is_stored
 from tsproxy.clock import Clock
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -212,13 +212,6 @@ async def by_kafka_python(options, name, has_transaction, meanwhile):
     def send(count):
         return [is_stored(each) for each in [producer.send(name, b"x", partition=0) for _ in range(count)]]
 
-    def is_stored(future):
-        try:
-            future.get(PATIENCE_S)
-        except KafkaError:
-            return False
-        return True
-
     producer = await asyncio.to_thread(begin)
     told = await asyncio.to_thread(send, FIRST)
     await meanwhile()
@@ -239,7 +232,7 @@ CLIENTS = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def books(tmp_path_factory):
+async def books(spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("books")
     config, log = folder / "tsproxy.yaml", folder / "log"
     began_ms, told, held = Clock().now_ms(), {}, {}
@@ -276,7 +269,7 @@ async def books(tmp_path_factory):
             for name in (f"{change}-{client}" for client in CLIENTS if its.happens is not is_deleted):
                 held[name] = (await kafka.end_offsets(name))[0] - its.markers
     lines = [line for line in proxy.decisions() if line["event"] == "counters"]
-    return Books(told, held, lines, await reported(log, folder, began_ms))
+    return Books(told, held, lines, reported(log, folder, began_ms))
 
 
 ALL = [

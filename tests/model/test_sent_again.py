@@ -10,6 +10,8 @@ from tsproxy.model.sent_again import RETRIABLE
 from tsproxy.testing.jars import fetch_kafka_jars, pyspark_jars
 from tsproxy.testing.java_process import java_command
 
+pytestmark = pytest.mark.broker  # for its jars
+
 ASKS_KAFKA = Path(__file__).with_name("ErrorCodes.java")
 
 

@@ -5,10 +5,10 @@ import ssl
 
 import pytest
 
+from tests.in_process import run_command
 from tests.proxy.frames import answer
 from tests.proxy.fronts import HOST, ask, config_of, echoing_broker, front_of
 from tests.proxy.loops import on_both_loops
-from tests.proxy.running import command
 from tests.proxy.surroundings import World
 from tests.proxy.test_certificates import Watched
 from tsproxy.testing.proxy import RunningProxy
@@ -53,7 +53,7 @@ def test_suites_that_openssl_does_not_have_are_a_mistake(certificates, tmp_path,
         f"upstream: {{ bootstrap_servers: [kafka:9092], tls: {{ ciphers: {ours} }} }}\n"
         f"listeners: [{listener(certificates, theirs)}]\n"
     )
-    ended = command("check", file)
+    ended = run_command("tsproxy", "check", file)
 
     place = "listeners[0].tls" if section == "listener" else "upstream.tls"
     assert ended.returncode == 2

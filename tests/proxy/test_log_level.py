@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from tests.proxy.running import HOST, TWO, command, events
+from tests.in_process import run_command
+from tests.proxy.running import HOST, TWO, events
 from tests.proxy.surroundings import PATIENCE_S, until
 from tests.proxy.test_reload import reloads, replace, text_of
 from tsproxy.testing.ports import free_ports
@@ -62,7 +63,9 @@ async def test_the_flag_says_it_from_the_first_line_on(tmp_path, arguments):
 
 
 def test_a_level_that_is_none_is_a_mistake():
-    ended = command("run", "--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--log-level", "loud")
+    ended = run_command(
+        "tsproxy", "run", "--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--log-level", "loud"
+    )
 
     assert ended.returncode == 2
     assert "--log-level: log.level: 'loud' is not allowed; must be one of debug, info, warning, error" in (

@@ -10,6 +10,7 @@ import pytest
 import structlog
 from aiokafka import AIOKafkaProducer
 
+from tests.in_process import run_command
 from tests.proxy.frames import answer
 from tests.proxy.fronts import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.proxy.loops import on_both_loops
@@ -207,7 +208,7 @@ def test_the_command_check_reads_the_systems_own_range(tmp_path):
         "upstream: { bootstrap_servers: [kafka:9092] }\n"
         f"listeners: [{{ bind: '{HOST}:9192', brokers: {{ ports_from: {last}, count: 2 }} }}]\n"
     )
-    ended = command("check", file)
+    ended = run_command("tsproxy", "check", file)
 
     assert ended.returncode == 0
     assert ended.stdout.startswith(

@@ -12,6 +12,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
+from tests.in_process import run_command
 from tests.proxy.loops import LOOPS
 from tests.proxy.running import HOST, command, events, page, rejects, waiting_consumer
 from tests.proxy.surroundings import PATIENCE_S, until
@@ -301,7 +302,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize(("arguments", "expected"), MISTAKES.values(), ids=MISTAKES)
 def test_mistakes_end_with_2_and_a_sentence(arguments, expected):
-    ended = command(*arguments)
+    ended = run_command("tsproxy", *arguments)
 
     assert ended.returncode == 2
     assert expected in ended.stderr
@@ -320,7 +321,7 @@ def test_check_says_what_a_right_file_amounts_to(tmp_path, certificates):
     identity = certificates.issue("checked")
     file = tmp_path / "tsproxy.yaml"
     file.write_text(FILE.format(certificate=identity.certificate, key=identity.key))
-    ended = command("check", file)
+    ended = run_command("tsproxy", "check", file)
 
     assert ended.returncode == 0
     assert ended.stdout == (
@@ -334,7 +335,7 @@ def test_check_tells_what_has_no_effect_and_takes_the_file(tmp_path):
         "upstream: { bootstrap_servers: [kafka:9092] }\nlisteners: [{ bind: 127.0.0.1:9192 }]\n"
         "policy: { defaults: { message.timestamp.after.max.ms: 10m } }\n"
     )
-    ended, as_json = command("check", file), command("check", "--json", file)
+    ended, as_json = run_command("tsproxy", "check", file), run_command("tsproxy", "check", "--json", file)
 
     key = "policy.defaults.message.timestamp.after.max.ms"
     assert (ended.returncode, as_json.returncode) == (0, 0)
@@ -346,7 +347,7 @@ def test_check_tells_what_has_no_effect_and_takes_the_file(tmp_path):
 def test_check_reads_certificates_too(tmp_path):
     file = tmp_path / "tsproxy.yaml"
     file.write_text(FILE.format(certificate="absent.pem", key="absent.key"))
-    ended = command("check", file)
+    ended = run_command("tsproxy", "check", file)
 
     assert ended.returncode == 2
     expected = (
@@ -356,6 +357,7 @@ def test_check_reads_certificates_too(tmp_path):
 
 
 def test_run_tells_of_certificates_as_check_does(tmp_path):
+    """In a process: its exit status is what `main` returns."""
     file = tmp_path / "tsproxy.yaml"
     file.write_text(FILE.format(certificate="absent.pem", key="absent.key"))
     ended = command("run", "--config", file, "--decisions", tmp_path, "--admin", "off")
@@ -366,7 +368,7 @@ def test_run_tells_of_certificates_as_check_does(tmp_path):
 
 
 def test_the_decision_logs_schema_is_printed_as_json():
-    ended = command("decisions", "schema")
+    ended = run_command("tsproxy", "decisions", "schema")
 
     assert ended.returncode == 0
     assert json.loads(ended.stdout)["$schema"].startswith("https://json-schema.org/")
@@ -374,7 +376,7 @@ def test_the_decision_logs_schema_is_printed_as_json():
 
 @pytest.mark.parametrize("words", [[], ["run"], ["check"], ["decisions"], ["decisions", "schema"]])
 def test_every_help_has_an_example(words):
-    ended = command(*words, "--help")
+    ended = run_command("tsproxy", *words, "--help")
 
     assert ended.returncode == 0
     assert "  tsproxy " in ended.stdout.partition("example")[2]
@@ -397,7 +399,7 @@ finally:
 def test_check_tells_a_program_all_problems(tmp_path):
     file = tmp_path / "tsproxy.yaml"
     file.write_text("upstream: {}\nlisteners: [{ bind: x }]\n")
-    ended = command("check", "--json", file)
+    ended = run_command("tsproxy", "check", "--json", file)
 
     told = json.loads(ended.stdout)
     assert ended.returncode == 2
@@ -409,7 +411,7 @@ def test_check_tells_a_program_all_problems(tmp_path):
 
 
 def test_check_prints_the_schema_of_the_file():
-    ended = command("check", "--schema")
+    ended = run_command("tsproxy", "check", "--schema")
 
     assert ended.returncode == 0
     assert json.loads(ended.stdout)["properties"].keys() >= {"upstream", "listeners", "policy"}

@@ -105,4 +105,6 @@ async def test_a_client_that_goes_while_its_answer_is_read_takes_everything_with
     async with connection(world) as the:
         await being_read(the)
         the.relay.client.abort()
+        assert await the.broker_sees_end()
+        the.broker.close()  # at once, as a real broker does: the proxy would wait 30 s for it
         await until(the.ended.is_set)

@@ -7,10 +7,11 @@ from datetime import timedelta
 import pytest
 import structlog
 
+from tests.in_process import run_command
 from tests.proxy.frames import answer
 from tests.proxy.fronts import ask, config_of, echoing_broker, front_of
 from tests.proxy.loops import on_both_loops
-from tests.proxy.running import HOST, command, events
+from tests.proxy.running import HOST, events
 from tests.proxy.surroundings import World, until
 from tests.proxy.test_certificates import Watched
 from tsproxy.clock import Clock
@@ -125,7 +126,7 @@ def test_a_list_without_authorities_is_a_mistake(tmp_path):
         "upstream: { bootstrap_servers: [kafka:9092] }\n"
         "listeners:\n  - bind: 127.0.0.1:9192\n    tls: { certificate: c, key: k, client_crl: r }\n"
     )
-    ended = command("check", file)
+    ended = run_command("tsproxy", "check", file)
 
     assert ended.returncode == 2
     assert "listeners[0].tls.client_ca: is missing: client_crl needs the authorities" in ended.stderr

@@ -13,6 +13,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import InvalidTimestampError
 from confluent_kafka import Producer
 
+from tests.in_process import run_command
 from tests.processes import is_alive
 from tests.proxy.loops import LOOPS
 from tests.proxy.running import HOST, TWO, command, events, page, pids, rejects, series, waiting_consumer
@@ -328,7 +329,9 @@ async def _hear_all(member):
 
 
 def test_a_number_of_workers_that_is_none_is_a_mistake():
-    ended = run_two("--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--workers", "0")
+    ended = run_command(
+        "tsproxy", "run", "--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--workers", "0"
+    )
 
     assert ended.returncode == 2
     assert "--workers: workers: '0' is not allowed; must be" in ended.stderr

@@ -6,6 +6,7 @@ from spark_reports.render import html
 from tests.spark_reports import browser, reports
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.timeout(1_800),  # the first start of a browser on a busy machine
     pytest.mark.skipif(browser.chromium() is None, reason="needs Chromium: apt-get install chromium"),
 ]

@@ -27,6 +27,7 @@ def decisions(tmp_path_factory):
     return folder
 
 
+@pytest.mark.spark
 @pytest.mark.timeout(1_800)  # two starts of Java, on a machine that may be busy
 def test_in_a_process_of_its_own_a_command_prints_its_answer_and_nothing_else(decisions, tmp_path):
     """As a user types it: nothing on standard error."""
@@ -43,6 +44,7 @@ def in_a_process(command, *options):
     return subprocess.run(everything, capture_output=True, text=True)
 
 
+@pytest.mark.spark
 @pytest.mark.timeout(1_800)
 @pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="one more start of Java: make test-full")
 def test_daily_in_a_process_of_its_own_writes_its_files_and_prints_a_summary(decisions, tmp_path):

@@ -39,6 +39,7 @@ def test_a_table_that_the_catalog_does_not_have_is_exit_code_2(spark, tmp_path, 
     assert "`nowhere` cannot be found" in capsys.readouterr().err
 
 
+@pytest.mark.spark
 @pytest.mark.timeout(1_800)  # four starts of Java, on a machine that may be busy
 @pytest.mark.skipif(
     os.environ.get("TSPROXY_TEST") != "full", reason="Delta's jars and four JVMs: make test-full"

@@ -42,6 +42,7 @@ def test_a_report_is_rendered_from_the_zip_alone(tmp_path):
     assert done.stdout.startswith("<!doctype html>")
 
 
+@pytest.mark.spark
 def test_a_master_with_two_workers_makes_the_table_from_the_zip_alone(decisions, tmp_path):
     with cluster.standalone(tmp_path) as master:
         done = cluster.submit(tmp_path, master, *compact(decisions, tmp_path / "table"))
@@ -51,6 +52,7 @@ def test_a_master_with_two_workers_makes_the_table_from_the_zip_alone(decisions,
     assert list((tmp_path / "table").glob("event_date=2026-11-20/*.parquet"))
 
 
+@pytest.mark.spark
 @pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="five JVMs: make test-full")
 def test_a_master_with_two_workers_makes_the_table_the_rollup_and_the_report(decisions, tmp_path):
     table, out, rollup = (tmp_path / name for name in ("table", "out", "rollup"))

@@ -9,6 +9,7 @@ from tsproxy.testing.jars import fetch_kafka_jars
 from tsproxy.testing.java_process import archive_of, java_command
 
 
+@pytest.mark.broker
 async def test_where_no_archive_can_be_made_there_is_none_and_nothing_is_left(tmp_path):
     jars = tmp_path / "jars"
     jars.mkdir()

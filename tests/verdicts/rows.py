@@ -10,6 +10,7 @@ from tests.differential.batches import Batch, Record, write_batch
 from tests.differential.dialects import GOOD
 from tests.differential.message_sets import Message, wrapper, write_messages
 from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode
+from tsproxy.model.verdict import TopicLimits
 
 SECOND: Final = 1000
 MINUTE: Final = 60 * SECOND
@@ -19,6 +20,9 @@ DAY: Final = 24 * HOUR
 TICK: Final = 60
 """The originals mock their clock and use limits of 1 s. Here every limit and distance is 60 times as
 long, so that a real broker on a slow machine judges by the same side of each bound."""
+
+KNOWN: Final = TopicLimits(before_max_ms=DAY, after_max_ms=HOUR)
+"""The limits that the proxy knows of a topic with `limits(DAY, HOUR)`."""
 
 VALUES: Final = (b"hello", b"there", b"beautiful")
 

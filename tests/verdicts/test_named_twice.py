@@ -2,40 +2,15 @@
 
 import pytest
 
-from tests.differential.lines import Direct, Proxied, now_ms
+from tests.differential.lines import Direct, now_ms
 from tests.differential.requests import read_answers, request_frame
 from tests.differential.stored import stored_batches
-from tests.verdicts.rows import DAY, HOUR, KEEP, limits, v2
+from tests.verdicts.rows import v2
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from tsproxy.model.verdict import TopicLimits
-from tsproxy.model.view import View
-from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.wire import k00_produce
 
-BOTH = TopicLimits(before_max_ms=DAY, after_max_ms=HOUR)
 VERSIONS = [3, 7, 11]
-
-
-@pytest.fixture
-async def address(kafka: KafkaCluster, topic: str) -> tuple[str, int]:
-    await kafka.create_topic(topic, partitions=3, config=KEEP | limits(DAY, HOUR))
-    node = kafka.node(kafka.node_ids[0])
-    return node.host, node.port
-
-
-@pytest.fixture
-def proxied(address: tuple[str, int], topic: str):
-    line = Proxied(address, View(topics={topic: BOTH}))
-    yield line
-    line.close()
-
-
-@pytest.fixture
-def direct(address: tuple[str, int]):
-    line = Direct(address)
-    yield line
-    line.close()
 
 
 def frame_of(version: int, topic: str, *entries: tuple[int, ...]) -> bytes:

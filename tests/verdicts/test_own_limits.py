@@ -12,15 +12,13 @@ from tests.differential.intended import claimed_by
 from tests.differential.lines import Direct, Proxied, now_ms
 from tests.differential.requests import Answers, produce_frame, read_answers
 from tests.differential.topics import Topic
-from tests.verdicts.rows import DAY, HOUR, KEEP, limits
+from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, limits
 from tsproxy.model.kafka import Codec, ErrorCode
-from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.wire.k00_produce import MOST_PARTITIONS
 
 VERSION = 11
-BOTH = TopicLimits(before_max_ms=DAY, after_max_ms=HOUR)
 
 
 def good(codec: Codec = Codec.NONE, count: int = 3, value: bytes = b"v") -> bytes:
@@ -50,16 +48,16 @@ async def exchanged(
     await kafka.create_topic(name, config=KEEP | limits(DAY, HOUR))
     node = kafka.node(kafka.node_ids[0])
     address = (node.host, node.port)
-    parts = tuple(Part(Topic("t", name, name, BOTH), at, records) for at, records in enumerate(request))
+    parts = tuple(Part(Topic("t", name, name, KNOWN), at, records) for at, records in enumerate(request))
     frame = produce_frame(VERSION, 1, [(name, part.partition, part.records) for part in parts])
     start_ms, found = now_ms(), []
-    for line in Direct(address), Proxied(address, View(topics={name: BOTH}, limits=own)):
+    for line in Direct(address), Proxied(address, View(topics={name: KNOWN}, limits=own)):
         (payload,) = line.ask([frame])
         found.append(None if payload is None else read_answers(VERSION, payload))
         line.close()
     window = Window(start_ms, now_ms())
     direct, proxied = (
-        None if answers is None else comparable(answers[name, 0], name, BOTH, window) for answers in found
+        None if answers is None else comparable(answers[name, 0], name, KNOWN, window) for answers in found
     )
     return Exchange(kafka.version, VERSION, parts[0], direct, proxied, parts), found[1]
 

@@ -5,37 +5,15 @@ import pytest
 from tests.differential.lines import Direct, Proxied, Stream, now_ms
 from tests.differential.requests import produce_frame, read_answers, request_frame
 from tests.differential.stored import stored_batches
-from tests.verdicts.rows import DAY, HOUR, KEEP, cut_short, legacy, limits, v2
+from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, cut_short, legacy, limits, v2
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.verdict import Reason, TopicLimits
 from tsproxy.model.view import View
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
-BOTH = TopicLimits(before_max_ms=DAY, after_max_ms=HOUR)
 GOOD, BAD = v2(0), v2(2 * HOUR)
 VERSION = 11
-
-
-@pytest.fixture
-async def address(kafka: KafkaCluster, topic: str) -> tuple[str, int]:
-    await kafka.create_topic(topic, partitions=3, config=KEEP | limits(DAY, HOUR))
-    node = kafka.node(kafka.node_ids[0])
-    return node.host, node.port
-
-
-@pytest.fixture
-def proxied(address: tuple[str, int], topic: str):
-    line = Proxied(address, View(topics={topic: BOTH}))
-    yield line
-    line.close()
-
-
-@pytest.fixture
-def direct(address: tuple[str, int]):
-    line = Direct(address)
-    yield line
-    line.close()
 
 
 def count(line: Direct, topic: str) -> list[int]:
@@ -65,7 +43,7 @@ def test_with_acks_0_good_batches_are_stored_and_a_bad_one_closes_the_connection
         assert stream.receive() is None
         stream.close()
     else:
-        line = Proxied(address, View(topics={topic: BOTH}))
+        line = Proxied(address, View(topics={topic: KNOWN}))
         assert line.ask_nothing(bad_and_good) is False
     line = Direct(address)
     # The proxy's connection is closed behind the request: that it was read first, only the log can say.
@@ -76,7 +54,7 @@ def test_with_acks_0_good_batches_are_stored_and_a_bad_one_closes_the_connection
 
 
 def test_with_acks_0_and_nothing_bad_the_connection_stays(address, topic):
-    line = Proxied(address, View(topics={topic: BOTH}))
+    line = Proxied(address, View(topics={topic: KNOWN}))
     assert line.ask_nothing(produce_frame(VERSION, 0, [(topic, 0, GOOD(now_ms()))]))
     (payload,) = line.ask([produce_frame(VERSION, 1, [(topic, 0, GOOD(now_ms()))])])
     assert read_answers(VERSION, payload)[topic, 0].base_offset == 1
@@ -87,7 +65,7 @@ async def test_of_two_reasons_to_reject_all_the_request_the_brokers_hash_map_cho
     """Below v3. The broker's choice does not move with the order of partitions; the proxy tells the first."""
     await kafka_391.create_topic(topic, partitions=2, config=KEEP | limits(DAY, HOUR))
     node = kafka_391.node(kafka_391.node_ids[0])
-    lines = Direct((node.host, node.port)), Proxied((node.host, node.port), View(topics={topic: BOTH}))
+    lines = Direct((node.host, node.port)), Proxied((node.host, node.port), View(topics={topic: KNOWN}))
     sent = [(topic, 0, cut_short(0, 40)(now_ms())), (topic, 1, GOOD(now_ms()) + bytes(20))]
     frames = [produce_frame(2, 1, order) for order in (sent, sent[::-1])]
     (broker, again), proxied = (

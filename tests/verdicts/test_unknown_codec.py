@@ -9,13 +9,11 @@ import pytest
 from tests.differential.lines import Direct, Proxied, now_ms
 from tests.differential.requests import produce_frame, read_answers
 from tests.differential.stored import stored_batches
-from tests.verdicts.rows import DAY, HOUR, KEEP, limits, v2
+from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, limits, v2
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import View
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
-BOTH = TopicLimits(before_max_ms=DAY, after_max_ms=HOUR)
 GOOD, BAD, CODEC_5 = v2(0), v2(2 * HOUR), v2(0, codec=5, dialect=bytes)
 BIT_6 = v2(0, codec=5, dialect=bytes, attributes=0x40)
 TIME, UNKNOWN, NO_TOPIC = (
@@ -59,7 +57,7 @@ async def test_no_good_partition_is_rejected_for_it_but_by_the_broker(
 ):
     await kafka.create_topic(topic, partitions=3, config=KEEP | limits(DAY, HOUR))
     node = kafka.node(kafka.node_ids[0])
-    proxied = Proxied((node.host, node.port), View(topics={topic: BOTH}))
+    proxied = Proxied((node.host, node.port), View(topics={topic: KNOWN}))
     direct = Direct((node.host, node.port))
     moment_ms = now_ms()
     sent = [(name or topic, partition, records(moment_ms)) for (name, partition), records in parts.items()]

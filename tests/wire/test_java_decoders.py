@@ -17,7 +17,6 @@ from tsproxy.wire import codecs, one_call
 COUNT = 10_000 if os.environ.get("TSPROXY_TEST") == "full" else 150
 BUDGET, WINDOW = 1 << 22, 8 << 20
 COMPRESSED = [codec for codec in CODECS.values() if codec]
-DRAWN = [(codec, blob) for codec in COMPRESSED for blob in blobs(codec, 2026, COUNT)]
 WRITTEN = [
     (codec, COMPRESS[codec](content))
     for codec in COMPRESSED
@@ -26,9 +25,15 @@ WRITTEN = [
 
 
 @cache
+def drawn() -> list[tuple[int, bytes]]:
+    """When a test asks for them: they take seconds."""
+    return [(codec, blob) for codec in COMPRESSED for blob in blobs(codec, 2026, COUNT)]
+
+
+@cache
 def theirs(variant: Variant) -> list[set[bytes | None]]:
     """One start of Java for each variant."""
-    return readings(variant, DRAWN + WRITTEN)
+    return readings(variant, drawn() + WRITTEN)
 
 
 def ours(codec: int, blob: bytes) -> bytes | None:
@@ -43,7 +48,7 @@ def ours(codec: int, blob: bytes) -> bytes | None:
 def test_a_java_decoder_reads_what_ours_reads_or_no_more_than_its_beginning(variant):
     """A beginning is no danger: a batch says how many records it has, and a broker that finds fewer
     rejects it."""
-    for number, ((codec, blob), found) in enumerate(zip(DRAWN + WRITTEN, theirs(variant), strict=True)):
+    for number, ((codec, blob), found) in enumerate(zip(drawn() + WRITTEN, theirs(variant), strict=True)):
         expected = ours(codec, blob)
         if expected is not None:
             others = {each for each in found if each is not None and not expected.startswith(each)}
@@ -55,7 +60,7 @@ def test_a_java_decoder_reads_what_ours_reads_or_no_more_than_its_beginning(vari
 @pytest.mark.broker
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda each: f"{each.version}-{each.name}")
 def test_what_a_compressor_writes_all_read_alike(variant):
-    for (codec, blob), found in zip(WRITTEN, theirs(variant)[len(DRAWN) :], strict=True):
+    for (codec, blob), found in zip(WRITTEN, theirs(variant)[len(drawn()) :], strict=True):
         assert ours(codec, blob) is not None
         assert found <= {ours(codec, blob)}
 
@@ -66,7 +71,7 @@ def test_what_is_drawn_shows_where_java_decoders_differ():
     differ = {
         codec
         for variant in VARIANTS
-        for (codec, _), found in zip(DRAWN, theirs(variant), strict=False)
+        for (codec, _), found in zip(drawn(), theirs(variant), strict=False)
         if len(found) > 1
     }
     assert {LZ4, ZSTD} <= differ

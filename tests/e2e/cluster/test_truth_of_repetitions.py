@@ -11,8 +11,8 @@ from aiokafka import AIOKafkaProducer
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
 
+from tests.e2e.told import is_stored
 from tests.proxy.surroundings import until
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.proxy import RunningProxy
@@ -56,13 +56,6 @@ async def by_kafka_python(servers, topic):
         told = Counter(is_stored(each) for each in [producer.send(topic, b"%d" % n) for n in range(RECORDS)])
         producer.close()
         return told
-
-    def is_stored(future):
-        try:
-            future.get(PATIENCE_S)
-        except KafkaError:
-            return False
-        return True
 
     return await asyncio.to_thread(send)
 

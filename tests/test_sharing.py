@@ -1,0 +1,45 @@
+"""Which process gets which tests, and in which order they start."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tests import sharing
+
+
+@pytest.mark.parametrize(
+    ("test", "unit"),
+    [
+        ("tests/wire/test_frames.py::test_one[a::b]", "tests/wire/test_frames.py"),
+        ("tests/e2e/cluster/test_clocks.py::test_one", "tests/e2e/cluster/"),
+        ("tests/spark_reports/test_store.py::test_one", "tests/spark_reports/"),
+        ("tests/spark_reports/pure/test_words.py::test_one", "tests/spark_reports/pure/test_words.py"),
+    ],
+)
+def test_a_unit_is_a_file_or_a_folder_whose_tests_share_something_expensive(test, unit):
+    assert sharing.unit_of(test) == unit
+
+
+def test_the_longest_units_start_first_and_the_others_keep_their_order(tmp_path, monkeypatch):
+    table = tmp_path / "durations.json"
+    table.write_text('{"tests/c.py": 9, "tests/spark_reports/": 90}')
+    monkeypatch.setattr(sharing, "TABLE", table)
+    names = [
+        "tests/b.py::1",
+        "tests/a.py::1",
+        "tests/c.py::1",
+        "tests/spark_reports/d.py::1",
+        "tests/c.py::2",
+    ]
+    items = [SimpleNamespace(nodeid=name) for name in names]
+
+    sharing.pytest_collection_modifyitems(items)
+
+    order = [
+        "tests/spark_reports/d.py::1",
+        "tests/c.py::1",
+        "tests/c.py::2",
+        "tests/b.py::1",
+        "tests/a.py::1",
+    ]
+    assert [item.nodeid for item in items] == order

@@ -1,0 +1,29 @@
+"""What the tests of whole requests share: a topic with limits, and the two ways to its broker."""
+
+import pytest
+
+from tests.differential.lines import Direct, Proxied
+from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, limits
+from tsproxy.model.view import View
+from tsproxy.testing.kafka_cluster import KafkaCluster
+
+
+@pytest.fixture
+async def address(kafka: KafkaCluster, topic: str) -> tuple[str, int]:
+    await kafka.create_topic(topic, partitions=3, config=KEEP | limits(DAY, HOUR))
+    node = kafka.node(kafka.node_ids[0])
+    return node.host, node.port
+
+
+@pytest.fixture
+def proxied(address: tuple[str, int], topic: str):
+    line = Proxied(address, View(topics={topic: KNOWN}))
+    yield line
+    line.close()
+
+
+@pytest.fixture
+def direct(address: tuple[str, int]):
+    line = Direct(address)
+    yield line
+    line.close()
