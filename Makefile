@@ -23,7 +23,7 @@ java:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tsproxy needs Python 3.11 or newer: install it, or name one: make PYTHON=python3.12 …")'
 	@$(PYTHON) -m tsproxy.testing.java
 
-.venv/stamp: requirements.lock pyproject.toml setup.py $(wildcard tsproxy/wire/kernel/_native/*.p[xy][dx]) | java
+.venv/stamp: requirements.lock pyproject.toml setup.py $(wildcard tsproxy/wire/readers/_native/*.p[xy][dx] tsproxy/fastpath/_native/*.p[xy][dx] tsproxy/proxy/pipe/*.pyx) | java
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

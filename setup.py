@@ -1,4 +1,4 @@
-"""The native kernel and pipe, which an install can do without: their twins in Python do the same.
+"""The native code, which an installation can do without: then everything takes the slow path.
 
 All else stands in pyproject.toml, Cython among it. `optional` makes a missing compiler a warning.
 """
@@ -7,7 +7,8 @@ from glob import glob
 
 from setuptools import Extension, setup
 
-KERNEL = "tsproxy/wire/kernel/_native"
+READERS = "tsproxy/wire/readers/_native"
+FAST_PATH = "tsproxy/fastpath/_native"
 PIPE = "tsproxy/proxy/pipe"
 
 setup(
@@ -15,9 +16,9 @@ setup(
         Extension(
             source.removesuffix(".pyx").replace("/", "."),
             [source],
-            depends=sorted(glob(f"{KERNEL}/*.pxd")),
+            depends=sorted(glob(f"{READERS}/*.pxd") + glob(f"{FAST_PATH}/*.pxd")),
             optional=True,
         )
-        for source in sorted(glob(f"{KERNEL}/*.pyx") + glob(f"{PIPE}/*.pyx"))
+        for source in sorted(glob(f"{READERS}/*.pyx") + glob(f"{FAST_PATH}/*.pyx") + glob(f"{PIPE}/*.pyx"))
     ]
 )

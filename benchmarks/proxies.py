@@ -174,11 +174,11 @@ AGAIN: Final = Proxy("haproxy, again", HAPROXY.command)
 TSPROXY: Final = Proxy("tsproxy", tsproxy("--loop", "uvloop"))
 TSPROXY_ASYNCIO: Final = Proxy("tsproxy, asyncio", tsproxy("--loop", "asyncio"))
 UNTHROTTLED: Final = ("--loop", "uvloop", "--set", "limits.throttle=off")
-"""Options for loads that are rejected. Throttled clients would wait, and the wait would be measured."""
-TSPROXY_TWIN: Final = Proxy(
-    "tsproxy, twin", tsproxy("--loop", "uvloop", environment=("TSPROXY_KERNEL=twin",))
+"""Where everything is rejected: throttled, clients would wait, and the clock would be measured."""
+TSPROXY_PYTHON: Final = Proxy(
+    "tsproxy, no native code", tsproxy("--loop", "uvloop", environment=("TSPROXY_NATIVE=off",))
 )
-"""What an install without a compiler runs on."""
+"""An installation without a compiler."""
 
 PROXIES: Final = (
     HAPROXY,
@@ -187,7 +187,7 @@ PROXIES: Final = (
     Proxy("nginx stream", _nginx),
     TSPROXY,
     TSPROXY_ASYNCIO,
-    TSPROXY_TWIN,
+    TSPROXY_PYTHON,
 )
 
 PEERS: Final = {

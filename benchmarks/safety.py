@@ -20,16 +20,17 @@ def safety(bench: Bench) -> Section:
     seeds = str(bench.effort.safety_seeds)
     command = (
         *("env", f"PYTHONPATH={root}", sys.executable),
-        *("-m", "tests.kernel.memory_safety", "--seeds", seeds),
+        *("-m", "tests.fastpath.memory_safety", "--seeds", seeds),
     )
     found = _SAID.search(output := bench.workshop.output("memory safety", command))
     if found is None:
         raise ProgramError(f"the sanitizers said no result: {output[-500:]}")
     conversations, record_sets, seconds, outcome = found.groups()
     return Section(
-        text="AddressSanitizer and UndefinedBehaviorSanitizer check the native kernel and pipe. The native "
-        "code reads generated inputs, each in memory that ends exactly where its bytes end. The Python twin "
-        "reads the same inputs and must return the same. One byte read or written outside would end the run.",
+        text="AddressSanitizer and UndefinedBehaviorSanitizer check the native code. It reads generated "
+        "inputs, each in memory that ends exactly where its bytes end. The readers in Python, and a session "
+        "without the fast path, must return the same results. One byte read or written outside would end "
+        "the run.",
         head=("conversations", "record sets", "seconds", "outcome"),
         rows=[(conversations, record_sets, seconds, outcome)],
     )

@@ -90,7 +90,7 @@ def _run(made: Input) -> tuple[float, float]:
         topics={"t": _LIMITS},
         broker_needs_sasl=not made.is_known,
     )
-    session = Session(_PEER, view, uses_kernel=True)
+    session = Session(_PEER, view, uses_fast_path=True)
     steps: list[float] = []
 
     def step(call: Callable[..., list[Effect]], *arguments: object) -> None:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow  # builds the wheel twice
 ROOT = Path(__file__).parent.parent
 SOURCES = ("tsproxy", "spark_reports", "pyproject.toml", "setup.py", "README.md", "LICENSE")
 PRINT_VARIANTS = (
-    "from tsproxy.proxy import pipe; from tsproxy.wire import kernel; print(kernel.NAME, pipe.NAME)"
+    "from tsproxy.proxy import pipe; from tsproxy.wire import readers; print(readers.NAME, pipe.NAME)"
 )
 NOT_SOURCES = shutil.ignore_patterns("*.so", "*.c", "__pycache__", "*.egg-info", "build")
 
@@ -78,10 +78,10 @@ def _data(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and path.suffix not in generated]
 
 
-def test_with_a_compiler_kernel_and_pipe_are_native(site: Path) -> None:
+def test_with_a_compiler_readers_and_pipe_are_native(site: Path) -> None:
     assert run(site, "-c", PRINT_VARIANTS) == "native native\n"
 
 
-def test_without_a_compiler_the_install_still_works_on_the_twin(tmp_path: Path) -> None:
+def test_without_a_compiler_the_install_still_works_in_python(tmp_path: Path) -> None:
     site = install(tmp_path, {"CC": "/bin/false", "CXX": "/bin/false"})
-    assert run(site, "-c", PRINT_VARIANTS) == "twin twin\n"
+    assert run(site, "-c", PRINT_VARIANTS) == "python python\n"

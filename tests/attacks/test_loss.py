@@ -25,7 +25,7 @@ KILLS = 5
 
 
 async def test_a_limit_made_tighter_holds_on_a_connection_whose_batches_passed_before(kafka_431, topic):
-    """The native kernel lets pass what it once learned to be fine; it must forget in time."""
+    """The fast path forwards what it once learned to be acceptable; it must forget in time."""
     await kafka_431.create_topic(topic)
     ahead_ms = 30 * MINUTE_MS
     async with RunningProxy(

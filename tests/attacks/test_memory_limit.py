@@ -23,9 +23,9 @@ from tests.attacks.attacker import HOST, PATIENCE_S, answer_to, far_ahead, port_
 from tests.attacks.attacker import produce as one_batch
 from tests.attacks.test_work import DESCRIBE_CONFIGS, SHELLS, headed
 from tests.e2e.sasl import connect, plain
-from tests.kernel.byte_strings import varint
 from tests.session.messages import SASL_AUTHENTICATE, SASL_HANDSHAKE, frame, produce, request
 from tests.wire.batches import ZSTD, batch, record, unsigned
+from tests.wire.readers.byte_strings import varint
 from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy

@@ -17,7 +17,7 @@ from tests.attacks.attacker import (
     resident_mib,
     until,
 )
-from tests.kernel.variants import VARIANTS, name_of
+from tests.fastpath.native import needs_native
 from tests.session.conversation import (
     LIMITS,
     NOW_MS,
@@ -30,8 +30,8 @@ from tests.session.conversation import (
 from tests.session.messages import HEARTBEAT, answer, request
 from tests.session.messages import produce as asked
 from tests.wire.batches import ZSTD, batch, record
+from tsproxy import fastpath
 from tsproxy.clock import Clock
-from tsproxy.decisions.drift import EDGES
 from tsproxy.session import purse
 from tsproxy.session.effects import (
     CloseReason,
@@ -41,7 +41,6 @@ from tsproxy.session.effects import (
     SendToBroker,
     SendToClient,
 )
-from tsproxy.session.passing import FLEXIBLE_FROM
 from tsproxy.session.produce import DEAR_RECORDS
 from tsproxy.session.requests import RELAYED
 from tsproxy.session.session import Session
@@ -90,9 +89,9 @@ def unfolding(size):
     return asked({"t": {0: batch([NOW_MS], ZSTD, body=body, records_count=1)}})
 
 
-@pytest.mark.parametrize("uses_kernel", [False, True])
-def test_few_bytes_that_unfold_to_many_are_judged_beside_the_loop(uses_kernel):
-    session = Session(PEER, view_of(), uses_kernel=uses_kernel)
+@pytest.mark.parametrize("uses_fast_path", [False, True])
+def test_few_bytes_that_unfold_to_many_are_judged_beside_the_loop(uses_fast_path):
+    session = Session(PEER, view_of(), uses_fast_path=uses_fast_path)
     (sent,) = session.client_bytes(unfolding(1_000), NOW_MS)
     large = unfolding(purse.MOST_BYTES + 1)
     effects = session.client_bytes(large, NOW_MS)
@@ -102,9 +101,9 @@ def test_few_bytes_that_unfold_to_many_are_judged_beside_the_loop(uses_kernel):
     assert SendToBroker(large) in session.judged(effects[0].job(), NOW_MS)
 
 
-@pytest.mark.parametrize("uses_kernel", [False, True])
-def test_requests_that_unfold_to_many_bytes_together_are_judged_beside_the_loop(uses_kernel):
-    session = Session(PEER, view_of(), uses_kernel=uses_kernel)
+@pytest.mark.parametrize("uses_fast_path", [False, True])
+def test_requests_that_unfold_to_many_bytes_together_are_judged_beside_the_loop(uses_fast_path):
+    session = Session(PEER, view_of(), uses_fast_path=uses_fast_path)
     session.client_bytes(unfolding(1), NOW_MS)
     one = unfolding(purse.MOST_BYTES // 8)
     effects = session.client_bytes(one * 12, NOW_MS)
@@ -134,16 +133,16 @@ def test_more_partitions_or_topics_than_a_broker_can_lead_are_rejected(topics):
     assert f"more than {MOST_PARTITIONS} partitions" in close.text
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
+@needs_native
 @pytest.mark.parametrize(("count", "passes"), [(MOST_PARTITIONS, True), (MOST_PARTITIONS + 1, False)])
-def test_the_kernel_lets_as_many_partitions_pass_as_the_session(variant, count, passes):
-    table = variant.Table(replace(PEER, client_id="app"), None, 1000, EDGES)
+def test_the_fast_path_forwards_as_many_partitions_as_the_session(count, passes):
+    table = fastpath.Table(replace(PEER, client_id="app"), None, 1000)
     table.add("t", LIMITS, LIMITS.before_max_ms, LIMITS.after_max_ms)
-    lexer = variant.RequestLexer(variant.InFlight(id), RELAYED, FLEXIBLE_FROM, 1 << 27, 1 << 20)
-    lexer.table = table
+    requests = fastpath.RequestFilter(fastpath.InFlight(id), RELAYED, 1 << 27, 1 << 20, purse.Purse)
+    requests.table = table
     frame = of_partitions(count)
 
-    assert lexer.passing(frame, 0, 1, NOW_MS) == (len(frame) if passes else 0)
+    assert requests.forward_buffered(frame, 0, 1, NOW_MS, purse.Purse()) == (len(frame) if passes else 0)
 
 
 def test_what_was_judged_in_an_earlier_go_makes_no_request_dear():

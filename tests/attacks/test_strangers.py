@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from tests.fastpath.native import needs_native
 from tests.session.conversation import NOW_MS, PEER, Conversation, client, closed, noted, view_of
 from tests.session.messages import API_VERSIONS, METADATA, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE, frame
 from tests.session.test_sasl import authenticate, authenticated, handshake, shaken
@@ -17,7 +18,7 @@ FETCH, CREATE_TOPICS, OFFSET_COMMIT = 1, 19, 8
 
 
 def stranger(**limits):
-    return Session(PEER, view_of(broker_needs_sasl=True, **limits), uses_kernel=True)
+    return Session(PEER, view_of(broker_needs_sasl=True, **limits), uses_fast_path=True)
 
 
 def accepted():
@@ -107,11 +108,12 @@ def test_a_session_holds_no_more_of_a_strangers_than_one_frame_and_one_read():
     assert session.held_bytes <= 4 + SASL_FRAME + len(read)
 
 
-def test_the_short_way_is_closed_to_strangers_and_keeps_nothing_of_theirs():
+@needs_native
+def test_the_fast_path_is_closed_to_strangers_and_keeps_nothing_of_theirs():
     session = stranger()
-    request_lexer, _ = session.short_way
+    requests = session.fast_path.requests
 
-    assert not request_lexer.is_open
-    assert not request_lexer.awaits_more(beginning(100, API_VERSIONS))
+    assert not requests.is_open
+    assert not requests.awaits_more(beginning(100, API_VERSIONS))
     session.client_bytes(beginning(100, API_VERSIONS), NOW_MS)
-    assert session.give_back() == b""
+    assert session.take_unparsed() == b""

@@ -43,7 +43,7 @@ DESCRIBE_CONFIGS = 32
 
 
 def session(**view):
-    return Session(PEER, view_of(**view), uses_kernel=True)
+    return Session(PEER, view_of(**view), uses_fast_path=True)
 
 
 def is_cheap(count, received):

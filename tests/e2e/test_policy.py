@@ -49,7 +49,7 @@ async def proxy_by(policy, kafka, folder, **environment):
 
 async def sent(proxy, topic, *timestamps_ms, client_id="app", before=(), attributes=0, software=b""):
     """The answer to one batch: (error code, the text of its first bad record). `before` are the times of a
-    batch that goes before it ten times, and shows the kernel what may pass."""
+    batch that goes before it ten times, and shows the fast path what it may forward."""
     host, _, port = proxy.bootstrap_servers.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     try:

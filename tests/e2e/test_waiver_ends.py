@@ -88,7 +88,7 @@ async def producer(proxy, topic, client_id):
 
 
 async def test_what_a_waiver_lets_pass_is_rejected_from_its_end_on(kafka_391, topic, tmp_path):
-    """On the same connection, with requests in flight, and although the kernel has passed good ones."""
+    """On the same connection, with requests in flight, and although the fast path has forwarded good ones."""
     await kafka_391.create_topic(topic)
     clock = Skewed()
     end_ms = Clock().now_ms() + 8 * DAY_MS
@@ -107,7 +107,8 @@ async def test_what_a_waiver_lets_pass_is_rejected_from_its_end_on(kafka_391, to
                 next(line for line in text.splitlines() if line.startswith(SERIES)).rpartition(" ")[2]
             )
 
-        for _ in range(3):  # good ones, which show the kernel what may pass, then one that needs the waiver
+        # Good ones show the fast path what it may forward; the other one needs the waiver.
+        for _ in range(3):
             waived.send(clock.now_ms())
             waived.send(clock.now_ms() - 2 * DAY_MS)
             assert (await waived.answer(), await waived.answer()) == (OK, OK)

@@ -61,11 +61,11 @@ TESTS = (
     "tests/session/test_repair.py",
     "tests/verdicts",
     "tests/policy",
-    "tests/kernel/test_walk.py",
-    "tests/kernel/test_culprits.py",
+    "tests/wire/readers/test_walk.py",
+    "tests/wire/readers/test_culprits.py",
     "tests/wire/test_codecs.py",
     "tests/wire/test_one_call.py",
-    "tests/kernel/test_stream.py",
+    "tests/wire/readers/test_stream.py",
     "tests/wire/test_record_batch.py",
 )
 """The quick ones first."""

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from tests.e2e.test_policy import OWN_RULE, OWN_TEST, install
-from tests.kernel.conversations import BoundedOdd, RejectsOdd
+from tests.fastpath.conversations import BoundedOdd, RejectsOdd
+from tests.fastpath.native import needs_native
 from tests.session.conversation import (
     HOUR_MS,
     NOW_MS,
@@ -155,30 +156,31 @@ def test_of_a_long_text_a_client_gets_the_beginning():
 
 
 def session_of(rule):
-    return Session(PEER, view(rule), uses_kernel=True)
+    return Session(PEER, view(rule), uses_fast_path=True)
 
 
-def passing(session, asked):
-    requests, _ = session.short_way
-    return requests is not None and requests.pass_on(asked, NOW_MS) == len(asked)
+def is_forwarded(session, asked):
+    return session.fast_path.requests.forward_read(asked, NOW_MS) == len(asked)
 
 
+@needs_native
 @pytest.mark.parametrize(("rule", "passes"), [(RejectsOdd(), False), (BoundedOdd(), True)])
-def test_the_kernel_passes_only_what_a_rule_says_that_it_always_takes(rule, passes):
+def test_the_fast_path_forwards_only_what_a_rule_says_that_it_always_accepts(rule, passes):
     session, asked, told = session_of(rule), asked_of(GOOD), produced({"t": {0: {}}})
     session.client_bytes(asked, NOW_MS)
     session.broker_bytes(told, NOW_MS)
-    assert passing(session, asked) is passes
-    assert not passing(session, asked_of(BAD))
+    assert is_forwarded(session, asked) is passes
+    assert not is_forwarded(session, asked_of(BAD))
 
 
+@needs_native
 def test_bounds_that_make_no_sense_are_none():
     for bounds in (lambda: (-1, 5), lambda: (1,), lambda: 1 / 0, lambda: ("1h", None)):
         rule = RejectsOdd()
         rule.bounds = bounds
         session, asked = session_of(rule), asked_of(GOOD)
         session.client_bytes(asked, NOW_MS)
-        assert not passing(session, asked)
+        assert not is_forwarded(session, asked)
 
 
 def test_the_documents_rule_keeps_to_what_rules_must():

@@ -1,4 +1,4 @@
-"""What the kernel may let pass without a look: never more than every bound that holds."""
+"""What the fast path may forward: never more than every bound that holds."""
 
 from dataclasses import replace
 

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, TimestampType, wrap64
 from tsproxy.model.verdict import Reason, TopicLimits, reason_out_of_range
 from tsproxy.policy.timestamps import (
-    bounds,
-    is_limited,
     is_out_of_range,
     log_append_time_text,
     out_of_range_text,
@@ -93,8 +91,8 @@ def test_with_log_append_time_nothing_is_out_of_range(timestamp_ms, before, afte
     """The broker overwrites the time and asks nothing about it."""
     limits = TopicLimits(TimestampType.LOG_APPEND_TIME, before, after)
     assert not is_out_of_range(timestamp_ms, limits, NOW_MS)
-    assert bounds(limits, NOW_MS) is None
-    assert not is_limited(limits)
+    assert limits.bounds(NOW_MS) is None
+    assert not limits.is_limited
 
 
 # -- Java's arithmetic ------------------------------------------------------------------------------
@@ -140,7 +138,7 @@ def test_the_farthest_past_wraps_round_to_the_future(timestamp_ms, limits, is_ou
 @given(longs, limits_ms, limits_ms, st.integers(0, 2**45))
 def test_what_lies_inside_the_bounds_is_in_range(timestamp_ms, before, after, now_ms):
     limits = TopicLimits(before_max_ms=before, after_max_ms=after)
-    within = bounds(limits, now_ms)
+    within = limits.bounds(now_ms)
     if within is None or within.lowest <= timestamp_ms <= within.highest:
         assert not is_out_of_range(timestamp_ms, limits, now_ms)
     elif timestamp_ms > LONG_MIN + now_ms and timestamp_ms != NO_TIMESTAMP:
@@ -158,7 +156,7 @@ def test_what_lies_inside_the_bounds_is_in_range(timestamp_ms, before, after, no
     ],
 )
 def test_bounds_stay_inside_what_a_long_holds(before, after, lowest, highest):
-    within = bounds(TopicLimits(before_max_ms=before, after_max_ms=after), NOW_MS)
+    within = TopicLimits(before_max_ms=before, after_max_ms=after).bounds(NOW_MS)
     assert (within.lowest, within.highest) == (lowest, highest)
 
 

@@ -19,9 +19,7 @@ MINUTE_MS = 60_000
 async def test_a_whole_life_leaves_lines_without_gaps_also_when_it_ends_between_two_ticks(tmp_path):
     clock, metrics = HandClock(), Metrics()
     files = files_in(tmp_path, clock=clock)
-    journal = DecisionRecorder(
-        DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None
-    )
+    journal = DecisionRecorder(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, list)
     journal.start({"version": "1"})
     journal.see_cluster("cluster", (1, 2))
     journal.book(ACCEPTED)
@@ -50,7 +48,7 @@ async def test_totals_are_asked_for_before_an_outcome_ends_the_interval_that_the
         files,
         metrics,
         clock,
-        lambda: [journal.book_totals(kept.pop()) for _ in kept],
+        lambda: [kept.pop() for _ in kept],
     )
     journal.start({})
     journal.book(ACCEPTED)
@@ -68,9 +66,7 @@ async def test_very_many_outcomes_are_booked_in_turns_and_none_is_lost(tmp_path)
     """A request of 20,000 partitions must not hold up everybody while it is booked."""
     clock, metrics = HandClock(), Metrics()
     files = files_in(tmp_path, clock=clock)
-    journal = DecisionRecorder(
-        DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None
-    )
+    journal = DecisionRecorder(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, list)
     journal.start({})
     accepted = 'tsproxy_batches_total{listener="public",reason="",verdict="accepted"}'
 
@@ -107,9 +103,7 @@ async def test_what_was_dropped_and_what_was_deleted_is_told_by_metrics_and_the_
     old.write_text("{}\n")
     os.utime(old, (1, 1))
     files = files_in(tmp_path, clock=clock, retention=Retention(age_ms=MINUTE_MS, size_bytes=None))
-    journal = DecisionRecorder(
-        DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, lambda: None
-    )
+    journal = DecisionRecorder(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, list)
     journal.start({})
     with monkeypatch.context() as full:
         full.setattr("tsproxy.proxy.decision_log.files.QUEUE_LINES", 0)

@@ -1,4 +1,4 @@
-"""Both pipes, native and in Python: whole requests go on as they came, and memory follows what came."""
+"""Both pipes: whole requests are forwarded as they came; the native one keeps no more than what came."""
 
 import socket
 from random import Random
@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from tests.session.conversation import NOW_MS, PEER, view_of
 from tests.session.messages import HEARTBEAT, METADATA, produce, produced, request
 from tests.wire.batches import batch
-from tsproxy.proxy.pipe import Buffers, _twin
+from tsproxy import fastpath
+from tsproxy.proxy.pipe import Buffers, _python
 from tsproxy.proxy.pipe.buffers import MOST_READY, MOST_SPARE_BYTES, READ_BYTES
 from tsproxy.session.effects import SendToBroker
 from tsproxy.session.session import Session
-from tsproxy.wire import kernel
 
-VARIANTS = [_twin]
-if kernel.NAME == "native":
+VARIANTS = [_python]
+if fastpath.IS_AVAILABLE:
     from tsproxy.proxy.pipe import _native
 
     VARIANTS.append(_native)
@@ -59,7 +59,7 @@ def ends(variant, buffers, transport):
     class Client(variant.Pipe):
         def __init__(self):
             super().__init__(buffers, variant.Tally(), Clock())
-            self.session = Session(PEER, view_of(), uses_kernel=True)
+            self.session = Session(PEER, view_of(), uses_fast_path=True)
             self.asked = []
 
         def came(self, data):
@@ -67,7 +67,8 @@ def ends(variant, buffers, transport):
             for effect in self.session.client_bytes(data, NOW_MS):
                 if isinstance(effect, SendToBroker):
                     self.other.send(effect.data)
-            self.keep(self.session.give_back())
+            if self.filter is not None:
+                self.keep(self.session.take_unparsed())
 
         def failed(self, error):
             raise error
@@ -75,8 +76,9 @@ def ends(variant, buffers, transport):
     client, broker = Client(), variant.Pipe(buffers, variant.Tally(), Clock())
     broker.attach(transport)
     client.other = broker
-    client.lexer, _ = client.session.short_way
-    client.came(ONE)  # from now on the kernel knows the topic
+    if client.session.fast_path is not None:
+        client.filter = client.session.fast_path.requests
+    client.came(ONE)  # from now on the fast path knows the topic
     transport.written.clear()
     client.asked.clear()
     return client
@@ -102,6 +104,7 @@ def of_size(size, correlation_id=1):
 ONE = of_size(10)
 
 on_both = pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.NAME)
+on_native = pytest.mark.parametrize("variant", VARIANTS[1:], ids=lambda variant: variant.NAME)
 
 
 def whole_requests_go_on(variant, seed):
@@ -125,14 +128,14 @@ def rejected(correlation_id):
     return produce({"t": {0: batch([NOW_MS + 10**9])}}, correlation_id=correlation_id)
 
 
-@on_both
+@on_native
 def test_what_is_rejected_never_goes_on_and_is_answered_at_the_end_it_came_from(variant):
     went_on, answers = Transport(), Transport()
     client = ends(variant, Buffers(), went_on)
     client.attach(answers)
     client.session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
     (told, *_) = client.session.client_bytes(rejected(7), NOW_MS)
-    client.rejecter = client.session.rejecter
+    client.rejecter = client.session.fast_path.rejecter
 
     whole = [rejected(7), rejected(8), of_size(10, 9), of_size(20, 10)]
     for _ in receive(client, b"".join(whole)):
@@ -142,14 +145,14 @@ def test_what_is_rejected_never_goes_on_and_is_answered_at_the_end_it_came_from(
     assert (client.asked, client.kept) == ([], 0)
 
 
-@on_both
+@on_native
 def test_silence_that_a_rejection_costs_is_told_behind_its_answer(variant):
     answers, silences = Transport(), []
     client = ends(variant, Buffers(), Transport())
     client.attach(answers)
     client.session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
     client.session.client_bytes(rejected(7), NOW_MS)
-    client.rejecter = client.session.rejecter
+    client.rejecter = client.session.fast_path.rejecter
     client.silenced = lambda silent_ms: silences.append((silent_ms, len(answers.written)))
     for _ in range(1100):
         for _ in receive(client, rejected(8)):
@@ -166,7 +169,7 @@ def test_whole_requests_go_on_as_they_came_and_no_broker_sees_the_beginning_of_o
     whole_requests_go_on(variant, seed)
 
 
-@on_both
+@on_native
 def test_a_large_request_is_kept_by_the_pipe_and_the_session_never_hears_of_it(variant):
     transport = Transport()
     client = ends(variant, Buffers(), transport)
@@ -179,7 +182,7 @@ def test_a_large_request_is_kept_by_the_pipe_and_the_session_never_hears_of_it(v
     assert client.take_kept() == large[: len(large) // 2]
 
 
-@on_both
+@on_native
 def test_the_beginning_of_a_request_comes_back_from_the_session_to_the_pipe(variant):
     """Otherwise one odd request among many in flight would send all that follow the long way."""
     transport = Transport()
@@ -229,7 +232,7 @@ def test_a_transport_that_closes_is_left_alone(variant):
         assert not transport.written
 
 
-@on_both
+@on_native
 def test_a_thousand_connections_that_announce_much_and_send_little_hold_little(variant):
     lent = []
 

@@ -211,7 +211,7 @@ async def test_a_proxy_without_its_native_half_says_so_once_at_start(tmp_path, f
         *(sys.executable, "-m", "tsproxy", "run", "--admin", "off", "--decisions", str(tmp_path), *flags),
         *("--upstream", f"{HOST}:{free_ports(1)[0]}", "--listen", f"{HOST}:0", "--log-format", "json"),
         stderr=asyncio.subprocess.PIPE,
-        env=os.environ | {"TSPROXY_KERNEL": "twin"},
+        env=os.environ | {"TSPROXY_NATIVE": "off"},
     )
     lines = []
     while "upstream_unreachable" not in [line["event"] for line in lines]:
@@ -221,7 +221,7 @@ async def test_a_proxy_without_its_native_half_says_so_once_at_start(tmp_path, f
     await process.wait()
 
     (told,) = [line for line in lines if line["event"] == "native_code_missing"]
-    assert told["in_python"] == ["kernel", "pipe"]
+    assert told["missing"] == ["readers", "fastpath", "pipe"]
 
 
 @pytest.fixture

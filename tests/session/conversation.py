@@ -75,8 +75,10 @@ def view_by(rule, *, limits=LIMITS, waivers=(), **terms):
 class Conversation:
     """One session, its clock standing still at NOW_MS unless `at` moves it."""
 
-    def __init__(self, view=None, peer=PEER, *, uses_kernel=False, throttle=None, **shared):
-        self.session = Session(peer, view or view_of(), uses_kernel=uses_kernel, throttle=throttle, **shared)
+    def __init__(self, view=None, peer=PEER, *, uses_fast_path=False, throttle=None, **shared):
+        self.session = Session(
+            peer, view or view_of(), uses_fast_path=uses_fast_path, throttle=throttle, **shared
+        )
         self.now_ms = NOW_MS
         self._effects = deque()
         self._said = []

@@ -24,10 +24,10 @@ RULES = (
 )
 
 
-@pytest.mark.parametrize("uses_kernel", [False, True])
-def test_an_answer_that_comes_after_another_client_id_teaches_nothing_of_that_clients(uses_kernel):
+@pytest.mark.parametrize("uses_fast_path", [False, True])
+def test_an_answer_that_comes_after_another_client_id_teaches_nothing_of_that_clients(uses_fast_path):
     """The row of a's table was made by b's rule, and a's forbidden batch went on natively."""
-    session = Session(PEER, view_of(policy=Policy(rules=RULES)), uses_kernel=uses_kernel)
+    session = Session(PEER, view_of(policy=Policy(rules=RULES)), uses_fast_path=uses_fast_path)
     session.client_bytes(produce({"t": {0: GOOD}}, correlation_id=1, client_id="a"), NOW_MS)
     session.client_bytes(produce({"u": {0: GOOD}}, correlation_id=2, acks=0, client_id="b"), NOW_MS)
     session.broker_bytes(produced({"t": {0: accepted()}}, correlation_id=1), NOW_MS)
@@ -39,7 +39,7 @@ def test_an_answer_that_comes_after_another_client_id_teaches_nothing_of_that_cl
 
 def test_an_answer_into_which_many_rejections_are_written_is_read_beside_the_loop():
     """52 bytes of a broker's answer took 0.13 s, since 19,999 rejections were written into it."""
-    session = Session(PEER, view_of(), uses_kernel=True)
+    session = Session(PEER, view_of(), uses_fast_path=True)
     topics = {"t": {0: GOOD, **dict.fromkeys(range(1, 1_000), BAD)}}
     (judge, *_) = session.client_bytes(produce(topics, correlation_id=1), NOW_MS)
     session.judged(judge.job(), NOW_MS)

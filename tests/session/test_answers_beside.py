@@ -49,8 +49,8 @@ BEHIND = request(HEARTBEAT, 4, correlation_id=2)
 ANSWER_BEHIND = answer(HEARTBEAT, 4, bytes(7), correlation_id=2)
 
 
-def asking(*requests, uses_kernel=True, **view):
-    one = Session(PEER, view_of(**view), uses_kernel=uses_kernel)
+def asking(*requests, uses_fast_path=True, **view):
+    one = Session(PEER, view_of(**view), uses_fast_path=uses_fast_path)
     one.client_bytes(b"".join(requests or (ASKED,)), NOW_MS)
     return one
 
@@ -153,7 +153,7 @@ def test_a_session_that_has_ended_takes_no_answer_any_more():
 def test_what_became_of_many_batches_is_told_when_the_answer_was_read():
     good = batch([NOW_MS])
     partitions = range(2_500)
-    one = Session(PEER, view_of(), uses_kernel=True)
+    one = Session(PEER, view_of(), uses_fast_path=True)
     (judge, _) = one.client_bytes(produce({"t": dict.fromkeys(partitions, good)}), NOW_MS)
     one.judged(judge.job(), NOW_MS)
     told = produced({"t": dict.fromkeys(partitions, accepted())})

@@ -102,7 +102,7 @@ def test_the_kernel_may_pass_what_it_may_pass_without():
 
 def passed_and_rejected():
     """With the kernel, after it has learnt the topic: a bad batch still comes to the session."""
-    conversation = Conversation(view(), uses_kernel=True)
+    conversation = Conversation(view(), uses_fast_path=True)
     session, now_ms = conversation.session, NOW_MS
     for data in (batch([NOW_MS]), batch([NOW_MS])):
         session.client_bytes(produce({"t": {0: data}}), now_ms)

@@ -205,7 +205,7 @@ def test_an_answer_names_no_more_culprits_than_any_other():
     assert (len(verdict.violations), verdict.bad_records) == (3, 10)
 
 
-def test_batches_without_the_bit_still_pass_the_kernel():
+def test_batches_without_the_bit_still_take_the_fast_path():
     assert span_that_passes(of_anybody(view(limits=LIMITS)).of("t", NOW_MS)) is not None
 
 

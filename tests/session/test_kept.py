@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.fastpath.native import needs_native
 from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
@@ -20,7 +21,7 @@ EXISTING = [f"existing-{n}" for n in range(1_000)]
 
 
 def session_with(view):
-    return Session(PEER, view, uses_kernel=True)
+    return Session(PEER, view, uses_fast_path=True)
 
 
 def ask(session, request):
@@ -38,7 +39,7 @@ def tell(session, answer):
 
 
 def rows(session):
-    table = session.short_way[0].table
+    table = None if session.fast_path is None else session.fast_path.requests.table
     return 0 if table is None else table.kept
 
 
@@ -52,17 +53,19 @@ def test_topics_that_do_not_exist_leave_nothing():
     assert session.held_bytes == 0
 
 
-def test_a_topic_that_a_broker_takes_batches_of_passes_though_nobody_knows_its_limits():
+@needs_native
+def test_a_topic_of_which_a_broker_accepts_batches_is_forwarded_though_nobody_knows_its_limits():
     session = session_with(view_of(topics=(), policy=FROM_CONFIG))
     session.client_bytes(produce({"t": {0: GOOD}}, correlation_id=1), NOW_MS)
     assert rows(session) == 0
     session.broker_bytes(produced({"t": {0: accepted()}}, correlation_id=1), NOW_MS)
-    session.totals()
+    session.drain_totals()
     assert rows(session) == 1
     again = produce({"t": {0: GOOD}}, correlation_id=2)
-    assert session.short_way[0].pass_on(again, NOW_MS) == len(again)
+    assert session.fast_path.requests.forward_read(again, NOW_MS) == len(again)
 
 
+@needs_native
 def test_rows_of_topics_that_exist_are_few_and_counted():
     session = session_with(view_of(topics=EXISTING))
     for n in range(3):
@@ -72,6 +75,7 @@ def test_rows_of_topics_that_exist_are_few_and_counted():
     assert session.held_bytes >= 256 * A_ROW - FREE_BYTES
 
 
+@needs_native
 def test_rejections_of_topics_that_nobody_knows_are_few():
     session = session_with(view_of(topics=(), policy=FROM_CONFIG))
     for n in range(0, 1_000, 10):
@@ -90,6 +94,7 @@ def test_policies_of_topics_that_nobody_knows_are_few():
     assert len(policies) <= MOST_KEPT
 
 
+@needs_native
 def test_tables_that_are_retired_are_counted_until_their_requests_are_answered():
     """A client may call itself something else in each request."""
     session = session_with(view_of(topics=EXISTING))
@@ -99,16 +104,18 @@ def test_tables_that_are_retired_are_counted_until_their_requests_are_answered()
             produce({topic: {0: GOOD} for topic in some}, correlation_id=2 * n, client_id=f"c{n}"), NOW_MS
         )
         again = produce({topic: {0: GOOD} for topic in some}, correlation_id=2 * n + 1, client_id=f"c{n}")
-        assert session.short_way[0].pass_on(again, NOW_MS) == len(again)
+        assert session.fast_path.requests.forward_read(again, NOW_MS) == len(again)
     assert session.held_bytes >= 10 * 50 * A_ROW - FREE_BYTES
     for n in range(20):
         session.broker_bytes(produced({topic: {0: accepted()} for topic in some}, correlation_id=n), NOW_MS)
+    assert session.owes_totals
+    session.drain_totals()
     assert session.held_bytes < 100 * A_ROW
 
 
-@pytest.mark.parametrize("uses_kernel", [False, True])
-def test_what_is_kept_of_many_partitions_is_counted_until_they_are_answered(uses_kernel):
-    session = Session(PEER, view_of(), uses_kernel=uses_kernel)
+@pytest.mark.parametrize("uses_fast_path", [False, True])
+def test_what_is_kept_of_many_partitions_is_counted_until_they_are_answered(uses_fast_path):
+    session = Session(PEER, view_of(), uses_fast_path=uses_fast_path)
     asked = produce({"t": dict.fromkeys(range(3_000), GOOD)}, correlation_id=1)
     (wanted, *_) = session.client_bytes(asked, NOW_MS)
     session.judged(wanted.job(), NOW_MS)

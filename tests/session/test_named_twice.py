@@ -5,8 +5,8 @@ A broker stores the last of its batches and answers once (`tests/verdicts/test_n
 
 import pytest
 
-from tests.kernel.test_lexers import Kernel
-from tests.kernel.variants import VARIANTS, name_of
+from tests.fastpath.native import needs_native
+from tests.fastpath.test_filters import Filters
 from tests.session.conversation import NOW_MS, PEER, view_of
 from tests.session.messages import produce_entries, produced
 from tests.wire.batches import batch
@@ -30,9 +30,9 @@ TWICE = {
 @pytest.mark.parametrize("version", [2, 3, 9, 12])
 @pytest.mark.parametrize("acks", [-1, 0])
 def test_the_connection_closes_and_nothing_goes_on(entries, version, acks):
-    session = Session(PEER, view_of(), uses_kernel=True)
+    session = Session(PEER, view_of(), uses_fast_path=True)
     session.client_bytes(produce_entries([("t", [(0, GOOD)])]), NOW_MS)
-    session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)  # its topic is the kernel's from here on
+    session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)  # the fast path knows its topic from here on
 
     effects = session.client_bytes(produce_entries(entries, version, acks), NOW_MS)
 
@@ -43,10 +43,10 @@ def test_the_connection_closes_and_nothing_goes_on(entries, version, acks):
     assert not [each for each in effects if isinstance(each, SendToBroker | Emit)]
 
 
-def passes(variant, entries):
-    """True where the kernel lets a request pass whose topics it knows."""
+def passes(entries):
+    """True if the fast path forwards the request; it knows the topics."""
     asked = produce_entries(entries)
-    return Kernel(variant).passes(asked) == len(asked)
+    return Filters().passes(asked) == len(asked)
 
 
 MANY = {
@@ -58,17 +58,17 @@ MANY = {
 """Partitions, each once, in an order that a client may write them in."""
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
+@needs_native
 @pytest.mark.parametrize("order", MANY.values(), ids=MANY)
-def test_in_whichever_order_each_once_passes_and_one_twice_does_not(variant, order):
+def test_in_whichever_order_each_once_passes_and_one_twice_does_not(order):
     once = [("t", [(n, GOOD) for n in order])]
-    assert passes(variant, once)
+    assert passes(once)
     for double in (order[0], order[-1], order[len(order) // 2]):
-        assert not passes(variant, [("t", [*once[0][1], (double, OTHER)])])
-        assert not passes(variant, [*once, ("t", [(double, OTHER)])])
+        assert not passes([("t", [*once[0][1], (double, OTHER)])])
+        assert not passes([*once, ("t", [(double, OTHER)])])
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
-def test_a_topic_named_twice_with_other_partitions_passes(variant):
-    assert passes(variant, [("t", [(0, GOOD)]), ("u", [(0, GOOD), (1, GOOD)]), ("t", [(1, GOOD)])])
-    assert passes(variant, [("t", [(n, GOOD) for n in range(40)]), ("t", [(n, GOOD) for n in range(40, 80)])])
+@needs_native
+def test_a_topic_named_twice_with_other_partitions_passes():
+    assert passes([("t", [(0, GOOD)]), ("u", [(0, GOOD), (1, GOOD)]), ("t", [(1, GOOD)])])
+    assert passes([("t", [(n, GOOD) for n in range(40)]), ("t", [(n, GOOD) for n in range(40, 80)])])

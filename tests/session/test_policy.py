@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from tests.fastpath.native import needs_native
 from tests.session.conversation import (
     DAY_MS,
     HOUR_MS,
@@ -170,16 +171,17 @@ def test_a_waiver_lets_pass_until_it_ends_and_then_no_more():
     assert conversation >> at(NOW_MS + 1) >> client(second) << to_client(said) << booked("rejected")
 
 
-def test_under_a_waiver_the_kernel_passes_what_needs_none_and_nothing_else_before_or_after_its_end():
+@needs_native
+def test_under_a_waiver_the_fast_path_forwards_what_needs_none_and_nothing_else_before_or_after_its_end():
     waiver = Waiver("backfill", Match(), NOW_MS + 1, "data-platform", "OPS-123")
     good = produce({"t": {0: GOOD}})
-    conversation = Conversation(view_of(policy=Policy(waivers=(waiver,))), uses_kernel=True)
+    conversation = Conversation(view_of(policy=Policy(waivers=(waiver,))), uses_fast_path=True)
     conversation >> client(good) << to_broker(good) >> broker(SAID) << to_client(SAID) << booked("accepted")
-    requests, answers = conversation.session.short_way
+    requests, answers = conversation.session.fast_path.requests, conversation.session.fast_path.answers
     for now_ms in (NOW_MS, NOW_MS + 1):
-        assert requests.pass_on(good, now_ms) == len(good)
-        assert requests.pass_on(ASKED, now_ms) == 0
-        assert answers.pass_on(SAID) == len(SAID)
+        assert requests.forward_read(good, now_ms) == len(good)
+        assert requests.forward_read(ASKED, now_ms) == 0
+        assert answers.forward_read(SAID) == len(SAID)
 
 
 def out_of_range(text=None, correlation_id=1, now_ms=NOW_MS):
@@ -252,10 +254,10 @@ def test_what_no_rule_names_is_taken(times, terms):
 
 
 def test_while_the_clock_is_not_one_to_judge_by_nothing_is_rejected_and_all_is_counted():
-    """From the next bytes on, and back again: what the kernel has learnt is forgotten with the view."""
+    """From the next bytes on, and back again: what the fast path has learnt is forgotten with the view."""
     bad = produce({"t": {0: BAD}})
     suspended = view_of(policy=Policy(is_suspended=True))
-    conversation = Conversation(uses_kernel=True)
+    conversation = Conversation(uses_fast_path=True)
 
     assert (
         conversation
@@ -276,10 +278,10 @@ def test_while_the_clock_is_not_one_to_judge_by_nothing_is_rejected_and_all_is_c
 
 
 @pytest.mark.parametrize("bound_ms", [2**63 - 2, 3_660_000 * DAY_MS])
-def test_the_widest_limits_there_are_can_be_told_to_the_kernel(bound_ms):
+def test_the_fast_path_can_learn_the_widest_limits(bound_ms):
     widest = TopicLimits(before_max_ms=bound_ms, after_max_ms=bound_ms)
     around = view_of(limits=widest, policy=Policy(clock_tolerance_ms=1))
-    conversation = Conversation(around, uses_kernel=True)
+    conversation = Conversation(around, uses_fast_path=True)
     asked = produce({"t": {0: batch([0, NOW_MS, -5])}})
     conversation >> client(asked) << to_broker(asked) >> broker(SAID) << to_client(SAID)
     assert conversation << booked("accepted")

@@ -358,12 +358,12 @@ def test_with_acks_0_and_nothing_good_the_connection_closes_without_a_word():
 # -- The broker's own verdict -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("uses_kernel", [False, True])
-def test_what_the_broker_says_of_each_partition_is_booked_alike_whoever_let_it_pass(uses_kernel):
-    """The kernel knows a topic from the second request on."""
+@pytest.mark.parametrize("uses_fast_path", [False, True])
+def test_what_the_broker_says_of_each_partition_is_booked_alike_whoever_let_it_pass(uses_fast_path):
+    """The fast path knows a topic from the second request on."""
     asked = produce({"t": {0: GOOD, 1: GOOD}})
     said = produced({"t": {0: accepted(), 1: {"error_code": 6}}})
-    conversation = Conversation(uses_kernel=uses_kernel)
+    conversation = Conversation(uses_fast_path=uses_fast_path)
     for _ in range(2):
         assert (
             conversation

@@ -199,5 +199,5 @@ def test_what_is_mended_and_what_is_rejected_part_ways():
 @pytest.mark.parametrize(
     "terms", [{"on_violation": REPAIR}, {"no_timestamp": Choice.STAMP}, {"keep_both_times": True}]
 )
-def test_a_topic_that_may_be_written_anew_never_passes_the_kernel(terms):
+def test_a_topic_that_may_be_rewritten_never_takes_the_fast_path(terms):
     assert span_that_passes(of_anybody(view(**terms)).of("t", NOW_MS)) is None

@@ -5,7 +5,8 @@ from functools import partial
 
 import pytest
 
-from tests.kernel.test_sessions import Spectator
+from tests.fastpath.native import needs_native
+from tests.fastpath.test_sessions import Spectator
 from tests.session.conversation import (
     HOUR_MS,
     NOW_MS,
@@ -189,16 +190,17 @@ def test_records_older_than_one_before_them_are_counted_with_the_latest_of_them(
     assert conversation << booked("accepted", out_of_order_records=2, out_of_order_max_ms=5)
 
 
-def test_a_topic_whose_stream_is_followed_never_passes_the_kernel():
+@needs_native
+def test_a_topic_whose_stream_is_followed_never_takes_the_fast_path():
     seen = view(limits=TopicLimits(before_max_ms=HOUR_MS, after_max_ms=HOUR_MS))
     assert span_that_passes(of_anybody(seen).of("t", NOW_MS)) is None
-    session = Session(PEER, seen, uses_kernel=True)
+    session = Session(PEER, seen, uses_fast_path=True)
     spectator = Spectator(session)
     for correlation_id in range(1, 4):
         spectator.watch(session.client_bytes(asked(NOW_MS, correlation_id=correlation_id), NOW_MS))
         spectator.watch(session.broker_bytes(said(correlation_id), NOW_MS))
-    requests, _ = session.short_way
-    assert requests.pass_on(asked(NOW_MS + HOUR_MS, correlation_id=4), NOW_MS) == 0
+    requests = session.fast_path.requests
+    assert requests.forward_read(asked(NOW_MS + HOUR_MS, correlation_id=4), NOW_MS) == 0
 
 
 def test_beside_the_loop_it_is_judged_by_what_was_known_when_the_request_was_whole(monkeypatch):

@@ -12,7 +12,7 @@ FRAME = request(HEARTBEAT, correlation_id=1)
 
 @pytest.fixture
 def session():
-    return Session(PEER, view_of(), uses_kernel=True)
+    return Session(PEER, view_of(), uses_fast_path=True)
 
 
 def test_between_two_requests_nothing_is_unfinished(session):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.kernel.variants import VARIANTS, name_of
+from tests.fastpath.native import needs_native
 from tests.session.conversation import (
     HOUR_MS,
     LIMITS,
@@ -19,9 +19,9 @@ from tests.session.conversation import (
 )
 from tests.session.messages import API_VERSIONS, FETCH, answer, produce, request
 from tests.wire.batches import batch
-from tsproxy.decisions.drift import EDGES
+from tsproxy import fastpath
 from tsproxy.session.effects import CloseReason, CloseSession, SendToBroker, SendToClient
-from tsproxy.session.passing import FLEXIBLE_FROM
+from tsproxy.session.purse import Purse
 from tsproxy.session.requests import RELAYED
 from tsproxy.session.session import Session
 from tsproxy.wire.k18_api_versions import produce_versions
@@ -38,7 +38,7 @@ def versions_told(offers, error_code=0, correlation_id=1):
 
 
 def session_told(offers, view=None, **options):
-    session = Session(PEER, view or view_of(), uses_kernel=True)
+    session = Session(PEER, view or view_of(), uses_fast_path=True)
     session.client_bytes(request(API_VERSIONS, 0), NOW_MS)
     session.broker_bytes(versions_told(offers, **options), NOW_MS)
     return session
@@ -94,7 +94,7 @@ def test_a_client_that_does_not_ask_is_closed_where_no_broker_takes_its_version(
 
 def test_while_nothing_is_known_a_request_is_judged_in_any_version():
     for version in (2, 12):
-        session = Session(PEER, view_of(), uses_kernel=True)
+        session = Session(PEER, view_of(), uses_fast_path=True)
         assert not closes(session.client_bytes(produce({"t": {0: GOOD}}, version=version), NOW_MS))
 
 
@@ -103,32 +103,35 @@ def test_an_answer_that_offers_nothing_but_another_try_says_nothing_of_produce()
     assert not closes(session.client_bytes(produce({"t": {0: GOOD}}, version=12, correlation_id=2), NOW_MS))
 
 
-def test_the_kernel_passes_no_version_that_would_be_closed():
+@needs_native
+def test_the_fast_path_forwards_no_version_that_would_be_closed():
     """Also where it had passed before: a view that changes is told to it at once."""
-    session = Session(PEER, view_of(), uses_kernel=True)
+    session = Session(PEER, view_of(), uses_fast_path=True)
     session.client_bytes(produce({"t": {0: GOOD}}, version=12, correlation_id=1), NOW_MS)
-    lexer, _ = session.short_way
+    requests = session.fast_path.requests
     again = produce({"t": {0: GOOD}}, version=12, correlation_id=2)
-    assert lexer.pass_on(again, NOW_MS) == len(again)
+    assert requests.forward_read(again, NOW_MS) == len(again)
     session.see(replace(view_of(), produce_versions=(0, 11)), NOW_MS)
     session.client_bytes(produce({"t": {0: GOOD}}, version=11, correlation_id=3), NOW_MS)
-    assert lexer.pass_on(again, NOW_MS) == 0
+    assert requests.forward_read(again, NOW_MS) == 0
     (told, *_) = session.client_bytes(again, NOW_MS)
     assert told.facts["reason"] == "unsupported_request", "it closes once the earlier ones are answered"
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
-def test_both_variants_of_the_kernel_keep_to_what_the_broker_takes(variant):
-    table = variant.Table(PEER, None, 1000, EDGES)
+@needs_native
+def test_the_fast_path_keeps_to_the_versions_that_the_broker_supports():
+    table = fastpath.Table(PEER, None, 1000)
     table.add("t", LIMITS, LIMITS.before_max_ms, LIMITS.after_max_ms)
-    lexer = variant.RequestLexer(variant.InFlight(id), RELAYED, FLEXIBLE_FROM, 1 << 27, 1 << 20)
-    lexer.table, passed = table, {}
+    requests = fastpath.RequestFilter(fastpath.InFlight(id), RELAYED, 1 << 27, 1 << 20, Purse)
+    requests.table, passed = table, {}
     for oldest, newest in ((0, 32767), (3, 11), (5, 8), (0, -1)):
-        lexer.oldest_produce, lexer.newest_produce = oldest, newest
+        requests.oldest_produce, requests.newest_produce = oldest, newest
         frames = {
             version: produce({"t": {0: GOOD}}, version=version, client_id=None) for version in range(3, 13)
         }
-        passed[oldest, newest] = [v for v, frame in frames.items() if lexer.passing(frame, 0, 1, NOW_MS)]
+        passed[oldest, newest] = [
+            v for v, frame in frames.items() if requests.forward_buffered(frame, 0, 1, NOW_MS, Purse())
+        ]
     assert passed == {
         (0, 32767): [*range(3, 13)],
         (3, 11): [*range(3, 12)],

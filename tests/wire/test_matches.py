@@ -13,9 +13,9 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kernel.variants import VARIANTS, name_of
 from tests.wire.batches import COMPRESS, LZ4, ZSTD, batch, record
 from tests.wire.blobs import lz4_block, lz4_frame, narrowed, plain
+from tests.wire.readers.variants import VARIANTS, name_of
 from tests.wire.test_codecs import plain as decompressed
 from tsproxy.model.records import Fault
 from tsproxy.model.view import SessionLimits
@@ -69,7 +69,7 @@ def test_zeros_that_were_really_written_are_read():
 def test_zeros_are_looked_for_once_and_only_where_a_block_is_compressed(monkeypatch):
     """A block that is stored has no match."""
     looked_at = []
-    monkeypatch.setattr(one_call.kernel, "holds_zeros", lambda content: bool(looked_at.append(content)))
+    monkeypatch.setattr(one_call.readers, "holds_zeros", lambda content: bool(looked_at.append(content)))
     stored, compressed = (bytes(20), False), (lz4_block((b"abcd", 4, 8)), True)
     for blocks, looks in (([stored], 0), ([stored] * 3, 0), ([stored, compressed, compressed], 1)):
         content = one_call.decompressed(LZ4, lz4_frame(blocks), 1 << 20, WINDOW)
@@ -134,26 +134,26 @@ def test_a_batch_with_such_a_match_does_not_decompress(codec):
     assert read_facts(found, SessionLimits()).fault is Fault.UNDECOMPRESSABLE
 
 
-# -- The kernel -------------------------------------------------------------------------------------
+# -- The readers ------------------------------------------------------------------------------------
 
-each_variant = pytest.mark.parametrize("kernel", VARIANTS, ids=name_of)
+each_variant = pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
 seeds = st.integers(0, 2**32)
 
 
 @each_variant
 @given(seed=seeds)
-def test_a_block_of_lz4_comes_to_what_it_was(kernel, seed):
+def test_a_block_of_lz4_comes_to_what_it_was(variant, seed):
     content = plain(Random(seed), 70_000)
-    assert kernel.lz4_unfolded(lz4.block.compress(content, store_size=False)) == len(content)
+    assert variant.lz4_size(lz4.block.compress(content, store_size=False)) == len(content)
 
 
 @each_variant
 @given(seed=seeds, level=st.sampled_from([-5, 1, 3, 9, 19]))
-def test_a_frame_of_zstd_comes_to_what_it_was(kernel, seed, level):
+def test_a_frame_of_zstd_comes_to_what_it_was(variant, seed, level):
     content = plain(Random(seed), 40_000)
     data = zstandard.ZstdCompressor(level=level).compress(content)
     blocks_at, window = zstandard.frame_header_size(data), zstandard.get_frame_parameters(data).window_size
-    assert kernel.zstd_unfolded(data, blocks_at, window) == len(content)
+    assert variant.zstd_size(data, blocks_at, window) == len(content)
 
 
 def damaged(random, data):
@@ -167,14 +167,14 @@ def damaged(random, data):
 def test_both_variants_say_the_same_of_damaged_data(seed):
     random, content = Random(seed), plain(Random(seed), 6_000)
     block = damaged(random, lz4.block.compress(content, store_size=False))
-    assert len({kernel.lz4_unfolded(block) for kernel in VARIANTS}) == 1
+    assert len({variant.lz4_size(block) for variant in VARIANTS}) == 1
     frame = damaged(random, zstandard.ZstdCompressor(level=random.choice([1, 3, 19])).compress(content))
     window = random.choice([100, 1 << 10, 1 << 40])
-    assert len({kernel.zstd_unfolded(frame, 6, window) for kernel in VARIANTS}) == 1
+    assert len({variant.zstd_size(frame, 6, window) for variant in VARIANTS}) == 1
 
 
 @each_variant
 @given(data=st.lists(st.sampled_from([0, 0, 1]), max_size=150).map(bytes))
-def test_four_zeros_in_a_row_are_found_wherever_they_stand(kernel, data):
-    assert kernel.holds_zeros(data) == (bytes(4) in data)
-    assert kernel.holds_zeros(bytes([1]) * 61 + data) == (bytes(4) in data)
+def test_four_zeros_in_a_row_are_found_wherever_they_stand(variant, data):
+    assert variant.holds_zeros(data) == (bytes(4) in data)
+    assert variant.holds_zeros(bytes([1]) * 61 + data) == (bytes(4) in data)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import overload
 
-from tsproxy.model.kafka import Codec, ErrorCode, TimestampType, wrap64
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, Codec, ErrorCode, TimestampType, wrap64
 from tsproxy.model.records import Outside
 
 
@@ -51,6 +51,14 @@ class UnitGuess(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """The lowest and the highest timestamp, in ms, that are in range. -1, no time, is besides."""
+
+    lowest: int
+    highest: int
+
+
+@dataclass(frozen=True, slots=True)
 class TopicLimits:
     """A topic's own configuration, as far as it decides about timestamps and sizes.
 
@@ -64,6 +72,26 @@ class TopicLimits:
     max_message_bytes: int = 1_048_588
     is_compacted: bool = False
     codec: Codec | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """True if some timestamp would be rejected for its value: CreateTime, and a limit is set."""
+        return self.timestamp_type is TimestampType.CREATE_TIME and not (
+            self.before_max_ms is None and self.after_max_ms is None
+        )
+
+    def bounds(self, now_ms: int) -> Bounds | None:
+        """The range of timestamps at `now_ms`; None if this topic's times are not limited at all.
+
+        The lowest stays above Long.MIN_VALUE + now, where Kafka's arithmetic begins to wrap. The fast path
+        has the same in C (`fastpath/_native/time_range.pxd`).
+        """
+        if not self.is_limited:
+            return None
+        wrapping = LONG_MIN + now_ms + 1
+        lowest = wrapping if self.before_max_ms is None else max(now_ms - self.before_max_ms, wrapping)
+        highest = LONG_MAX if self.after_max_ms is None else min(now_ms + self.after_max_ms, LONG_MAX)
+        return Bounds(lowest, highest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ count mixes both, and a batch with both is counted for the side that a broker wo
 """
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode
-from tsproxy.model.verdict import OutOfRange, Reject, TopicLimits, reason_out_of_range
+from tsproxy.model.verdict import Bounds, OutOfRange, Reject, TopicLimits, reason_out_of_range
 from tsproxy.policy import timestamps
 from tsproxy.policy.case import Case
 from tsproxy.policy.units import guess_unit
@@ -24,9 +24,9 @@ def judge_candidate(case: Case) -> Reject | None:
     limits = case.policy.candidate
     if limits is None or not case.record_set.batches:
         return None
-    bounds = timestamps.bounds(limits, case.now_ms)
+    bounds = limits.bounds(case.now_ms)
     assert bounds is not None, "a candidate limits something"
-    for side in (timestamps.Bounds(LONG_MIN, bounds.highest), timestamps.Bounds(bounds.lowest, LONG_MAX)):
+    for side in (Bounds(LONG_MIN, bounds.highest), Bounds(bounds.lowest, LONG_MAX)):
         for one in case.each_batch():
             facts = one.facts
             if facts is None or facts.fault or facts.lowest_ms is None or facts.highest_ms is None:
@@ -36,7 +36,7 @@ def judge_candidate(case: Case) -> Reject | None:
     return None
 
 
-def _rejection(case: Case, side: timestamps.Bounds, limits: TopicLimits) -> Reject | None:
+def _rejection(case: Case, side: Bounds, limits: TopicLimits) -> Reject | None:
     outside = case.find_outside(side.lowest, side.highest, case.culprits_listed)
     if not outside.timestamps_ms:
         return None

@@ -15,8 +15,8 @@ from typing import Final
 
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.records import RecordBatch
-from tsproxy.model.verdict import Accept, Reject, Verdict
-from tsproxy.policy import batch_checks, own_rules, own_values, record_checks, request_checks, timestamps
+from tsproxy.model.verdict import Accept, Bounds, Reject, Verdict
+from tsproxy.policy import batch_checks, own_rules, own_values, record_checks, request_checks
 from tsproxy.policy.case import Case, Check
 from tsproxy.policy.faults import reject_fault
 
@@ -86,7 +86,7 @@ def is_innocent(case: Case) -> bool:
     if found.is_null:
         return False
     may_be_many = case.api_version < request_checks.ONE_BATCH_FROM
-    bounds = None if case.limits is None else timestamps.bounds(case.limits, case.now_ms)
+    bounds = None if case.limits is None else case.limits.bounds(case.now_ms)
     is_limited = bounds is not None or case.policy.rejects_some_values or bool(case.policy.own)
     if is_limited and (found.fault or not (may_be_many or len(found.batches) == 1)):
         return False
@@ -100,7 +100,7 @@ def _is_marked(batch: RecordBatch) -> bool:
     return batch.timestamp_type is TimestampType.LOG_APPEND_TIME or batch.has_delete_horizon
 
 
-def _is_in_bounds(case: Case, bounds: timestamps.Bounds | None) -> bool:
+def _is_in_bounds(case: Case, bounds: Bounds | None) -> bool:
     rejects_some_values, own = case.policy.rejects_some_values, case.policy.own
     if bounds is None and not rejects_some_values and not own:
         return True

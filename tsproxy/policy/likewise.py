@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from tsproxy.model.policy import Mode, TopicPolicy
 from tsproxy.model.verdict import OutOfRange, Reject
-from tsproxy.policy import timestamps
 from tsproxy.policy.units import values_guessed_alike
 
 
@@ -30,7 +29,7 @@ def rejected_likewise(policy: TopicPolicy, reject: Reject, now_ms: int, for_ms: 
     limits = policy.limits
     if not isinstance(reject.violations, OutOfRange):
         return None
-    if limits is None or limits.is_compacted or not timestamps.is_limited(limits):
+    if limits is None or limits.is_compacted or not limits.is_limited:
         return None
     if policy.mode is not Mode.ENFORCE or policy.until_ms is not None or policy.own:
         return None

@@ -15,7 +15,6 @@ from typing import Final
 from tsproxy.model.own_rule import OwnRule
 from tsproxy.model.policy import Mode, TopicPolicy
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.policy import timestamps
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ def bounds_of(own: OwnRule) -> tuple[int | None, int | None] | None:
 
 
 def _span(limits: TopicLimits) -> Passable:
-    if not timestamps.is_limited(limits):
+    if not limits.is_limited:
         return ANY_TIME
     return Passable(limits.before_max_ms, limits.after_max_ms)
 

@@ -64,7 +64,7 @@ def _only_their_range_matters(case: Case) -> bool:
 
 def _each_is_in_range(case: Case) -> Reject | None:
     assert case.limits is not None, "asked only of those whose limits are known"
-    bounds = timestamps.bounds(case.limits, case.now_ms)
+    bounds = case.limits.bounds(case.now_ms)
     if bounds is None:
         return None
     outside = case.find_outside(bounds.lowest, bounds.highest, max(1, case.culprits_listed))
@@ -94,7 +94,7 @@ def _culprits(case: Case) -> Culprits | None:
 
 def _suspects(case: Case) -> Suspects:
     limits, policy = case.limits, case.policy
-    bounds = None if limits is None else timestamps.bounds(limits, case.now_ms)
+    bounds = None if limits is None else limits.bounds(case.now_ms)
     clock = None
     if limits is not None and bounds is not None:
         longs = [LONG_MAX if each is None else each for each in (limits.before_max_ms, limits.after_max_ms)]

@@ -30,7 +30,6 @@ from tsproxy.model.policy import (
     Waiver,
 )
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.policy import timestamps
 
 _INT_MAX: Final = 2**31 - 1
 
@@ -176,7 +175,7 @@ def _candidate(
         # No preset limits old records. Whoever has set a limit is taken at that word, however long.
         wanted = replace(wanted, before_max_ms=_least(wanted.before_max_ms, FAR_BEHIND_MS))
     candidate = _widened(_bounded(wanted, terms), policy.clock_tolerance_ms)
-    if candidate is None or not timestamps.is_limited(candidate):
+    if candidate is None or not candidate.is_limited:
         return None
     adds = _is_less(candidate.before_max_ms, limits.before_max_ms) or _is_less(
         candidate.after_max_ms, limits.after_max_ms

@@ -9,7 +9,6 @@ that wrap, and so do we where a verdict or a text depends on it. Two departures,
   each record. Here every record is judged by its own time, and the bit itself is rejected.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, TimestampType, wrap64
@@ -66,31 +65,3 @@ def log_append_time_text(record: str) -> str:
 
 def _long(limit_ms: int | None) -> int:
     return LONG_MAX if limit_ms is None else limit_ms
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The lowest and the highest timestamp, in ms, that are certainly in range. -1 passes besides."""
-
-    lowest: int
-    highest: int
-
-
-def bounds(limits: TopicLimits, now_ms: int) -> Bounds | None:
-    """What is certainly in range at `now_ms`; None where this topic's times are not limited at all.
-
-    The lowest stays above Long.MIN_VALUE + now, where Kafka's arithmetic begins to wrap.
-    """
-    if not is_limited(limits):
-        return None
-    wrapping = LONG_MIN + now_ms + 1
-    lowest = wrapping if limits.before_max_ms is None else max(now_ms - limits.before_max_ms, wrapping)
-    highest = LONG_MAX if limits.after_max_ms is None else min(now_ms + limits.after_max_ms, LONG_MAX)
-    return Bounds(lowest, highest)
-
-
-def is_limited(limits: TopicLimits) -> bool:
-    """True where some timestamp would be rejected for its value: CreateTime, and a limit is set."""
-    return limits.timestamp_type is TimestampType.CREATE_TIME and not (
-        limits.before_max_ms is None and limits.after_max_ms is None
-    )

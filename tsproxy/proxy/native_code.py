@@ -1,20 +1,25 @@
-"""Tells once, at the start, where the proxy runs without its native half: it does the same, at more CPU."""
+"""Logs once, at the start, that the native code is missing: the proxy does the same, at more CPU."""
 
 import structlog
 
+from tsproxy import fastpath
 from tsproxy.proxy import pipe
-from tsproxy.wire import kernel
+from tsproxy.wire import readers
 
 log = structlog.get_logger()
 
 
 def tell() -> None:
-    """One line where Python does what the native kernel or pipe would do."""
-    twins = [name for name, chosen in (("kernel", kernel.NAME), ("pipe", pipe.NAME)) if chosen != "native"]
-    if twins:
+    """One line if some of the native code is missing."""
+    native = {
+        "readers": readers.NAME == "native",
+        "fastpath": fastpath.IS_AVAILABLE,
+        "pipe": pipe.NAME == "native",
+    }
+    if not all(native.values()):
         log.warning(
             "native_code_missing",
-            in_python=twins,
-            costs="several times the CPU",
+            missing=[name for name, is_native in native.items() if not is_native],
+            costs="many times the CPU",
             advice="install from a wheel for this platform, or with a C compiler at hand",
         )

@@ -22,6 +22,7 @@ from tsproxy.clock import Clock
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Address, BrokersFrom, Config
+from tsproxy.model.outcome import Totals
 from tsproxy.proxy.admin.http import AdminHttp, own_names
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, most
@@ -95,7 +96,7 @@ class Proxy:
         self._looser_rules = IneffectiveRules(config)
         self._unfit_rules = UnfitRules(config)
         tls = certificates.upstream.current if certificates.upstream else None
-        self._recorder = recorder_of(config, tls, self.metrics, clock, self._collect_totals)
+        self._recorder = recorder_of(config, tls, self.metrics, clock, self._drain_totals)
         self._dead_letters = DeadLetters(config, tls, self._recorder.privacy, clock)
         self.metrics.add(self._dead_letters)
         self._cluster = self._cluster_of(config, tls)
@@ -387,9 +388,9 @@ class Proxy:
     def _relays(self) -> list[Relay]:
         return [relay for listener in self._listeners for relay in listener.relays]
 
-    def _collect_totals(self) -> None:
-        for relay in self._relays():  # a mistake in one ends it, and takes it out
-            relay.tell_totals()
+    def _drain_totals(self) -> list[Totals]:
+        # A list of the relays: a mistake in one ends it, and takes it out.
+        return [totals for relay in self._relays() for totals in relay.drain_totals()]
 
     def _where(self) -> dict[str, Any]:
         """All addresses, with their real ports."""

@@ -2,11 +2,12 @@
 
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config, Decisions
 from tsproxy.decisions import DecisionLog, Privacy
+from tsproxy.model.outcome import Totals
 from tsproxy.proxy.decision_log.files import DecisionFiles
 from tsproxy.proxy.decision_log.recorder import DecisionRecorder
 from tsproxy.proxy.decision_log.salt import salt_of
@@ -35,7 +36,11 @@ def in_force(config: Config) -> dict[str, object]:
 
 
 def recorder_of(
-    config: Config, tls: CurrentTls | None, metrics: Metrics, clock: Clock, collect: Callable[[], None]
+    config: Config,
+    tls: CurrentTls | None,
+    metrics: Metrics,
+    clock: Clock,
+    drain: Callable[[], Iterable[Totals]],
 ) -> DecisionRecorder:
     """The decision log of this boot. The proxy is named after its machine; a boot's name is new."""
     proxy, boot, now_ms = socket.gethostname(), f"{clock.now_ms():x}{secrets.token_hex(4)}", clock.now_ms()
@@ -49,7 +54,7 @@ def recorder_of(
     topic = None
     if decisions.topic is not None:
         topic = DecisionTopic(decisions.topic, config.upstream, tls, decisions.directory, files.name)
-    return DecisionRecorder(decision_log, files, metrics, clock, collect, topic)
+    return DecisionRecorder(decision_log, files, metrics, clock, drain, topic)
 
 
 def not_writable(decisions: Decisions, error: OSError) -> StartError:

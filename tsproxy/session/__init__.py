@@ -14,4 +14,7 @@ Public face (all return `list[Effect]`):
     session.broker_closed()                the broker's side ended
     session.see(view, now_ms)              limits, brokers or mode changed
     session.node_given_up()                an answer has waited long enough for a node (`HoldBroker`)
+
+Besides, `session.drain_totals()` returns the batches that the fast path has counted since the last call, and
+`session.fast_path` says which bytes the caller may forward without the session.
 """

@@ -11,7 +11,6 @@ from tsproxy.model.kafka import ApiKey
 from tsproxy.model.view import View
 from tsproxy.session.effects import (
     CloseReason,
-    EmitTotals,
     HoldBroker,
     NodeWanted,
     ReadAnswer,
@@ -90,8 +89,8 @@ class Answers:
                 pass
         except DecodeError as error:
             state.close(CloseReason.BAD_ANSWER, f"{_UNREADABLE}{error}")
-        if state.passing is not None:
-            state.effects += map(EmitTotals, state.passing.settled())
+        if state.fast_path is not None and state.fast_path.has_settled:
+            state.owes_totals = True
 
     def give_up(self) -> None:
         """Nobody serves the node that an answer waits for: it never reaches the client."""
@@ -107,12 +106,12 @@ class Answers:
         if self._waiting is not None:
             return self._seen is not state.view and self._read(*self._waiting)
         if stream.is_streaming:
-            data, has_ended = stream.passing()
+            data, has_ended = stream.streamed()
             state.send_to_client(data)
             if has_ended:
                 state.answered()
             return has_ended
-        if state.passing is not None and (run := state.passing.answers(stream)):
+        if state.fast_path is not None and (run := state.fast_path.next_answers(stream)):
             state.send_to_client(run)
             state.send_local_answers()
             return True
@@ -148,10 +147,10 @@ class Answers:
                 start = response_body_start(ApiKey.SASL_AUTHENTICATE, slot.api_version, payload)
                 read = k17_k36_sasl.read_authenticate_response(slot.api_version, payload[start:])
                 self._tell(state.sasl.token_answered(*read))
-                state.forget_what_passes()  # the principal may be another one
+                state.forget_fast_path()  # the principal may be another one
             case WatchRawToken():
                 self._tell(state.sasl.token_answered(0, payload))
-                state.forget_what_passes()
+                state.forget_fast_path()
             case _:
                 return self._read(slot, payload)
         state.send_to_client(frame(payload))

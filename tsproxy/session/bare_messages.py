@@ -1,7 +1,7 @@
 """The messages of a set of magic 0 and 1 behind the first: those that matter, and what all come to.
 
 A Produce request below v3 may hold millions of them in a partition. Those with nothing odd about them are
-passed over natively (`kernel.messages`), and no object is made of any.
+passed over natively (`readers.messages`), and no object is made of any.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from tsproxy.model.kafka import LONG_MAX
 from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.records import RecordBatch, RecordFacts, RecordSet
-from tsproxy.policy import timestamps
-from tsproxy.wire import kernel, record_set
-from tsproxy.wire.kernel import Bounds
+from tsproxy.wire import readers, record_set
+from tsproxy.wire.readers import Bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class BareMessages:
 
     def facts(self, facts_of: Callable[[RecordBatch], RecordFacts]) -> list[RecordFacts]:
         """What all batches behind the first come to; `facts_of` reads those that are not bare messages."""
-        walked = self._walk(kernel.ANY)
+        walked = self._walk(readers.ANY)
         return [facts_of(one) if isinstance(one, RecordBatch) else one for one in walked]
 
     def _walk(self, bounds: Bounds | None) -> Iterator[RecordBatch | RecordFacts]:
@@ -40,7 +39,7 @@ class BareMessages:
         pos, magic = batches[0].size_in_bytes, batches[0].magic
         while True:
             if bounds is not None and magic < 2:
-                run = kernel.messages(data, pos, magic, bounds)
+                run = readers.messages(data, pos, magic, bounds)
                 pos = run.end
                 if run.facts.records:
                     yield run.facts
@@ -61,7 +60,7 @@ def rejected_by_none(policy: TopicPolicy, now_ms: int) -> Bounds | None:
     if policy.rejects_some_values or policy.own:
         return None
     known = [each for each in (policy.limits, policy.candidate) if each is not None]
-    allowed = [bounds for each in known if (bounds := timestamps.bounds(each, now_ms)) is not None]
+    allowed = [bounds for each in known if (bounds := each.bounds(now_ms)) is not None]
     return Bounds(
         lowest_ms=max((0, *(each.lowest for each in allowed))),
         highest_ms=min((LONG_MAX, *(each.highest for each in allowed))),

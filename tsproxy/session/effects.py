@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tsproxy.model.dead_letter import DeadBatch
-from tsproxy.model.outcome import Outcome, Totals
+from tsproxy.model.outcome import Outcome
 from tsproxy.session.job import Job
 from tsproxy.session.produce import Judgement, Ruling
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
@@ -109,13 +109,6 @@ class Emit:
 
 
 @dataclass(frozen=True, slots=True)
-class EmitTotals:
-    """Many batches have ended alike that nobody looked at one by one: book them together."""
-
-    totals: Totals
-
-
-@dataclass(frozen=True, slots=True)
 class EmitDead:
     """A batch was rejected whose rule wants copies of the records at fault."""
 
@@ -172,7 +165,6 @@ Effect = (
     | ReadAnswer
     | CloseSession
     | Emit
-    | EmitTotals
     | EmitDead
     | Note
     | TopicWanted

@@ -34,7 +34,7 @@ from tsproxy.session.job import Work
 from tsproxy.session.policies import NOBODY, of_anybody
 from tsproxy.wire import message_set, record_batch, record_set
 from tsproxy.wire.headers import RequestHeader
-from tsproxy.wire.kernel import Bounds
+from tsproxy.wire.readers import Bounds
 
 _SCANNED: Final = 2
 """From v3 on one batch is right; a second one is wrong, and more need not be found."""

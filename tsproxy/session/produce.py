@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from tsproxy.fastpath import ForwardedProduce
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.kafka import ApiKey, Codec
 from tsproxy.model.outcome import Outcome, Peer
@@ -20,7 +21,6 @@ from tsproxy.session.policies import Policies
 from tsproxy.wire import k00_produce, record_set
 from tsproxy.wire.frames import SIZE_BYTES
 from tsproxy.wire.headers import RequestHeader, frame
-from tsproxy.wire.kernel import PassedProduce
 from tsproxy.wire.primitives import DecodeError
 
 
@@ -53,24 +53,24 @@ class Ruling:
         return frozenset(j.topic for j in (*self.forwarded, *self.rejected) if not j.policy.is_known)
 
     @classmethod
-    def of_passed(cls, passed: PassedProduce) -> Self:
-        """What `rule` said, or would have said, of a request that the kernel let pass, and that is gone."""
+    def of_forwarded(cls, forwarded: ForwardedProduce) -> Self:
+        """The ruling on a request that the fast path has forwarded."""
         return cls(
             header=RequestHeader(
                 ApiKey.PRODUCE,
-                passed.api_version,
-                passed.correlation_id,
-                passed.peer.client_id,
+                forwarded.api_version,
+                forwarded.correlation_id,
+                forwarded.peer.client_id,
                 body_start=0,
             ),
-            peer=passed.peer,
-            now_ms=passed.now_ms,
-            acks=passed.acks,
-            transactional_id=passed.transactional_id,
+            peer=forwarded.peer,
+            now_ms=forwarded.now_ms,
+            acks=forwarded.acks,
+            transactional_id=forwarded.transactional_id,
             to_broker=None,
             forwarded=tuple(
                 Judged(each.topic, each.partition, each.batch, each.limits, Accept())
-                for each in passed.batches
+                for each in forwarded.batches
             ),
             rejected=(),
         )

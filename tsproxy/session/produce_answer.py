@@ -21,7 +21,7 @@ from tsproxy.session import outcomes
 from tsproxy.session.job import Work
 from tsproxy.session.judging import Judged
 from tsproxy.session.produce import Judgement, Malformed, Ruling
-from tsproxy.wire import k00_produce, kernel
+from tsproxy.wire import k00_produce, readers
 from tsproxy.wire.addresses import MapEndpoint
 from tsproxy.wire.headers import frame, response_body_start, response_header
 
@@ -122,7 +122,7 @@ def _rejection(judged: Judged, version: int) -> PartitionProduceResponse:
 def _written(violations: OutOfRange, version: int) -> WrittenErrors:
     outside = violations.outside
     before, between, after = (piece.encode() for piece in violations.pieces)
-    data = kernel.record_errors(
+    data = readers.record_errors(
         outside.positions,
         outside.timestamps_ms,
         outside.offset_deltas,

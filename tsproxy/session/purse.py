@@ -1,7 +1,7 @@
-"""How much one go may decompress where it holds up everybody else: `Purse`.
+"""How much one read may decompress on the event loop: `Purse`.
 
-A few bytes may unfold to a thousand times as many, or to nothing a thousand times over, and neither their
-size nor what they say of themselves tells it before it is done. So it is simply begun; what turns out to be
+A few bytes may decompress to a thousand times as many, or to nothing a thousand times over, and neither their
+size nor their headers tell it before it is done. So it is simply begun; what turns out to be
 dear is given up (`DearError`), and judged anew beside the loop. What goes into a decompressor is charged as
 well as what comes out.
 """
@@ -9,7 +9,7 @@ well as what comes out.
 from typing import Final
 
 MOST_BYTES: Final = 4 << 20
-"""Of input and output, in one go: some milliseconds with gzip, the slowest."""
+"""Input and output of one read: some milliseconds with gzip, the slowest."""
 
 
 class DearError(Exception):
@@ -17,14 +17,11 @@ class DearError(Exception):
 
 
 class Purse:
-    """Filled anew for each go, which takes all requests that one read has brought."""
+    """The budget of one read, with all requests that it brings."""
 
     __slots__ = ("left",)
 
     def __init__(self) -> None:
-        self.left = MOST_BYTES
-
-    def refill(self) -> None:
         self.left = MOST_BYTES
 
     def spend(self, size: int) -> None:

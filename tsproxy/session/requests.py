@@ -1,7 +1,7 @@
 """A session's requests: cut into frames, looked up in the table of routes, sent on or answered here.
 
-What the kernel knows to be fine goes on in one run; each other frame leaves a slot in the queue,
-which says what becomes of its answer.
+Frames that the fast path may forward leave in one run; each other frame leaves a slot in the queue, which
+says what becomes of its answer.
 """
 
 from collections.abc import Callable, Generator
@@ -11,7 +11,6 @@ from functools import partial
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey
-from tsproxy.model.outcome import Peer
 from tsproxy.model.view import SessionLimits
 from tsproxy.session import outcomes, produce, produce_answer
 from tsproxy.session.effects import (
@@ -24,9 +23,9 @@ from tsproxy.session.effects import (
     ResumeClient,
     TopicWanted,
 )
+from tsproxy.session.fast_path import relayed_but
 from tsproxy.session.job import Job, Work, in_one_go
-from tsproxy.session.passing import Silence, relayed_but
-from tsproxy.session.purse import DearError
+from tsproxy.session.purse import DearError, Purse
 from tsproxy.session.slots import (
     BookProduce,
     MaskConfigs,
@@ -62,6 +61,7 @@ class _Request:
     frame: bytes
     header: RequestHeader
     now_ms: int
+    purse: Purse
 
     @property
     def body(self) -> memoryview:
@@ -94,18 +94,18 @@ class Requests:
     def feed(self, data: bytes) -> None:
         self._frames.feed(data)
 
-    def give_back(self) -> bytes:
+    def take_unparsed(self) -> bytes:
         """All that is buffered."""
         return self._frames.give_back()
 
     def take(self, now_ms: int) -> None:
         """Take as many as there are whole and may be taken now."""
-        state, self._records_taken = self._state, 0
-        state.purse.refill()
+        state, purse = self._state, Purse()
+        self._records_taken = 0
         try:
             while not state.is_closed and not self.must_wait():
                 is_raw = state.sasl.takes_raw_tokens
-                if not is_raw and self._some_pass(now_ms):
+                if not is_raw and self._forward_some(now_ms, purse):
                     continue
                 only = None if state.sasl.is_accepted else _BEFORE_SASL
                 received = self._frames.next_frame(is_raw, only)
@@ -115,7 +115,7 @@ class Requests:
                     self._raw_token(received)
                 else:
                     header = read_request_header(memoryview(received)[SIZE_BYTES:])
-                    self._take(_Request(received, header, now_ms))
+                    self._take(_Request(received, header, now_ms, purse))
         except NotKafkaError as error:
             state.reject(CloseReason.NOT_KAFKA, str(error))
         except ApiNotAllowedError as error:
@@ -144,7 +144,7 @@ class Requests:
             if state.view.policy.asks_broker:
                 state.effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
             if ruling.rejected:
-                state.tell_totals()  # so that an example tells of all that were rejected since the last one
+                state.owes_totals = True  # an example counts all that were rejected since the last one
             state.emit(outcomes.of_rejections(ruling) if ruling.booked is None else ruling.booked)
         if ruling.dead:
             state.effects += map(EmitDead, ruling.dead)
@@ -167,14 +167,14 @@ class Requests:
         elif ruling.to_broker is None:
             answer = produce_answer.silenced(ruling) if ruling.answer else produce_answer.local(ruling)
             state.answer_locally(answer)
-            if state.passing is not None:
-                state.passing.learn_rejection(ruling, state.policies, self._silence(ruling.peer))
+            if state.fast_path is not None:
+                state.fast_path.learn_rejection(ruling, state.policies)
         else:
             # The frame is the transport's now: a slot that kept it would double it until it is answered.
             slot = BookProduce.holding(header.correlation_id, replace(ruling, to_broker=None, booked=None))
             state.forward(ruling.to_broker, slot)
-            if state.passing is not None:
-                state.passing.learn(ruling, state.policies)
+            if state.fast_path is not None:
+                state.fast_path.learn(ruling, state.policies)
 
     def _is_put_off(self, ruling: produce.Ruling, now_ms: int) -> bool:
         """True where its client should still be silent for what was rejected before."""
@@ -190,19 +190,6 @@ class Requests:
         state.effects.append(PutOff(replace(ruling, was_put_off=True, booked=()), silence_ms))
         return True
 
-    def _silence(self, peer: Peer) -> Silence | None:
-        """What rejected batches cost this client, for whoever rejects them elsewhere."""
-        throttle, most_ms = self._state.throttle, self._state.view.limits.throttle_ms
-        if most_ms is None:
-            return None
-
-        def silence(batches: int, size_bytes: int, now_ms: int) -> int | None:
-            if throttle.silence_ms(peer, now_ms, most_ms):
-                return None
-            return throttle.rejected(peer, batches, size_bytes, now_ms, most_ms)
-
-        return silence
-
     def _throttled(self, ruling: produce.Ruling, now_ms: int) -> produce.Ruling:
         """The same, with the silence that its rejected batches cost the client."""
         state, most_ms = self._state, self._state.view.limits.throttle_ms
@@ -215,13 +202,13 @@ class Requests:
         state.effects.append(MuteClient(silent_ms))
         return replace(ruling, throttle_ms=silent_ms)
 
-    def _some_pass(self, now_ms: int) -> bool:
-        """True where the kernel took requests that come next and sent them on."""
+    def _forward_some(self, now_ms: int, purse: Purse) -> bool:
+        """True if the fast path forwarded the requests that come next."""
         state = self._state
-        if state.passing is None or not state.sasl.is_accepted:
+        if state.fast_path is None or not state.sasl.is_accepted:
             return False
-        room = state.view.limits.in_flight_requests - len(state.slots)
-        run = state.passing.requests(self._frames, room, now_ms)
+        most = state.view.limits.in_flight_requests - len(state.slots)
+        run = state.fast_path.next_requests(self._frames, most, now_ms, purse)
         if run:
             state.send_to_broker(run)
         return bool(run)
@@ -301,7 +288,7 @@ class Requests:
         ruling = None
         if self._records_taken <= produce.DEAR_RECORDS and not produce.is_dear(header, asked):
             with suppress(DearError):
-                ruling = in_one_go(begin(Work(limits, state.purse)))
+                ruling = in_one_go(begin(Work(limits, request.purse)))
         if ruling is not None:
             self.ruled(ruling, now_ms)
         else:
@@ -337,7 +324,7 @@ class Requests:
         software = k18_api_versions.read_client_software(header.api_version, request.body)
         if software is not None:
             state.peer = replace(state.peer, client_software=software)
-            state.forget_what_passes()
+            state.forget_fast_path()
         state.forward(request.frame, NarrowVersions(header.correlation_id, header.api_version))
 
     def _describe_configs(self, request: _Request) -> None:
@@ -381,4 +368,4 @@ _READ: Final[dict[int, Callable[[Requests, _Request], None]]] = {
 """Requests that are read. Answers with addresses (`addresses.LAYOUTS`) are rewritten, all others relayed."""
 
 RELAYED: Final = relayed_but(_READ.keys() | addresses.LAYOUTS.keys())
-"""The others, as the kernel is told: one table of routes, so that no answer slips by that must be read."""
+"""The others, for the fast path: from one table of routes, so that no answer is missed that must be read."""

@@ -10,22 +10,20 @@ ends in a clean close; the same bytes at the same time give the same effects.
 
 from dataclasses import replace
 
-from tsproxy.model.outcome import Peer
+from tsproxy import fastpath
+from tsproxy.model.outcome import Peer, Totals
 from tsproxy.model.view import View
 from tsproxy.session import produce
 from tsproxy.session.answers import Answers
 from tsproxy.session.effects import CloseReason, Effect, Note
-from tsproxy.session.passing import Passing
-from tsproxy.session.purse import Purse
+from tsproxy.session.fast_path import FastPath
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 from tsproxy.session.requests import RELAYED, Requests
-from tsproxy.session.slots import of_passed
 from tsproxy.session.state import State
 from tsproxy.session.stream_times import SentTimes, StreamTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.warnings import sasl_failed
 from tsproxy.wire.frames import Unfinished
-from tsproxy.wire.kernel import AnswerLexer, InFlight, Rejecter, RequestLexer
 
 
 class Session:
@@ -36,16 +34,23 @@ class Session:
         peer: Peer,
         view: View,
         *,
-        uses_kernel: bool = False,
+        uses_fast_path: bool = False,
         throttle: Throttle | None = None,
         stream_times: StreamTimes | None = None,
     ) -> None:
-        """`throttle` and `stream_times` are one for all sessions of a process: a client may have several."""
+        """`throttle` and `stream_times` are one for all sessions of a process: a client may have several.
+        `uses_fast_path` has no effect if there is no native code."""
         throttle = throttle if throttle is not None else Throttle()
         sent_times = SentTimes(stream_times if stream_times is not None else StreamTimes())
-        slots, purse = InFlight(of_passed), Purse()
-        self._passing = Passing(slots, RELAYED, view.limits, purse) if uses_kernel else None
-        self._state = State(peer, view, slots, self._passing, purse, throttle, sent_times)
+        self.fast_path: FastPath | None = None
+        """Its filters and its rejecter say which bytes the caller may forward or answer itself.
+
+        A caller that asks them first gives the session only the rest. It keeps a request that `awaits_more`,
+        to show it again with its end: a large request is assembled there, and not here.
+        """
+        if uses_fast_path and fastpath.IS_AVAILABLE:
+            self.fast_path = FastPath(RELAYED, view.limits, throttle)
+        self._state = State(peer, view, self.fast_path, throttle, sent_times)
         self._requests = Requests(self._state, view.limits)
         self._answers = Answers(self._state)
 
@@ -56,7 +61,7 @@ class Session:
     def see(self, view: View, now_ms: int) -> list[Effect]:
         """The world around has changed: an answer that waits for a node may go on."""
         self._state.view = view
-        self._state.forget_what_passes()
+        self._state.forget_fast_path()
         self._state.tell_offers()
         if self._answers.waits and not self._state.is_closed:
             self._answers.take()
@@ -130,27 +135,13 @@ class Session:
             self._requests.take(now_ms)  # an answer may have freed what a request was waiting for
         return self._done()
 
-    @property
-    def short_way(self) -> tuple[RequestLexer, AnswerLexer] | None:
-        """The kernel's lexers, whose `pass_on` says what of the bytes that came may go on as they are.
-
-        Whoever asks them first gives the session only the rest, and of that keeps a request which
-        `awaits_more`, to show it again with its end: this is where large requests grow whole.
-        """
-        return (self._passing.request_lexer, self._passing.answer_lexer) if self._passing else None
-
-    @property
-    def rejecter(self) -> Rejecter | None:
-        """Repeats rejections on the fast path. The caller asks it before the lexer."""
-        return self._passing.rejecter if self._passing else None
-
-    def give_back(self) -> bytes:
-        """The beginning of a request that came with what was given, and that whoever takes the short
-        way may keep; mostly empty. Without it a session would never get back to the short way."""
-        if self._passing is None or not self._requests.buffered or not self._is_at_ease():
+    def take_unparsed(self) -> bytes:
+        """The beginning of a request that came with other bytes: the caller may keep it for the fast path, to
+        which the session would otherwise never return. Mostly empty."""
+        if self.fast_path is None or not self._requests.buffered or not self._fast_path_allowed():
             return b""
-        self._open_short_way()
-        return self._requests.give_back()
+        self._open_fast_path()
+        return self._requests.take_unparsed()
 
     def judged(self, judgement: produce.Judgement, now_ms: int) -> list[Effect]:
         """The job of a `Judge` effect is done, or the silence of a `PutOff` over: the request goes its way,
@@ -197,26 +188,31 @@ class Session:
             state.effects.append(sasl_failed(failure))
         state.close(CloseReason.SASL_FAILED if state.sasl.has_failed else CloseReason.PEER_CLOSED, text)
 
-    def totals(self) -> list[Effect]:
-        """What was accepted or rejected since the last call and is not told as an outcome each."""
-        self._state.tell_totals()
-        return self._done()
+    @property
+    def owes_totals(self) -> bool:
+        """True if the caller should drain totals before it performs the effects of its last call. An example
+        in the decision log then counts all that were rejected before it."""
+        return self._state.owes_totals
+
+    def drain_totals(self) -> list[Totals]:
+        """The batches that were accepted or rejected since the last call without an `Emit` effect each."""
+        return self._state.drain_totals()
 
     def _done(self) -> list[Effect]:
-        if self._passing is not None:
-            if self._is_at_ease() and not self._requests.buffered:
-                self._open_short_way()
+        if self.fast_path is not None:
+            if self._fast_path_allowed() and not self._requests.buffered:
+                self._open_fast_path()
             else:
-                self._passing.close()
+                self.fast_path.close()
         return self._state.take_effects()
 
-    def _open_short_way(self) -> None:
-        if self._passing is not None:
-            self._passing.open(self._state.view.limits.in_flight_requests)
+    def _open_fast_path(self) -> None:
+        if self.fast_path is not None:
+            self.fast_path.open(self._state.view.limits.in_flight_requests)
 
-    def _is_at_ease(self) -> bool:
-        """True where whole frames may go by without a look at anything but themselves, unless the
-        session itself has the beginning of one."""
+    def _fast_path_allowed(self) -> bool:
+        """True if nothing but their own bytes decides about whole frames, unless the session itself has the
+        beginning of one."""
         state = self._state
         return (
             not (state.is_closed or state.ending is not None or state.is_judging)

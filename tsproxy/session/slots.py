@@ -1,18 +1,18 @@
-"""What is to be done with the answer to a request that was sent on: one slot a request, in order.
+"""The slots of requests in flight: each says what is to be done with the answer. They wait in order.
 
 Rules are synchronous, so a local answer is ready when its slot is made; the head of the queue is
 always the request that the broker is answering now. That is why a FIFO is enough.
 """
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Final, Self
 
 from tsproxy.session.produce import Ruling
-from tsproxy.wire.kernel import PassedProduce, PassedRelay
 
 _FEW: Final = 100
 _A_PARTITION: Final = 1 << 10
-"""What is kept of a partition until its broker has answered."""
+"""Memory of a partition until its broker has answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,6 @@ class BookProduce:
         return cls(correlation_id, ruling, max(0, partitions - _FEW) * _A_PARTITION)
 
 
-def of_passed(passed: PassedProduce | PassedRelay) -> Relay | BookProduce:
-    """The slot of a request that the kernel let pass and whose answer needs a thought."""
-    if isinstance(passed, PassedRelay):
-        return Relay(passed.correlation_id)
-    return BookProduce(passed.correlation_id, Ruling.of_passed(passed))
-
-
 Held = (
     RewriteAddresses
     | MaskConfigs
@@ -102,3 +95,47 @@ Held = (
 """Answers that are read whole before they go on."""
 
 Slot = Relay | Local | Held
+
+
+class SlotQueue:
+    """The queue of requests in flight, in order. With the fast path, its `InFlight` takes this place.
+
+    `answered`: how many have left the queue. `streaming`: how many bytes of the head's answer are still to
+    come, if it is forwarded as it comes.
+    """
+
+    __slots__ = ("_queue", "answered", "streaming")
+
+    def __init__(self) -> None:
+        self._queue: deque[Slot] = deque()
+        self.answered = 0
+        self.streaming = 0
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def push(self, slot: Slot) -> None:
+        self._queue.append(slot)
+
+    def head(self) -> Slot | None:
+        """The slot of the request that is answered next."""
+        return self._queue[0] if self._queue else None
+
+    own_head = head
+    """The same if that is a slot of the session: here, all are."""
+
+    def last(self) -> Slot | None:
+        """The slot that was pushed last."""
+        return self._queue[-1] if self._queue else None
+
+    def pop(self) -> None:
+        """Forget the head."""
+        self._queue.popleft()
+        self.answered += 1
+
+    def clear(self) -> list[Slot]:
+        """Forget all, and return them in order."""
+        slots = list(self._queue)
+        self.answered += len(slots)
+        self._queue.clear()
+        return slots

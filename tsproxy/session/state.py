@@ -1,4 +1,4 @@
-"""What the two halves of a session share: who the client is, what is in flight, what is to be done.
+"""The state that both halves of a session share: the client, the queue, the effects.
 
 Both halves write here what they want sent and done; `take_effects` hands it out once an event is over.
 """
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey
-from tsproxy.model.outcome import Outcome, Peer, VerdictName
+from tsproxy.model.outcome import Outcome, Peer, Totals, VerdictName
 from tsproxy.model.view import View
 from tsproxy.session import outcomes
 from tsproxy.session.effects import (
@@ -15,62 +15,58 @@ from tsproxy.session.effects import (
     CloseSession,
     Effect,
     Emit,
-    EmitTotals,
     Note,
     SendToBroker,
     SendToClient,
 )
-from tsproxy.session.passing import Passing
+from tsproxy.session.fast_path import FastPath
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce import Ruling
-from tsproxy.session.purse import Purse
 from tsproxy.session.sasl import SaslWatch
-from tsproxy.session.slots import BookProduce, Local, Slot
+from tsproxy.session.slots import BookProduce, Local, Slot, SlotQueue
 from tsproxy.session.stream_times import SentTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.k18_api_versions import BrokerVersions, Versions, produce_versions
-from tsproxy.wire.kernel import InFlight
 
 FREE_BYTES: Final = 64 << 10
 A_ROW: Final = 1 << 10
-"""What a topic takes in the kernel's table, with its histograms."""
+"""Memory of a topic in the fast path's table, with its histograms."""
 A_POLICY: Final = 512
 ANY_VERSION: Final[Versions] = (0, APIS[ApiKey.PRODUCE].max_version)
-"""Of Produce, while nobody has told what brokers take."""
+"""The versions of Produce that are forwarded before a broker has told its own."""
 
 
 class State:
-    """`passing` is None where nothing goes by without a thought. It shares the `purse`."""
+    """`fast_path` is None if everything takes the slow path."""
 
     def __init__(
         self,
         peer: Peer,
         view: View,
-        slots: InFlight,
-        passing: Passing | None,
-        purse: Purse,
+        fast_path: FastPath | None,
         throttle: Throttle,
         stream_times: SentTimes,
     ) -> None:
         self.peer = peer
         self.view = view
-        self.slots = slots
-        self.passing = passing
+        self.fast_path = fast_path
+        self.slots = SlotQueue() if fast_path is None else fast_path.slots
         self.sasl = SaslWatch(view.broker_needs_sasl, peer.principal, view.bearer_claim)
-        self.purse = purse
         self.throttle = throttle
         self.stream_times = stream_times
         self.is_closed = False
         self.is_judging = False
         self.judged_bytes = 0
-        """Of the request that is being judged, or whose ruling is put off."""
+        """Bytes of the request that is being judged, or whose ruling is put off."""
         self.ending: CloseSession | None = None
         self.waiting_bytes = 0
-        """Of our own answers, in the queue behind the broker's."""
+        """Bytes of our own answers, in the queue behind the broker's."""
         self.booked_bytes = 0
-        """Of requests of many partitions that are sent on and not answered yet."""
+        """Bytes kept for requests of many partitions that are forwarded and not answered yet."""
         self.effects: list[Effect] = []
+        self.owes_totals = False
+        """True if `drain_totals` is due before the effects are performed."""
         self._offered: Versions | None = None
         self._policies = Policies(peer, view)
         self._to_broker: list[bytes] = []
@@ -90,13 +86,13 @@ class State:
             self.tell_offers()
 
     def tell_offers(self) -> None:
-        """What may go by without a thought, as it is known now."""
-        if self.passing is not None:
-            self.passing.offer(*self.produce_versions)
+        """Tell the fast path which versions of Produce it may forward."""
+        if self.fast_path is not None:
+            self.fast_path.offer(*self.produce_versions)
 
     @property
     def policies(self) -> Policies:
-        """What topics are judged by, for this peer and by this view."""
+        """The policies of topics, for this peer and by this view."""
         if self._policies.peer is not self.peer or self._policies.view is not self.view:
             self._policies = Policies(self.peer, self.view)
         return self._policies
@@ -130,7 +126,7 @@ class State:
         self.send_local_answers()
 
     def send_local_answers(self) -> None:
-        """Those that head the queue now."""
+        """Send the answers of ours that head the queue now."""
         while isinstance(slot := self.slots.own_head(), Local):
             self._to_client.append(slot.answer)
             self.waiting_bytes -= len(slot.answer)
@@ -142,33 +138,33 @@ class State:
     def emit(self, booked: Iterable[Outcome]) -> None:
         self.effects += [Emit(outcome) for outcome in booked]
 
-    def tell_totals(self) -> None:
-        """What the kernel has counted so far."""
-        if self.passing is not None:
-            self.effects += map(EmitTotals, self.passing.drain())
+    def drain_totals(self) -> list[Totals]:
+        """The batches that the fast path has counted since the last call."""
+        self.owes_totals = False
+        return [] if self.fast_path is None else self.fast_path.drain()
 
     def learn_accepted(self, ruling: Ruling, booked: Iterable[Outcome]) -> None:
-        """A broker has taken these batches: requests like it may pass from now on. Not where another client
-        id has come meanwhile: `policies` are the newest peer's."""
-        if self.passing is not None and ruling.peer == self.peer:
+        """A broker has accepted these batches: the fast path may forward requests like it from now on. Not if
+        another client id has come meanwhile: `policies` are the newest peer's."""
+        if self.fast_path is not None and ruling.peer == self.peer:
             taken = (each.topic for each in booked if each.verdict is VerdictName.ACCEPTED)
-            self.passing.learn_accepted(ruling, self.policies, taken)
+            self.fast_path.learn_accepted(ruling, self.policies, taken)
 
     @property
     def kept_bytes(self) -> int:
         """What is kept of topics, and of requests of many partitions that are not answered yet. A few come
         with every connection, and are not counted."""
         topics = len(self._policies) * A_POLICY
-        if self.passing is not None:
-            topics += self.passing.topics_kept * A_ROW
+        if self.fast_path is not None:
+            topics += self.fast_path.topics_kept * A_ROW
         return max(0, topics - FREE_BYTES) + self.booked_bytes
 
-    def forget_what_passes(self) -> None:
-        if self.passing is not None:
-            self.passing.forget()
+    def forget_fast_path(self) -> None:
+        if self.fast_path is not None:
+            self.fast_path.forget()
 
     def take_effects(self) -> list[Effect]:
-        """What this call wants done: sends first, each side's bytes in one piece, a close last."""
+        """The effects of this call: sends first, each side's bytes in one piece, a close last."""
         done: list[Effect] = []
         if to_broker := b"".join(self._to_broker):
             done.append(SendToBroker(to_broker))
@@ -200,7 +196,7 @@ class State:
         for slot in self.slots.clear():
             if isinstance(slot, BookProduce):
                 self.emit(outcomes.unconfirmed(slot.ruling))
-        self.tell_totals()
+        self.owes_totals = True
         self.effects.append(CloseSession(reason, text))
 
     def _close_if_ended(self) -> None:

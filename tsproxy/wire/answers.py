@@ -1,10 +1,11 @@
 """Cuts the broker's stream into answers: some stream through, some are held until they are whole.
 
-Which of the two is the session's to say, from the slot at the head of its queue; a streamed answer
-costs no memory however large it is.
+The session chooses, by the slot at the head of its queue; a streamed answer costs no memory however large it
+is.
 """
 
-from tsproxy.wire.kernel import AnswerLexer, InFlight
+from typing import Protocol
+
 from tsproxy.wire.primitives import DecodeError
 from tsproxy.wire.received import Received
 
@@ -12,16 +13,18 @@ _SIZE_BYTES = 4
 _HEAD_BYTES = 8
 
 
-class AnswerStream:
-    """Feed it bytes; ask for the next answer's head, then either `stream` it or take it `whole`.
+class Streaming(Protocol):
+    """Holds how many bytes of a streamed answer are still to come: the fast path counts them, too."""
 
-    How much of a streamed answer is still to come stands in `in_flight`, since its bytes may go by the
-    kernel, too.
-    """
+    streaming: int
+
+
+class AnswerStream:
+    """Feed it bytes; ask for the next answer's head, then either `stream` it or take it `whole`."""
 
     __slots__ = ("_in_flight", "_received")
 
-    def __init__(self, in_flight: InFlight) -> None:
+    def __init__(self, in_flight: Streaming) -> None:
         self._in_flight = in_flight
         self._received = Received()
 
@@ -55,17 +58,20 @@ class AnswerStream:
         head = self._received.peek(_HEAD_BYTES)
         return int.from_bytes(head[_SIZE_BYTES:], "big", signed=True) if len(head) == _HEAD_BYTES else None
 
-    def fine(self, lexer: AnswerLexer) -> bytes:
-        """The run of next whole answers that the kernel lets pass; empty where none does."""
-        received = self._received
-        end = lexer.passing(received.data, received.pos)
-        return received.take(end - received.pos) if end > received.pos else b""
+    @property
+    def received(self) -> tuple[bytes | bytearray, int]:
+        """(a buffer, where in it the bytes begin that were received and not handed out)."""
+        return self._received.data, self._received.pos
+
+    def take_until(self, end: int) -> bytes:
+        """Hand out the bytes up to `end` of `received`."""
+        return self._received.take(end - self._received.pos) if end > self._received.pos else b""
 
     def stream(self) -> None:
-        """Let the next answer through as it comes: `passing` gives its bytes."""
+        """Hand out the next answer as it comes: `streamed` gives its bytes."""
         self._in_flight.streaming = _SIZE_BYTES + (self.size() or 0)
 
-    def passing(self) -> tuple[bytes, bool]:
+    def streamed(self) -> tuple[bytes, bool]:
         """(what has come of the streamed answer, whether that was its end)."""
         data = self._received.take(self._in_flight.streaming)
         self._in_flight.streaming -= len(data)

@@ -33,7 +33,7 @@ import zstandard
 from isal import isal_zlib
 
 from tsproxy.model.kafka import Codec
-from tsproxy.wire import kernel
+from tsproxy.wire import readers
 
 
 class CodecError(ValueError):
@@ -232,7 +232,7 @@ def _lz4_blocks(
                 out = lz4.block.decompress(block, uncompressed_size=block_size)
             except lz4.block.LZ4BlockError as error:
                 raise CodecError(str(error)) from error
-            if kernel.holds_zeros(out) and kernel.lz4_unfolded(block) != len(out):
+            if readers.holds_zeros(out) and readers.lz4_size(block) != len(out):
                 raise CodecError("an lz4 match copies what is not there")
         left -= len(out)
         if left < 0:
@@ -296,7 +296,7 @@ def zstd_keeps_to_window(frame: bytes | memoryview, window: int) -> bool:
     window copies the bytes that it has written over them. Which one a broker uses depends on sizes and on its
     version.
     """
-    return kernel.zstd_unfolded(frame, zstandard.frame_header_size(frame), window) >= 0
+    return readers.zstd_size(frame, zstandard.frame_header_size(frame), window) >= 0
 
 
 def zstd_block_ends(data: bytes | memoryview, pos: int) -> Iterator[int]:

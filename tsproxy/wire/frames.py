@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey
-from tsproxy.wire.kernel import RequestLexer
 from tsproxy.wire.primitives import DecodeError
 from tsproxy.wire.received import Received
 
@@ -111,14 +110,17 @@ class RequestFrames:
         """Remove and return all bytes that were received and not yet returned."""
         return self._received.take(len(self._received))
 
-    def fine(self, lexer: RequestLexer, room: int, now_ms: int) -> bytes:
-        """The run of next frames, `room` at most, that the kernel lets pass; empty where none does."""
-        received = self._received
-        end = lexer.passing(received.data, received.pos, room, now_ms)
-        if end == received.pos:
+    @property
+    def received(self) -> tuple[bytes | bytearray, int]:
+        """(a buffer, where in it the bytes begin that were received and not handed out)."""
+        return self._received.data, self._received.pos
+
+    def take_until(self, end: int) -> bytes:
+        """Hand out the bytes up to `end` of `received`: whole frames, or nothing."""
+        if end == self._received.pos:
             return b""
         self.taken += 1
-        return received.take(end - received.pos)
+        return self._received.take(end - self._received.pos)
 
     def next_frame(self, is_raw: bool = False, only: frozenset[int] | None = None) -> bytes | None:
         """The next complete frame, or None until more bytes arrive. `is_raw`: a SASL token without header.

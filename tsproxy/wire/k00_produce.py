@@ -25,8 +25,8 @@ from tsproxy.model.produce import (
     WrittenErrors,
 )
 from tsproxy.model.verdict import RecordError
-from tsproxy.wire import kernel
 from tsproxy.wire import primitives as put
+from tsproxy.wire import readers
 from tsproxy.wire.primitives import MAX_STRING, DecodeError, Reader
 
 FLEXIBLE_FROM: Final = 9
@@ -165,7 +165,7 @@ def _read_record_errors(
     if not left:
         return errors, None
     while left > 0:
-        skimmed, reader.pos, lowest_ms, highest_ms = kernel.skim_errors(
+        skimmed, reader.pos, lowest_ms, highest_ms = readers.skim_errors(
             reader.data, reader.pos, left, flexible
         )
         times_ms += [time_ms for time_ms in (lowest_ms, highest_ms) if time_ms is not None]

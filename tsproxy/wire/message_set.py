@@ -21,7 +21,7 @@ from typing import Final
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec, wrap64
 from tsproxy.model.records import Fault, RecordBatch, RecordFacts, Records
 from tsproxy.model.view import SessionLimits
-from tsproxy.wire import codecs, kernel
+from tsproxy.wire import codecs, readers
 from tsproxy.wire.record_batch import Spend, for_nothing
 from tsproxy.wire.record_set import LOG_OVERHEAD, MAGIC_OFFSET, SMALLEST_RECORD, as_batch
 
@@ -59,7 +59,7 @@ def read_facts(batch: RecordBatch, limits: SessionLimits, spend: Spend = for_not
     opened = _opened(batch, limits, spend)
     if isinstance(opened, Fault):
         return RecordFacts(0, None, None, 0, opened)
-    run = kernel.messages(opened.plain, 0, batch.magic)
+    run = readers.messages(opened.plain, 0, batch.magic)
     if run.records == opened.count:
         return run.facts
     return _facts_of(_columns(batch, _inner_messages(opened.plain), 0))

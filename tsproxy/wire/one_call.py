@@ -23,7 +23,7 @@ import zstandard
 from isal import isal_zlib
 
 from tsproxy.model.kafka import Codec
-from tsproxy.wire import kernel
+from tsproxy.wire import readers
 from tsproxy.wire.codecs import (
     GZIP_ERROR,
     GZIP_SMALLEST,
@@ -126,8 +126,8 @@ def _lz4_is_sound(data: bytes, plain: bytes) -> bool:
             return False
         if word == end - pos - 4:
             if may_be_unsound is None:
-                may_be_unsound = kernel.holds_zeros(plain)
-            if may_be_unsound and kernel.lz4_unfolded(data[pos + 4 : end]) < 0:
+                may_be_unsound = readers.holds_zeros(plain)
+            if may_be_unsound and readers.lz4_size(data[pos + 4 : end]) < 0:
                 return False
         pos = end + checksum
     return False

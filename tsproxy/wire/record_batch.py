@@ -13,7 +13,7 @@ import google_crc32c
 from tsproxy.model.kafka import Codec
 from tsproxy.model.records import Culprits, Fault, Outside, RecordBatch, RecordFacts, Records, Suspects
 from tsproxy.model.view import SessionLimits
-from tsproxy.wire import codecs, kernel, one_call, records
+from tsproxy.wire import codecs, one_call, readers, records
 from tsproxy.wire.record_set import ATTRIBUTES_OFFSET, HEADER_SIZE
 
 _CRC_STEP: Final = 1 << 20
@@ -57,12 +57,12 @@ def read_facts(
     if count > limits.records_per_batch:
         return _unread(Fault.TOO_MANY_RECORDS)
     if batch.codec_id == Codec.NONE:
-        return kernel.walk(body, base_timestamp, count, True)
+        return readers.walk(body, base_timestamp, count, True)
     facts = read_small(batch.codec_id, body, base_timestamp, count, limits, is_rebuilt, spend)
     if facts is not None:
         return facts
-    walker = kernel.StreamWalker(base_timestamp, count, is_rebuilt)
-    fault = _unfold(batch, limits, walker.feed, spend)
+    walker = readers.StreamWalker(base_timestamp, count, is_rebuilt)
+    fault = _decompress(batch, limits, walker.feed, spend)
     return walker.finish() if fault is None else _unread(fault)
 
 
@@ -88,7 +88,7 @@ def read_small(
     if plain is None:
         return None
     spend(len(plain))
-    return kernel.walk(memoryview(plain), base_timestamp, records_count, is_rebuilt)
+    return readers.walk(memoryview(plain), base_timestamp, records_count, is_rebuilt)
 
 
 def read_records(
@@ -97,7 +97,7 @@ def read_records(
     """The same records as columns. This is expensive, and needed only to find the culprits."""
     columns: records.Columns = ([], [], [], [])
     pieces: list[bytes | memoryview] = []
-    fault = _unfold(batch, limits, pieces.append, spend)
+    fault = _decompress(batch, limits, pieces.append, spend)
     if fault is None:
         plain = b"".join(pieces)
         pieces.clear()  # the records are in memory twice, which is enough
@@ -118,7 +118,7 @@ def find_outside(
     `most`."""
     if batch.codec_id == Codec.NONE:
         plain, count = batch.data[HEADER_SIZE:], batch.records_count
-        return kernel.find_outside(plain, batch.base_timestamp, count, lowest_ms, highest_ms, most)
+        return readers.find_outside(plain, batch.base_timestamp, count, lowest_ms, highest_ms, most)
     found = find_culprits(batch, limits, Suspects(lowest_ms, highest_ms), most, spend)
     times, deltas = found.records.timestamps_ms, found.records.offset_deltas
     room = max(0, most)
@@ -135,13 +135,13 @@ def find_culprits(
 ) -> Culprits:
     """Of records that were read without a fault, those that are suspect; the first `most` as columns. Of what
     comes out of the decompressor nothing is kept."""
-    finder = kernel.Finder(batch.base_timestamp, batch.records_count, suspects, most)
-    fault = _unfold(batch, limits, finder.feed, spend)
+    finder = readers.Finder(batch.base_timestamp, batch.records_count, suspects, most)
+    fault = _decompress(batch, limits, finder.feed, spend)
     assert fault is None, "asked only of what could be read"
     return finder.finish()
 
 
-def _unfold(
+def _decompress(
     batch: RecordBatch,
     limits: SessionLimits,
     take: Callable[[bytes | memoryview], None],

@@ -20,7 +20,6 @@ from tsproxy.model.policy import CANDIDATE, Mode, Policy
 from tsproxy.model.verdict import Reason, TopicLimits
 from tsproxy.offline.replay.tally import Line, Tally
 from tsproxy.policy.resolve import resolve
-from tsproxy.policy.timestamps import is_limited
 
 FILES: Final = "decisions-*.jsonl*"
 _TYPES: Final = {"CreateTime": TimestampType.CREATE_TIME, "LogAppendTime": TimestampType.LOG_APPEND_TIME}
@@ -53,7 +52,7 @@ def over(bars: Bars, limit_ms: int | None) -> Span:
 
 def outside(ahead: Bars, behind: Bars, limits: TopicLimits | None) -> Span:
     """What these limits reject; nothing where none are known."""
-    if limits is None or not is_limited(limits):
+    if limits is None or not limits.is_limited:
         return Span()
     late = over([bar for bar in behind if bar[0] < 0], limits.before_max_ms)
     early = over([bar for bar in ahead if bar[0] > 0], limits.after_max_ms)

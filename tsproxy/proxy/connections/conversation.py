@@ -10,7 +10,7 @@ from typing import Final, Protocol, assert_never
 
 from tsproxy.config.settings import Address
 from tsproxy.model.addresses import counted_as
-from tsproxy.model.outcome import Peer
+from tsproxy.model.outcome import Peer, Totals
 from tsproxy.model.view import View
 from tsproxy.proxy.connections.answer_reader import Read, Reading
 from tsproxy.proxy.connections.back_pressure import Hold
@@ -26,7 +26,6 @@ from tsproxy.session.effects import (
     Effect,
     Emit,
     EmitDead,
-    EmitTotals,
     HoldBroker,
     Judge,
     MuteClient,
@@ -109,9 +108,24 @@ class Conversation:
     def step(self, call: Callable[..., list[Effect]], *arguments: bytes | int | View) -> None:
         """Do what `session` answers with when it is called so."""
         try:
-            self._perform(call(*arguments))
+            effects = call(*arguments)
+            if self.session.owes_totals:
+                self._book_totals()
+            self._perform(effects)
         except Exception as error:  # see `crashed`
             self.crashed(error)
+
+    def drain_totals(self) -> list[Totals]:
+        """The batches that the fast path has counted since the last call."""
+        try:
+            return self.session.drain_totals()
+        except Exception as error:  # see `crashed`
+            self.crashed(error)
+            return []
+
+    def _book_totals(self) -> None:
+        for totals in self.session.drain_totals():
+            self._around.book_totals(totals)
 
     def crashed(self, error: Exception) -> None:
         """Whatever it is, it is a mistake of ours: it ends this session, not the process. The error's
@@ -126,8 +140,7 @@ class Conversation:
             for effect in self.session.broker_closed():
                 if isinstance(effect, Emit):
                     self._around.book(effect.outcome)
-                elif isinstance(effect, EmitTotals):
-                    self._around.book_totals(effect.totals)
+            self._book_totals()
         except Exception:
             return  # the same mistake once more, most likely: it is told already
 
@@ -172,8 +185,6 @@ class Conversation:
                     to_client.append(effect.data)
                 case Emit():
                     self._around.book(effect.outcome)
-                case EmitTotals():
-                    self._around.book_totals(effect.totals)
                 case EmitDead():
                     self._around.enqueue(effect.batch)
                 case PauseClient():
@@ -260,4 +271,6 @@ class Conversation:
 
 
 def _session_of(peer: Peer, view: View, around: Surroundings) -> Session:
-    return Session(peer, view, uses_kernel=True, throttle=around.throttle, stream_times=around.stream_times)
+    return Session(
+        peer, view, uses_fast_path=True, throttle=around.throttle, stream_times=around.stream_times
+    )

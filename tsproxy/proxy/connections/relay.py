@@ -11,7 +11,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
-from tsproxy.model.outcome import Peer
+from tsproxy.model.outcome import Peer, Totals
 from tsproxy.model.view import View
 from tsproxy.proxy.connections.back_pressure import Hold
 from tsproxy.proxy.connections.context import Surroundings
@@ -135,10 +135,9 @@ class Relay:
         """True while `answer_was_read` is still to come."""
         return self._stage is not Stage.CLOSING and self._session.is_reading_answer
 
-    def tell_totals(self) -> None:
-        """Book what was accepted and is only counted so far."""
-        if self._stage is not Stage.CLOSING:
-            self._conversation.step(self._session.totals)
+    def drain_totals(self) -> list[Totals]:
+        """The batches that the fast path has counted since the last call."""
+        return [] if self._stage is Stage.CLOSING else self._conversation.drain_totals()
 
     def time_next(self) -> None:
         """Tell the metrics how long the next request takes."""
@@ -159,7 +158,7 @@ class Relay:
         early, self._early = self._early, []
         for data in early:
             self.bytes_came(self.client, data)
-        self._open_short_way()
+        self._open_fast_path()
         if self.client.was_lost:
             self.lost(self.client)
         elif self.client.end_was_seen:
@@ -288,8 +287,8 @@ class Relay:
 
     def _bytes_came_from_client(self, data: bytes) -> None:
         self._conversation.step(self._session.client_bytes, data, self._around.clock.now_ms())
-        if self.client.lexer is not None:
-            self.client.keep(self._session.give_back())
+        if self.client.filter is not None:
+            self.client.keep(self._session.take_unparsed())
         self._around.limits.memory.count(self)
 
     def _bytes_came_from_broker(self, data: bytes) -> None:
@@ -302,19 +301,20 @@ class Relay:
         if self._stage is Stage.FINISHING and not self.is_owed_answers:
             self._part(self.client)
 
-    def _open_short_way(self) -> None:
-        """Let the legs pass on what the kernel knows to be fine, each to the other."""
-        if self._stage is Stage.RELAYING and self._session.short_way is not None:
+    def _open_fast_path(self) -> None:
+        """Let the legs forward what the fast path allows, each to the other."""
+        fast_path = self._session.fast_path
+        if self._stage is Stage.RELAYING and fast_path is not None:
             self.client.other, self.broker.other = self.broker, self.client
-            self.client.lexer, self.broker.lexer = self._session.short_way
-            self.client.rejecter = self._session.rejecter
+            self.client.filter, self.broker.filter = fast_path.requests, fast_path.answers
+            self.client.rejecter = fast_path.rejecter
 
-    def _close_short_way(self) -> None:
-        self.client.lexer = self.broker.lexer = self.client.rejecter = None
+    def _close_fast_path(self) -> None:
+        self.client.filter = self.broker.filter = self.client.rejecter = None
 
     def _finish(self, limit_s: float | None) -> None:
         self._enter(Stage.FINISHING)
-        self._close_short_way()  # the last answer must not go by unseen
+        self._close_fast_path()  # the last answer must not go by unseen
         self.client.gate.hold(Hold.FINISHING)
         if limit_s is not None and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(limit_s, self._part, self.client)
@@ -333,7 +333,7 @@ class Relay:
         if self._stage is Stage.CLOSING:
             return
         self._enter(Stage.CLOSING)
-        self._close_short_way()
+        self._close_fast_path()
         self.client.let_go()
         self._early.clear()
         if self._timer is not None:

@@ -5,7 +5,7 @@ Pure lines come from `tsproxy.decisions`; this adds the clock that ticks and the
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import structlog
@@ -35,8 +35,8 @@ LAST_SENT_S: Final = 5.0
 
 
 class DecisionRecorder:
-    """`collect` makes all sessions tell the totals that they keep (`book_totals`): before an interval
-    ends, so that each batch is counted in its own, and before the metrics are read."""
+    """`drain` returns the totals that all sessions keep. It is called before an interval ends, so that each
+    batch is counted in its own, and before the metrics are read."""
 
     def __init__(
         self,
@@ -44,13 +44,13 @@ class DecisionRecorder:
         files: DecisionFiles,
         metrics: Metrics,
         clock: Clock,
-        collect: Callable[[], None],
+        drain: Callable[[], Iterable[Totals]],
         topic: DecisionTopic | None = None,
     ) -> None:
         self.crowd = Crowd()
         self.offenders = Offenders(log.privacy)
         self._clock = clock
-        self._collect = collect
+        self._drain = drain
         self._files = files
         self._log = log
         self._metrics = metrics
@@ -109,18 +109,22 @@ class DecisionRecorder:
     def _book(self, outcome: Outcome) -> None:
         self._booked_now += 1
         if self._log.is_due(outcome.now_ms):
-            self._collect()
+            self._book_all_totals()
         self._files.put(self._log.book(outcome))
         self._metrics.booked(outcome)
         self.offenders.book(outcome)
         self.crowd.book(outcome)
 
     def book_totals(self, totals: Totals) -> None:
-        """Many batches have ended alike since a session was last asked."""
+        """Batches of one session that ended in the same way since its last totals."""
         self._files.put(self._log.book_totals(totals))
         self._metrics.booked_totals(totals)
         self.offenders.book_totals(totals)
         self.crowd.book_totals(totals)
+
+    def _book_all_totals(self) -> None:
+        for totals in self._drain():
+            self.book_totals(totals)
 
     def tell(self, kind: LifecycleKind, facts: Mapping[str, object]) -> None:
         """Something happened to the proxy itself."""
@@ -137,7 +141,7 @@ class DecisionRecorder:
             try:
                 now_ms = self._clock.now_ms()
                 if self._log.is_due(now_ms):
-                    self._collect()
+                    self._book_all_totals()
                     self._catch_up()
                 self._files.put(self._log.tick(now_ms, self._health()))
             except Exception as error:
@@ -147,7 +151,7 @@ class DecisionRecorder:
     async def stop(self) -> bool:
         """Write the last lines, close the file, send what the topic has not got yet; False where the disk
         took too long. What a topic takes too long for is left to the next start."""
-        self._collect()
+        self._book_all_totals()
         self._catch_up()
         self._files.put(self._log.stop(self._clock.now_ms(), self._health()))
         is_written = await asyncio.to_thread(self._files.stop, LAST_LINES_S)
@@ -162,7 +166,7 @@ class DecisionRecorder:
 
     def measure(self) -> None:
         """Bring the metrics up to what the sessions and the files say."""
-        self._collect()
+        self._book_all_totals()
         self._catch_up()
         self._metrics.decision_log_writable = self._files.problem() is None
         self._metrics.decision_files_deleted = self._files.files_deleted

@@ -1,23 +1,24 @@
-"""What every byte of every connection goes through, natively or in Python.
+"""Every byte of every connection goes through a pipe, natively or in Python.
 
-    Pipe(buffers, tally, clock)   one end of a connection: what came here leaves at the other
+    Pipe(buffers, tally, clock)   one end of a connection
     Tally                         how many bytes were received
     Buffers                       the memory that reads go into
-    NAME                          "native" or "twin"
+    NAME                          "native" or "python"
 
-The variant is that of the kernel (`TSPROXY_KERNEL=twin` asks for Python), since the native pipe asks
-the native lexers without a detour. What goes on and what does not is theirs to say, not the pipe's.
+The native pipe asks the filters of `tsproxy.fastpath` which bytes may be forwarded as they came, without a
+call into Python. The pipe in Python gives everything to the session; it serves installations without native
+code.
 """
 
+from tsproxy import fastpath
 from tsproxy.proxy.pipe.buffers import Buffers
-from tsproxy.wire import kernel
 
-if kernel.NAME == "native":
+if fastpath.IS_AVAILABLE:
     try:
         from tsproxy.proxy.pipe._native import NAME, Pipe, Tally
     except ImportError:
-        from tsproxy.proxy.pipe._twin import NAME, Pipe, Tally
+        from tsproxy.proxy.pipe._python import NAME, Pipe, Tally
 else:
-    from tsproxy.proxy.pipe._twin import NAME, Pipe, Tally
+    from tsproxy.proxy.pipe._python import NAME, Pipe, Tally
 
 __all__ = ["NAME", "Buffers", "Pipe", "Tally"]

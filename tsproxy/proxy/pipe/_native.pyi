@@ -1,6 +1,6 @@
 from typing import Final
 
-from tsproxy.proxy.pipe._twin import Pipe as Pipe
-from tsproxy.proxy.pipe._twin import Tally as Tally
+from tsproxy.proxy.pipe._python import Pipe as Pipe
+from tsproxy.proxy.pipe._python import Tally as Tally
 
 NAME: Final[str]

@@ -1,5 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""A pipe in Cython: see `_twin.py`, which says what everything does."""
+"""A pipe that takes the fast path. `_python.py` describes the interface.
+
+Bytes that the filters let through leave at `other` in one write, straight from the buffer they were read into. A
+request whose end has not come is kept until it has.
+"""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
@@ -8,9 +12,10 @@ from cpython.memoryview cimport PyMemoryView_FromObject
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
-from tsproxy.wire.kernel._native.cursor cimport peek_int16, peek_int32
-from tsproxy.wire.kernel._native.lexers cimport AnswerLexer, RequestLexer
-from tsproxy.wire.kernel._native.rejecter cimport Rejecter
+from tsproxy.fastpath._native.answers cimport AnswerFilter
+from tsproxy.fastpath._native.rejecter cimport Rejecter
+from tsproxy.fastpath._native.requests cimport RequestFilter
+from tsproxy.wire.readers._native.cursor cimport peek_int16, peek_int32
 
 from tsproxy.clock import Clock
 from tsproxy.proxy.pipe.buffers import READ_BYTES as _READ_BYTES
@@ -41,7 +46,7 @@ cdef Py_ssize_t SIZE_BYTES = 4
 
 
 cdef int64_t system_now_ms() noexcept:
-    """`Clock.now_ms`, without a call into Python for each read."""
+    """The same as `Clock.now_ms`, without a call into Python for each read."""
     cdef timespec now
     clock_gettime(CLOCK_REALTIME, &now)
     return now.tv_sec * 1_000 + now.tv_nsec // 1_000_000
@@ -59,15 +64,15 @@ cdef class Pipe:
     cdef public object transport
     cdef public object watch
     cdef public Rejecter rejecter
-    cdef RequestLexer requests
-    cdef AnswerLexer answers
+    cdef RequestFilter requests
+    cdef AnswerFilter answers
     cdef bytearray buffer
     cdef object buffers
     cdef object shared
     cdef uint8_t* shared_at
     cdef object now_ms       # None: the system's
     cdef object is_closing   # the transport's
-    cdef bint is_queuing     # the transport was given what the socket did not take, and may hold it yet
+    cdef bint is_queuing     # the transport may still hold what the socket did not take
     cdef Py_ssize_t expected
     cdef int fd
     cdef Tally tally
@@ -78,17 +83,17 @@ cdef class Pipe:
         self.now_ms = None if type(clock) is Clock else clock.now_ms
         self.shared, self.fd = buffers.shared, -1
         PyObject_GetBuffer(self.shared, &view, PyBUF_SIMPLE)
-        self.shared_at = <uint8_t*>view.buf  # stays where it is: `shared` holds it
+        self.shared_at = <uint8_t*>view.buf  # `shared` keeps it in its place
         PyBuffer_Release(&view)
 
     @property
-    def lexer(self):
+    def filter(self):
         return self.answers if self.requests is None else self.requests
 
-    @lexer.setter
-    def lexer(self, lexer):
-        self.requests = lexer if isinstance(lexer, RequestLexer) else None
-        self.answers = lexer if isinstance(lexer, AnswerLexer) else None
+    @filter.setter
+    def filter(self, chosen):
+        self.requests = chosen if isinstance(chosen, RequestFilter) else None
+        self.answers = chosen if isinstance(chosen, AnswerFilter) else None
 
     def came(self, data):
         raise NotImplementedError
@@ -118,7 +123,7 @@ cdef class Pipe:
         if self.watch is not None:
             self.watch.begins(self, peek_int16(come + SIZE_BYTES) if size >= SIZE_BYTES + 2 else -1)
         try:
-            end = self.pass_on(come, size)
+            end = self.forward(come, size)
             if end == size:
                 if end <= READ_BYTES:
                     self.expected = 0
@@ -136,7 +141,7 @@ cdef class Pipe:
         if self.watch is not None:
             self.watch.ends(self)
 
-    cdef Py_ssize_t pass_on(self, const uint8_t* come, Py_ssize_t size) except -1:
+    cdef Py_ssize_t forward(self, const uint8_t* come, Py_ssize_t size) except -1:
         cdef Py_ssize_t start = 0, end = 0
         cdef int64_t now_ms
         if self.other is None:
@@ -162,9 +167,9 @@ cdef class Pipe:
             end += taken
             if taken:
                 self.put(rejecter.answers, rejecter.size)
-            if not rejecter.silent_ms:
+            if not rejecter.throttle_ms:
                 return end
-            self.silenced(rejecter.silent_ms)
+            self.silenced(rejecter.throttle_ms)
 
     def attach(self, transport):
         self.transport, self.is_closing = transport, transport.is_closing
@@ -220,7 +225,7 @@ cdef class Pipe:
             self.buffers.give_back(buffer)
 
     cdef int keep_from(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t start) except -1:
-        """Keep `size` bytes at `data`, which lie `start` bytes behind what came."""
+        """Keep the `size` bytes at `data`, which came behind `start` others."""
         cdef bytearray held = self.buffer
         cdef bytearray buffer
         if start == 0 and held is not None and size < PyByteArray_GET_SIZE(held):

@@ -13,13 +13,13 @@ from bisect import bisect_left, insort_left
 from typing import Final
 
 READ_BYTES: Final = 256 * 1024
-"""What one read may bring; more gains nothing."""
+"""The most that one read may bring; more gains nothing."""
 
 MOST_READY: Final = 16
 """So many connections may hold a buffer of READ_BYTES, however little they were sent."""
 
 MOST_SPARE_BYTES: Final = 16 * 1024 * 1024
-"""How much is kept ready for the next large requests."""
+"""The most that is kept ready for the next large requests."""
 
 _SMALLEST: Final = 2 * 1024
 

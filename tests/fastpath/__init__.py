@@ -1,0 +1,1 @@
+"""The fast path: what it forwards and rejects, and that a session without it does the same."""

@@ -1,0 +1,147 @@
+"""The fast path forwards only batches on which no rule has an effect.
+
+The table's row is made as a session makes it (`span_that_passes`), from limits, the candidate's, and rules
+with and without bounds; the judge judges the same request.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fastpath.conversations import BoundedOdd, RejectsOdd
+from tests.fastpath.native import needs_native
+from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, view_of
+from tests.session.messages import produce
+from tests.wire.batches import GZIP, NONE, batch, wrap
+from tsproxy import fastpath
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, TimestampType
+from tsproxy.model.own_rule import OwnRule
+from tsproxy.model.policy import Choice, Match, Mode, OnViolation, Policy, Rule, Span, Terms
+from tsproxy.model.verdict import Accept, TopicLimits
+from tsproxy.model.view import SessionLimits
+from tsproxy.policy.passing import span_that_passes
+from tsproxy.policy.stream_time import StreamTimeGuard
+from tsproxy.session.fast_path import _read_compressed
+from tsproxy.session.judging import judge_all
+from tsproxy.session.policies import Policies
+from tsproxy.session.purse import Purse
+from tsproxy.session.requests import RELAYED
+from tsproxy.wire import k00_produce
+from tsproxy.wire.headers import read_request_header
+
+pytestmark = needs_native
+
+APP = replace(PEER, client_id="app")
+
+
+def own(*rules):
+    return tuple(OwnRule(type(rule).__name__, rule) for rule in rules)
+
+
+TERMS = (
+    Terms(),
+    Terms(mode=Mode.AUDIT),
+    Terms(mode=Mode.OFF),
+    Terms(extended_timestamps=True),
+    Terms(extended_timestamps=True, after=Span(1_000)),
+    Terms(extended_timestamps=True, mode=Mode.AUDIT),
+    Terms(own=own(StreamTimeGuard(1_000))),
+    Terms(own=own(StreamTimeGuard(1_000)), mode=Mode.AUDIT),
+    Terms(own=own(BoundedOdd())),
+    Terms(own=own(BoundedOdd(), RejectsOdd())),
+    Terms(zero=Choice.REJECT),
+    Terms(no_timestamp=Choice.REJECT),
+    Terms(no_timestamp=Choice.STAMP),
+    Terms(on_violation=OnViolation.REPAIR),
+)
+CANDIDATES = (None, Terms(after=Span(0)), Terms(before=Span(0)), Terms(before=Span(1_000), after=Span(1_000)))
+KNOWN = (
+    LIMITS,
+    TopicLimits(),
+    TopicLimits(after_max_ms=0),
+    TopicLimits(TimestampType.LOG_APPEND_TIME, before_max_ms=5, after_max_ms=5),
+)
+OFFSETS_MS = (0, 0, 0, 1, -1, 999, 1_000, 1_001, -1_000, -1_001, HOUR_MS, HOUR_MS + 1, -DAY_MS, -DAY_MS - 1)
+EDGES_MS = (-1, 0, -2, LONG_MIN, LONG_MAX, LONG_MIN + NOW_MS, LONG_MIN + NOW_MS + 1)
+TIMES = st.lists(
+    st.sampled_from(OFFSETS_MS).map(lambda offset: NOW_MS + offset) | st.sampled_from(EDGES_MS),
+    min_size=1,
+    max_size=4,
+)
+
+
+def is_forwarded(asked, policies):
+    policy = policies.of("t", NOW_MS)
+    span = span_that_passes(policy)
+    if span is None:
+        return False
+    table = fastpath.Table(APP, None, 1_000, partial(_read_compressed, SessionLimits()))
+    table.add("t", policy.limits, span.before_max_ms, span.after_max_ms)
+    in_flight = fastpath.InFlight(lambda forwarded: forwarded)
+    requests = fastpath.RequestFilter(in_flight, RELAYED, 100_000, 1_000, Purse)
+    requests.table = table
+    return requests.forward_buffered(asked, 0, 1, NOW_MS, Purse()) == len(asked)
+
+
+def judged(asked, policies):
+    payload = memoryview(asked)[4:]
+    header = read_request_header(payload)
+    request = k00_produce.read_request(header.api_version, payload[header.body_start :])
+    (found,) = judge_all(header, request, policies.view, NOW_MS, policies)
+    return found
+
+
+def has_no_effect(found):
+    return (
+        found.verdict == Accept()
+        and (found.would, found.rewritten, found.advance) == (None, None, None)
+        and not found.failed
+    )
+
+
+def policies_of(terms, candidate, known):
+    policy = Policy(candidate=candidate, rules=(Rule("own", Match(), terms),))
+    return Policies(APP, replace(view_of(limits=known), policy=policy))
+
+
+@given(
+    terms=st.sampled_from(TERMS),
+    candidate=st.sampled_from(CANDIDATES),
+    known=st.sampled_from(KNOWN),
+    times=TIMES,
+    codec=st.sampled_from([NONE, NONE, GZIP]),
+    attributes=st.sampled_from([0, 0, 0, 0x40, 0x08, 0x48]),
+)
+def test_no_rule_has_an_effect_on_what_is_forwarded(terms, candidate, known, times, codec, attributes):
+    policies = policies_of(terms, candidate, known)
+    asked = produce({"t": {0: batch([wrap(t) for t in times], codec, attributes=attributes)}})
+
+    if is_forwarded(asked, policies):
+        assert has_no_effect(judged(asked, policies))
+        assert attributes == 0
+
+
+ROWS = {
+    "inside both": (TERMS[0], CANDIDATES[3], [NOW_MS + 1_000, NOW_MS - 1_000], 0, True),
+    "ahead of the candidate": (TERMS[0], CANDIDATES[3], [NOW_MS + 1_001], 0, False),
+    "behind the candidate": (TERMS[0], CANDIDATES[3], [NOW_MS - 1_001], 0, False),
+    "the candidate under audit": (TERMS[1], CANDIDATES[1], [NOW_MS + 1], 0, False),
+    "bit 6 where it is read": (TERMS[3], None, [NOW_MS], 0x40, False),
+    "no bit 6 where it is read": (TERMS[3], None, [NOW_MS], 0, True),
+    "bit 6 in audit": (TERMS[5], None, [NOW_MS], 0x40, False),
+    "no bit 6, and outside the candidate": (TERMS[3], CANDIDATES[1], [NOW_MS + 1], 0, False),
+    "a stream that is followed": (TERMS[6], None, [NOW_MS], 0, False),
+    "a stream that is only watched": (TERMS[7], None, [NOW_MS], 0, False),
+    "a rule with bounds": (TERMS[8], None, [NOW_MS + 1], 0, True),
+    "beside one without": (TERMS[9], None, [NOW_MS], 0, False),
+}
+
+
+@pytest.mark.parametrize(("terms", "candidate", "times", "attributes", "expected"), ROWS.values(), ids=ROWS)
+def test_what_is_forwarded_and_what_is_not(terms, candidate, times, attributes, expected):
+    asked = produce({"t": {0: batch(times, attributes=attributes)}})
+
+    assert is_forwarded(asked, policies_of(terms, candidate, LIMITS)) is expected

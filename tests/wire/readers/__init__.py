@@ -1,0 +1,1 @@
+"""The two versions of the readers against each other and against the records as columns."""

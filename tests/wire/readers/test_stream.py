@@ -1,0 +1,75 @@
+"""The walk in steps gives the facts of the walk in one, whatever the bytes and wherever they are cut."""
+
+import itertools
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wire.readers.byte_strings import longs, plain_records, record, varint
+from tests.wire.readers.variants import VARIANTS, name_of
+from tsproxy.model.records import Fault, RecordFacts
+from tsproxy.wire.readers import _python
+
+NOW_MS = 1_790_000_000_000
+MIB = 1 << 20
+
+WALKERS = [each.StreamWalker for each in VARIANTS]
+
+pytestmark = pytest.mark.parametrize("walker", WALKERS, ids=map(name_of, VARIANTS))
+
+
+def in_pieces(walker, pieces, base_timestamp, count, lengths_must_fit):
+    walking = walker(base_timestamp, count, lengths_must_fit)
+    for piece in pieces:
+        walking.feed(piece)
+    return walking.finish()
+
+
+@given(
+    data=plain_records,
+    base_timestamp=longs,
+    count=st.integers(-1, 40) | st.sampled_from([-(2**31), 2**31 - 1]),
+    lengths_must_fit=st.booleans(),
+    cuts=st.lists(st.integers(0, 400), max_size=8) | st.lists(st.integers(0, 20_000), max_size=8),
+)
+def test_any_pieces_give_the_facts_of_the_whole(walker, data, base_timestamp, count, lengths_must_fit, cuts):
+    at = [0, *sorted(cuts), max([len(data), *cuts])]
+    pieces = [data[start:end] for start, end in itertools.pairwise(at)]
+    whole = _python.walk(data, base_timestamp, count, lengths_must_fit)
+    assert in_pieces(walker, pieces, base_timestamp, count, lengths_must_fit) == whole
+    views = [memoryview(piece) for piece in pieces]
+    assert in_pieces(walker, views, base_timestamp, count, lengths_must_fit) == whole
+
+
+@given(data=plain_records, base_timestamp=longs, count=st.integers(-1, 40), lengths_must_fit=st.booleans())
+def test_one_byte_at_a_time_gives_the_facts_of_the_whole(
+    walker, data, base_timestamp, count, lengths_must_fit
+):
+    pieces = [data[at : at + 1] for at in range(len(data))]
+    whole = _python.walk(data, base_timestamp, count, lengths_must_fit)
+    assert in_pieces(walker, pieces, base_timestamp, count, lengths_must_fit) == whole
+
+
+def test_a_batch_cut_anywhere_is_the_same_fault(walker):
+    whole = b"".join(record(i, i, b"key", b"value" * i, ((b"name", None),)) for i in range(30))
+    for end in range(len(whole)):
+        facts = in_pieces(walker, (whole[: end // 2], whole[end // 2 : end]), NOW_MS, 30, True)
+        assert facts == _python.walk(whole[:end], NOW_MS, 30, True)
+        assert facts.fault in (Fault.PREMATURE_END, Fault.MALFORMED_RECORD)
+
+
+def test_nothing_of_a_long_record_is_kept(walker):
+    size = 64 * MIB
+    head, piece = b"\x00" + varint(7) + varint(0) + varint(-1) + varint(size), bytes(MIB)
+    walking = walker(NOW_MS, 1, True)
+    walking.feed(varint(len(head) + size + 1) + head)
+    tracemalloc.start()
+    for _ in range(size // MIB):
+        walking.feed(piece)
+    most_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    walking.feed(varint(0))
+    assert walking.finish() == RecordFacts(1, NOW_MS + 7, NOW_MS + 7, 0)
+    assert most_bytes < MIB

@@ -1,0 +1,9 @@
+"""The fast path in Cython. `__init__.pyi` describes each name. ImportError if it was not built."""
+
+from tsproxy.fastpath._native.answers import AnswerFilter
+from tsproxy.fastpath._native.in_flight import InFlight
+from tsproxy.fastpath._native.rejecter import Rejecter
+from tsproxy.fastpath._native.requests import RequestFilter
+from tsproxy.fastpath._native.table import Table
+
+__all__ = ["AnswerFilter", "InFlight", "Rejecter", "RequestFilter", "Table"]

@@ -1,0 +1,129 @@
+from collections.abc import Callable
+from typing import Any
+
+from tsproxy.fastpath.forwarded import ForwardedProduce, ForwardedRelay
+from tsproxy.fastpath.rejection import Rejection
+from tsproxy.model.outcome import Peer, Totals
+from tsproxy.model.records import RecordFacts
+from tsproxy.model.verdict import TopicLimits
+
+Buffer = bytes | bytearray | memoryview
+
+ReadCompressed = Callable[[int, bytes, int, int, TopicLimits | None, Any], RecordFacts | None]
+"""(codec id, the records as they came, base timestamp, their count, the topic's limits, the read's budget) ->
+their facts, or None if they are not read here."""
+
+Throttle = Callable[[int, int, int], int | None]
+"""(batches, their bytes, now_ms) -> the `throttle_time_ms` of a rejection, 0 for none; None if the client is
+throttled already, and the session must delay the answer."""
+
+class InFlight:
+    """The queue of requests in flight: the session's slots, and the requests that the fast path forwarded.
+
+    It does what `session.slots.SlotQueue` does. `slot_of` makes a slot of a forwarded request whose answer
+    the session must read.
+    """
+
+    streaming: int
+    """How many bytes of the head's answer are still to come, if it is forwarded as it comes."""
+    @property
+    def answered(self) -> int: ...
+    def __init__(self, slot_of: Callable[[ForwardedProduce | ForwardedRelay], Any]) -> None: ...
+    def __len__(self) -> int: ...
+    def push(self, slot: object) -> None: ...
+    def head(self) -> Any: ...
+    def own_head(self) -> Any:
+        """The head if it is a slot of the session, else None."""
+    def last(self) -> Any:
+        """The slot that was pushed last, None if there is none or a request was forwarded since."""
+    def pop(self) -> None: ...
+    def clear(self) -> list[Any]: ...
+
+class Table:
+    """A row for each topic of one connection, made for one `peer` and `transactional_id`.
+
+    A row has the bounds that a batch must keep, and the counts of accepted batches. Batches of more than
+    `records_per_batch` records take the slow path, and compressed ones do without `read_compressed`.
+    Rejections that may be repeated are kept beside the rows, by topic; `throttle` counts what they cost.
+    """
+
+    in_flight: int
+    """How many requests that were forwarded by this table are not answered yet."""
+    @property
+    def peer(self) -> Peer: ...
+    @property
+    def transactional_id(self) -> str | None: ...
+    @property
+    def kept(self) -> int:
+        """How many topics are kept here, those of rejections included."""
+    def __init__(
+        self,
+        peer: Peer,
+        transactional_id: str | None,
+        records_per_batch: int,
+        read_compressed: ReadCompressed | None = None,
+        throttle: Throttle | None = None,
+    ) -> None: ...
+    def __contains__(self, topic: str) -> bool: ...
+    def add(
+        self, topic: str, limits: TopicLimits | None, before_max_ms: int | None, after_max_ms: int | None
+    ) -> None:
+        """Forward batches of `topic` that are within the two limits; at any time if both are None."""
+    def repeat(self, rejection: Rejection) -> None:
+        """Repeat this rejection, in place of an earlier one with the same cause."""
+    def drain(self) -> list[Totals]:
+        """The batches that were accepted, and those that were rejected, since the last drain."""
+
+class RequestFilter:
+    """Finds the requests that may be forwarded as they came, and adds them to the queue.
+
+    `relayed`: by API key, 1 + the newest version that is forwarded unread, 0 for none. Sizes in bytes.
+    `new_budget` makes what one read may spend on decompression.
+    """
+
+    table: Table | None
+    """The session's to replace at any time. Without it no Produce request is forwarded."""
+    is_open: bool
+    """True while whole frames may be forwarded: the session's to set, and heeded by `forward_read`."""
+    most_in_flight: int
+    oldest_produce: int
+    """The session's to narrow, with `newest_produce`: the versions that the broker supports."""
+    newest_produce: int
+    def __init__(
+        self,
+        in_flight: InFlight,
+        relayed: bytes,
+        produce_frame: int,
+        other_frame: int,
+        new_budget: Callable[[], object],
+    ) -> None: ...
+    def forward_read(self, data: Buffer, now_ms: int) -> int:
+        """How many bytes of one read may be forwarded: whole requests from its beginning on."""
+    def forward_buffered(
+        self, data: bytes | bytearray, start: int, most: int, now_ms: int, budget: object
+    ) -> int:
+        """The end of the requests, at most `most` from `start` on, that may be forwarded."""
+    def awaits_more(self, data: Buffer) -> bool:
+        """True if `data` is the beginning of a request with nothing odd so far."""
+
+class AnswerFilter:
+    """Finds the answers that may be forwarded as they came, and takes them off the queue."""
+
+    is_open: bool
+    def __init__(self, in_flight: InFlight) -> None: ...
+    def forward_read(self, data: Buffer) -> int:
+        """How many bytes may be forwarded: whole answers, and as much as has come of one that nobody reads.
+        It ends before an answer behind which a slot of the session comes to the head."""
+    def forward_buffered(self, data: bytes | bytearray, start: int) -> int:
+        """The end of the whole answers from `start` on that may be forwarded."""
+
+class Rejecter:
+    """Repeats rejections while nothing is in flight: then it is the answer's turn.
+
+    It uses the request filter's table and queue, and works only while that is open.
+    """
+
+    def __init__(self, requests: RequestFilter) -> None: ...
+    def reject(self, data: Buffer, now_ms: int) -> tuple[int, bytes, int]:
+        """(how many bytes of `data` are rejected requests, their answers, the last one's throttle_time_ms).
+        It ends behind a request for which the client is throttled."""

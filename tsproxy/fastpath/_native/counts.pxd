@@ -1,0 +1,40 @@
+# The sums over batches that ended in the same way. Nothing is allocated for a batch: counts are numbers, and a
+# histogram grows by a bar when a bucket is met for the first time since the last drain.
+
+from libc.stdint cimport int32_t, int64_t
+
+from tsproxy.fastpath._native.time_range cimport Span
+
+cdef struct Bar:
+    int32_t bucket
+    int64_t batches
+    int64_t records
+
+cdef struct Histogram:
+    Bar* bars
+    int32_t count
+    int32_t capacity
+    int32_t latest  # the bar that was counted last: mostly the next one as well
+
+cdef struct Counts:
+    int64_t batches
+    int64_t records
+    int64_t bytes
+    int64_t requests
+    int64_t first_ms
+    int64_t last_ms
+    int64_t drift_min_ms   # above `drift_max_ms` if no record carried a time
+    int64_t drift_max_ms
+    int32_t last_correlation_id
+    Histogram ahead
+    Histogram behind
+
+cdef int64_t drift(int64_t timestamp_ms, int64_t now_ms) noexcept
+cdef int32_t bucket(int64_t drift_ms) noexcept
+cdef void begin(Counts* counts) noexcept
+cdef void release(Counts* counts) noexcept
+cdef int add(
+    Counts* counts, int64_t records, int64_t size, Span times, Span at_fault, int32_t correlation_id,
+    int64_t now_ms,
+) except -1
+cdef object take_totals(Counts* counts, peer, topic, limits, cause)

@@ -1,0 +1,39 @@
+from cpython.ref cimport PyObject
+from libc.stdint cimport int16_t, int32_t, int64_t
+
+from tsproxy.fastpath._native.table cimport Batch, Table
+
+cdef enum Kind:
+    SLOT      # the session's; `owner` is the slot
+    RELAY     # forwarded by the fast path; there is no `owner`
+    PRODUCE   # forwarded by the fast path; `owner` is the table by which it was
+
+cdef struct Entry:
+    Kind kind
+    int16_t api_version
+    int16_t acks
+    int32_t correlation_id
+    int32_t batches
+    int64_t now_ms
+    PyObject* owner    # counted
+
+
+cdef class InFlight:
+    cdef object slot_of
+    cdef Entry* entries      # a ring; its capacity is 0 or a power of two
+    cdef Py_ssize_t capacity
+    cdef Py_ssize_t first
+    cdef Py_ssize_t count
+    cdef Batch* batches      # a ring as well: those of all entries, in order
+    cdef Py_ssize_t batch_capacity
+    cdef Py_ssize_t first_batch
+    cdef Py_ssize_t batch_count
+    cdef public int64_t streaming
+    cdef readonly int64_t answered
+
+    cdef Entry* entry(self, Py_ssize_t index) noexcept
+    cdef Batch* batch(self, Py_ssize_t index) noexcept
+    cdef Batch* stage(self) except NULL
+    cdef int add(self, Entry entry) except -1
+    cdef void drop(self) noexcept
+    cdef object forwarded(self, Entry* entry)

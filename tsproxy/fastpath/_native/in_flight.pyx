@@ -1,0 +1,176 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The queue of requests in flight, in order: two rings, of entries and of batches.
+
+The batches of a request stand together, in the order of the entries; those behind the last entry's are
+staged, by a request that is not forwarded yet. An idle connection owns no memory here.
+"""
+
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.string cimport memcpy, memset
+
+from tsproxy.fastpath._native.table cimport Batch, Table
+
+from tsproxy.model.kafka import Codec
+from tsproxy.model.records import BatchFacts
+from tsproxy.fastpath.forwarded import ForwardedBatch, ForwardedProduce, ForwardedRelay
+
+cdef Py_ssize_t SMALLEST = 8
+cdef tuple CODECS = tuple(codec.name.lower() for codec in Codec)
+
+
+cdef void* grown(void* ring, Py_ssize_t first, Py_ssize_t capacity, Py_ssize_t size) except NULL:
+    """The ring with twice the capacity, its part behind `first` moved to the new end."""
+    cdef Py_ssize_t more = 2 * capacity if capacity else SMALLEST
+    cdef char* wider = <char*>PyMem_Realloc(ring, more * size)
+    if wider == NULL:
+        raise MemoryError
+    if first:
+        memcpy(wider + (more - capacity + first) * size, wider + first * size, (capacity - first) * size)
+    return wider
+
+
+cdef Entry own_entry(slot) noexcept:
+    cdef Entry entry
+    memset(&entry, 0, sizeof(Entry))
+    entry.kind, entry.owner = SLOT, <PyObject*>slot
+    return entry
+
+
+cdef void let_go(Entry entry) noexcept:
+    if entry.kind == PRODUCE:
+        (<Table>entry.owner).in_flight -= 1
+    if entry.owner != NULL:
+        Py_DECREF(<object>entry.owner)
+
+
+cdef class InFlight:
+    def __cinit__(self, slot_of):
+        self.slot_of = slot_of
+
+    def __dealloc__(self):
+        while self.count:
+            self.drop()
+        PyMem_Free(self.entries)
+        PyMem_Free(self.batches)
+
+    def __len__(self):
+        return self.count
+
+    def push(self, slot):
+        self.add(own_entry(slot))
+
+    def head(self):
+        cdef Entry* entry = self.entry(0)
+        if entry == NULL:
+            return None
+        if entry.kind != SLOT:
+            slot = self.slot_of(self.forwarded(entry))
+            self.drop()
+            self.answered -= 1
+            self.first = (self.first - 1) & (self.capacity - 1)
+            self.count += 1
+            Py_INCREF(slot)
+            self.entries[self.first] = own_entry(slot)
+        return <object>self.entries[self.first].owner
+
+    def own_head(self):
+        cdef Entry* entry = self.entry(0)
+        return <object>entry.owner if entry != NULL and entry.kind == SLOT else None
+
+    def last(self):
+        cdef Entry* entry
+        if self.count == 0:
+            return None
+        entry = self.entry(self.count - 1)
+        return <object>entry.owner if entry.kind == SLOT else None
+
+    def pop(self):
+        if self.count == 0:
+            raise IndexError("nothing is in flight")
+        self.drop()
+
+    def clear(self):
+        slots = []
+        while self.count:
+            slots.append(self.head())
+            self.drop()
+        return slots
+
+    cdef Entry* entry(self, Py_ssize_t index) noexcept:
+        """The entry at that place, the head's being 0; NULL behind the last."""
+        return &self.entries[(self.first + index) & (self.capacity - 1)] if index < self.count else NULL
+
+    cdef Batch* batch(self, Py_ssize_t index) noexcept:
+        """The batch at that place, counted from `first_batch`."""
+        return &self.batches[(self.first_batch + index) & (self.batch_capacity - 1)]
+
+    cdef Batch* stage(self) except NULL:
+        """Memory for one more batch of a request that is not forwarded yet."""
+        cdef Py_ssize_t capacity = self.batch_capacity
+        if self.batch_count == capacity:
+            self.batches = <Batch*>grown(self.batches, self.first_batch, capacity, sizeof(Batch))
+            self.batch_capacity = 2 * capacity if capacity else SMALLEST
+            if self.first_batch:
+                self.first_batch += self.batch_capacity - capacity
+        self.batch_count += 1
+        return self.batch(self.batch_count - 1)
+
+    cdef int add(self, Entry entry) except -1:
+        """Append; its batches are staged already."""
+        cdef Py_ssize_t capacity = self.capacity
+        if self.count == capacity:
+            self.entries = <Entry*>grown(self.entries, self.first, capacity, sizeof(Entry))
+            self.capacity = 2 * capacity if capacity else SMALLEST
+            if self.first:
+                self.first += self.capacity - capacity
+        if entry.owner != NULL:
+            Py_INCREF(<object>entry.owner)
+        self.entries[(self.first + self.count) & (self.capacity - 1)] = entry
+        self.count += 1
+        return 0
+
+    cdef void drop(self) noexcept:
+        """Forget the head and its batches."""
+        cdef Entry entry = self.entries[self.first]
+        self.first = (self.first + 1) & (self.capacity - 1)
+        self.count -= 1
+        self.answered += 1
+        if entry.batches:
+            self.first_batch = (self.first_batch + entry.batches) & (self.batch_capacity - 1)
+            self.batch_count -= entry.batches
+        let_go(entry)
+
+    cdef object forwarded(self, Entry* entry):
+        """The head as a value for the session."""
+        cdef Py_ssize_t at
+        cdef Batch* batch
+        cdef Table table
+        if entry.kind == RELAY:
+            return ForwardedRelay(entry.correlation_id)
+        table = <Table>entry.owner
+        batches = []
+        for at in range(entry.batches):
+            batch = self.batch(at)
+            has_times = batch.lowest_ms <= batch.highest_ms
+            facts = BatchFacts(
+                magic=2,
+                codec=CODECS[batch.codec],
+                batch_bytes=batch.size_in_bytes,
+                records=batch.records,
+                producer_id=batch.producer_id,
+                producer_epoch=batch.producer_epoch,
+                min_timestamp_ms=batch.lowest_ms if has_times else None,
+                max_timestamp_ms=batch.highest_ms if has_times else None,
+            )
+            topic, limits = table.topics[batch.row], table.limits[batch.row]
+            batches.append(ForwardedBatch(topic, batch.partition, limits, facts))
+        return ForwardedProduce(
+            entry.correlation_id,
+            entry.api_version,
+            entry.acks,
+            entry.now_ms,
+            table.peer,
+            table.transactional_id,
+            tuple(batches),
+        )

@@ -1,0 +1,41 @@
+from libc.stdint cimport int32_t, int64_t
+
+from tsproxy.fastpath._native.counts cimport Counts
+from tsproxy.fastpath._native.time_range cimport Span
+from tsproxy.wire.readers._native.culprits cimport Pieces
+
+cdef enum:
+    MOST_KINDS = 8
+
+cdef struct Kind:
+    Span first_ms          # the first culprit's time must lie here
+    int64_t from_ms        # of the clock
+    int64_t until_ms
+    int error_code
+    Counts counts
+    int64_t bad_records
+    int64_t culprit_ms
+
+
+cdef class Rejections:
+    cdef readonly object limits
+    cdef int64_t before_max_ms   # below 0: unlimited
+    cdef int64_t after_max_ms
+    cdef int64_t max_message_bytes
+    cdef Kind kinds[MOST_KINDS]
+    cdef list rejections         # one for each kind
+    cdef list messages           # as bytes
+    cdef Py_ssize_t most_listed
+    cdef int64_t until_ms        # of the kind that lasts longest
+    cdef Pieces words            # at `words_ms`; they lie in `pieces`
+    cdef tuple pieces
+    cdef int64_t words_ms
+
+    cdef Span bounds(self, int64_t now_ms) noexcept
+    cdef bytes message_of(self, int kind)
+    cdef int find_words(self, int64_t now_ms) except -1
+    cdef int kind_of(self, int64_t first_ms, int64_t now_ms) noexcept
+    cdef int count(
+        self, int kind, int64_t records, int64_t size, Span times, Span at_fault,
+        int64_t bad_records, int64_t first_ms, int32_t correlation_id, int64_t now_ms,
+    ) except -1

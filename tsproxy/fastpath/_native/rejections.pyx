@@ -1,0 +1,100 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The rejections of one topic that may be repeated: their limits, their times, and how many there were.
+
+There is one `Kind` for each side and each unit that the session has named.
+"""
+
+from dataclasses import replace
+
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memset
+
+from tsproxy.fastpath._native.counts cimport add, begin, release, take_totals
+from tsproxy.fastpath._native.time_range cimport Span, range_at
+from tsproxy.wire.readers._native.culprits cimport pieces_of
+
+from tsproxy.policy.timestamps import out_of_range_pieces
+
+
+cdef class Rejections:
+    def __cinit__(self, limits):
+        self.limits, self.rejections, self.messages, self.words_ms = limits, [], [], -1
+        self.before_max_ms = -1 if limits.before_max_ms is None else limits.before_max_ms
+        self.after_max_ms = -1 if limits.after_max_ms is None else limits.after_max_ms
+        self.max_message_bytes = limits.max_message_bytes
+        memset(self.kinds, 0, sizeof(self.kinds))
+
+    def __dealloc__(self):
+        cdef int at
+        for at in range(MOST_KINDS):
+            release(&self.kinds[at].counts)
+
+    def learn(self, rejection):
+        cdef int at = 0
+        cdef Kind* kind
+        if rejection.limits != self.limits:
+            return
+        while at < len(self.rejections) and self.rejections[at].cause != rejection.cause:
+            at += 1
+        if at == MOST_KINDS:
+            return
+        kind = &self.kinds[at]
+        if at == len(self.rejections):
+            self.rejections.append(rejection)
+            self.messages.append(None)
+            begin(&kind.counts)
+        self.rejections[at], self.messages[at] = rejection, rejection.error_message.encode()
+        kind.error_code = rejection.cause.error_code
+        kind.first_ms = Span(rejection.lowest_ms, rejection.highest_ms)
+        kind.from_ms, kind.until_ms = rejection.from_ms, rejection.until_ms
+        self.until_ms = max(self.until_ms, kind.until_ms)
+        self.most_listed = rejection.culprits_listed
+
+    def drain(self, peer):
+        cdef int at
+        cdef Kind* kind
+        totals = []
+        for at in range(len(self.rejections)):
+            kind = &self.kinds[at]
+            if kind.counts.batches:
+                rejection = self.rejections[at]
+                cause = replace(rejection.cause, bad_records=kind.bad_records, culprit_ms=kind.culprit_ms)
+                totals.append(take_totals(&kind.counts, peer, rejection.topic, self.limits, cause))
+                kind.bad_records = 0
+        return totals
+
+    cdef Span bounds(self, int64_t now_ms) noexcept:
+        return range_at(self.before_max_ms, self.after_max_ms, now_ms)
+
+    cdef bytes message_of(self, int kind):
+        return <bytes>self.messages[kind]
+
+    cdef int find_words(self, int64_t now_ms) except -1:
+        """The parts of each culprit's text, which are the same for all at one time."""
+        cdef bytes before, between, after
+        if now_ms == self.words_ms:
+            return 0
+        before, between, after = [piece.encode() for piece in out_of_range_pieces(self.limits, now_ms)]
+        self.pieces = (before, between, after)
+        self.words, self.words_ms = pieces_of(before, between, after), now_ms
+        return 0
+
+    cdef int kind_of(self, int64_t first_ms, int64_t now_ms) noexcept:
+        """The kind of rejection if the first culprit has that time, -1 if the session must look at the batch."""
+        cdef int at
+        cdef Kind* kind
+        for at in range(len(self.rejections)):
+            kind = &self.kinds[at]
+            if kind.from_ms <= now_ms < kind.until_ms and kind.first_ms.lowest <= first_ms <= kind.first_ms.highest:
+                return at
+        return -1
+
+    cdef int count(
+        self, int kind, int64_t records, int64_t size, Span times, Span at_fault,
+        int64_t bad_records, int64_t first_ms, int32_t correlation_id, int64_t now_ms,
+    ) except -1:
+        """Count one batch that is rejected."""
+        add(&self.kinds[kind].counts, records, size, times, at_fault, correlation_id, now_ms)
+        self.kinds[kind].bad_records += bad_records
+        self.kinds[kind].culprit_ms = first_ms
+        return 0

@@ -1,0 +1,319 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The requests that may be forwarded as they came: whole frames that certainly need no change.
+
+Every read of a frame goes through a `Cursor` or the walk, which both stay inside it.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.ref cimport PyObject
+from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport qsort
+from libc.string cimport memcmp
+
+from tsproxy.fastpath._native.in_flight cimport PRODUCE, RELAY, Entry, InFlight
+from tsproxy.fastpath._native.table cimport Batch, Row, Table
+from tsproxy.fastpath._native.time_range cimport Span, range_at
+from tsproxy.fastpath._native.usual cimport BATCH_HEADER, CODEC, is_usual, records_of
+from tsproxy.wire.readers._native.cursor cimport (
+    Cursor, is_whole, no_tags, peek_int16, peek_int32, peek_int64,
+    read_int16, read_int32, read_size, read_string_size, take,
+)
+from tsproxy.wire.readers._native.walk cimport FINE, Walked, walk_records
+
+from tsproxy.wire.apis import APIS
+
+cdef enum:
+    SIZE_BYTES = 4
+    SMALLEST = 10                # a request: key, version, correlation id, null client id
+    OLDEST_PRODUCE = 3           # the first with batches of magic 2
+    NEWEST_PRODUCE = 12
+    PRODUCE_FLEXIBLE_FROM = 9
+    ZSTD = 4                     # the last codec
+    MOST_PARTITIONS = 20000      # as k00_produce
+    MOST_COMPARED = 32           # each with each; more are sorted first
+
+cdef bytes FLEXIBLE_FROM = bytes(
+    min(APIS[key].flexible_from, 255) if key in APIS else 255 for key in range(max(APIS) + 1)
+)
+"""By API key: the first flexible version, 255 for none."""
+
+
+cdef bint is_text(const uint8_t* at, int64_t size, bytes text) noexcept:
+    """True if the `size` bytes at `at` are `text`; a size below 0 is null, and so is None."""
+    if text is None or size < 0:
+        return text is None and size == -1
+    return size == PyBytes_GET_SIZE(text) and memcmp(at, PyBytes_AS_STRING(text), size) == 0
+
+
+cdef int compared(const void* one, const void* other) noexcept nogil:
+    cdef uint64_t a = (<const uint64_t*>one)[0], b = (<const uint64_t*>other)[0]
+    return (a > b) - (a < b)
+
+
+cdef bint is_within(Row* row, int64_t lowest_ms, int64_t highest_ms, int64_t now_ms) noexcept:
+    """True for times in the row's range, and for records without a time (KIP-32); `now_ms` is not negative."""
+    cdef Span allowed
+    if lowest_ms > highest_ms or not row.is_bounded:
+        return True
+    allowed = range_at(row.before_max_ms, row.after_max_ms, now_ms)
+    return allowed.lowest <= lowest_ms and highest_ms <= allowed.highest
+
+
+cdef class RequestFilter:
+    def __cinit__(self, InFlight in_flight, bytes relayed, produce_frame, other_frame, new_budget):
+        if len(relayed) != len(FLEXIBLE_FROM):
+            raise ValueError("one byte an API key")
+        self.in_flight, self.relayed = in_flight, relayed
+        self.produce_frame, self.other_frame = produce_frame, other_frame
+        self.new_budget = new_budget
+        self.oldest_produce, self.newest_produce = OLDEST_PRODUCE, NEWEST_PRODUCE
+
+    def forward_buffered(self, data, Py_ssize_t start, Py_ssize_t most, int64_t now_ms, budget):
+        cdef Py_buffer view
+        cdef const uint8_t* begin
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            begin = <const uint8_t*>view.buf
+            self.budget = budget
+            return self.end_of_run(begin + start, begin + view.len, most, now_ms) - begin
+        finally:
+            PyBuffer_Release(&view)
+
+    def forward_read(self, data, int64_t now_ms):
+        cdef Py_buffer view
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            return self.run(<const uint8_t*>view.buf, view.len, now_ms)
+        finally:
+            PyBuffer_Release(&view)
+
+    def awaits_more(self, data):
+        cdef Py_buffer view
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            return self.is_beginning(<const uint8_t*>view.buf, view.len)
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1:
+        """How many bytes of one read may be forwarded."""
+        if not self.is_open:
+            return 0
+        self.budget = None
+        return self.end_of_run(data, data + size, self.most_in_flight - self.in_flight.count - 1, now_ms) - data
+
+    cdef bint is_beginning(self, const uint8_t* data, Py_ssize_t size) noexcept:
+        cdef int64_t announced
+        if not self.is_open or size < SIZE_BYTES:
+            return self.is_open
+        announced = peek_int32(data)
+        if announced < SMALLEST or announced <= size - SIZE_BYTES:
+            return False
+        if size < SIZE_BYTES + 2:
+            return announced <= max(self.produce_frame, self.other_frame)
+        return announced <= (self.produce_frame if peek_int16(data + SIZE_BYTES) == 0 else self.other_frame)
+
+    cdef const uint8_t* end_of_run(
+        self, const uint8_t* at, const uint8_t* end, Py_ssize_t most, int64_t now_ms
+    ) except NULL:
+        """The end of the requests, at most `most` of them from `at` on, that may be forwarded."""
+        cdef int64_t size
+        while most > 0 and end - at >= SIZE_BYTES + SMALLEST:
+            size = peek_int32(at)
+            if size < SMALLEST or size > end - at - SIZE_BYTES:
+                break
+            if not self.forwards(at + SIZE_BYTES, size, now_ms):
+                break
+            at += SIZE_BYTES + size
+            most -= 1
+        return at
+
+    cdef int forwards(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1:
+        """1 for a request that may be forwarded, and is in flight now; else 0."""
+        cdef Cursor cursor = Cursor(payload, payload + size, False)
+        if peek_int16(payload) == 0:
+            return self.forwards_produce(&cursor, now_ms)
+        return size <= self.other_frame and self.forwards_other(&cursor, now_ms)
+
+    cdef int forwards_other(self, Cursor* cursor, int64_t now_ms) except -1:
+        cdef int16_t api_key = read_int16(cursor)
+        cdef int16_t version = read_int16(cursor)
+        cdef int32_t correlation_id = read_int32(cursor)
+        cdef int64_t client_id_size = read_int16(cursor)
+        if cursor.is_bad or api_key < 0 or api_key >= PyBytes_GET_SIZE(self.relayed) or client_id_size < -1:
+            return 0
+        if client_id_size > 0:
+            take(cursor, client_id_size)
+        no_tags(cursor, version >= <uint8_t>PyBytes_AS_STRING(FLEXIBLE_FROM)[api_key])
+        if cursor.is_bad or version < 0:
+            return 0
+        if version >= <uint8_t>PyBytes_AS_STRING(self.relayed)[api_key]:
+            return 0
+        self.in_flight.add(Entry(RELAY, version, 0, correlation_id, 0, now_ms, NULL))
+        return 1
+
+    cdef bint is_offered(self, int16_t version) noexcept:
+        """True for a version whose layout is known here, and that the broker supports."""
+        if version < OLDEST_PRODUCE or version > NEWEST_PRODUCE:
+            return False
+        return self.oldest_produce <= version <= self.newest_produce
+
+    cdef bint begins_produce(self, Cursor* cursor, int64_t now_ms, ProduceHead* head) noexcept:
+        """True for a Produce request that the table was made for; `cursor` then stands before its topics."""
+        cdef int64_t size = cursor.end - cursor.at
+        cdef int64_t client_id_size, id_size
+        cdef const uint8_t* client_id
+        cdef const uint8_t* transactional_id
+        if self.table is None or size > self.produce_frame or now_ms < 0 or read_int16(cursor) != 0:
+            return False
+        head.version, head.correlation_id = read_int16(cursor), read_int32(cursor)
+        head.is_flexible = head.version >= PRODUCE_FLEXIBLE_FROM
+        client_id_size = read_int16(cursor)
+        client_id = take(cursor, client_id_size) if client_id_size > 0 else cursor.at
+        no_tags(cursor, head.is_flexible)
+        if cursor.is_bad or not self.is_offered(head.version):
+            return False
+        if not is_text(client_id, client_id_size, self.table.client_id_bytes):
+            return False
+        id_size = read_string_size(cursor, head.is_flexible)
+        transactional_id = take(cursor, id_size) if id_size > 0 else cursor.at
+        head.acks = read_int16(cursor)
+        read_int32(cursor)  # timeout_ms
+        head.topics = read_size(cursor, head.is_flexible)
+        if cursor.is_bad or head.topics < 1 or (head.acks != -1 and head.acks != 1):
+            return False
+        return is_text(transactional_id, id_size, self.table.transactional_id_bytes)
+
+    cdef int forwards_produce(self, Cursor* body, int64_t now_ms) except -1:
+        cdef ProduceHead head
+        cdef Py_ssize_t staged_before = self.in_flight.batch_count
+        cdef int64_t topics
+        cdef Py_ssize_t row = -1
+        if not self.begins_produce(body, now_ms, &head):
+            return 0
+        topics = head.topics
+        while topics > 0 and not body.is_bad:
+            row = self.stage_topic(body, head.is_flexible, row + 1, now_ms)
+            topics -= 1
+        no_tags(body, head.is_flexible)
+        if not is_whole(body) or self.in_flight.batch_count - staged_before > MOST_PARTITIONS:
+            self.in_flight.batch_count = staged_before
+            return 0
+        if not self.are_named_once(staged_before):
+            self.in_flight.batch_count = staged_before
+            return 0
+        self.in_flight.add(
+            Entry(
+                kind=PRODUCE,
+                api_version=head.version,
+                acks=head.acks,
+                correlation_id=head.correlation_id,
+                batches=<int32_t>(self.in_flight.batch_count - staged_before),
+                now_ms=now_ms,
+                owner=<PyObject*>self.table,
+            )
+        )
+        self.table.in_flight += 1
+        return 1
+
+    cdef bint are_named_once(self, Py_ssize_t first) except -1:
+        """True if no two batches that are staged from `first` on are of one partition."""
+        cdef Py_ssize_t count = self.in_flight.batch_count - first, at, other
+        cdef Batch* one
+        cdef uint64_t* named
+        cdef bint is_once = True
+        if count > MOST_COMPARED:
+            named = <uint64_t*>PyMem_Malloc(count * sizeof(uint64_t))
+            if named == NULL:
+                raise MemoryError
+            for at in range(count):
+                one = self.in_flight.batch(first + at)
+                named[at] = <uint64_t>one.row << 32 | <uint32_t>one.partition
+            qsort(named, count, sizeof(uint64_t), compared)
+            for at in range(1, count):
+                is_once = is_once and named[at] != named[at - 1]
+            PyMem_Free(named)
+            return is_once
+        for at in range(first + 1, first + count):
+            one = self.in_flight.batch(at)
+            for other in range(first, at):
+                if self.in_flight.batch(other).partition == one.partition:
+                    is_once = is_once and self.in_flight.batch(other).row != one.row
+        return is_once
+
+    cdef Py_ssize_t stage_topic(
+        self, Cursor* body, bint is_flexible, Py_ssize_t guess, int64_t now_ms
+    ) except? -2:
+        """Stage the batches of the next topic, and return its row; `body` is bad if one of them may not."""
+        cdef int64_t name_size = read_string_size(body, is_flexible)
+        cdef const uint8_t* name = take(body, name_size)
+        cdef int64_t partitions = read_size(body, is_flexible)
+        cdef Py_ssize_t row = -1
+        if not body.is_bad and partitions > 0:
+            row = self.table.row_of(name, name_size, guess)
+        if row < 0:
+            body.is_bad = True
+            return row
+        while partitions > 0 and not body.is_bad:
+            self.stage_partition(body, is_flexible, row, now_ms)
+            partitions -= 1
+        no_tags(body, is_flexible)
+        return row
+
+    cdef int stage_partition(self, Cursor* body, bint is_flexible, Py_ssize_t row, int64_t now_ms) except -1:
+        cdef int32_t partition = read_int32(body)
+        cdef int64_t size = read_size(body, is_flexible)
+        cdef const uint8_t* records = take(body, size)
+        cdef Batch* batch
+        no_tags(body, is_flexible)
+        if body.is_bad:
+            return 0
+        batch = self.in_flight.stage()
+        batch.row, batch.partition = <int32_t>row, partition
+        if not self.is_acceptable(records, size, batch, now_ms):
+            body.is_bad = True
+        return 0
+
+    cdef bint is_acceptable(
+        self, const uint8_t* at, int64_t size, Batch* batch, int64_t now_ms
+    ) except -1:
+        """True for one v2 batch with a usual header and times within bounds."""
+        cdef Walked found
+        cdef int32_t count
+        if not is_usual(at, size, self.table.transactional_id_bytes is not None, self.table.records_per_batch):
+            return False
+        count = records_of(at)
+        batch.producer_id, batch.producer_epoch = peek_int64(at + 43), peek_int16(at + 51)
+        batch.codec = peek_int16(at + 21) & CODEC
+        if batch.codec:
+            if not self.read_compressed(at, size, count, batch, &found):
+                return False
+        else:
+            walk_records(at + BATCH_HEADER, at + size, peek_int64(at + 27), count, True, &found)
+            if found.fault != FINE:
+                return False
+        if peek_int64(at + 35) != max(found.highest, -1):  # where a broker's maximum begins
+            return False
+        batch.size_in_bytes, batch.records = <int32_t>size, count
+        batch.lowest_ms, batch.highest_ms = found.lowest, found.highest
+        return is_within(&self.table.rows[batch.row], found.lowest, found.highest, now_ms)
+
+    cdef bint read_compressed(
+        self, const uint8_t* at, int64_t size, int32_t count, Batch* batch, Walked* found
+    ) except -1:
+        """True if the records are read, in Python, and have no fault; `found` then spans their times."""
+        cdef Table table = self.table
+        if batch.codec > ZSTD or table.read_compressed is None:
+            return False
+        if self.budget is None:
+            self.budget = self.new_budget()
+        body = PyBytes_FromStringAndSize(<const char*>at + BATCH_HEADER, size - BATCH_HEADER)
+        limits = table.limits[batch.row]
+        facts = table.read_compressed(batch.codec, body, peek_int64(at + 27), count, limits, self.budget)
+        if facts is None or facts.fault is not None:
+            return False
+        found.lowest = INT64_MAX if facts.lowest_ms is None else facts.lowest_ms
+        found.highest = INT64_MIN if facts.highest_ms is None else facts.highest_ms
+        return True

@@ -1,0 +1,103 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""A row for each topic: the bounds of its times, and the counts of its accepted batches."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memcmp, memset
+
+from tsproxy.fastpath._native.counts cimport add, begin, release, take_totals
+from tsproxy.fastpath._native.rejections cimport Rejections
+from tsproxy.fastpath._native.time_range cimport Span
+
+MAX_ROWS = 256
+"""Further topics of a connection take the slow path."""
+
+
+cdef bytes _raw(text):
+    return None if text is None else text.encode("utf-8", "surrogateescape")
+
+
+cdef class Table:
+    def __cinit__(self, peer, transactional_id, records_per_batch, read_compressed=None, throttle=None):
+        self.peer = peer
+        self.transactional_id = transactional_id
+        self.client_id_bytes = _raw(peer.client_id)
+        self.transactional_id_bytes = _raw(transactional_id)
+        self.records_per_batch = min(records_per_batch, 0x7FFFFFFF)
+        self.index, self.topics, self.limits, self.rejections = {}, [], [], {}
+        self.read_compressed, self.throttle = read_compressed, throttle
+
+    def __dealloc__(self):
+        cdef Py_ssize_t at
+        for at in range(self.count):
+            release(&self.rows[at].counts)
+        PyMem_Free(self.rows)
+
+    def __contains__(self, topic):
+        return _raw(topic) in self.index
+
+    @property
+    def kept(self):
+        return self.count + len(self.rejections)
+
+    def add(self, topic, limits, before_max_ms, after_max_ms):
+        cdef bytes raw = _raw(topic)
+        cdef Py_ssize_t capacity
+        cdef Row* rows
+        cdef Row* row
+        cdef int64_t before = -1 if before_max_ms is None else before_max_ms
+        cdef int64_t after = -1 if after_max_ms is None else after_max_ms
+        if raw in self.index or self.count >= MAX_ROWS:
+            return
+        if self.count == self.capacity:
+            capacity = 2 * self.capacity if self.capacity else 2
+            rows = <Row*>PyMem_Realloc(self.rows, capacity * sizeof(Row))
+            if rows == NULL:
+                raise MemoryError
+            self.rows, self.capacity = rows, capacity
+        row = &self.rows[self.count]
+        memset(row, 0, sizeof(Row))
+        row.topic = <const uint8_t*>PyBytes_AS_STRING(raw)
+        row.topic_size = PyBytes_GET_SIZE(raw)
+        row.is_bounded = before_max_ms is not None or after_max_ms is not None
+        row.before_max_ms, row.after_max_ms = before, after
+        begin(&row.counts)
+        self.index[raw] = self.count
+        self.topics.append(topic)
+        self.limits.append(limits)
+        self.count += 1
+
+    def repeat(self, rejection):
+        cdef bytes raw = _raw(rejection.topic)
+        cdef Rejections known = self.rejections.get(raw)
+        if known is None and len(self.rejections) < MAX_ROWS:
+            known = self.rejections[raw] = Rejections(rejection.limits)
+        if known is not None:
+            known.learn(rejection)
+
+    def drain(self):
+        cdef Py_ssize_t at
+        cdef Rejections rejections
+        totals = [
+            take_totals(&self.rows[at].counts, self.peer, self.topics[at], self.limits[at], None)
+            for at in range(self.count)
+            if self.rows[at].counts.batches
+        ]
+        for rejections in self.rejections.values():
+            totals += rejections.drain(self.peer)
+        return totals
+
+    cdef Py_ssize_t row_of(self, const uint8_t* topic, Py_ssize_t size, Py_ssize_t guess):
+        """The row of a topic, -1 for none. `guess` is tried first: requests repeat themselves."""
+        if guess < self.count and self.rows[guess].topic_size == size:
+            if memcmp(self.rows[guess].topic, topic, size) == 0:
+                return guess
+        return self.index.get(PyBytes_FromStringAndSize(<const char*>topic, size), -1)
+
+    cdef int count_accepted(self, Batch* batch, int32_t correlation_id, int64_t now_ms) except -1:
+        """The broker has accepted one batch of the request with that id."""
+        cdef Span times = Span(batch.lowest_ms, batch.highest_ms)
+        cdef Counts* counts = &self.rows[batch.row].counts
+        add(counts, batch.records, batch.size_in_bytes, times, times, correlation_id, now_ms)
+        return 0

@@ -1,0 +1,254 @@
+"""The session's side of the fast path: it learns which topics may be forwarded, and what may be rejected.
+
+The session is the one definition of what the proxy does. It shows the fast path which batches of which topics
+it forwards unchanged (`learn`). From then on the fast path forwards such requests and the answers that accept
+them, and counts the batches. The session also shows what it rejected (`learn_rejection`), which the fast path
+then repeats for a few seconds. Everything else comes to the session.
+
+A table holds for one peer, one transactional id and one view. When any of them changes, the table is retired
+(`forget`), and the next Produce request of each topic takes the slow path and makes a row again.
+"""
+
+from collections.abc import Collection, Iterable
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from tsproxy import fastpath
+from tsproxy.fastpath import ForwardedProduce, ForwardedRelay, Rejection
+from tsproxy.model.kafka import Codec, is_topic_name
+from tsproxy.model.outcome import Blame, Peer, Totals
+from tsproxy.model.policy import TopicPolicy
+from tsproxy.model.records import RecordFacts
+from tsproxy.model.verdict import Reject, TopicLimits
+from tsproxy.model.view import SessionLimits
+from tsproxy.policy.case import is_rebuilt
+from tsproxy.policy.likewise import rejected_likewise
+from tsproxy.policy.passing import span_that_passes
+from tsproxy.session.policies import MOST_UNKNOWN, Policies
+from tsproxy.session.produce import Ruling
+from tsproxy.session.purse import DearError, Purse
+from tsproxy.session.slots import BookProduce, Relay
+from tsproxy.session.throttle import Throttle
+from tsproxy.wire.answers import AnswerStream
+from tsproxy.wire.apis import APIS
+from tsproxy.wire.frames import RequestFrames
+from tsproxy.wire.record_batch import read_small
+
+if TYPE_CHECKING:  # an installation without native code has none of these
+    from tsproxy.fastpath import InFlight, Table
+    from tsproxy.fastpath._native import Throttle as CountRejected
+
+_KEYS: Final = range(max(APIS) + 1)
+
+EXAMPLE_EVERY_MS: Final = 5_000
+"""How long a rejection is repeated. Then the session rejects one batch itself, so that the decision log gets
+another example."""
+
+MOST_LEARNT: Final = 100
+"""How many topics of one request are learnt, and how many of its partitions for rejections: this costs a
+millisecond or two."""
+
+_PLAIN: Final = Codec.NONE.name.lower()
+
+
+def relayed_but(read: Collection[int]) -> bytes:
+    """By API key: how many versions, from 0 on, are forwarded unread with their answers; none of `read`."""
+    return bytes(APIS[key].max_version + 1 if key in APIS and key not in read else 0 for key in _KEYS)
+
+
+def slot_of(forwarded: ForwardedProduce | ForwardedRelay) -> Relay | BookProduce:
+    """The slot of a forwarded request whose answer the session must read."""
+    if isinstance(forwarded, ForwardedRelay):
+        return Relay(forwarded.correlation_id)
+    return BookProduce(forwarded.correlation_id, Ruling.of_forwarded(forwarded))
+
+
+class FastPath:
+    """The fast path of one session. `relayed` is made by `relayed_but` from the session's routes; `limits`
+    bound its frames as they bound the session's; `throttle` counts what rejections cost."""
+
+    def __init__(self, relayed: bytes, limits: SessionLimits, throttle: Throttle) -> None:
+        self.slots: InFlight = fastpath.InFlight(slot_of)
+        """The queue of requests in flight, which the session uses as well."""
+        self.requests = fastpath.RequestFilter(
+            self.slots, relayed, limits.produce_frame, limits.other_frame, Purse
+        )
+        self.answers = fastpath.AnswerFilter(self.slots)
+        self.rejecter = fastpath.Rejecter(self.requests)
+        """To be asked before `requests`."""
+        self._throttle = throttle
+        self._retired: list[Table] = []
+
+    def offer(self, oldest: int, newest: int) -> None:
+        """Forward these versions of Produce only: the broker supports no others."""
+        self.requests.oldest_produce, self.requests.newest_produce = oldest, newest
+
+    def next_requests(self, frames: RequestFrames, most: int, now_ms: int, purse: Purse) -> bytes:
+        """The next requests that may be forwarded, `most` at most; empty if there is none."""
+        data, start = frames.received
+        return frames.take_until(self.requests.forward_buffered(data, start, most, now_ms, purse))
+
+    def next_answers(self, stream: AnswerStream) -> bytes:
+        """The next answers that may be forwarded; empty if there is none."""
+        data, start = stream.received
+        return stream.take_until(self.answers.forward_buffered(data, start))
+
+    def open(self, most_in_flight: int) -> None:
+        """Whole frames may be forwarded: nothing but their own bytes decides about them."""
+        self.requests.most_in_flight = most_in_flight
+        self.requests.is_open = True
+        self.answers.is_open = not self._retired  # the session drains those when they are answered
+
+    def close(self) -> None:
+        """Nothing is forwarded until the session has seen what comes next."""
+        self.requests.is_open = self.answers.is_open = False
+
+    def learn(self, ruling: Ruling, policies: Policies) -> None:
+        """Forward requests like this one: its topics, as far as their batches were forwarded.
+
+        A topic is learnt only if two bounds say all that its policy requires of times. A topic that is not
+        known to exist has to wait for `learn_accepted`: a client may name as many as it likes.
+        """
+        table = self._table_for(ruling, policies)
+        known = policies.view.topics
+        self._add(table, ruling, policies, (j.topic for j in ruling.forwarded if j.topic in known))
+
+    def learn_accepted(self, ruling: Ruling, policies: Policies, topics: Iterable[str]) -> None:
+        """The same for those `topics` of it of which a broker has accepted a batch: these exist."""
+        table = self.requests.table
+        if table is not None and self._is_for(table, ruling):
+            self._add(table, ruling, policies, topics)
+
+    def _add(self, table: "Table", ruling: Ruling, policies: Policies, topics: Iterable[str]) -> None:
+        """Learn some of the topics; if there are very many, the others take the slow path once more."""
+        missing = (topic for topic in dict.fromkeys(topics) if topic not in table)
+        for topic in islice(missing, MOST_LEARNT):
+            policy = policies.of(topic, ruling.now_ms)  # the ruling's may be that of an earlier view
+            span = span_that_passes(policy)
+            if span is not None:
+                table.add(topic, policy.limits, span.before_max_ms, span.after_max_ms)
+
+    def learn_rejection(self, ruling: Ruling, policies: Policies) -> None:
+        """Repeat the rejections of a request of which no batch was forwarded.
+
+        They are repeated for a while: then the next one takes the slow path, so that the decision log has
+        examples. Only the first partitions are learnt: requests with more of them are hardly ever alike.
+        """
+        for judged in ruling.rejected[:MOST_LEARNT]:
+            verdict, policy = judged.verdict, policies.of(judged.topic, ruling.now_ms)
+            if not isinstance(verdict, Reject) or judged.batch.codec != _PLAIN or policy.limits is None:
+                continue
+            if not self._may_keep(judged.topic, policies):
+                continue
+            alike = rejected_likewise(policy, verdict, ruling.now_ms, EXAMPLE_EVERY_MS)
+            if alike is None:
+                continue
+            rejection = Rejection(
+                topic=judged.topic,
+                limits=policy.limits,
+                lowest_ms=alike.lowest_ms,
+                highest_ms=alike.highest_ms,
+                from_ms=alike.from_ms,
+                until_ms=alike.until_ms,
+                cause=_cause(policy, verdict),
+                error_message=verdict.error_message or "",
+                culprits_listed=policies.view.limits.culprits_listed,
+            )
+            self._table_for(ruling, policies).repeat(rejection)
+
+    def _table_for(self, ruling: Ruling, policies: Policies) -> "Table":
+        """The table of this request's client, a new one if the last one was another's."""
+        table = self.requests.table
+        if table is None or not self._is_for(table, ruling):
+            self.forget()
+            limits = policies.view.limits
+            most_ms = limits.throttle_ms
+            table = fastpath.Table(
+                ruling.peer,
+                ruling.transactional_id,
+                limits.records_per_batch,
+                partial(_read_compressed, limits),
+                None if most_ms is None else _throttle_of(self._throttle, ruling.peer, most_ms),
+            )
+            self.requests.table = table
+        return table
+
+    @staticmethod
+    def _is_for(table: "Table", ruling: Ruling) -> bool:
+        return table.peer == ruling.peer and table.transactional_id == ruling.transactional_id
+
+    def _may_keep(self, topic: str, policies: Policies) -> bool:
+        """True if rejections of the topic may be kept: it exists, or not many such are kept yet."""
+        table = self.requests.table
+        return topic in policies.view.topics or (
+            is_topic_name(topic) and (table is None or topic in table or table.kept < MOST_UNKNOWN)
+        )
+
+    @property
+    def topics_kept(self) -> int:
+        """How many topics the table holds, and the retired ones that still have requests in flight."""
+        table = self.requests.table
+        return (table.kept if table is not None else 0) + sum(each.kept for each in self._retired)
+
+    def forget(self) -> None:
+        """Forward no Produce request until something is learnt again."""
+        if self.requests.table is not None:
+            self._retired.append(self.requests.table)
+            self.requests.table = None
+
+    @property
+    def has_settled(self) -> bool:
+        """True if all requests that a retired table forwarded are answered: it can be drained and dropped."""
+        return any(not table.in_flight for table in self._retired)
+
+    def drain(self) -> list[Totals]:
+        """The batches that the fast path has counted since the last drain."""
+        settled = [table for table in self._retired if not table.in_flight]
+        self._retired = [table for table in self._retired if table.in_flight]
+        current = [] if self.requests.table is None else [self.requests.table]
+        return [totals for table in settled + current for totals in table.drain()]
+
+
+def _cause(policy: TopicPolicy, verdict: Reject) -> Blame:
+    return Blame(
+        rule=policy.rule,
+        mode=policy.mode,
+        reason=verdict.reason,
+        unit_guess=verdict.unit_guess,
+        error_code=int(verdict.error_code),
+        would_reject=False,
+        bad_records=0,
+        culprit_ms=0,
+    )
+
+
+def _throttle_of(throttle: Throttle, peer: Peer, most_ms: int) -> "CountRejected":
+    """Counts what rejected batches cost this client, and says how long it is throttled."""
+
+    def rejected(batches: int, size_bytes: int, now_ms: int) -> int | None:
+        if throttle.silence_ms(peer, now_ms, most_ms):
+            return None
+        return throttle.rejected(peer, batches, size_bytes, now_ms, most_ms)
+
+    return rejected
+
+
+def _read_compressed(
+    session_limits: SessionLimits,
+    codec_id: int,
+    body: bytes,
+    base_timestamp: int,
+    count: int,
+    limits: TopicLimits | None,
+    purse: Purse,
+) -> RecordFacts | None:
+    """The facts of compressed records; None if they cost more than the read has left."""
+    if purse.left <= 0:
+        return None
+    try:
+        return read_small(
+            codec_id, body, base_timestamp, count, session_limits, is_rebuilt(codec_id, limits), purse.spend
+        )
+    except DearError:
+        return None

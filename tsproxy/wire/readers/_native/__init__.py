@@ -1,0 +1,30 @@
+"""The readers in Cython. The package describes each; `_python` is the same in Python.
+
+ImportError if they were not built.
+"""
+
+from typing import Final
+
+from tsproxy.wire.readers._native.culprits import find_outside, record_errors, skim_errors
+from tsproxy.wire.readers._native.finder import Finder
+from tsproxy.wire.readers._native.lz4 import holds_zeros, lz4_size
+from tsproxy.wire.readers._native.messages import messages
+from tsproxy.wire.readers._native.stream import StreamWalker
+from tsproxy.wire.readers._native.walk import walk
+from tsproxy.wire.readers._native.zstd import zstd_size
+
+NAME: Final[str] = "native"
+
+__all__ = [
+    "NAME",
+    "Finder",
+    "StreamWalker",
+    "find_outside",
+    "holds_zeros",
+    "lz4_size",
+    "messages",
+    "record_errors",
+    "skim_errors",
+    "walk",
+    "zstd_size",
+]

@@ -1,0 +1,195 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Records of a batch that are suspect, found as its pieces come; nothing of a piece is kept.
+
+A record that lies whole in a piece is read at once, one that a piece's end cuts field by field (`stream.pxd`).
+"""
+
+from cpython cimport array
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+import array
+
+from tsproxy.model.records import Culprits, Records
+from tsproxy.wire.readers._native.record cimport any_varint, headers, zigzag
+from tsproxy.wire.readers._native.stream cimport LENGTH, RECORD_END, Stream, begin_stream, take_byte
+from tsproxy.wire.readers._native.walk cimport FINE
+
+cdef array.array INTS = array.array("i")
+cdef array.array LONGS = array.array("q")
+
+cdef struct Wanted:          # see `model.records.Suspects`
+    int64_t lowest_ms
+    int64_t highest_ms
+    bint has_clock
+    int64_t now_ms
+    int64_t before_max_ms
+    int64_t after_max_ms
+    bint is_edge
+    bint needs_key
+    bint is_each
+    bint is_missing
+    bint is_zero
+    bint is_negative
+
+cdef struct One:
+    uint64_t delta
+    uint64_t offset_delta
+    uint64_t key_size
+    uint64_t value_size
+
+
+cdef bint has_time(Wanted* wanted, int64_t time_ms) noexcept nogil:
+    """As `Suspects.has_time`."""
+    cdef int64_t difference
+    if wanted.is_each:
+        return True
+    if time_ms == -1:
+        return wanted.is_missing
+    if (time_ms == 0 and wanted.is_zero) or (time_ms < 0 and wanted.is_negative):
+        return True
+    if not wanted.has_clock or time_ms > <int64_t>(<uint64_t>INT64_MIN + <uint64_t>wanted.now_ms):
+        return time_ms < wanted.lowest_ms or time_ms > wanted.highest_ms
+    difference = <int64_t>(<uint64_t>wanted.now_ms - <uint64_t>time_ms)
+    if difference == INT64_MIN:
+        return wanted.is_edge
+    return difference > wanted.before_max_ms or -difference > wanted.after_max_ms
+
+
+cdef const uint8_t* payload(const uint8_t* at, const uint8_t* end, uint64_t* size) noexcept nogil:
+    """The end of a size and that many bytes; NULL if they are not there."""
+    cdef bint runs_on
+    at = any_varint(at, end, 5, size, &runs_on)
+    if at == NULL or size[0] & 1:
+        return at
+    return at + (size[0] >> 1) if <int64_t>(size[0] >> 1) <= end - at else NULL
+
+
+cdef const uint8_t* whole_record(const uint8_t* at, const uint8_t* end, One* one) noexcept nogil:
+    """The end of the record at `at`; NULL if it is not whole here, or not right."""
+    cdef uint64_t length
+    cdef bint runs_on
+    at = any_varint(at, end, 5, &length, &runs_on)
+    if at == NULL or at >= end:
+        return NULL
+    at = any_varint(at + 1, end, 10, &one.delta, &runs_on)
+    if at != NULL:
+        at = any_varint(at, end, 5, &one.offset_delta, &runs_on)
+    if at != NULL:
+        at = payload(at, end, &one.key_size)
+    if at != NULL:
+        at = payload(at, end, &one.value_size)
+    if at == NULL:
+        return NULL
+    return at + 1 if at < end and at[0] == 0 else headers(at, end)
+
+
+cdef class Finder:
+    """See `_python/finder.py`."""
+
+    cdef Stream stream
+    cdef Wanted wanted
+    cdef int32_t index           # of the record that comes next
+    cdef int32_t count
+    cdef Py_ssize_t found
+    cdef Py_ssize_t listed
+    cdef Py_ssize_t room
+    cdef Py_ssize_t timely       # its place in the columns; below 0 while there is none
+    cdef array.array positions, times, offset_deltas, key_sizes, value_sizes
+
+    def __cinit__(self, int64_t base_timestamp, int32_t count, suspects, Py_ssize_t most):
+        begin_stream(&self.stream, base_timestamp, count, False)
+        clock = suspects.clock
+        now_ms, before_max_ms, after_max_ms, is_edge = clock or (0, 0, 0, False)
+        self.wanted = Wanted(
+            suspects.lowest_ms, suspects.highest_ms, clock is not None, now_ms, before_max_ms, after_max_ms,
+            is_edge, suspects.needs_key, suspects.is_each, suspects.is_missing, suspects.is_zero,
+            suspects.is_negative,
+        )
+        self.count, self.room, self.timely = count, max(0, min(most, count)), -1
+        self.positions = array.clone(INTS, self.room + 1, zero=True)
+        self.times = array.clone(LONGS, self.room + 1, zero=True)
+        self.offset_deltas = array.clone(LONGS, self.room + 1, zero=True)
+        self.key_sizes = array.clone(INTS, self.room + 1, zero=True)
+        self.value_sizes = array.clone(INTS, self.room + 1, zero=True)
+
+    def feed(self, data):
+        cdef Py_buffer view
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        with nogil:
+            self.read_on(<const uint8_t*>view.buf, <const uint8_t*>view.buf + view.len)
+        PyBuffer_Release(&view)
+
+    def finish(self):
+        cdef Py_ssize_t size = self.listed + (self.timely == self.listed)
+        array.resize(self.positions, size)
+        array.resize(self.times, size)
+        array.resize(self.offset_deltas, size)
+        array.resize(self.key_sizes, size)
+        array.resize(self.value_sizes, size)
+        return Culprits(
+            self.found,
+            self.positions,
+            Records(self.times, self.offset_deltas, self.key_sizes, self.value_sizes),
+            None if self.timely < 0 else self.timely,
+        )
+
+    cdef void read_on(self, const uint8_t* at, const uint8_t* end) noexcept nogil:
+        cdef Stream* stream = &self.stream
+        cdef int64_t step
+        cdef One one
+        while stream.facts.fault == FINE and self.index < self.count:
+            if stream.skip > 0:
+                step = stream.skip if stream.skip < end - at else end - at
+                at += step
+                stream.skip -= step
+                if stream.skip > 0:
+                    return
+            if stream.field == RECORD_END:
+                stream.field = LENGTH
+                one.delta, one.offset_delta = stream.delta, stream.offset_delta
+                one.key_size, one.value_size = stream.key_size, stream.value_size
+                self.take(&one)
+                continue
+            if stream.field == LENGTH and stream.shift == 0:
+                at = self.whole_records(at, end)
+            if at == end or self.index >= self.count:
+                return
+            take_byte(stream, at[0])
+            at += 1
+
+    cdef const uint8_t* whole_records(self, const uint8_t* at, const uint8_t* end) noexcept nogil:
+        """The beginning of the first record that is not whole here, or not right."""
+        cdef One one
+        cdef const uint8_t* record_end
+        while self.index < self.count:
+            record_end = whole_record(at, end, &one)
+            if record_end == NULL:
+                break
+            self.take(&one)
+            at = record_end
+        return at
+
+    cdef void take(self, One* one) noexcept nogil:
+        cdef int64_t time_ms = <int64_t>(<uint64_t>self.stream.base_timestamp + <uint64_t>zigzag(one.delta))
+        cdef bint lacks_key = self.wanted.needs_key and one.key_size & 1
+        cdef int32_t index = self.index
+        self.index += 1
+        if not lacks_key and not has_time(&self.wanted, time_ms):
+            return
+        self.found += 1
+        if self.listed < self.room:
+            self.put(self.listed, index, time_ms, one)
+            if not lacks_key and self.timely < 0:
+                self.timely = self.listed
+            self.listed += 1
+        elif not lacks_key and self.timely < 0:
+            self.put(self.listed, index, time_ms, one)
+            self.timely = self.listed
+
+    cdef void put(self, Py_ssize_t at, int32_t index, int64_t time_ms, One* one) noexcept nogil:
+        self.positions.data.as_ints[at] = index
+        self.times.data.as_longlongs[at] = time_ms
+        self.offset_deltas.data.as_longlongs[at] = zigzag(one.offset_delta)
+        self.key_sizes.data.as_ints[at] = <int>zigzag(one.key_size)
+        self.value_sizes.data.as_ints[at] = <int>zigzag(one.value_size)

@@ -1,0 +1,146 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Runs of bare messages of magic 0 and 1.
+
+How a message is laid out stands in `wire/record_set.py` and `wire/message_set.py`.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t
+
+from tsproxy.model.records import RecordFacts
+from tsproxy.wire.readers._native.cursor cimport peek_int32, peek_int64, peek_uint32
+from tsproxy.wire.readers.message_run import ANY, MessageRun
+
+cdef enum:
+    LOG_OVERHEAD = 12
+    SMALLEST_RECORD = 14
+    CRC_AT = 12
+    MAGIC_AT = 16            # where what the checksum is of begins
+    ATTRIBUTES_AT = 17
+    TIME_AT = 18             # from magic 1 on
+
+cdef struct Wanted:
+    uint8_t magic
+    int64_t lowest_ms
+    int64_t highest_ms
+    int64_t largest
+    bint needs_key
+
+cdef struct Found:
+    Py_ssize_t records
+    Py_ssize_t missing
+    int64_t lowest_ms
+    int64_t highest_ms
+
+cdef uint32_t[4][256] CRC
+
+
+cdef void make_tables() noexcept:
+    """CRC-32 as in zlib, four bytes at a time."""
+    cdef uint32_t value
+    cdef int index, bit, table
+    for index in range(256):
+        value = <uint32_t>index
+        for bit in range(8):
+            value = value >> 1 ^ (<uint32_t>0xEDB88320 if value & 1 else <uint32_t>0)
+        CRC[0][index] = value
+    for index in range(256):
+        for table in range(1, 4):
+            CRC[table][index] = CRC[table - 1][index] >> 8 ^ CRC[0][CRC[table - 1][index] & 0xFF]
+
+
+make_tables()
+
+
+cdef uint32_t crc_of(const uint8_t* at, const uint8_t* end) noexcept nogil:
+    cdef uint32_t crc = <uint32_t>0xFFFFFFFF
+    while end - at >= 4:
+        crc ^= <uint32_t>at[0] | <uint32_t>at[1] << 8 | <uint32_t>at[2] << 16 | <uint32_t>at[3] << 24
+        crc = CRC[3][crc & 0xFF] ^ CRC[2][crc >> 8 & 0xFF] ^ CRC[1][crc >> 16 & 0xFF] ^ CRC[0][crc >> 24]
+        at += 4
+    while at < end:
+        crc = crc >> 8 ^ CRC[0][(crc ^ at[0]) & 0xFF]
+        at += 1
+    return ~crc
+
+
+cdef const uint8_t* sized(const uint8_t* at, const uint8_t* end, int32_t* size) noexcept nogil:
+    """The end of a size and that many bytes; NULL if they do not fit. A size below 0 is null."""
+    if end - at < 4:
+        return NULL
+    size[0] = peek_int32(at)
+    at += 4
+    if size[0] <= 0:
+        return at
+    return at + size[0] if size[0] <= end - at else NULL
+
+
+cdef bint is_plain(const uint8_t* at, const uint8_t* end, Wanted* wanted, int64_t* time_ms) noexcept nogil:
+    """True for a message that may be passed over, whose time it then is. `end - at` is SMALLEST at least."""
+    cdef int32_t size
+    cdef const uint8_t* key
+    cdef const uint8_t* value
+    if at[MAGIC_AT] != wanted.magic or end - at > wanted.largest or end - at < TIME_AT:
+        return False
+    if at[ATTRIBUTES_AT] & (0x0F if wanted.magic else 0x07):
+        return False
+    key = at + TIME_AT
+    time_ms[0] = -1
+    if wanted.magic:
+        if end - key < 8:
+            return False
+        time_ms[0] = peek_int64(key)
+        key += 8
+    if time_ms[0] != -1 and not wanted.lowest_ms <= time_ms[0] <= wanted.highest_ms:
+        return False
+    value = sized(key, end, &size)
+    if value == NULL or (wanted.needs_key and size < 0) or sized(value, end, &size) == NULL:
+        return False
+    return crc_of(at + MAGIC_AT, end) == peek_uint32(at + CRC_AT)
+
+
+cdef const uint8_t* run_of(
+    const uint8_t* at, const uint8_t* end, Wanted* wanted, Found* found
+) noexcept nogil:
+    """The end of the run that begins at `at`."""
+    cdef int64_t size, time_ms
+    while end - at >= LOG_OVERHEAD and found.records < INT32_MAX:
+        size = peek_int32(at + 8)
+        if size < SMALLEST_RECORD or size > end - at - LOG_OVERHEAD:
+            break
+        if not is_plain(at, at + LOG_OVERHEAD + size, wanted, &time_ms):
+            break
+        at += LOG_OVERHEAD + size
+        found.records += 1
+        if time_ms == -1:
+            found.missing += 1
+        else:
+            found.lowest_ms = min(found.lowest_ms, time_ms)
+            found.highest_ms = max(found.highest_ms, time_ms)
+    return at
+
+
+def messages(data, Py_ssize_t start, int magic, bounds=ANY):
+    cdef Py_buffer view
+    cdef const uint8_t* begin
+    cdef const uint8_t* at
+    cdef Found found = Found(0, 0, INT64_MAX, INT64_MIN)
+    cdef Wanted wanted = Wanted(
+        <uint8_t>magic, bounds.lowest_ms, bounds.highest_ms, bounds.largest, bounds.needs_key
+    )
+    cdef Py_ssize_t end = start
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    if 0 <= start <= view.len and 0 <= magic <= 1:
+        begin = <const uint8_t*>view.buf
+        with nogil:
+            at = run_of(begin + start, begin + view.len, &wanted, &found)
+        end = at - begin
+    PyBuffer_Release(&view)
+    has_times = found.lowest_ms <= found.highest_ms
+    facts = RecordFacts(
+        found.records,
+        found.lowest_ms if has_times else None,
+        found.highest_ms if has_times else None,
+        found.missing,
+    )
+    return MessageRun(end, facts)

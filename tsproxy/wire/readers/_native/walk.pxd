@@ -1,0 +1,94 @@
+# The walk over a batch's plain records: bytes in, facts out, no Python object touched.
+#
+# Records tell their length, so the walk jumps from length to length (the only chain of dependent
+# loads) and checks the inside of each beside it.
+
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
+
+from tsproxy.wire.readers._native.record cimport any_record, any_varint, usual_record, zigzag
+
+cdef enum WalkFault:
+    FINE
+    PREMATURE_END
+    VARINT_TOO_LONG
+    MALFORMED_RECORD
+    RECORDS_REMAINING
+
+cdef struct Walked:
+    Py_ssize_t records  # how many were read before the fault
+    Py_ssize_t missing  # how many of them carry -1, NO_TIMESTAMP
+    int64_t lowest      # of the others; above `highest` where there are none
+    int64_t highest
+    WalkFault fault
+
+cdef object facts_of(Walked* found)
+
+
+cdef inline void begin_walk(Walked* facts) noexcept nogil:
+    facts.records = 0
+    facts.missing = 0
+    facts.lowest = INT64_MAX
+    facts.highest = INT64_MIN
+    facts.fault = FINE
+
+
+cdef inline void book(Walked* facts, int64_t base_timestamp, uint64_t delta) noexcept nogil:
+    """One more record."""
+    cdef int64_t timestamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>zigzag(delta))
+    facts.records += 1
+    if timestamp == -1:
+        facts.missing += 1
+        return
+    if timestamp < facts.lowest:
+        facts.lowest = timestamp
+    if timestamp > facts.highest:
+        facts.highest = timestamp
+
+
+cdef inline const uint8_t* whole_records(
+    const uint8_t* at,
+    const uint8_t* end,
+    int64_t base_timestamp,
+    int32_t count,
+    bint lengths_must_fit,
+    Walked* facts,
+) noexcept nogil:
+    """The beginning of the first record, of `count` in all, that is not whole or not right."""
+    cdef Walked found = facts[0]
+    cdef const uint8_t* record_end
+    cdef uint64_t delta
+    while found.records < count:
+        record_end = usual_record(at, end, &delta)
+        if record_end == NULL:
+            record_end = any_record(at, end, lengths_must_fit, &delta)
+            if record_end == NULL:
+                break
+        book(&found, base_timestamp, delta)
+        at = record_end
+    facts[0] = found
+    return at
+
+
+cdef inline WalkFault fault_at(const uint8_t* at, const uint8_t* end) noexcept nogil:
+    """The fault of the record at `at`, which has one."""
+    cdef uint64_t length
+    cdef bint runs_on = False
+    if any_varint(at, end, 5, &length, &runs_on) == NULL:
+        return VARINT_TOO_LONG if runs_on else PREMATURE_END
+    return MALFORMED_RECORD
+
+
+cdef inline void walk_records(
+    const uint8_t* at,
+    const uint8_t* end,
+    int64_t base_timestamp,
+    int32_t count,
+    bint lengths_must_fit,
+    Walked* facts,
+) noexcept nogil:
+    begin_walk(facts)
+    at = whole_records(at, end, base_timestamp, count, lengths_must_fit, facts)
+    if facts.records < count:
+        facts.fault = fault_at(at, end)
+    elif at < end:
+        facts.fault = RECORDS_REMAINING

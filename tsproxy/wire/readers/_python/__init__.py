@@ -1,0 +1,30 @@
+"""The readers in Python, made of the decoders that the rest of `wire` uses: slow and plain.
+
+They stand in for the native ones where these were not built, and tests compare the two.
+"""
+
+from typing import Final
+
+from tsproxy.wire.readers._python.culprits import find_outside, record_errors, skim_errors
+from tsproxy.wire.readers._python.finder import Finder
+from tsproxy.wire.readers._python.lz4 import holds_zeros, lz4_size
+from tsproxy.wire.readers._python.messages import messages
+from tsproxy.wire.readers._python.stream import StreamWalker
+from tsproxy.wire.readers._python.walk import walk
+from tsproxy.wire.readers._python.zstd import zstd_size
+
+NAME: Final[str] = "python"
+
+__all__ = [
+    "NAME",
+    "Finder",
+    "StreamWalker",
+    "find_outside",
+    "holds_zeros",
+    "lz4_size",
+    "messages",
+    "record_errors",
+    "skim_errors",
+    "walk",
+    "zstd_size",
+]
