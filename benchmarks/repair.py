@@ -13,12 +13,12 @@ from benchmarks.records import NOW_MS, records_count, seconds_of
 from benchmarks.rounds import in_rounds, spread
 from benchmarks.sections import Section
 from tsproxy.model.kafka import ApiKey, Codec
-from tsproxy.model.policy import HOUR_MS, Match, OnViolation, Policy, Rule, Span, Terms
+from tsproxy.model.policy import HOUR_MS, Match, OnViolation, Policy, Rule, RuleSettings, TimeLimit
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import View
 from tsproxy.session.policies import of_anybody
-from tsproxy.session.produce import Ruling, rule
+from tsproxy.session.produce.judge_request import RequestVerdict, judge_request
 from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import RequestHeader, frame
 
@@ -29,12 +29,12 @@ _HEAD: Final = RequestHeader(ApiKey.PRODUCE, _VERSION, 1, None, body_start=11)
 _WITHOUT_BODY: Final = b"\x00\x00\x00\x09\x00\x00\x00\x01\xff\xff\x00"
 """Produce v9, correlation id 1, no client id, no tags."""
 
-_LIMITED: Final = Terms(after=Span(HOUR_MS))
+_LIMITED: Final = RuleSettings(after=TimeLimit(HOUR_MS))
 TERMS: Final = {
     "rejected": _LIMITED,
-    "repaired": Terms(after=Span(HOUR_MS), on_violation=OnViolation.REPAIR),
-    "repaired, original time kept": Terms(
-        after=Span(HOUR_MS), on_violation=OnViolation.REPAIR, keep_original_time=True
+    "repaired": RuleSettings(after=TimeLimit(HOUR_MS), on_violation=OnViolation.REPAIR),
+    "repaired, original time kept": RuleSettings(
+        after=TimeLimit(HOUR_MS), on_violation=OnViolation.REPAIR, keep_original_time=True
     ),
 }
 """The outcomes that are measured, with the settings of the rule for each."""
@@ -62,11 +62,11 @@ def repair(bench: Bench) -> Section:
     )
 
 
-def ruled(batch: bytes, terms: Terms) -> Ruling:
+def ruled(batch: bytes, terms: RuleSettings) -> RequestVerdict:
     """What a session does with a request of that one batch, under a rule with these terms."""
     policy = Policy(rules=(Rule("all", Match(), terms),))
     policies = of_anybody(View(topics={_TOPIC: TopicLimits()}, policy=policy))
     partition = PartitionProduceData(0, memoryview(batch))
     request = ProduceRequest(None, -1, 1_000, (TopicProduceData(_TOPIC, (partition,)),))
     whole = frame(_WITHOUT_BODY + k00_produce.write_request(_VERSION, request))
-    return rule(_HEAD, request, whole, policies, NOW_MS)
+    return judge_request(_HEAD, request, whole, policies, NOW_MS)

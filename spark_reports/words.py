@@ -88,7 +88,7 @@ REASON_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
             "timestamps jump far ahead of the newest one before them in their partition",
             "check the producer's clock and how it makes event times",
         ),
-        Reason.OWN_RULE: Advice(
+        Reason.CUSTOM_RULE: Advice(
             "a rule of the proxy's operator rejects them", "the text of the error says what it asks for"
         ),
         Reason.OTHER: Advice("not about timestamps", "see the error code"),
@@ -138,7 +138,7 @@ REASON_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         Reason.TYPE_MISMATCH: "wrong timestamp type",
         Reason.HEADER_MISMATCH: "header mismatch",
         Reason.JUMP_AHEAD: "jump ahead",
-        Reason.OWN_RULE: "own rule",
+        Reason.CUSTOM_RULE: "custom rule",
         Reason.OTHER: "other",
     }
 )

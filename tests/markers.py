@@ -62,7 +62,7 @@ class NoJava:
             yield
 
     def check(self) -> None:
-        """Fail the test that started Java."""
+        """OnError the test that started Java."""
         if self._started.exists():
             commands = self._started.read_text()
             self._started.unlink()

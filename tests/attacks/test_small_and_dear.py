@@ -32,7 +32,6 @@ from tests.session.messages import produce as asked
 from tests.wire.batches import ZSTD, batch, record
 from tsproxy import fastpath
 from tsproxy.clock import Clock
-from tsproxy.session import purse
 from tsproxy.session.effects import (
     CloseReason,
     CloseSession,
@@ -41,7 +40,8 @@ from tsproxy.session.effects import (
     SendToBroker,
     SendToClient,
 )
-from tsproxy.session.produce import DEAR_RECORDS
+from tsproxy.session.produce import budget
+from tsproxy.session.produce.cost import OFFLOAD_RECORDS
 from tsproxy.session.requests import RELAYED
 from tsproxy.session.session import Session
 from tsproxy.testing.proxy import RunningProxy
@@ -54,7 +54,7 @@ def guilty(count, timestamp_ms=0):
     return batch([timestamp_ms], ZSTD, body=body, records_count=count, last_offset_delta=count - 1)
 
 
-DEAR = asked({"t": {0: guilty(DEAR_RECORDS + 1)}})
+DEAR = asked({"t": {0: guilty(OFFLOAD_RECORDS + 1)}})
 CHEAP = asked({"t": {0: guilty(10)}})
 
 
@@ -70,7 +70,7 @@ def test_a_request_of_few_bytes_and_many_records_is_judged_beside_the_loop():
 
 
 def test_requests_that_are_cheap_one_by_one_are_judged_beside_the_loop_once_they_are_many():
-    one = asked({"t": {0: guilty(DEAR_RECORDS // 4)}})
+    one = asked({"t": {0: guilty(OFFLOAD_RECORDS // 4)}})
     effects = Conversation().session.client_bytes(one * 100, NOW_MS)
 
     assert kinds(effects)[-2:] == [Judge, PauseClient]
@@ -78,7 +78,7 @@ def test_requests_that_are_cheap_one_by_one_are_judged_beside_the_loop_once_they
 
 
 def test_a_request_of_many_partitions_is_judged_beside_the_loop():
-    many = asked({"t": dict.fromkeys(range(DEAR_RECORDS // 10 + 1))})
+    many = asked({"t": dict.fromkeys(range(OFFLOAD_RECORDS // 10 + 1))})
 
     assert Judge in kinds(Conversation().session.client_bytes(many, NOW_MS))
 
@@ -93,7 +93,7 @@ def unfolding(size):
 def test_few_bytes_that_unfold_to_many_are_judged_beside_the_loop(uses_fast_path):
     session = Session(PEER, view_of(), uses_fast_path=uses_fast_path)
     (sent,) = session.client_bytes(unfolding(1_000), NOW_MS)
-    large = unfolding(purse.MOST_BYTES + 1)
+    large = unfolding(budget.MOST_BYTES + 1)
     effects = session.client_bytes(large, NOW_MS)
 
     assert len(large) < 2_000
@@ -105,7 +105,7 @@ def test_few_bytes_that_unfold_to_many_are_judged_beside_the_loop(uses_fast_path
 def test_requests_that_unfold_to_many_bytes_together_are_judged_beside_the_loop(uses_fast_path):
     session = Session(PEER, view_of(), uses_fast_path=uses_fast_path)
     session.client_bytes(unfolding(1), NOW_MS)
-    one = unfolding(purse.MOST_BYTES // 8)
+    one = unfolding(budget.MOST_BYTES // 8)
     effects = session.client_bytes(one * 12, NOW_MS)
 
     assert kinds(effects) == [SendToBroker, Judge, PauseClient]
@@ -138,17 +138,21 @@ def test_more_partitions_or_topics_than_a_broker_can_lead_are_rejected(topics):
 def test_the_fast_path_forwards_as_many_partitions_as_the_session(count, passes):
     table = fastpath.Table(replace(PEER, client_id="app"), None, 1000)
     table.add("t", LIMITS, LIMITS.before_max_ms, LIMITS.after_max_ms)
-    requests = fastpath.RequestFilter(fastpath.InFlight(id), RELAYED, 1 << 27, 1 << 20, purse.Purse)
+    requests = fastpath.RequestFilter(
+        fastpath.InFlight(id), RELAYED, 1 << 27, 1 << 20, budget.DecompressionBudget
+    )
     requests.table = table
     frame = of_partitions(count)
 
-    assert requests.forward_buffered(frame, 0, 1, NOW_MS, purse.Purse()) == (len(frame) if passes else 0)
+    assert requests.forward_buffered(frame, 0, 1, NOW_MS, budget.DecompressionBudget()) == (
+        len(frame) if passes else 0
+    )
 
 
 def test_what_was_judged_in_an_earlier_go_makes_no_request_dear():
     session = Conversation().session
     for _ in range(10):
-        effects = session.client_bytes(asked({"t": {0: guilty(DEAR_RECORDS // 4)}}), NOW_MS)
+        effects = session.client_bytes(asked({"t": {0: guilty(OFFLOAD_RECORDS // 4)}}), NOW_MS)
 
         assert SendToClient in kinds(effects)
 
@@ -156,7 +160,7 @@ def test_what_was_judged_in_an_earlier_go_makes_no_request_dear():
 def test_no_request_is_taken_while_many_bytes_of_our_own_answers_wait_for_the_brokers():
     """A thousand small requests behind one that the broker holds have a gigabyte of answers."""
     slow = request(HEARTBEAT, 4)
-    large = asked({"t": {0: guilty(DEAR_RECORDS // 2)}}, version=9)
+    large = asked({"t": {0: guilty(OFFLOAD_RECORDS // 2)}}, version=9)
     conversation = Conversation(view_of(culprits_listed=10_000))
     assert conversation >> client(slow) << to_broker(slow)
     session = conversation.session

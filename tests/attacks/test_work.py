@@ -29,11 +29,11 @@ from tests.session.messages import (
 from tests.wire.batches import GZIP, LZ4, SNAPPY, XERIAL_HEADER, ZSTD, batch, unsigned
 from tsproxy.model.view import SessionLimits
 from tsproxy.session.effects import CloseReason, CloseSession, Judge, Note, PauseClient
-from tsproxy.session.job import Work, in_one_go
-from tsproxy.session.outcomes import of_rejections
 from tsproxy.session.policies import of_anybody
-from tsproxy.session.produce import ruling
-from tsproxy.session.produce_answer import local, silenced, with_all_made
+from tsproxy.session.produce.answer import local, with_answer, with_throttle
+from tsproxy.session.produce.job import Work, all_steps
+from tsproxy.session.produce.judge_request import judge_request_steps
+from tsproxy.session.produce.outcomes import of_rejections
 from tsproxy.session.session import Session
 from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import RequestHeader, read_request_header
@@ -254,12 +254,12 @@ def test_an_answer_that_was_made_beside_the_loop_is_the_one_that_would_have_been
     whole = produce(body, version)
     read = read_request_header(whole[4:])
     asked = k00_produce.read_request(version, whole[4 + read.body_start :])
-    begin = partial(ruling, header, asked, whole, of_anybody(view_of()), NOW_MS, {})
-    here = in_one_go(begin(Work(SessionLimits())))
-    beside = replace(in_one_go(with_all_made(begin, Work(SessionLimits()))), throttle_ms=silence_ms)
+    begin = partial(judge_request_steps, header, asked, whole, of_anybody(view_of()), NOW_MS, {})
+    here = all_steps(begin(Work(SessionLimits())))
+    beside = replace(all_steps(with_answer(begin, Work(SessionLimits()))), throttle_ms=silence_ms)
 
     assert beside.answer
-    assert silenced(beside) == local(replace(here, throttle_ms=silence_ms))
+    assert with_throttle(beside) == local(replace(here, throttle_ms=silence_ms))
     assert beside.booked == tuple(of_rejections(here))
 
 

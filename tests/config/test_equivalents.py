@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.config.files import SMALLEST, config_of, problems_of
 from tsproxy.config.kinds import BOUND, DURATION, SIZE, TOLERANCE
-from tsproxy.model.policy import Span
+from tsproxy.model.policy import TimeLimit
 
 LONG_MAX = 2**63 - 1
 KEY = "message.timestamp.before.max.ms"
@@ -32,7 +32,7 @@ def bound_of(written):
 )
 def test_a_key_of_kafkas_takes_milliseconds_as_kafkas_files_have_them(written, max_ms):
     """TopicConfig: message.timestamp.before.max.ms is a LONG in milliseconds, by default Long.MAX_VALUE."""
-    assert bound_of(written).before == Span(max_ms)
+    assert bound_of(written).before == TimeLimit(max_ms)
 
 
 @pytest.mark.parametrize("written", ["-1", str(LONG_MAX - 1), str(LONG_MAX + 1), "1e9", "٣"])

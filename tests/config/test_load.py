@@ -11,7 +11,7 @@ from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.reference import reference_table
 from tsproxy.config.settings import Address, BrokerPorts, ClientAuth, SaslMechanism, Secret
-from tsproxy.model.policy import Mode, Span
+from tsproxy.model.policy import Mode, TimeLimit
 from tsproxy.model.view import SessionLimits
 
 DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
@@ -403,7 +403,7 @@ def test_settings_may_use_kafkas_names():
     document = parse_yaml(SMALLEST + "policy: { limits_from: config }\n", "tsproxy.yaml")
     put_setting(document, "policy.defaults.message.timestamp.after.max.ms=10s")
 
-    assert load(document, {}).policy.defaults.after == Span(10_000)
+    assert load(document, {}).policy.defaults.after == TimeLimit(10_000)
 
 
 def test_settings_lie_over_the_file():

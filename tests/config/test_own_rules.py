@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsproxy.config.own_rules import RuleError, load_rule
+from tsproxy.config.custom_rules import RuleError, load_rule
 
 
 class Rule:

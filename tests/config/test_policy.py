@@ -7,8 +7,8 @@ import pytest
 
 from tests.config.files import SMALLEST, config_of, problems_of
 from tsproxy.config.settings import ClockProbe, ClockSettings, DeadLetterSettings, WhenBeyond
-from tsproxy.model.own_rule import OwnRule
-from tsproxy.model.policy import Choice, LimitsFrom, Mode, Preset, Span
+from tsproxy.model.custom_rule import CustomRule
+from tsproxy.model.policy import Choice, LimitsFrom, Mode, Preset, TimeLimit
 from tsproxy.policy.stream_time import StreamTimeGuard
 
 FULL = """\
@@ -54,7 +54,7 @@ def test_a_file_without_a_policy_enforces_the_brokers_limits_and_looks_ahead_to_
     assert (policy.mode, policy.limits_from) == (Mode.ENFORCE, LimitsFrom.BROKER)
     assert policy.candidate.preset is Preset.KAFKA_4
     assert (policy.rules, policy.waivers) == ((), ())
-    assert (policy.defaults.before, policy.defaults.after) == (Span(None), Span(3_600_000))
+    assert (policy.defaults.before, policy.defaults.after) == (TimeLimit(None), TimeLimit(3_600_000))
 
 
 def test_every_key_of_a_full_policy_arrives():
@@ -64,17 +64,21 @@ def test_every_key_of_a_full_policy_arrives():
 
     assert (policy.mode, policy.limits_from) == (Mode.AUDIT, LimitsFrom.STRICTER)
     assert (policy.clock_tolerance_ms, policy.names_unit) == (2_000, True)
-    assert policy.defaults.before == policy.defaults.after == Span(7 * 86_400_000)
+    assert policy.defaults.before == policy.defaults.after == TimeLimit(7 * 86_400_000)
     assert policy.defaults.no_timestamp is Choice.REJECT
-    assert (policy.candidate.preset, policy.candidate.after) == (None, Span(600_000))
+    assert (policy.candidate.preset, policy.candidate.after) == (None, TimeLimit(600_000))
     assert [pattern.text for pattern in payments.match.topics] == ["payments-*", "/refunds-[0-9]+/"]
     assert [pattern.fits("refunds-17") for pattern in payments.match.topics] == [False, True]
     assert payments.match.addresses == (ip_network("10.0.0.0/8"),)
     assert payments.match.client_software[0].fits("librdkafka/1.8.2")
-    assert (payments.terms.mode, payments.terms.before, payments.terms.after) == (Mode.ENFORCE, None, Span(0))
+    assert (payments.terms.mode, payments.terms.before, payments.terms.after) == (
+        Mode.ENFORCE,
+        None,
+        TimeLimit(0),
+    )
     assert (payments.terms.zero, payments.terms.negative) == (Choice.REJECT, Choice.ACCEPT)
     assert (payments.terms.extended_timestamps, legacy.terms.extended_timestamps) == (True, None)
-    assert payments.terms.own == (OwnRule("stream-time-guard", StreamTimeGuard(600_000)),)
+    assert payments.terms.custom_rules == (CustomRule("stream-time-guard", StreamTimeGuard(600_000)),)
     assert payments.place == "tsproxy.yaml:14: policy.rules[0]"
     assert legacy.terms.preset is Preset.KIP_937_DRAFT
     assert (waiver.name, waiver.owner, waiver.reason) == ("backfill", "data-platform", "OPS-123")

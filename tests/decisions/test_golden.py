@@ -20,7 +20,7 @@ LOGS = {
     "v1.jsonl": "4344c9a0f08467ae3b1cea01bd90ed5887a5442f044ed5754b80122e0aff61ea",
     "v1-out-of-order.jsonl": "1d7e2710ad9edbeebf750bd98dadbcb395d1af8705fa2420763d169299de3627",
     "v1-policy.jsonl": "59ba004de647c1334964d218df268cf82c0a30d94e80880a0b235cbd47f710f4",
-    "v1-rules.jsonl": "10ba723a6603478f0f643a75aeefb362ca2fd7dace8918dfcc34851b6927e8ba",
+    "v1-rules.jsonl": "aeec965a6c95ca669fba23c865f19621b6f16cb164fc05d66cb54384ebf48a80",
 }
 """By their SHA-256. The second has records out of order; the third modes, waivers, what would be rejected,
 folded and hashed names; the fourth what a rule about stream time and an operator's own rejected."""

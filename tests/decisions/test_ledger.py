@@ -13,7 +13,7 @@ from tsproxy.decisions.events import collateral_records
 from tsproxy.decisions.ledger import ADDRESSES_LISTED, Ledger, counters
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import instant
-from tsproxy.model.outcome import Blame, Totals, VerdictName
+from tsproxy.model.outcome import RejectionCause, Totals, VerdictName
 from tsproxy.model.policy import Mode
 
 ADDED_UP = ("batches", "records", "bad_records", "collateral_records", "bytes")
@@ -205,7 +205,7 @@ def test_totals_count_as_the_outcomes_do_that_they_stand_for(booked, data):
 
 def blame_of(outcomes_of_one_key):
     first, last = outcomes_of_one_key[0], outcomes_of_one_key[-1]
-    return Blame(
+    return RejectionCause(
         rule=first.rule,
         mode=first.mode,
         reason=first.reason,

@@ -10,17 +10,16 @@ from typing import Final
 from tests.differential.comparison import Exchange
 from tests.differential.generator import Part
 from tsproxy.model.kafka import Codec, ErrorCode, TimestampType
-from tsproxy.model.produce import PartitionProduceData, ProduceRequest
 from tsproxy.model.records import Fault
 from tsproxy.model.view import SessionLimits, View
-from tsproxy.policy.case import Case
-from tsproxy.policy.faults import OUR_LIMITS
-from tsproxy.policy.request_checks import ONE_BATCH_FROM, is_left_to_the_broker
-from tsproxy.policy.whole_request import STEPS
-from tsproxy.session.entries import Entry
-from tsproxy.session.job import Work
+from tsproxy.policy.checks.faults import OUR_LIMITS
+from tsproxy.policy.checks.request import ONE_BATCH_FROM, is_left_to_the_broker
+from tsproxy.policy.checks.whole_request import STEPS
+from tsproxy.policy.context import BatchContext, RequestContext
+from tsproxy.session.policies import NOBODY, of_anybody
+from tsproxy.session.produce.context import PartitionReader
+from tsproxy.session.produce.job import Work
 from tsproxy.wire import codecs, message_set, record_batch, record_set
-from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.k00_produce import MOST_PARTITIONS
 
 _ATTRIBUTES_AT: Final = {0: 17, 1: 17, 2: 22}
@@ -156,11 +155,13 @@ def _order_of_partitions(exchange: Exchange) -> bool:
     return codes[:1] == [exchange.proxied.error_code] and exchange.direct.error_code in codes
 
 
-def _case(exchange: Exchange, part: Part) -> Case:
-    header, request = RequestHeader(0, exchange.version, 0, "test", 0), ProduceRequest(None, 1, 0, ())
-    records = PartitionProduceData(part.partition, memoryview(part.records))
-    view = View()
-    return Entry(header, request, part.topic.config, records, view, 0, Work(view.limits)).case()
+def _case(exchange: Exchange, part: Part) -> BatchContext:
+    request = RequestContext(exchange.version, 1, has_transactional_id=False, now_ms=0, peer=NOBODY)
+    view, topic = View(), part.topic.config
+    policy, work = of_anybody(view).of(topic, 0), Work(view.limits)
+    return PartitionReader(request, topic, part.partition, policy, view.limits, work).read(
+        memoryview(part.records)
+    )
 
 
 def _own_limit_of_a_batch(exchange: Exchange) -> bool:

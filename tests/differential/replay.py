@@ -14,7 +14,7 @@ from tsproxy.model.produce import (
 )
 from tsproxy.model.verdict import Reject
 from tsproxy.model.view import View
-from tsproxy.session.judging import judge_all
+from tsproxy.session.produce.verdicts import judge_all
 from tsproxy.wire.headers import RequestHeader
 
 

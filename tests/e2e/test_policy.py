@@ -20,7 +20,7 @@ from tsproxy.wire import k00_produce
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
 EXAMPLES = dict(re.findall(r"^## ([^\n]+)$(?:(?!^## ).)*?^```yaml\n(.*?)^```$", DOCUMENT, re.M | re.S))
-[OWN_RULE, OWN_TEST] = re.findall(r"^```python\n(.*?)^```$", DOCUMENT, re.M | re.S)
+[CUSTOM_RULE, OWN_TEST] = re.findall(r"^```python\n(.*?)^```$", DOCUMENT, re.M | re.S)
 VERSION = 8
 OF_JAVA = b"\x12apache-kafka-java\x064.0.0\x00"
 """What ApiVersions v3 says of a client's library (KIP-511)."""
@@ -239,7 +239,7 @@ def install(folder, code):
 
 async def test_a_rule_of_your_own(kafka_391, tmp_path):
     """Bounds cannot say it, so the fast path never passes it: the last batch is read as the first."""
-    install(tmp_path, OWN_RULE)
+    install(tmp_path, CUSTOM_RULE)
     await kafka_391.create_topic("clicks")
     async with proxy_of("Custom rules", kafka_391, tmp_path, PYTHONPATH=str(tmp_path)) as proxy:
         first_ms = now_ms()
@@ -247,7 +247,7 @@ async def test_a_rule_of_your_own(kafka_391, tmp_path):
         assert await sent(proxy, "clicks", *good, before=good) == (OK, None)
         told = await sent(proxy, "clicks", first_ms, first_ms - 600_001, before=good)
     assert told == (BAD, "600001 ms older than a record before it")
-    assert decided(proxy, topic="clicks", rule="clicks-in-order", reason="own_rule", verdict="rejected")
+    assert decided(proxy, topic="clicks", rule="clicks-in-order", reason="custom_rule", verdict="rejected")
 
 
 RAISES = """\
@@ -276,7 +276,7 @@ async def test_a_rule_of_your_own_that_raises_is_contained_counted_and_handled_a
     assert "tsproxy_rule_failures_total 12.0" in metrics
     [told, *_] = [line for line in proxy.log if line["event"] == "rule_failed"]
     assert (told["rule"], told["error"], told["fail"]) == ("shut", "LookupError", "closed")
-    assert [line["reason"] for line in decided(proxy, verdict="rejected")] == ["own_rule"]
+    assert [line["reason"] for line in decided(proxy, verdict="rejected")] == ["custom_rule"]
     assert (await kafka_391.end_offsets("failing-open"))[0] == 11
     assert (await kafka_391.end_offsets("failing-shut"))[0] == 0
 

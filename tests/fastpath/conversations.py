@@ -19,9 +19,19 @@ from tests.session.messages import (
     request,
 )
 from tests.wire.batches import CODECS, batch, wrap
+from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, TimestampType
-from tsproxy.model.own_rule import OwnRule
-from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, Policy, Rule, Span, Terms, Waiver
+from tsproxy.model.policy import (
+    Choice,
+    LimitsFrom,
+    Match,
+    Mode,
+    Policy,
+    Rule,
+    RuleSettings,
+    TimeLimit,
+    Waiver,
+)
 from tsproxy.model.produce import (
     NodeEndpoint,
     PartitionProduceResponse,
@@ -103,19 +113,23 @@ POLICIES = (
     *[Policy()] * 9,
     Policy(mode=Mode.OFF),
     Policy(mode=Mode.AUDIT),
-    Policy(candidate=Terms(after=Span(0))),
-    Policy(candidate=Terms(before=Span(10**6)), limits_from=LimitsFrom.CONFIG),
-    Policy(defaults=Terms(no_timestamp=Choice.REJECT)),
-    Policy(defaults=Terms(zero=Choice.REJECT, negative=Choice.REJECT)),
-    Policy(defaults=Terms(extended_timestamps=True)),
-    Policy(rules=(Rule("own", Match(), Terms(after=Span(1000))),)),
-    Policy(rules=(Rule("own", Match(), Terms(own=(OwnRule("odd", RejectsOdd()),))),)),
-    Policy(rules=(Rule("own", Match(), Terms(own=(OwnRule("odd", BoundedOdd()),))),)),
-    Policy(rules=(Rule("own", Match(), Terms(own=(OwnRule("guard", StreamTimeGuard(1000)),))),)),
+    Policy(candidate=RuleSettings(after=TimeLimit(0))),
+    Policy(candidate=RuleSettings(before=TimeLimit(10**6)), limits_from=LimitsFrom.CONFIG),
+    Policy(defaults=RuleSettings(no_timestamp=Choice.REJECT)),
+    Policy(defaults=RuleSettings(zero=Choice.REJECT, negative=Choice.REJECT)),
+    Policy(defaults=RuleSettings(extended_timestamps=True)),
+    Policy(rules=(Rule("own", Match(), RuleSettings(after=TimeLimit(1000))),)),
+    Policy(rules=(Rule("own", Match(), RuleSettings(custom_rules=(CustomRule("odd", RejectsOdd()),))),)),
+    Policy(rules=(Rule("own", Match(), RuleSettings(custom_rules=(CustomRule("odd", BoundedOdd()),))),)),
+    Policy(
+        rules=(
+            Rule("own", Match(), RuleSettings(custom_rules=(CustomRule("guard", StreamTimeGuard(1000)),))),
+        )
+    ),
     Policy(waivers=(Waiver("w", Match(), NOW_MS + 1, "owner", "reason"),)),
     *[
         Policy(defaults=terms, waivers=(Waiver("ends", Match(), NOW_MS + 50, "owner", "reason"),))
-        for terms in (Terms(), Terms(keep_both_times=True), Terms(zero=Choice.REJECT))
+        for terms in (RuleSettings(), RuleSettings(keep_both_times=True), RuleSettings(zero=Choice.REJECT))
     ],
 )
 """What the kernel's two bounds can say, and what they cannot."""

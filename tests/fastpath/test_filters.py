@@ -12,7 +12,7 @@ from tests.wire.batches import GZIP, batch
 from tsproxy import fastpath
 from tsproxy.decisions.drift import THRESHOLDS_MS, bucket
 from tsproxy.fastpath import ForwardedProduce, ForwardedRelay
-from tsproxy.session.purse import Purse
+from tsproxy.session.produce.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
 
 pytestmark = needs_native
@@ -28,14 +28,14 @@ class Filters:
         self.table = fastpath.Table(PEER_APP, None, 1000)
         for topic in ("t", "u"):
             self.table.add(topic, LIMITS, LIMITS.before_max_ms, LIMITS.after_max_ms)
-        self.requests = fastpath.RequestFilter(self.in_flight, RELAYED, 100_000, 1_000, Purse)
+        self.requests = fastpath.RequestFilter(self.in_flight, RELAYED, 100_000, 1_000, DecompressionBudget)
         self.requests.table = self.table
         self.answers = fastpath.AnswerFilter(self.in_flight)
         self.most = most
 
     def passes(self, *frames):
         """How many bytes of the frames are forwarded."""
-        return self.requests.forward_buffered(b"".join(frames), 0, self.most, NOW_MS, Purse())
+        return self.requests.forward_buffered(b"".join(frames), 0, self.most, NOW_MS, DecompressionBudget())
 
     def accepts(self, *frames):
         return self.answers.forward_buffered(b"".join(frames), 0)

@@ -1,6 +1,6 @@
 """The fast path forwards only batches on which no rule has an effect.
 
-The table's row is made as a session makes it (`span_that_passes`), from limits, the candidate's, and rules
+The table's row is made as a session makes it (`fast_path_bounds`), from limits, the candidate's, and rules
 with and without bounds; the judge judges the same request.
 """
 
@@ -17,17 +17,17 @@ from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, vi
 from tests.session.messages import produce
 from tests.wire.batches import GZIP, NONE, batch, wrap
 from tsproxy import fastpath
+from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, TimestampType
-from tsproxy.model.own_rule import OwnRule
-from tsproxy.model.policy import Choice, Match, Mode, OnViolation, Policy, Rule, Span, Terms
+from tsproxy.model.policy import Choice, Match, Mode, OnViolation, Policy, Rule, RuleSettings, TimeLimit
 from tsproxy.model.verdict import Accept, TopicLimits
 from tsproxy.model.view import SessionLimits
-from tsproxy.policy.passing import span_that_passes
+from tsproxy.policy.fast_path import fast_path_bounds
 from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.session.fast_path import _read_compressed
-from tsproxy.session.judging import judge_all
 from tsproxy.session.policies import Policies
-from tsproxy.session.purse import Purse
+from tsproxy.session.produce.budget import DecompressionBudget
+from tsproxy.session.produce.verdicts import judge_all
 from tsproxy.session.requests import RELAYED
 from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import read_request_header
@@ -38,26 +38,31 @@ APP = replace(PEER, client_id="app")
 
 
 def own(*rules):
-    return tuple(OwnRule(type(rule).__name__, rule) for rule in rules)
+    return tuple(CustomRule(type(rule).__name__, rule) for rule in rules)
 
 
 TERMS = (
-    Terms(),
-    Terms(mode=Mode.AUDIT),
-    Terms(mode=Mode.OFF),
-    Terms(extended_timestamps=True),
-    Terms(extended_timestamps=True, after=Span(1_000)),
-    Terms(extended_timestamps=True, mode=Mode.AUDIT),
-    Terms(own=own(StreamTimeGuard(1_000))),
-    Terms(own=own(StreamTimeGuard(1_000)), mode=Mode.AUDIT),
-    Terms(own=own(BoundedOdd())),
-    Terms(own=own(BoundedOdd(), RejectsOdd())),
-    Terms(zero=Choice.REJECT),
-    Terms(no_timestamp=Choice.REJECT),
-    Terms(no_timestamp=Choice.STAMP),
-    Terms(on_violation=OnViolation.REPAIR),
+    RuleSettings(),
+    RuleSettings(mode=Mode.AUDIT),
+    RuleSettings(mode=Mode.OFF),
+    RuleSettings(extended_timestamps=True),
+    RuleSettings(extended_timestamps=True, after=TimeLimit(1_000)),
+    RuleSettings(extended_timestamps=True, mode=Mode.AUDIT),
+    RuleSettings(custom_rules=own(StreamTimeGuard(1_000))),
+    RuleSettings(custom_rules=own(StreamTimeGuard(1_000)), mode=Mode.AUDIT),
+    RuleSettings(custom_rules=own(BoundedOdd())),
+    RuleSettings(custom_rules=own(BoundedOdd(), RejectsOdd())),
+    RuleSettings(zero=Choice.REJECT),
+    RuleSettings(no_timestamp=Choice.REJECT),
+    RuleSettings(no_timestamp=Choice.STAMP),
+    RuleSettings(on_violation=OnViolation.REPAIR),
 )
-CANDIDATES = (None, Terms(after=Span(0)), Terms(before=Span(0)), Terms(before=Span(1_000), after=Span(1_000)))
+CANDIDATES = (
+    None,
+    RuleSettings(after=TimeLimit(0)),
+    RuleSettings(before=TimeLimit(0)),
+    RuleSettings(before=TimeLimit(1_000), after=TimeLimit(1_000)),
+)
 KNOWN = (
     LIMITS,
     TopicLimits(),
@@ -75,15 +80,15 @@ TIMES = st.lists(
 
 def is_forwarded(asked, policies):
     policy = policies.of("t", NOW_MS)
-    span = span_that_passes(policy)
+    span = fast_path_bounds(policy)
     if span is None:
         return False
     table = fastpath.Table(APP, None, 1_000, partial(_read_compressed, SessionLimits()))
     table.add("t", policy.limits, span.before_max_ms, span.after_max_ms)
     in_flight = fastpath.InFlight(lambda forwarded: forwarded)
-    requests = fastpath.RequestFilter(in_flight, RELAYED, 100_000, 1_000, Purse)
+    requests = fastpath.RequestFilter(in_flight, RELAYED, 100_000, 1_000, DecompressionBudget)
     requests.table = table
-    return requests.forward_buffered(asked, 0, 1, NOW_MS, Purse()) == len(asked)
+    return requests.forward_buffered(asked, 0, 1, NOW_MS, DecompressionBudget()) == len(asked)
 
 
 def judged(asked, policies):

@@ -12,12 +12,12 @@ from tests.wire.batches import GZIP, batch
 from tsproxy import fastpath
 from tsproxy.fastpath import Rejection
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode
-from tsproxy.model.outcome import Blame
+from tsproxy.model.outcome import RejectionCause
 from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason
 from tsproxy.policy import timestamps
 from tsproxy.session.effects import SendToClient
-from tsproxy.session.purse import Purse
+from tsproxy.session.produce.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
 from tsproxy.session.session import Session
 
@@ -32,7 +32,7 @@ TOO_FAR_AHEAD = Rejection(
     highest_ms=AHEAD_MS + HOUR_MS,
     from_ms=NOW_MS,
     until_ms=NOW_MS + 1000,
-    cause=Blame("topic-limits", Mode.ENFORCE, Reason.TOO_FAR_AHEAD, None, 32, False, 0, 0),
+    cause=RejectionCause("topic-limits", Mode.ENFORCE, Reason.TOO_FAR_AHEAD, None, 32, False, 0, 0),
     error_message=timestamps.REJECTED,
     culprits_listed=100,
 )
@@ -44,7 +44,7 @@ class Rejecting:
     def __init__(self, throttle=None, **changes):
         self.in_flight = fastpath.InFlight(lambda forwarded: forwarded)
         self.table = fastpath.Table(replace(PEER, client_id="app"), None, 1000, None, throttle)
-        self.requests = fastpath.RequestFilter(self.in_flight, RELAYED, 100_000, 1_000, Purse)
+        self.requests = fastpath.RequestFilter(self.in_flight, RELAYED, 100_000, 1_000, DecompressionBudget)
         self.requests.table, self.requests.is_open, self.requests.most_in_flight = self.table, True, 1000
         self.rejecter = fastpath.Rejecter(self.requests)
         self.table.repeat(replace(TOO_FAR_AHEAD, **changes))

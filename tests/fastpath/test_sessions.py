@@ -18,8 +18,6 @@ from tests.wire.batches import CODECS, batch
 from tsproxy.decisions import Privacy
 from tsproxy.decisions.ledger import Ledger, counters
 from tsproxy.model.outcome import Outcome, VerdictName
-from tsproxy.session import produce as routes
-from tsproxy.session import purse
 from tsproxy.session.effects import (
     Effect,
     Emit,
@@ -31,6 +29,7 @@ from tsproxy.session.effects import (
     SendToBroker,
     SendToClient,
 )
+from tsproxy.session.produce import budget, cost
 from tsproxy.session.session import Session
 from tsproxy.wire import one_call
 from tsproxy.wire.apis import APIS
@@ -190,14 +189,14 @@ def test_so_it_is_in_conversations_that_once_showed_a_difference(seed):
     """A broker's rejection of what the fast path forwarded; a client that has more in flight than a new view
     allows, and goes on; or goes away."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(routes, "DEAR_BYTES", 100)
+        patched.setattr(cost, "OFFLOAD_BYTES", 100)
         converse(seed)
 
 
 @given(seed=seeds)
 def test_so_it_is_where_compressed_batches_are_judged_beside_the_loop(seed):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(routes, "DEAR_BYTES", 100)
+        patched.setattr(cost, "OFFLOAD_BYTES", 100)
         converse(seed)
 
 
@@ -243,6 +242,6 @@ def test_each_read_on_the_fast_path_may_decompress_as_much_as_any_other():
     asked = produce({"t": {0: batch([NOW_MS], CODECS["zstd"], value=bytes(size))}})
     session.client_bytes(asked, NOW_MS)
     session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
-    most = purse.MOST_BYTES // size
+    most = budget.MOST_BYTES // size
     for _ in range(3):
         assert session.fast_path.requests.forward_read(asked * (most + 5), NOW_MS) == len(asked) * most

@@ -10,12 +10,12 @@ from tests.session.conversation import PEER
 from tsproxy import fastpath
 from tsproxy.fastpath import Rejection
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
-from tsproxy.model.outcome import Blame
+from tsproxy.model.outcome import RejectionCause
 from tsproxy.model.policy import Mode
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import TopicLimits, reason_out_of_range
 from tsproxy.model.view import SessionLimits
-from tsproxy.session.purse import Purse
+from tsproxy.session.produce.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
 from tsproxy.wire.record_batch import read_small
 
@@ -27,7 +27,7 @@ def trace(seed: int, buffer: Buffer = bytes, turns: int = 25) -> list[object]:
     """What is forwarded, in flight and counted; frames that are not forwarded are stepped over."""
     scene = Scene(Random(seed))
     in_flight = fastpath.InFlight(lambda forwarded: forwarded)
-    requests = fastpath.RequestFilter(in_flight, RELAYED, 5_000, 300, Purse)
+    requests = fastpath.RequestFilter(in_flight, RELAYED, 5_000, 300, DecompressionBudget)
     answers = fastpath.AnswerFilter(in_flight)
     rejecter = fastpath.Rejecter(requests)
     seen: list[object] = []
@@ -56,7 +56,7 @@ def trace(seed: int, buffer: Buffer = bytes, turns: int = 25) -> list[object]:
                 [start, requests.awaits_more(buffer(data[start:])), requests.awaits_more(buffer(data))]
             )
         while start is not None:
-            end = requests.forward_buffered(buffer(data), start, most, scene.now_ms, Purse())
+            end = requests.forward_buffered(buffer(data), start, most, scene.now_ms, DecompressionBudget())
             scene.broker_reads(data[start:end])
             seen.append(end)
             start = _next_frame(data, end)
@@ -138,7 +138,7 @@ def _rejection(
         highest_ms=highest_ms,
         from_ms=now_ms,
         until_ms=now_ms + pick.choice([1, 5_000]),
-        cause=Blame("topic-limits", Mode.ENFORCE, reason, None, pick.choice([32, 87]), False, 0, 0),
+        cause=RejectionCause("topic-limits", Mode.ENFORCE, reason, None, pick.choice([32, 87]), False, 0, 0),
         error_message=pick.choice(["", "rejected", "ü" * 200]),
         culprits_listed=(3, 10_000)[now_ms % 2],
     )

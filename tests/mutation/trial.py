@@ -21,35 +21,44 @@ from tests.mutation.mutants import Mutant
 
 _RULES = ("tests/verdicts/test_rows.py", "tests/policy/test_judge.py")
 _RULES_OF_OURS = ("tests/policy/test_resolve.py", "tests/session/test_policy.py")
+_FAST_PATH = (
+    "tests/policy/test_fast_path_bounds.py",
+    "tests/policy/test_repeatable_rejections.py",
+    "tests/policy/test_checks.py",
+)
 _REPAIR = ("tests/session/test_repair.py",)
 _READERS = ("tests/wire/test_record_batch.py",)
 MODULES = {
     "policy/timestamps.py": ("tests/policy/test_timestamps.py",),
-    "policy/judge.py": _RULES,
-    "policy/case.py": _RULES,
-    "policy/request_checks.py": _RULES,
-    "policy/whole_request.py": _RULES,
-    "policy/batch_checks.py": _RULES,
-    "policy/record_checks.py": _RULES,
-    "policy/faults.py": _RULES,
+    "policy/judge.py": (*_RULES, "tests/policy/test_checks.py"),
+    "policy/context.py": _RULES,
+    "policy/checks/check.py": _FAST_PATH,
+    "policy/checks/request.py": _RULES,
+    "policy/checks/whole_request.py": _RULES,
+    "policy/checks/batch.py": _RULES,
+    "policy/checks/record.py": (*_RULES, "tests/policy/test_checks.py"),
+    "policy/checks/faults.py": _RULES,
+    "policy/checks/custom.py": ("tests/policy/test_custom_rules.py",),
+    "policy/custom_rules.py": ("tests/policy/test_custom_rules.py",),
     "policy/units.py": ("tests/policy/test_units.py",),
-    "policy/own_values.py": _RULES_OF_OURS,
+    "model/units.py": ("tests/policy/test_units.py",),
+    "policy/special_timestamps.py": _RULES_OF_OURS,
     "policy/candidate.py": _RULES_OF_OURS,
-    "policy/passing.py": ("tests/policy/test_passing.py",),
+    "policy/fast_path.py": _FAST_PATH,
     "policy/resolve.py": _RULES_OF_OURS,
     "policy/extended.py": ("tests/session/test_extended.py",),
     "policy/stream_time.py": ("tests/policy/test_stream_time.py",),
-    "policy/own_rules.py": ("tests/policy/test_own_rules.py",),
-    "policy/looser.py": ("tests/policy/test_looser.py",),
+    "policy/ineffective_rules.py": ("tests/policy/test_ineffective_rules.py",),
     "policy/repair.py": _REPAIR,
+    "policy/batch_of_times.py": ("tests/offline/test_explain.py",),
     "policy/explain.py": ("tests/offline/test_explain.py",),
     "policy/broker_reasons.py": ("tests/verdicts/test_broker_reasons.py",),
     "wire/record_set.py": ("tests/wire/test_record_set.py",),
     "wire/record_batch.py": _READERS,
     "wire/records.py": _READERS,
     "wire/message_set.py": ("tests/wire/test_message_set.py",),
-    "session/judging.py": ("tests/policy/test_facts.py", "tests/session/test_produce.py"),
-    "session/entries.py": ("tests/policy/test_facts.py", "tests/session/test_produce.py"),
+    "session/produce/verdicts.py": ("tests/policy/test_facts.py", "tests/session/test_produce.py"),
+    "session/produce/context.py": ("tests/policy/test_facts.py", "tests/session/test_produce.py"),
 }
 """Each with the tests that most often turn red, which are asked first; what they pass meets all."""
 

@@ -17,7 +17,7 @@ from tests.offline.demo_capture import demo
 from tests.offline.documented import example
 from tests.session.messages import produce
 from tests.wire.batches import batch
-from tsproxy.model.policy import LimitsFrom, Policy, Span, Terms
+from tsproxy.model.policy import LimitsFrom, Policy, RuleSettings, TimeLimit
 from tsproxy.model.view import View
 from tsproxy.offline.replay.capture import CaptureError, Packet, read_packets
 from tsproxy.offline.replay.captured import Captured
@@ -28,7 +28,7 @@ NOW_MS = 1_767_225_600_000
 HOUR_MS = 3_600_000
 CONFIG = ["--set", "policy.limits_from=config"]
 
-VIEW = View(policy=Policy(limits_from=LimitsFrom.CONFIG, defaults=Terms(after=Span(HOUR_MS))))
+VIEW = View(policy=Policy(limits_from=LimitsFrom.CONFIG, defaults=RuleSettings(after=TimeLimit(HOUR_MS))))
 """At most an hour ahead."""
 
 GOOD, BAD = NOW_MS, NOW_MS * 1000

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from tests.e2e.test_policy import DOCUMENT, EXAMPLES, OWN_RULE, install
+from tests.e2e.test_policy import CUSTOM_RULE, DOCUMENT, EXAMPLES, install
 from tsproxy.cli import main
 
 NOW = "2026-12-01T00:00:00Z"
@@ -19,7 +19,7 @@ def explained(tmp_path, monkeypatch, capsys):
     """What a command says of an example of the document: a policy, and no cluster."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    install(tmp_path, OWN_RULE)
+    install(tmp_path, CUSTOM_RULE)
 
     def explain(*arguments, policy=EXAMPLES["Modes"]):
         (tmp_path / "tsproxy.yaml").write_text(policy)

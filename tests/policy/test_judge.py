@@ -1,4 +1,4 @@
-"""What is innocent goes on, what is guilty is rejected in the broker's words: the first check that fails.
+"""An acceptable batch is forwarded; any other is rejected in the broker's words, by its first failing check.
 
 The same verdicts are held against real brokers in tests/verdicts and tests/differential; here each rule
 stands alone, and the order between any two.

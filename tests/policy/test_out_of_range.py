@@ -1,4 +1,4 @@
-"""Where only the range matters, culprits are columns: the same verdict as record by record."""
+"""Culprits are columns if only the range matters: the verdict is the same as record by record."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from tests.policy.verdicts import DAY_MS, HOUR_MS, LIMITS, NOW_MS, verdict
 from tests.wire.batches import CODECS, batch, record, wrap
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.verdict import OutOfRange, TopicLimits
-from tsproxy.policy import record_checks
+from tsproxy.policy.checks import record as record_checks
 
 ahead_or_not = st.sampled_from(
     [

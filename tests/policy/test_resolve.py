@@ -1,4 +1,4 @@
-"""What a policy comes to for one topic of one client: which rule, which bounds, for how long."""
+"""The settings of a policy for one topic of one client: which rule, which limits, for how long."""
 
 import re
 from dataclasses import replace
@@ -23,8 +23,8 @@ from tsproxy.model.policy import (
     Policy,
     Preset,
     Rule,
-    Span,
-    Terms,
+    RuleSettings,
+    TimeLimit,
     Waiver,
 )
 from tsproxy.model.verdict import TopicLimits
@@ -47,7 +47,7 @@ def named(*texts):
     return tuple(patterns)
 
 
-NOTHING = Terms()
+NOTHING = RuleSettings()
 
 
 def rule(name="own", terms=NOTHING, **match):
@@ -107,7 +107,7 @@ def test_no_pattern_fits_a_client_without_a_principal(pattern):
     allowance = Match(principals=named(pattern))
     waiver = Waiver("w", allowance, NOW_MS + 1, "data-platform", "OPS-123")
     policy = Policy(
-        rules=(Rule("allowed", allowance, Terms(mode=Mode.OFF)), rule("strict")), waivers=(waiver,)
+        rules=(Rule("allowed", allowance, RuleSettings(mode=Mode.OFF)), rule("strict")), waivers=(waiver,)
     )
     found = resolved(policy, peer=Peer("public", "10.1.2.3", 1))
     assert (found.rule, found.mode, found.waiver) == ("strict", Mode.ENFORCE, None)
@@ -172,23 +172,31 @@ def test_an_ordinary_topic_is_not_internal():
 LIMITS = {
     "the topic's own": (Policy(), (DAY_MS, None)),
     "the file's, whatever the topic's": (
-        Policy(limits_from=LimitsFrom.CONFIG, defaults=Terms(before=Span(None), after=Span(5))),
+        Policy(
+            limits_from=LimitsFrom.CONFIG, defaults=RuleSettings(before=TimeLimit(None), after=TimeLimit(5))
+        ),
         (None, 5),
     ),
     "the stricter of both, side by side": (
-        Policy(limits_from=LimitsFrom.STRICTER, defaults=Terms(before=Span(2 * DAY_MS), after=Span(5))),
+        Policy(
+            limits_from=LimitsFrom.STRICTER,
+            defaults=RuleSettings(before=TimeLimit(2 * DAY_MS), after=TimeLimit(5)),
+        ),
         (DAY_MS, 5),
     ),
-    "a rule's own side, the other stays": (Policy(rules=(rule(terms=Terms(after=Span(7))),)), (DAY_MS, 7)),
-    "a rule may be looser": (Policy(rules=(rule(terms=Terms(before=Span(None))),)), (None, None)),
-    "kafka-4": (Policy(rules=(rule(terms=Terms(preset=Preset.KAFKA_4)),)), (DAY_MS, HOUR_MS)),
+    "a rule's own side, the other stays": (
+        Policy(rules=(rule(terms=RuleSettings(after=TimeLimit(7))),)),
+        (DAY_MS, 7),
+    ),
+    "a rule may be looser": (Policy(rules=(rule(terms=RuleSettings(before=TimeLimit(None))),)), (None, None)),
+    "kafka-4": (Policy(rules=(rule(terms=RuleSettings(preset=Preset.KAFKA_4)),)), (DAY_MS, HOUR_MS)),
     "the draft looks ahead alone": (
-        Policy(rules=(rule(terms=Terms(preset=Preset.KIP_937_DRAFT)),)),
+        Policy(rules=(rule(terms=RuleSettings(preset=Preset.KIP_937_DRAFT)),)),
         (None, HOUR_MS),
     ),
     "wider by what clocks are apart": (Policy(clock_tolerance_ms=3), (DAY_MS + 3, None)),
     "on both sides": (
-        Policy(clock_tolerance_ms=3, rules=(rule(terms=Terms(after=Span(7))),)),
+        Policy(clock_tolerance_ms=3, rules=(rule(terms=RuleSettings(after=TimeLimit(7))),)),
         (DAY_MS + 3, 10),
     ),
 }
@@ -200,14 +208,16 @@ def test_the_limits_in_force_are(policy, expected):
 
 
 def test_what_else_the_topic_says_stays():
-    for terms in (Terms(after=Span(7)), Terms(preset=Preset.KIP_937_DRAFT)):
+    for terms in (RuleSettings(after=TimeLimit(7)), RuleSettings(preset=Preset.KIP_937_DRAFT)):
         limits = resolved(Policy(rules=(rule(terms=terms),))).limits
         assert limits.max_message_bytes == 1000
 
 
 def test_the_files_side_of_stricter_holds_while_a_topic_is_not_known():
     policy = Policy(
-        limits_from=LimitsFrom.STRICTER, defaults=Terms(after=Span(5)), candidate=Terms(after=Span(1))
+        limits_from=LimitsFrom.STRICTER,
+        defaults=RuleSettings(after=TimeLimit(5)),
+        candidate=RuleSettings(after=TimeLimit(1)),
     )
     found = resolved(policy, known=None, on_kafka_4=None)
     assert (bounds(found.limits), found.is_known, found.candidate) == ((None, 5), False, None)
@@ -219,19 +229,19 @@ def test_while_a_topic_is_not_known_the_range_is_the_brokers_business():
 
 
 def test_a_rules_own_bound_holds_even_while_the_topic_is_not_known():
-    policy = Policy(rules=(rule(terms=Terms(after=Span(7))),))
+    policy = Policy(rules=(rule(terms=RuleSettings(after=TimeLimit(7))),))
     found = resolved(policy, known=None, on_kafka_4=None)
     assert (bounds(found.limits), found.is_known) == ((None, 7), False)
     assert found.limits.max_message_bytes == 2**31 - 1, "how large a batch may be is the broker's business"
 
 
 def test_the_draft_needs_no_limits_of_the_topic():
-    policy = Policy(rules=(rule(terms=Terms(preset=Preset.KIP_937_DRAFT)),))
+    policy = Policy(rules=(rule(terms=RuleSettings(preset=Preset.KIP_937_DRAFT)),))
     assert bounds(resolved(policy, known=None, on_kafka_4=None).limits) == (None, HOUR_MS)
 
 
 def test_the_file_needs_no_broker():
-    policy = Policy(limits_from=LimitsFrom.CONFIG, defaults=Terms(after=Span(5)))
+    policy = Policy(limits_from=LimitsFrom.CONFIG, defaults=RuleSettings(after=TimeLimit(5)))
     assert resolved(policy, known=None, on_kafka_4=None).is_known
     assert not policy.asks_broker
 
@@ -240,10 +250,10 @@ def test_the_file_needs_no_broker():
 
 CANDIDATES = {
     "none": (None, None),
-    "kafka-4": (Terms(preset=Preset.KAFKA_4), (DAY_MS, HOUR_MS)),
-    "one side by name": (Terms(after=Span(5)), (DAY_MS, 5)),
-    "the same is no candidate": (Terms(before=Span(DAY_MS)), None),
-    "a looser one is none either": (Terms(before=Span(2 * DAY_MS)), None),
+    "kafka-4": (RuleSettings(preset=Preset.KAFKA_4), (DAY_MS, HOUR_MS)),
+    "one side by name": (RuleSettings(after=TimeLimit(5)), (DAY_MS, 5)),
+    "the same is no candidate": (RuleSettings(before=TimeLimit(DAY_MS)), None),
+    "a looser one is none either": (RuleSettings(before=TimeLimit(2 * DAY_MS)), None),
 }
 
 
@@ -255,15 +265,15 @@ def test_the_candidate_is(terms, expected):
 def test_where_the_file_says_all_kafka_4_means_an_hour_ahead():
     policy = Policy(
         limits_from=LimitsFrom.CONFIG,
-        defaults=Terms(before=Span(None), after=Span(None)),
-        candidate=Terms(preset=Preset.KAFKA_4),
+        defaults=RuleSettings(before=TimeLimit(None), after=TimeLimit(None)),
+        candidate=RuleSettings(preset=Preset.KAFKA_4),
     )
     assert bounds(resolved(policy, known=None, on_kafka_4=None).candidate) == (FAR_BEHIND_MS, HOUR_MS)
 
 
 def test_a_preset_looks_ten_years_behind_where_nobody_limits_old_records():
     unlimited = TopicLimits()
-    policy = Policy(candidate=Terms(preset=Preset.KAFKA_4))
+    policy = Policy(candidate=RuleSettings(preset=Preset.KAFKA_4))
     found = resolved(policy, known=unlimited, on_kafka_4=TopicLimits(after_max_ms=HOUR_MS))
     assert bounds(found.candidate) == (FAR_BEHIND_MS, HOUR_MS)
     assert bounds(found.limits) == (None, None)
@@ -273,15 +283,15 @@ def test_a_preset_looks_ten_years_behind_where_nobody_limits_old_records():
     ("own_ms", "before", "expected_ms"),
     [
         (2 * FAR_BEHIND_MS, None, None),
-        (None, Span(None), None),
-        (None, Span(DAY_MS), DAY_MS),
-        (None, Span(2 * FAR_BEHIND_MS), 2 * FAR_BEHIND_MS),
+        (None, TimeLimit(None), None),
+        (None, TimeLimit(DAY_MS), DAY_MS),
+        (None, TimeLimit(2 * FAR_BEHIND_MS), 2 * FAR_BEHIND_MS),
     ],
     ids=["a topic's own longer limit", "switched off", "a shorter one", "a longer one"],
 )
 def test_whoever_has_said_how_old_records_may_be_is_taken_at_that_word(own_ms, before, expected_ms):
     known = TopicLimits(before_max_ms=own_ms)
-    policy = Policy(candidate=Terms(preset=Preset.KAFKA_4, before=before))
+    policy = Policy(candidate=RuleSettings(preset=Preset.KAFKA_4, before=before))
     found = resolved(policy, known=known, on_kafka_4=replace(known, after_max_ms=HOUR_MS))
     assert bounds(found.candidate) == (expected_ms or own_ms, HOUR_MS)
 
@@ -289,9 +299,11 @@ def test_whoever_has_said_how_old_records_may_be_is_taken_at_that_word(own_ms, b
 def test_a_log_append_time_topic_has_no_candidate_and_no_rejected_values():
     """Brokers write their own time over whatever was sent."""
     stamped = TopicLimits(TimestampType.LOG_APPEND_TIME)
-    policy = Policy(candidate=Terms(after=Span(5)), defaults=Terms(no_timestamp=Choice.REJECT))
+    policy = Policy(
+        candidate=RuleSettings(after=TimeLimit(5)), defaults=RuleSettings(no_timestamp=Choice.REJECT)
+    )
     found = resolved(policy, known=stamped, on_kafka_4=stamped)
-    assert (found.candidate, found.rejects_some_values) == (None, False)
+    assert (found.candidate, found.rejects_special_timestamps) == (None, False)
 
 
 def test_a_limit_that_would_be_wider_than_a_long_is_none():
@@ -305,13 +317,13 @@ def test_a_limit_that_would_be_wider_than_a_long_is_none():
 
 
 def test_a_rules_mode_goes_before_the_general_one():
-    policy = Policy(mode=Mode.OFF, rules=(rule(terms=Terms(mode=Mode.AUDIT), topics=named("orders")),))
+    policy = Policy(mode=Mode.OFF, rules=(rule(terms=RuleSettings(mode=Mode.AUDIT), topics=named("orders")),))
     assert (resolved(policy).mode, resolved(policy, "clicks").mode) == (Mode.AUDIT, Mode.OFF)
     assert not policy.is_off
 
 
 def test_off_means_nothing_is_judged_not_even_beside():
-    found = resolved(Policy(mode=Mode.OFF, candidate=Terms(after=Span(0))))
+    found = resolved(Policy(mode=Mode.OFF, candidate=RuleSettings(after=TimeLimit(0))))
     assert (found.mode, found.candidate) == (Mode.OFF, None)
 
 

@@ -1,4 +1,4 @@
-"""How far a partition's newest time may jump, and what comes out of order, as tables."""
+"""Jumps of a partition's newest timestamp, and records out of order, as tables."""
 
 from dataclasses import replace
 
@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tsproxy.model.custom_rule import StreamTime
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
-from tsproxy.model.own_rule import StreamTime
-from tsproxy.policy.stream_time import Advance, StreamTimeGuard, advanced
+from tsproxy.policy.stream_time import StreamTimeAdvance, StreamTimeGuard, advanced
 from tsproxy.testing.rules import NOW_MS, check_rule, rule_context
 
 MINUTE_MS = 60_000
@@ -68,13 +68,13 @@ def test_it_keeps_to_what_rules_must():
 
 
 ADVANCES = {
-    "in order": ([5, 6, 6], StreamTime(5, 0), Advance(6, 0, 0)),
-    "one before what is known": ([3, 6], StreamTime(5, 0), Advance(6, 1, 2)),
-    "one before another of its batch": ([9, 7, 8], StreamTime(5, 0), Advance(9, 2, 2)),
-    "nothing known": ([9, 7], None, Advance(9, 1, 2)),
-    "nothing known, and in order": ([7, 9], None, Advance(9, 0, 0)),
-    "all of it before": ([1, 2], StreamTime(5, 0), Advance(2, 2, 4)),
-    "one without a time": ([-1, 7], StreamTime(5, 0), Advance(7, 0, 0)),
+    "in order": ([5, 6, 6], StreamTime(5, 0), StreamTimeAdvance(6, 0, 0)),
+    "one before what is known": ([3, 6], StreamTime(5, 0), StreamTimeAdvance(6, 1, 2)),
+    "one before another of its batch": ([9, 7, 8], StreamTime(5, 0), StreamTimeAdvance(9, 2, 2)),
+    "nothing known": ([9, 7], None, StreamTimeAdvance(9, 1, 2)),
+    "nothing known, and in order": ([7, 9], None, StreamTimeAdvance(9, 0, 0)),
+    "all of it before": ([1, 2], StreamTime(5, 0), StreamTimeAdvance(2, 2, 4)),
+    "one without a time": ([-1, 7], StreamTime(5, 0), StreamTimeAdvance(7, 0, 0)),
     "none has a time": ([-1, -1], StreamTime(5, 0), None),
 }
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
+from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import UnitGuess
 from tsproxy.policy.units import NEAR_MS, READINGS, guess_unit, unit_hint
 
@@ -66,7 +67,7 @@ def test_a_year_is_near_and_a_millisecond_more_is_not_in_finer_units(per_ms, at_
 @given(st.integers(LONG_MIN, LONG_MAX), st.integers(10**12, 10**13))
 def test_at_most_one_unit_fits_any_value_at_any_time(value, now_ms):
     """Where two readings agreed, the table's order would decide, and nobody would know."""
-    fitting = {each.unit for each in READINGS if abs(each.read(value) - now_ms) <= NEAR_MS}
+    fitting = {unit for unit, reading in READINGS if abs(reading.read(value) - now_ms) <= NEAR_MS}
     assert len(fitting) <= 1
 
 
@@ -86,3 +87,14 @@ def test_the_words_name_it_and_say_what_to_do():
         "looks like milliseconds times 1,000 twice: divide by 1,000,000; "
         "that would be 2026-01-01T00:00:00.007Z"
     )
+
+
+def test_ticks_are_read_from_the_epoch_that_lands_near_the_clock():
+    ticks = UNITS[UnitGuess.TICKS_100NS]
+    assert ticks.read(FILETIME_1970 + NOW_MS * 10_000, NOW_MS) == NOW_MS
+    assert ticks.read(62_135_596_800_000 * 10_000 + NOW_MS * 10_000, NOW_MS) == NOW_MS
+
+
+def test_every_unit_but_zero_says_how_to_come_to_milliseconds():
+    assert UNITS.keys() == set(UnitGuess) - {UnitGuess.ZERO}
+    assert all(unit.name and unit.advice and unit.readings for unit in UNITS.values())

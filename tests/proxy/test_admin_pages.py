@@ -12,7 +12,7 @@ from tests.proxy.measured import REJECTED
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.load import load
 from tsproxy.decisions.privacy import Privacy, Shown
-from tsproxy.model.outcome import Blame, Culprit, Totals, VerdictName
+from tsproxy.model.outcome import Culprit, RejectionCause, Totals, VerdictName
 from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Broker, Report, together
@@ -85,7 +85,7 @@ def test_the_same_fault_of_the_same_client_is_one_row():
 def test_batches_rejected_without_a_look_are_in_their_row_as_well():
     offenders, one = Offenders(), rejected(bad_records=2, culprits=(Culprit(0, 77),))
     offenders.book(one)
-    blame = Blame(one.rule, one.mode, one.reason, one.unit_guess, one.error_code, False, 40, 99)
+    blame = RejectionCause(one.rule, one.mode, one.reason, one.unit_guess, one.error_code, False, 40, 99)
     totals = (20, 20 * one.batch.records, 0, 20, NOW_MS, NOW_MS + 5, None, None, (), (), blame)
     offenders.book_totals(Totals(one.peer, one.topic, one.limits, *totals))
 

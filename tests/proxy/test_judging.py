@@ -16,7 +16,7 @@ from tests.session.conversation import NOW_MS
 from tests.session.messages import produce
 from tests.wire.batches import LZ4, batch, record
 from tsproxy.proxy.connections.judge_pool import JudgePool
-from tsproxy.session.job import Job
+from tsproxy.session.produce.job import Job
 
 HALF_MIB = random.Random(7).randbytes(1 << 19)
 LARGE = batch([NOW_MS], LZ4, value=HALF_MIB)
@@ -156,7 +156,7 @@ async def test_a_broker_that_goes_while_a_batch_is_judged_ends_the_connection():
 async def test_a_mistake_of_ours_in_a_job_ends_its_connection_alone():
     world = JudgingWorld()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tsproxy.session.produce.judging", lambda *_: 1 / 0)
+        patch.setattr("tsproxy.session.produce.judge_request.judge_steps", lambda *_: 1 / 0)
         async with connection(world) as the:
             await the.client_sends(large())
             await until(world.judges.begun.is_set)

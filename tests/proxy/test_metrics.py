@@ -8,7 +8,7 @@ import pytest
 from tests.proxy.measured import ACCEPTED, REJECTED, TOTALS, rendered
 from tsproxy import __version__
 from tsproxy.decisions.drift import bucket
-from tsproxy.model.outcome import Blame, VerdictName
+from tsproxy.model.outcome import RejectionCause, VerdictName
 from tsproxy.model.policy import CANDIDATE, Mode
 from tsproxy.proxy.metrics.busiest_topics import MOST_SHOWN
 from tsproxy.proxy.metrics.registry import Metrics
@@ -27,7 +27,7 @@ def test_batches_that_were_rejected_or_would_be_count_together_as_they_do_one_by
         mode=Mode.AUDIT,
         would_reject=would,
     )
-    blame = Blame(rule, Mode.AUDIT, one.reason, one.unit_guess, 0 if would else 32, would, 15, 0)
+    blame = RejectionCause(rule, Mode.AUDIT, one.reason, one.unit_guess, 0 if would else 32, would, 15, 0)
     each, together = Metrics(lambda _: True), Metrics(lambda _: True)
     for _ in range(3):
         each.booked(one)

@@ -153,7 +153,7 @@ def test_silence_that_a_rejection_costs_is_told_behind_its_answer(variant):
     client.session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
     client.session.client_bytes(rejected(7), NOW_MS)
     client.rejecter = client.session.fast_path.rejecter
-    client.silenced = lambda silent_ms: silences.append((silent_ms, len(answers.written)))
+    client.throttled = lambda silent_ms: silences.append((silent_ms, len(answers.written)))
     for _ in range(1100):
         for _ in receive(client, rejected(8)):
             pass

@@ -386,16 +386,16 @@ async def test_an_answer_that_waits_for_a_node_is_forgotten_with_its_client():
 async def test_a_muted_client_is_not_read_for_as_long_and_then_it_is():
     """KIP-219: what it is owed still goes to it."""
     async with wire() as the:
-        the.relay.silenced(50)
+        the.relay.throttled(50)
         assert not is_reading(the.relay.client)
-        the.relay.silenced(100)  # the later one counts
+        the.relay.throttled(100)  # the later one counts
         await the.client_sends(request(1))
         await until(lambda: is_reading(the.relay.client))
         assert await the.broker_gets(len(request(1))) == request(1)
         await the.broker_sends(answer(1))
         assert await the.client_gets(len(answer(1))) == answer(1)
 
-        the.relay.silenced(60_000)
+        the.relay.throttled(60_000)
         the.relay.drain()
         assert await the.client_sees_end()
     assert the.world.metric("tsproxy_throttle_seconds_total") == pytest.approx(60.15)

@@ -16,7 +16,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from tsproxy.model.outcome import Peer
-from tsproxy.model.policy import NO_POLICY, Match, Policy, Rule, Terms
+from tsproxy.model.policy import NO_POLICY, Match, Policy, Rule, RuleSettings
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import Endpoint, SessionLimits, View
 from tsproxy.session.effects import (
@@ -68,7 +68,7 @@ def view_of(
 
 def view_by(rule, *, limits=LIMITS, waivers=(), **terms):
     """The same proxy, where the rule of that name matches everything and sets `terms`."""
-    rules = (Rule(rule, Match(), Terms(**terms)),)
+    rules = (Rule(rule, Match(), RuleSettings(**terms)),)
     return view_of(limits=limits, policy=Policy(rules=rules, waivers=waivers))
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
-from tsproxy.model.policy import Choice, Match, Mode, NamePattern, Policy, Rule, Terms
+from tsproxy.model.policy import Choice, Match, Mode, NamePattern, Policy, Rule, RuleSettings
 from tsproxy.session.effects import Emit, ReadAnswer, SendToBroker
 from tsproxy.session.session import Session
 
@@ -19,8 +19,8 @@ def client_ids(name):
 
 
 RULES = (
-    Rule("strict", client_ids("a"), Terms(negative=Choice.REJECT)),
-    Rule("free", client_ids("b"), Terms(mode=Mode.OFF)),
+    Rule("strict", client_ids("a"), RuleSettings(negative=Choice.REJECT)),
+    Rule("free", client_ids("b"), RuleSettings(mode=Mode.OFF)),
 )
 
 

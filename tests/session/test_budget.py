@@ -9,9 +9,9 @@ from tsproxy.model.policy import NO_POLICY
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.model.verdict import Accept, TopicLimits
 from tsproxy.model.view import SessionLimits, View
-from tsproxy.session.job import StoppedError, Work
-from tsproxy.session.judging import judge_all, judging
 from tsproxy.session.policies import of_anybody
+from tsproxy.session.produce.job import StoppedError, Work
+from tsproxy.session.produce.verdicts import judge_all, judge_steps
 from tsproxy.wire import codecs
 from tsproxy.wire.headers import RequestHeader
 
@@ -78,14 +78,14 @@ def test_guilty_batches_cost_no_more_than_a_few_times_the_budget():
     work = Work(SessionLimits(records_per_request=1000))
     guilty = [of(100, at_ms=NOW_MS + 2 * HOUR_MS)] * 500
     view = View(topics={"t": LIMITS}, limits=SessionLimits(records_per_request=1000))
-    for _ in judging(HEADER, request_of(*guilty), of_anybody(view), NOW_MS, work):
+    for _ in judge_steps(HEADER, request_of(*guilty), of_anybody(view), NOW_MS, work):
         pass
     assert work.done < 3 * 1000 + 500 * 3 * 20
 
 
 def steps_of(work, *records):
     view = View(topics={"t": LIMITS})
-    return judging(HEADER, request_of(*records), of_anybody(view), NOW_MS, work)
+    return judge_steps(HEADER, request_of(*records), of_anybody(view), NOW_MS, work)
 
 
 def test_a_judge_that_is_stopped_ends_before_the_next_partition():

@@ -16,9 +16,9 @@ from tests.session.conversation import (
 )
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
-from tsproxy.model.policy import Match, Mode, Policy, Rule, Terms
+from tsproxy.model.policy import Match, Mode, Policy, Rule, RuleSettings
 from tsproxy.model.verdict import Reason
-from tsproxy.policy.passing import span_that_passes
+from tsproxy.policy.fast_path import fast_path_bounds
 from tsproxy.session.effects import EmitDead, SendToClient
 from tsproxy.session.policies import of_anybody
 
@@ -84,8 +84,10 @@ def test_a_batch_rejected_as_a_whole_is_handed_on_without_its_bytes():
 
 
 def test_defaults_may_ask_for_everybody_and_a_rule_may_not_want_it():
-    everybody = Policy(defaults=Terms(dead_letters=True), rules=(Rule("not", Match(), Terms()),))
-    nobody = replace(everybody, rules=(Rule("not", Match(), Terms(dead_letters=False)),))
+    everybody = Policy(
+        defaults=RuleSettings(dead_letters=True), rules=(Rule("not", Match(), RuleSettings()),)
+    )
+    nobody = replace(everybody, rules=(Rule("not", Match(), RuleSettings(dead_letters=False)),))
     request = produce({"t": {0: batch([BAD_MS])}})
 
     assert dead_of(client(request)(Conversation(replace(view_of(), policy=everybody))))
@@ -96,7 +98,7 @@ def test_the_kernel_may_pass_what_it_may_pass_without():
     """Only rejected batches are copied, and none of them ever passes."""
     kept, bare = (of_anybody(v).of("t", NOW_MS) for v in (view(), view_of()))
 
-    assert span_that_passes(kept) == span_that_passes(bare)
+    assert fast_path_bounds(kept) == fast_path_bounds(bare)
     assert Reason.TOO_FAR_AHEAD in {dead.rejection.reason for dead in dead_of(passed_and_rejected())}
 
 

@@ -29,7 +29,7 @@ from tsproxy.model.policy import Choice, Match, Mode, OnViolation, Waiver
 from tsproxy.model.records import RecordFacts, Records
 from tsproxy.model.verdict import Accept, Reason, Reject, TopicLimits
 from tsproxy.policy.extended import facts_of
-from tsproxy.policy.passing import span_that_passes
+from tsproxy.policy.fast_path import fast_path_bounds
 from tsproxy.session.policies import of_anybody
 from tsproxy.wire import record_batch, record_set
 
@@ -206,7 +206,7 @@ def test_an_answer_names_no_more_culprits_than_any_other():
 
 
 def test_batches_without_the_bit_still_take_the_fast_path():
-    assert span_that_passes(of_anybody(view(limits=LIMITS)).of("t", NOW_MS)) is not None
+    assert fast_path_bounds(of_anybody(view(limits=LIMITS)).of("t", NOW_MS)) is not None
 
 
 EDGES = (-1, -2, 0, 1, LONG_MIN, LONG_MIN + 1, LONG_MAX, NOW_MS, NOW_MS + HOUR_MS + 1)

@@ -10,7 +10,6 @@ from tests.session.dialogues import BAD, dialogues, frames_of, held, pieces
 from tests.session.messages import PRODUCE
 from tests.wire.entities import read
 from tsproxy.model.outcome import VerdictName
-from tsproxy.session import produce
 from tsproxy.session.effects import (
     CloseSession,
     Emit,
@@ -20,6 +19,7 @@ from tsproxy.session.effects import (
     SendToBroker,
     TopicWanted,
 )
+from tsproxy.session.produce import cost
 from tsproxy.session.session import Session
 from tsproxy.wire.headers import read_request_header, response_body_start
 
@@ -159,7 +159,7 @@ def test_a_close_comes_last_and_once(asked, schedule):
 def test_what_is_judged_apart_leaves_the_same_bytes_and_outcomes(asked, schedule):
     at_once = held(stream(asked), schedule)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(produce, "DEAR_BYTES", 0)
+        patch.setattr(cost, "OFFLOAD_BYTES", 0)
         apart = held(stream(asked), schedule)
     assert (apart.to_broker, apart.to_client) == (at_once.to_broker, at_once.to_client)
     assert apart.by_batch() == at_once.by_batch()

@@ -6,7 +6,7 @@ from tests.fastpath.native import needs_native
 from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
-from tsproxy.model.policy import LimitsFrom, Policy, Span, Terms
+from tsproxy.model.policy import LimitsFrom, Policy, RuleSettings, TimeLimit
 from tsproxy.session.effects import Judge, ReadAnswer
 from tsproxy.session.policies import MOST_KEPT, MOST_UNKNOWN, Policies
 from tsproxy.session.session import Session
@@ -15,7 +15,7 @@ from tsproxy.session.state import A_ROW, FREE_BYTES
 GOOD = batch([NOW_MS])
 BAD = batch([NOW_MS + 2 * HOUR_MS])
 MADE_UP = {f"__made-up-{n}": {0: GOOD} for n in range(1_000)}
-FROM_CONFIG = Policy(limits_from=LimitsFrom.CONFIG, defaults=Terms(after=Span(HOUR_MS)))
+FROM_CONFIG = Policy(limits_from=LimitsFrom.CONFIG, defaults=RuleSettings(after=TimeLimit(HOUR_MS)))
 """Of no topic it is known whether it exists."""
 EXISTING = [f"existing-{n}" for n in range(1_000)]
 

@@ -35,8 +35,8 @@ from tsproxy.model.policy import (
     Policy,
     Preset,
     Rule,
-    Span,
-    Terms,
+    RuleSettings,
+    TimeLimit,
     Waiver,
 )
 from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
@@ -98,7 +98,7 @@ def test_a_broker_that_rejects_what_audit_let_pass_is_told_of_by_its_own_reason(
 
 def test_one_topic_is_enforced_beside_another_in_audit():
     only_t = Match(topics=(NamePattern("t", re.compile("t")),))
-    policy = Policy(rules=(Rule("lenient", only_t, Terms(mode=Mode.AUDIT)),))
+    policy = Policy(rules=(Rule("lenient", only_t, RuleSettings(mode=Mode.AUDIT)),))
     asked = produce({"t": {0: BAD}, "u": {0: BAD}})
     assert (
         Conversation(view_of(policy=policy))
@@ -110,7 +110,7 @@ def test_one_topic_is_enforced_beside_another_in_audit():
 
 def test_the_candidate_rejects_nothing_and_is_counted():
     loose = replace(LIMITS, after_max_ms=DAY_MS)
-    policy = Policy(candidate=Terms(after=Span(HOUR_MS)))
+    policy = Policy(candidate=RuleSettings(after=TimeLimit(HOUR_MS)))
     assert (
         Conversation(view_of(policy=policy, limits=loose))
         >> client(ASKED)
@@ -125,7 +125,7 @@ def test_the_candidate_rejects_nothing_and_is_counted():
 def test_of_a_batch_on_both_sides_of_the_candidate_the_records_ahead_are_counted():
     """What a broker would reject is not hidden by what only looks like a mistake, and no count mixes both."""
     both_sides = produce({"t": {0: batch([NOW_MS - 2 * HOUR_MS, AHEAD_MS])}})
-    policy = Policy(candidate=Terms(before=Span(HOUR_MS), after=Span(HOUR_MS)))
+    policy = Policy(candidate=RuleSettings(before=TimeLimit(HOUR_MS), after=TimeLimit(HOUR_MS)))
     assert (
         Conversation(view_of(policy=policy, limits=TopicLimits()))
         >> client(both_sides)
@@ -139,7 +139,7 @@ def test_of_a_batch_on_both_sides_of_the_candidate_the_records_ahead_are_counted
 
 def test_the_candidate_says_nothing_of_a_batch_that_cannot_be_read():
     damaged = produce({"t": {0: batch([AHEAD_MS], records_count=2, last_offset_delta=1)}})
-    policy = Policy(candidate=Terms(after=Span(HOUR_MS)))
+    policy = Policy(candidate=RuleSettings(after=TimeLimit(HOUR_MS)))
     assert (
         Conversation(view_of(policy=policy, limits=TopicLimits()))
         >> client(damaged)
@@ -151,7 +151,7 @@ def test_the_candidate_says_nothing_of_a_batch_that_cannot_be_read():
 
 
 def test_what_is_rejected_by_the_limits_in_force_is_no_news_of_the_candidate():
-    policy = Policy(candidate=Terms(after=Span(0)))
+    policy = Policy(candidate=RuleSettings(after=TimeLimit(0)))
     conversation = Conversation(view_of(policy=policy)) >> client(ASKED) << to_client(out_of_range())
     assert conversation << booked("rejected", would_reject=False, rule="topic-limits")
 

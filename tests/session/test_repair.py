@@ -26,7 +26,7 @@ from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Culprit
 from tsproxy.model.policy import Choice, Mode, OnViolation
 from tsproxy.model.verdict import Accept, Reason, UnitGuess
-from tsproxy.policy.passing import span_that_passes
+from tsproxy.policy.fast_path import fast_path_bounds
 from tsproxy.session.policies import of_anybody
 
 US, NS = NOW_MS * 1_000, NOW_MS * 1_000_000
@@ -200,4 +200,4 @@ def test_what_is_mended_and_what_is_rejected_part_ways():
     "terms", [{"on_violation": REPAIR}, {"no_timestamp": Choice.STAMP}, {"keep_both_times": True}]
 )
 def test_a_topic_that_may_be_rewritten_never_takes_the_fast_path(terms):
-    assert span_that_passes(of_anybody(view(**terms)).of("t", NOW_MS)) is None
+    assert fast_path_bounds(of_anybody(view(**terms)).of("t", NOW_MS)) is None

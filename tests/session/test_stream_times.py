@@ -22,16 +22,16 @@ from tests.session.conversation import (
 )
 from tests.session.messages import accepted, produce, produced, rejected
 from tests.wire.batches import CODECS, batch
-from tsproxy.model.own_rule import OwnRule, StreamTime
+from tsproxy.model.custom_rule import CustomRule, StreamTime
 from tsproxy.model.policy import Mode, OnViolation
 from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
-from tsproxy.policy.passing import span_that_passes
+from tsproxy.policy.fast_path import fast_path_bounds
 from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.policy.units import unit_hint
-from tsproxy.session import produce as routes
 from tsproxy.session import stream_times
 from tsproxy.session.effects import Judge
 from tsproxy.session.policies import of_anybody
+from tsproxy.session.produce import cost
 from tsproxy.session.session import Session
 from tsproxy.session.stream_times import StreamTimes
 from tsproxy.testing.rules import rule_context
@@ -41,8 +41,8 @@ OLD_MS = NOW_MS - 5 * HOUR_MS
 """Where the stream is: it lags, and no limit around the clock says anything of it."""
 JUMP_MS = OLD_MS + 11 * MINUTE_MS
 
-GUARD = OwnRule("stream-time-guard", StreamTimeGuard(10 * MINUTE_MS))
-view = partial(view_by, "guard", limits=TopicLimits(), own=(GUARD,))
+GUARD = CustomRule("stream-time-guard", StreamTimeGuard(10 * MINUTE_MS))
+view = partial(view_by, "guard", limits=TopicLimits(), custom_rules=(GUARD,))
 
 
 def asked(*times, correlation_id=1, topic="t", codec=0, **more):
@@ -193,7 +193,7 @@ def test_records_older_than_one_before_them_are_counted_with_the_latest_of_them(
 @needs_native
 def test_a_topic_whose_stream_is_followed_never_takes_the_fast_path():
     seen = view(limits=TopicLimits(before_max_ms=HOUR_MS, after_max_ms=HOUR_MS))
-    assert span_that_passes(of_anybody(seen).of("t", NOW_MS)) is None
+    assert fast_path_bounds(of_anybody(seen).of("t", NOW_MS)) is None
     session = Session(PEER, seen, uses_fast_path=True)
     spectator = Spectator(session)
     for correlation_id in range(1, 4):
@@ -204,7 +204,7 @@ def test_a_topic_whose_stream_is_followed_never_takes_the_fast_path():
 
 
 def test_beside_the_loop_it_is_judged_by_what_was_known_when_the_request_was_whole(monkeypatch):
-    monkeypatch.setattr(routes, "DEAR_BYTES", 1)
+    monkeypatch.setattr(cost, "OFFLOAD_BYTES", 1)
     known = StreamTimes()
     known.accepted(("t", 0), OLD_MS, NOW_MS)
     session = Session(PEER, view(), stream_times=known)

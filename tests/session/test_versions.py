@@ -21,7 +21,7 @@ from tests.session.messages import API_VERSIONS, FETCH, answer, produce, request
 from tests.wire.batches import batch
 from tsproxy import fastpath
 from tsproxy.session.effects import CloseReason, CloseSession, SendToBroker, SendToClient
-from tsproxy.session.purse import Purse
+from tsproxy.session.produce.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
 from tsproxy.session.session import Session
 from tsproxy.wire.k18_api_versions import produce_versions
@@ -122,7 +122,7 @@ def test_the_fast_path_forwards_no_version_that_would_be_closed():
 def test_the_fast_path_keeps_to_the_versions_that_the_broker_supports():
     table = fastpath.Table(PEER, None, 1000)
     table.add("t", LIMITS, LIMITS.before_max_ms, LIMITS.after_max_ms)
-    requests = fastpath.RequestFilter(fastpath.InFlight(id), RELAYED, 1 << 27, 1 << 20, Purse)
+    requests = fastpath.RequestFilter(fastpath.InFlight(id), RELAYED, 1 << 27, 1 << 20, DecompressionBudget)
     requests.table, passed = table, {}
     for oldest, newest in ((0, 32767), (3, 11), (5, 8), (0, -1)):
         requests.oldest_produce, requests.newest_produce = oldest, newest
@@ -130,7 +130,9 @@ def test_the_fast_path_keeps_to_the_versions_that_the_broker_supports():
             version: produce({"t": {0: GOOD}}, version=version, client_id=None) for version in range(3, 13)
         }
         passed[oldest, newest] = [
-            v for v, frame in frames.items() if requests.forward_buffered(frame, 0, 1, NOW_MS, Purse())
+            v
+            for v, frame in frames.items()
+            if requests.forward_buffered(frame, 0, 1, NOW_MS, DecompressionBudget())
         ]
     assert passed == {
         (0, 32767): [*range(3, 13)],

@@ -16,14 +16,14 @@ from tests.differential.requests import produce_frame, read_answers
 from tests.verdicts.rows import DAY, HOUR, KEEP, limits
 from tsproxy.cluster.topic_limits import topic_limits
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode, wrap64
-from tsproxy.model.produce import PartitionProduceData, ProduceRequest
 from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.model.view import View
+from tsproxy.policy.context import RequestContext
 from tsproxy.policy.judge import first_rejection
-from tsproxy.session.entries import Entry
-from tsproxy.session.job import Work
+from tsproxy.session.policies import NOBODY, of_anybody
+from tsproxy.session.produce.context import PartitionReader
+from tsproxy.session.produce.job import Work
 from tsproxy.testing.kafka_cluster import KafkaCluster
-from tsproxy.wire.headers import RequestHeader
 
 VERSION = 11
 REACH_MS = 1_500
@@ -50,18 +50,11 @@ def told_clock_ms(text: str, known: TopicLimits) -> int:
 
 def culprits_by_the_core(records: bytes, topic: str, known: TopicLimits, clock_ms: int) -> dict[int, str]:
     """Index -> text of each record that the core rejects at `clock_ms`."""
-    header, request = RequestHeader(0, VERSION, 0, "test", 0), ProduceRequest(None, 1, 0, ())
+    request = RequestContext(VERSION, 1, has_transactional_id=False, now_ms=clock_ms, peer=NOBODY)
     view = View(topics={topic: known})
-    entry = Entry(
-        header,
-        request,
-        topic,
-        PartitionProduceData(0, memoryview(records)),
-        view,
-        clock_ms,
-        Work(view.limits),
-    )
-    rejected = first_rejection(entry.case())
+    policy, work = of_anybody(view).of(topic, clock_ms), Work(view.limits)
+    reader = PartitionReader(request, topic, 0, policy, view.limits, work)
+    rejected = first_rejection(reader.read(memoryview(records)))
     assert isinstance(rejected, Reject)
     return {error.batch_index: error.message for error in rejected.record_errors}
 

@@ -11,15 +11,15 @@ from tests.verdicts.log_validator import CASES, NOT_REPLAYED
 from tests.verdicts.rows import ACCEPTED, KEEP, Expected, Row, Wire
 from tsproxy.cluster.topic_limits import topic_limits
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.produce import PartitionProduceData, ProduceRequest
 from tsproxy.model.verdict import Accept, Reject
 from tsproxy.model.view import View
+from tsproxy.policy.checks.whole_request import reject_whole_request
+from tsproxy.policy.context import RequestContext
 from tsproxy.policy.judge import first_rejection, judge
-from tsproxy.policy.whole_request import reject_whole_request
-from tsproxy.session.entries import Entry
-from tsproxy.session.job import Work
+from tsproxy.session.policies import NOBODY, of_anybody
+from tsproxy.session.produce.context import PartitionReader
+from tsproxy.session.produce.job import Work
 from tsproxy.testing.kafka_cluster import KafkaCluster
-from tsproxy.wire.headers import RequestHeader
 
 ROWS = (*CASES, *BEYOND)
 NOW_MS = 1_767_225_600_000
@@ -31,11 +31,11 @@ def test_all_53_cases_of_the_log_validator_are_accounted_for():
 
 def rejection(row: Row) -> Reject | None:
     """What the core would reject the row's records for."""
-    header = RequestHeader(0, row.api_version, 0, "test", 0)
-    partition = PartitionProduceData(0, memoryview(row.records(NOW_MS)))
-    request = ProduceRequest(row.transactional_id, -1, 0, ())
+    request = RequestContext(row.api_version, -1, row.transactional_id is not None, NOW_MS, NOBODY)
     view = View(topics={"t": topic_limits(row.config)})
-    case = Entry(header, request, "t", partition, view, NOW_MS, Work(view.limits)).case()
+    policy, work = of_anybody(view).of("t", NOW_MS), Work(view.limits)
+    reader = PartitionReader(request, "t", 0, policy, view.limits, work)
+    case = reader.read(memoryview(row.records(NOW_MS)))
     rejected = reject_whole_request([case]) or first_rejection(case)
     if rejected is None or rejected.error_code is ErrorCode.INVALID_TIMESTAMP:
         assert judge(case) == (rejected or Accept()), "what is guilty must be rejected, and nothing else"

@@ -10,7 +10,7 @@ from tsproxy.commands.exits import OK
 from tsproxy.commands.options import argument, config_of
 from tsproxy.config.values import instant_ms, kafka_bound, topic_name
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
-from tsproxy.model.policy import HOUR_MS, Span
+from tsproxy.model.policy import HOUR_MS, TimeLimit
 from tsproxy.model.verdict import TopicLimits
 
 HELP: Final = "say why a timestamp is accepted or rejected"
@@ -73,8 +73,8 @@ def add(explain: argparse.ArgumentParser) -> None:
 
 def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     from tsproxy.clock import Clock
+    from tsproxy.model.custom_rule import StreamTime
     from tsproxy.model.outcome import Peer
-    from tsproxy.model.own_rule import StreamTime
     from tsproxy.offline.explain import as_json, as_text
     from tsproxy.policy.explain import explain
 
@@ -92,7 +92,9 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
     return OK
 
 
-def _topic_limits(before: Span | None, after: Span | None) -> tuple[TopicLimits | None, TopicLimits | None]:
+def _topic_limits(
+    before: TimeLimit | None, after: TimeLimit | None
+) -> tuple[TopicLimits | None, TopicLimits | None]:
     """A topic's own limits, and as a 4.x broker computes them: what is given is what somebody has set."""
     if before is None and after is None:
         return None, None

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from tsproxy.config.own_rules import RuleError, load_rule
+from tsproxy.config.custom_rules import RuleError, load_rule
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
-from tsproxy.model.own_rule import Fail, OwnRule
+from tsproxy.model.custom_rule import CustomRule, OnError
 from tsproxy.model.policy import (
     CANDIDATE,
     HOUR_MS,
@@ -17,8 +17,8 @@ from tsproxy.model.policy import (
     Policy,
     Preset,
     Rule,
-    Span,
-    Terms,
+    RuleSettings,
+    TimeLimit,
     Waiver,
 )
 from tsproxy.policy.stream_time import STREAM_TIME_GUARD
@@ -27,7 +27,7 @@ BEFORE: Final = "message.timestamp.before.max.ms"
 AFTER: Final = "message.timestamp.after.max.ms"
 DIFFERENCE: Final = "message.timestamp.difference.max.ms"
 
-_UNLIMITED: Final = Span(None)
+_UNLIMITED: Final = TimeLimit(None)
 _RESERVED: Final = frozenset({TOPIC_LIMITS, CANDIDATE, INTERNAL_TOPICS})
 """Names under which something else decides."""
 
@@ -36,7 +36,7 @@ def build_policy(parsed: Parsed | None, problems: list[Problem]) -> Policy | Non
     """The policy, or None where the section cannot be built; `problems` then say why."""
     if parsed is None or not isinstance(parsed["defaults"], Parsed):
         return None
-    defaults = _terms(parsed["defaults"], problems, before=_UNLIMITED, after=Span(HOUR_MS))
+    defaults = _terms(parsed["defaults"], problems, before=_UNLIMITED, after=TimeLimit(HOUR_MS))
     candidate = _candidate(parsed["candidate"], problems) if parsed["candidate"] else None
     rules = tuple(_rule(each, problems) for each in parsed["rules"] or () if each.is_sound)
     waivers = tuple(_waiver(each, problems) for each in parsed["waivers"] or () if each.is_sound)
@@ -61,28 +61,28 @@ def _rule(parsed: Parsed, problems: list[Problem]) -> Rule:
     if terms.preset is not None and (terms.before or terms.after):
         text = f"has the preset {terms.preset} and limits of its own; give one of them"
         problems.append(Problem(parsed.place, parsed.path, text))
-    terms = replace(terms, own=(*_guard(parsed, problems), *_own(parsed, problems)))
+    terms = replace(terms, custom_rules=(*_guard(parsed, problems), *_own(parsed, problems)))
     return Rule(parsed["name"], _match(parsed["match"]), terms, f"{parsed.place}: {parsed.path}")
 
 
-def _guard(parsed: Parsed, problems: list[Problem]) -> Iterable[OwnRule]:
+def _guard(parsed: Parsed, problems: list[Problem]) -> Iterable[CustomRule]:
     """Ours, and found as an operator's own are."""
     most_ms = parsed["max_jump_ahead"]
     if most_ms is None:
         return ()
     return _loaded(
-        parsed, "max_jump_ahead", STREAM_TIME_GUARD, Fail.CLOSED, problems, max_jump_ahead_ms=most_ms
+        parsed, "max_jump_ahead", STREAM_TIME_GUARD, OnError.CLOSED, problems, max_jump_ahead_ms=most_ms
     )
 
 
-def _own(parsed: Parsed, problems: list[Problem]) -> Iterable[OwnRule]:
+def _own(parsed: Parsed, problems: list[Problem]) -> Iterable[CustomRule]:
     name, fail = parsed["rule"], parsed["fail"]
     if name == STREAM_TIME_GUARD:
         text = "is tsproxy's own; say max_jump_ahead: 10m instead"
         problems.append(Problem(parsed.place, f"{parsed.path}.rule", f"{name!r} {text}"))
         return ()
     if name is not None:
-        return _loaded(parsed, "rule", name, fail or Fail.CLOSED, problems)
+        return _loaded(parsed, "rule", name, fail or OnError.CLOSED, problems)
     if fail is not None:
         text = "goes with rule, which is not there: say rule: NAME, or take it out"
         problems.append(Problem(parsed.place, f"{parsed.path}.fail", text))
@@ -90,11 +90,11 @@ def _own(parsed: Parsed, problems: list[Problem]) -> Iterable[OwnRule]:
 
 
 def _loaded(
-    parsed: Parsed, key: str, name: str, fail: Fail, problems: list[Problem], **settings: object
-) -> Iterable[OwnRule]:
+    parsed: Parsed, key: str, name: str, fail: OnError, problems: list[Problem], **settings: object
+) -> Iterable[CustomRule]:
     """One, or none where it cannot be had; `key` is the one that asks for it."""
     try:
-        return (OwnRule(name, load_rule(name, **settings), fail),)
+        return (CustomRule(name, load_rule(name, **settings), fail),)
     except RuleError as error:
         problems.append(Problem(parsed.place, f"{parsed.path}.{key}", str(error)))
         return ()
@@ -119,18 +119,18 @@ def _match(parsed: Parsed) -> Match:
     return Match(**{name: parsed[name] for name in Match.__dataclass_fields__})
 
 
-def _candidate(parsed: Parsed, problems: list[Problem]) -> Terms | None:
+def _candidate(parsed: Parsed, problems: list[Problem]) -> RuleSettings | None:
     preset: Preset | None = parsed["preset"]
     before, after = _sides(parsed, problems)
-    return Terms(preset=preset, before=before, after=after) if preset or before or after else None
+    return RuleSettings(preset=preset, before=before, after=after) if preset or before or after else None
 
 
 def _terms(
-    parsed: Parsed, problems: list[Problem], before: Span | None = None, after: Span | None = None
-) -> Terms:
+    parsed: Parsed, problems: list[Problem], before: TimeLimit | None = None, after: TimeLimit | None = None
+) -> RuleSettings:
     """`before` and `after` are what holds where nothing is given."""
     given_before, given_after = _sides(parsed, problems)
-    return Terms(
+    return RuleSettings(
         mode=parsed.values.get("mode"),
         preset=parsed.values.get("preset"),
         before=given_before or before,
@@ -146,7 +146,7 @@ def _terms(
     )
 
 
-def _sides(parsed: Parsed, problems: list[Problem]) -> tuple[Span | None, Span | None]:
+def _sides(parsed: Parsed, problems: list[Problem]) -> tuple[TimeLimit | None, TimeLimit | None]:
     """The two limits that are given; KIP-32's one sets both sides."""
     before, after, difference = (parsed[name] for name in (BEFORE, AFTER, DIFFERENCE))
     if difference is not None and (before is not None or after is not None):

@@ -21,8 +21,8 @@ from tsproxy.config.settings import (
 )
 from tsproxy.config.values import Parser
 from tsproxy.decisions.privacy import Shown
+from tsproxy.model.custom_rule import OnError
 from tsproxy.model.kafka import LONG_MAX
-from tsproxy.model.own_rule import Fail
 from tsproxy.model.policy import Choice, LimitsFrom, Mode, OnViolation, Preset
 from tsproxy.model.principals import MappingRule
 
@@ -211,7 +211,7 @@ CANDIDATE_PRESET: Final = _or_none(PRESET)
 CHOICE: Final = _choice((Choice.ACCEPT, Choice.REJECT))
 CHOICE_OR_STAMP: Final = _choice(Choice)
 ON_VIOLATION: Final = _choice(OnViolation)
-FAIL: Final = _choice(Fail)
+FAIL: Final = _choice(OnError)
 YES_OR_NO: Final = Kind(
     "`yes` or `no`", values.yes_or_no, choices=("yes", "no"), write=lambda value: "yes" if value else "no"
 )

@@ -10,7 +10,7 @@ from typing import Final
 
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
-from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, Policy, Rule, Span, Terms
+from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, Policy, Rule, RuleSettings, TimeLimit
 
 _CHOICES: Final = ("no_timestamp", "zero", "negative")
 
@@ -21,7 +21,7 @@ def passed_by_nobody(parsed: Sequence[Parsed], policy: Policy) -> Iterator[Probl
         if not rule.match.principals:
             continue
         other = _for_nobody(rule.match, policy.rules[index + 1 :])
-        if _is_stricter(rule.terms, other.terms if other else Terms(), policy):
+        if _is_stricter(rule.terms, other.terms if other else RuleSettings(), policy):
             what = f"{other.name} ({other.place})" if other else "what holds where no rule fits"
             text = (
                 f"is stricter than {what}, which a client without a principal gets: who can come without one "
@@ -42,13 +42,13 @@ def _covers(match: Match, wanted: Match) -> bool:
     )
 
 
-def _is_stricter(terms: Terms, other: Terms, policy: Policy) -> bool:
+def _is_stricter(terms: RuleSettings, other: RuleSettings, policy: Policy) -> bool:
     """True where `terms` certainly reject something that `other` let pass, as far as a file can tell."""
     if (terms.mode or policy.mode) is not Mode.ENFORCE:
         return False
     if (other.mode or policy.mode) is not Mode.ENFORCE:
         return True
-    defaults = policy.defaults if policy.limits_from is not LimitsFrom.BROKER else Terms()
+    defaults = policy.defaults if policy.limits_from is not LimitsFrom.BROKER else RuleSettings()
     return (
         _is_narrower(terms.before or defaults.before, other.before or defaults.before)
         or _is_narrower(terms.after or defaults.after, other.after or defaults.after)
@@ -56,13 +56,13 @@ def _is_stricter(terms: Terms, other: Terms, policy: Policy) -> bool:
     )
 
 
-def _is_narrower(own: Span | None, other: Span | None) -> bool:
+def _is_narrower(own: TimeLimit | None, other: TimeLimit | None) -> bool:
     """A bound that is left to the topic counts as wide: where it is not, brokers reject all the same."""
     if own is None or own.max_ms is None:
         return False
     return other is None or other.max_ms is None or own.max_ms < other.max_ms
 
 
-def _rejects(terms: Terms, name: str, policy: Policy) -> bool:
+def _rejects(terms: RuleSettings, name: str, policy: Policy) -> bool:
     chosen = getattr(terms, name) or getattr(policy.defaults, name)
     return chosen is Choice.REJECT

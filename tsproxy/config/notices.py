@@ -15,7 +15,7 @@ from tsproxy.config.patterns import meant_as_regex
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import BrokerPorts, Config, Listener, SaslMechanism, Secret, Upstream
 from tsproxy.config.values import instant_text
-from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, OnViolation, Policy, Rule, Terms
+from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, OnViolation, Policy, Rule, RuleSettings
 from tsproxy.policy.claimed import allowances, claims_of
 from tsproxy.policy.resolve import is_internal
 
@@ -106,7 +106,7 @@ def _of_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:
     yield from _nothing_to_keep(parsed, policy.defaults, policy.defaults)
 
 
-def _of_rule(parsed: Parsed, rule: Rule, defaults: Terms) -> Iterator[Problem]:
+def _of_rule(parsed: Parsed, rule: Rule, defaults: RuleSettings) -> Iterator[Problem]:
     yield from _deprecated(parsed)
     mode = rule.terms.mode
     if mode not in (Mode.AUDIT, Mode.OFF):
@@ -137,7 +137,7 @@ def _deprecated(parsed: Parsed) -> Iterator[Problem]:
         yield Problem(parsed.place, f"{parsed.path}.{DIFFERENCE}", text)
 
 
-def _nothing_to_keep(parsed: Parsed, terms: Terms, defaults: Terms) -> Iterator[Problem]:
+def _nothing_to_keep(parsed: Parsed, terms: RuleSettings, defaults: RuleSettings) -> Iterator[Problem]:
     is_stamped = (terms.no_timestamp or defaults.no_timestamp) is Choice.STAMP
     is_mended = (terms.on_violation or defaults.on_violation) not in (None, OnViolation.REJECT)
     if parsed["keep_original_time"] and not (is_stamped or is_mended):

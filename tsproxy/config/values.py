@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from tsproxy.config.settings import Address, BrokerHosts, Secret
 from tsproxy.model.kafka import LONG_MAX, is_topic_name
-from tsproxy.model.policy import Span
+from tsproxy.model.policy import TimeLimit
 
 Parser = Callable[[str], object]
 
@@ -35,23 +35,23 @@ def duration_ms(text: str) -> int:
     return _quantity(text, _MS_OF_UNIT, "a duration above zero, such as 250ms, 30s, 15m, 1h or 7d")
 
 
-def bound(text: str) -> Span:
+def bound(text: str) -> TimeLimit:
     """Milliseconds from 0 up, or `unlimited`: a limit as Kafka means it."""
     allowed = "a duration such as 0ms, 10s, 1h or 7d, or unlimited"
     if text.strip() == "unlimited":
-        return Span(None)
+        return TimeLimit(None)
     if text.strip() in {f"0{unit}" for unit in _MS_OF_UNIT}:
-        return Span(0)
-    return Span(_quantity(text, _MS_OF_UNIT, allowed))
+        return TimeLimit(0)
+    return TimeLimit(_quantity(text, _MS_OF_UNIT, allowed))
 
 
-def kafka_bound(text: str) -> Span:
+def kafka_bound(text: str) -> TimeLimit:
     """The same for a key of Kafka's that ends in `.ms`: a number alone is milliseconds, as in Kafka's files,
     and Long.MAX unlimited."""
     digits = text.strip().replace("_", "")
     if not digits.isascii() or not digits.isdigit():
         return bound(text)
-    return Span(None) if digits == str(LONG_MAX) else bound(f"{digits.lstrip('0') or '0'}ms")
+    return TimeLimit(None) if digits == str(LONG_MAX) else bound(f"{digits.lstrip('0') or '0'}ms")
 
 
 def interval_ms(text: str) -> int:
@@ -224,7 +224,7 @@ def or_text(word: str, write: Callable[[Any], str]) -> Callable[[Any], str]:
     return lambda value: word if value is None else write(value)
 
 
-def bound_text(bound: Span) -> str:
+def bound_text(bound: TimeLimit) -> str:
     """What `bound` reads so."""
     return "unlimited" if bound.max_ms is None else duration_text(bound.max_ms)
 

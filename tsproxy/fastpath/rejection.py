@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tsproxy.model.outcome import Blame
+from tsproxy.model.outcome import RejectionCause
 from tsproxy.model.verdict import TopicLimits
 
 
@@ -22,6 +22,6 @@ class Rejection:
     highest_ms: int
     from_ms: int
     until_ms: int
-    cause: Blame
+    cause: RejectionCause
     error_message: str
     culprits_listed: int

@@ -1,4 +1,4 @@
-"""What became of one batch of one ProduceRequest: the fact that the decision log is made of."""
+"""The outcome of one batch of one ProduceRequest: the fact that the decision log is made of."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
 
 
 class VerdictName(StrEnum):
-    """How it ended. `rejected` is ours; the others are known when the broker's answer has passed."""
+    """The kinds of outcome. `rejected` is the proxy's; the others follow from the broker's answer."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     BROKER_REJECTED = "broker_rejected"
     REPAIRED = "repaired"
     UNCONFIRMED = "unconfirmed"
-    """Nobody can tell from here: forwarded with acks=0, or the connection ended first, or answered with an
+    """The proxy does not know: forwarded with acks=0, or the connection ended first, or answered with an
     error after which some clients send the records again by themselves and others do not (`sent_again`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who is at the other end of a client connection, as far as it has shown itself."""
+    """The client of a connection, as far as it is known."""
 
     listener: str
     client_address: str
@@ -94,7 +94,7 @@ class Outcome:
     """None where the topic's limits were not known yet: the broker judged alone."""
     rule: str | None = None
     mode: Mode | None = None
-    """Of the rule that decided; None where none had to."""
+    """The mode of the rule that decided; None where none had to."""
     waiver: str | None = None
     would_reject: bool = False
     reason: Reason | None = None
@@ -105,9 +105,9 @@ class Outcome:
     bad_records: int = 0
     is_final: bool = True
     out_of_order_records: int = 0
-    """Of an accepted batch whose rule follows stream time: those older than one before them there."""
+    """The number of out-of-order records in an accepted batch, where its rule follows stream time."""
     out_of_order_max_ms: int | None = None
-    """How much older the worst of them is than the newest record before it."""
+    """The largest distance of one of them to the newest record before it."""
 
 
 Bars = tuple[tuple[int, int, int], ...]
@@ -115,7 +115,7 @@ Bars = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Blame:
+class RejectionCause:
     """Why batches were rejected, or would have been (`would_reject`): for the same reason each.
 
     The fields are an Outcome's. `bad_records` is of all of them; `culprit_ms` is the first bad time of
@@ -134,7 +134,7 @@ class Blame:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What the batches of one connection for one topic came to over a while, as far as they ended alike.
+    """The sums of the batches of one connection for one topic that ended alike, over a while.
 
     They stand for as many outcomes, which nobody made: `accepted`, or `rejected` where there is a `blame`
     that does not only say what would have been. Drift in ms is timestamp minus clock, saturated as in
@@ -154,7 +154,7 @@ class Totals:
     drift_max_ms: int | None
     ahead: Bars
     behind: Bars
-    blame: Blame | None = None
+    blame: RejectionCause | None = None
 
     @property
     def verdict(self) -> VerdictName:

@@ -1,8 +1,8 @@
-"""What an operator wants of timestamps, as configured, and what that comes to for one topic of one client.
+"""The rules for timestamps, as configured (`Policy`) and as they hold for one topic of one client.
 
-`Policy` is the configuration's own shape: rules, waivers, a candidate. Matching it against a topic and a
-peer gives a `TopicPolicy` (`policy.resolve`), which is all that a verdict depends on: so that matching
-costs once a topic and connection, and never a batch.
+`Policy` has the configuration's own shape: rules, waivers, a candidate. Matching it against a topic and a
+peer gives a `TopicPolicy` (`policy.resolve`), which is all that a verdict depends on. So matching costs once
+for each topic and connection, and never for a batch.
 
 Sources: KIP-32 (one difference for both sides), KIP-937 (two limits; the first draft's constant),
 KIP-1030 (one hour ahead by default), KIP-228 (-1, zero and negative times).
@@ -14,7 +14,7 @@ from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
 from typing import Final
 
-from tsproxy.model.own_rule import OwnRule
+from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.verdict import TopicLimits
 
 HOUR_MS: Final = 3_600_000
@@ -32,7 +32,7 @@ INTERNAL_TOPICS: Final = "internal-topics"
 
 
 class Mode(StrEnum):
-    """What is done about bad timestamps: reject them, only count them, or do not even look."""
+    """What the proxy does about bad timestamps: reject them, only count them, or ignore them."""
 
     ENFORCE = "enforce"
     AUDIT = "audit"
@@ -40,7 +40,7 @@ class Mode(StrEnum):
 
 
 class LimitsFrom(StrEnum):
-    """Where the bounds of a topic's timestamps come from."""
+    """The source of a topic's limits."""
 
     BROKER = "broker"
     CONFIG = "config"
@@ -48,16 +48,16 @@ class LimitsFrom(StrEnum):
 
 
 class Preset(StrEnum):
-    """Bounds that somebody else has thought of."""
+    """Ready-made limits."""
 
     KAFKA_4 = "kafka-4"
     """The topic's limits as a 4.x broker computes them (KIP-1030)."""
     KIP_937_DRAFT = "kip-937-draft"
-    """The first draft of KIP-937: nothing more than an hour ahead, told in that draft's own words."""
+    """The first draft of KIP-937: nothing more than an hour ahead, rejected in that draft's own words."""
 
 
 class Choice(StrEnum):
-    """What is done about a time that brokers take and an operator may not want."""
+    """What the proxy does about a timestamp that brokers accept and an operator may not want."""
 
     ACCEPT = "accept"
     REJECT = "reject"
@@ -66,18 +66,18 @@ class Choice(StrEnum):
 
 
 class OnViolation(StrEnum):
-    """What becomes of a batch with times that are not allowed, where something can be done about it."""
+    """What the proxy does with a batch that has bad timestamps."""
 
     REJECT = "reject"
     REPAIR = "repair"
-    """Unit mistakes are converted; all else is rejected."""
+    """Convert unit mistakes, and reject all others."""
     STAMP = "stamp"
-    """Times at fault become the proxy's clock."""
+    """Replace bad timestamps with the proxy's clock."""
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A bound that is given: `max_ms` None for unlimited. (No Span at all: not given.)"""
+class TimeLimit:
+    """A limit that is given: `max_ms` None for unlimited. (No TimeLimit at all: not given.)"""
 
     max_ms: int | None
 
@@ -101,7 +101,8 @@ class NamePattern:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Whom a rule is for: all fields that are not empty must fit, each by any of its patterns."""
+    """The clients and topics of a rule: all fields that are not empty must fit, each by any of its
+    patterns."""
 
     topics: tuple[NamePattern, ...] = ()
     client_ids: tuple[NamePattern, ...] = ()
@@ -111,13 +112,13 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What a rule, the defaults or the candidate say; None where it is left to what stands below them."""
+class RuleSettings:
+    """The settings of a rule, the defaults or the candidate; None is left to the next level."""
 
     mode: Mode | None = None
     preset: Preset | None = None
-    before: Span | None = None
-    after: Span | None = None
+    before: TimeLimit | None = None
+    after: TimeLimit | None = None
     no_timestamp: Choice | None = None
     zero: Choice | None = None
     negative: Choice | None = None
@@ -126,22 +127,23 @@ class Terms:
     keep_original_time: bool | None = None
     keep_both_times: bool | None = None
     dead_letters: bool | None = None
-    own: tuple[OwnRule, ...] = ()
+    custom_rules: tuple[CustomRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`place` is where the file says so, for those who ask why."""
+    """`place` is its position in the file, for explanations."""
 
     name: str
     match: Match
-    terms: Terms
+    terms: RuleSettings
     place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """What it matches is only counted, up to (and not including) `until_ms`; then it is inert."""
+    """Batches that it matches are only counted, up to (and not including) `until_ms`; then it has no
+    effect."""
 
     name: str
     match: Match
@@ -153,17 +155,17 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """All of it. Of `rules` the first that fits is taken; `defaults` say what it leaves open."""
+    """The whole policy. The first of `rules` that fits holds; `defaults` fill what it leaves open."""
 
     mode: Mode = Mode.ENFORCE
     limits_from: LimitsFrom = LimitsFrom.BROKER
     clock_tolerance_ms: int = 0
-    defaults: Terms = Terms()
-    candidate: Terms | None = None
+    defaults: RuleSettings = RuleSettings()
+    candidate: RuleSettings | None = None
     rules: tuple[Rule, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     names_unit: bool = False
-    """The unit that a rejected time seems to be in is told to the client as well."""
+    """The error text names the unit that a rejected timestamp seems to be in."""
     is_suspended: bool = False
     """True while nothing is to be enforced, because the clock is not one to judge by."""
 
@@ -181,7 +183,7 @@ class Policy:
     @property
     def follows_stream_time(self) -> bool:
         """True where that is so for some topic of some client."""
-        return any(own.follows_stream_time for rule in self.rules for own in rule.terms.own)
+        return any(custom.follows_stream_time for rule in self.rules for custom in rule.terms.custom_rules)
 
     @property
     def asks_broker(self) -> bool:
@@ -191,7 +193,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class TopicPolicy:
-    """What the records of one client for one topic are judged by.
+    """The rules for the records of one client for one topic.
 
     `limits` are in force, None where none are known: the range is then left to the broker. `candidate`
     is judged beside them and never enforced, None where there is none, or where it forbids no more.
@@ -205,19 +207,19 @@ class TopicPolicy:
     zero: Choice = Choice.ACCEPT
     negative: Choice = Choice.ACCEPT
     extended_timestamps: bool = False
-    """A batch with bit 6 set is read as KIP-228 would have had it, and goes on without the bit."""
+    """A batch with bit 6 set is read as KIP-228 would have had it, and is forwarded without the bit."""
     on_violation: OnViolation = OnViolation.REJECT
     keep_original_time: bool = False
     """A repaired record gets a header with the time that it came with."""
     keep_both_times: bool = False
     """Every accepted record gets a header with the time at which it arrived."""
     dead_letters: bool = False
-    """Of a rejected batch, the records at fault are copied to the dead letter topic."""
+    """The culprits of a rejected batch are copied to the dead letter topic."""
     speaks_as_draft: bool = False
-    """Rejections are told in the words of KIP-937's first draft."""
+    """Error texts are those of KIP-937's first draft."""
     names_unit: bool = False
-    own: tuple[OwnRule, ...] = ()
-    """Asked in turn about what all else lets pass."""
+    custom_rules: tuple[CustomRule, ...] = ()
+    """They are asked in turn about batches that everything else accepts."""
     rule: str = TOPIC_LIMITS
     waiver: str | None = None
     until_ms: int | None = None
@@ -225,14 +227,22 @@ class TopicPolicy:
     """False where the topic's own limits are not known yet."""
 
     @property
-    def rejects_some_values(self) -> bool:
+    def rejects_special_timestamps(self) -> bool:
         """True where -1, zero or negative times are rejected whatever the bounds."""
         return Choice.REJECT in (self.no_timestamp, self.zero, self.negative)
 
     @property
+    def needs_only_range(self) -> bool:
+        """True where a record can be wrong only for a timestamp outside `limits`, and is rejected in a
+        broker's words. (Custom rules come after that: they have a check of their own.)"""
+        if self.limits is None or self.limits.is_compacted or self.rejects_special_timestamps:
+            return False
+        return not (self.speaks_as_draft or self.names_unit)
+
+    @property
     def follows_stream_time(self) -> bool:
         """True where one of its rules is to be told the newest time of each partition."""
-        return any(own.follows_stream_time for own in self.own)
+        return any(custom.follows_stream_time for custom in self.custom_rules)
 
     @property
     def rewrites(self) -> bool:
@@ -250,5 +260,5 @@ class TopicPolicy:
 
 
 NO_POLICY: Final = Policy()
-"""Topics' own limits, enforced, and nothing beside them."""
+"""The topics' own limits, enforced, and nothing else."""
 NO_TOPIC_POLICY: Final = TopicPolicy()

@@ -1,4 +1,4 @@
-"""What a rule may answer about one batch, and what it is told to judge by.
+"""The verdict on one batch, and the limits that it is judged by.
 
 Sources: KIP-32, KIP-467 (record errors), KIP-937 (limits before and after).
 """
@@ -33,8 +33,8 @@ class Reason(StrEnum):
     HEADER_MISMATCH = "header_mismatch"
     JUMP_AHEAD = "jump_ahead"
     """Too far ahead of the newest time of its partition (`policy.stream_time`)."""
-    OWN_RULE = "own_rule"
-    """An operator's own rule rejected it, or could not say anything of it; one may name another reason."""
+    CUSTOM_RULE = "custom_rule"
+    """A custom rule rejected it, or failed on it. The rule may name another reason."""
     OTHER = "other"
     """The broker rejected for a reason that is not about timestamps, as the error code says."""
 
@@ -175,7 +175,7 @@ class Reject:
     """How many records broke a rule, listed or not; None where the whole batch is at fault."""
     unit_guess: UnitGuess | None = None
     detail: str | None = None
-    """Our own words for logs where the broker's answer carries no text."""
+    """The proxy's own text for logs, where the broker's answer carries none."""
 
     @property
     def record_errors(self) -> tuple[RecordError, ...]:

@@ -1,7 +1,7 @@
-"""Why a broker rejected a batch, as far as its answer and the batch's header tell: `reason_of_answer`.
+"""Why a broker rejected a batch, as far as its answer and the batch's header show: `reason_of_answer`.
 
-KIP-467 has brokers count such rejections by kind, in metrics of their own; their answers name the code
-alone, but the same header meets the same check here.
+By KIP-467 brokers count such rejections by kind, in metrics of their own. Their answers name the code alone,
+but the same header fails the same check here.
 """
 
 from enum import Enum, auto
@@ -10,21 +10,21 @@ from typing import Final, Self
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.records import RecordBatch
 from tsproxy.model.verdict import Reason, RecordError, TopicLimits
-from tsproxy.policy.batch_checks import wrong_in_header
-from tsproxy.policy.request_checks import ONE_BATCH_FROM
+from tsproxy.policy.checks.batch import wrong_in_header
+from tsproxy.policy.checks.request import ONE_BATCH_FROM
 
 _OF_TEXTS: Final = (
     ("Compacted topic cannot accept message without key", Reason.NO_KEY),
     ("Record ", Reason.INVALID_MAGIC),
 )
-"""How the texts of record errors begin, other than those about timestamps."""
+"""The beginnings of record errors' texts, other than those about timestamps."""
 
 _NAMES_CULPRITS_FROM: Final = 8
-"""From this version on an answer has room for record errors: none there means none to name."""
+"""From this version on an answer has a field for record errors: an empty one means that there are none."""
 
 
 class Header(Enum):
-    """What a batch's header is, as far as a broker's rejection may rest on it."""
+    """The state of a batch's header, as far as a broker may reject the batch for it."""
 
     RIGHT = auto()
     UNREADABLE = auto()

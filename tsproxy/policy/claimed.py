@@ -1,13 +1,23 @@
-"""Rules that allow more to whoever says so: `allowances`.
+"""Rules that allow more to clients that merely claim a name: `allowances`.
 
-A client id and a library's name (KIP-511) are what a client says of itself, and any client may say the same.
+A client id and a library's name (KIP-511) are claims of the client, and any client may claim the same.
 Principals are proven to the broker or by a certificate, addresses by the connection.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, NamePattern, Policy, Rule, Span, Terms
+from tsproxy.model.policy import (
+    Choice,
+    LimitsFrom,
+    Match,
+    Mode,
+    NamePattern,
+    Policy,
+    Rule,
+    RuleSettings,
+    TimeLimit,
+)
 
 CLAIMS: Final = ("client_ids", "client_software")
 """Fields of `Match` that hold what clients say of themselves."""
@@ -27,8 +37,8 @@ def claims_of(match: Match) -> tuple[str, ...]:
 def allowances(policy: Policy) -> Iterator[tuple[Rule, str]]:
     """Rules for a claim alone that forbid less than others meet who do not claim it, and what is allowed.
 
-    The others meet later rules that may be for the same topics, or the defaults. Of very many rules the
-    first ones are looked at.
+    The others meet later rules that may be for the same topics, or the defaults. If there are very many
+    rules, only the first ones are compared.
     """
     left = MOST_COMPARED
     for index, rule in enumerate(policy.rules):
@@ -44,14 +54,18 @@ def allowances(policy: Policy) -> Iterator[tuple[Rule, str]]:
                 break
 
 
-def _met_without(policy: Policy, match: Match, later: Sequence[Rule]) -> Iterator[Terms | None]:
+def _met_without(policy: Policy, match: Match, later: Sequence[Rule]) -> Iterator[RuleSettings | None]:
     """None for a later rule that is for other topics."""
     for rule in later:
         yield rule.terms if _may_meet(match.topics, rule.match.topics) else None
         if rule.match == Match():
             return
     is_used = policy.limits_from is not LimitsFrom.BROKER
-    yield Terms(before=policy.defaults.before, after=policy.defaults.after) if is_used else Terms()
+    yield (
+        RuleSettings(before=policy.defaults.before, after=policy.defaults.after)
+        if is_used
+        else RuleSettings()
+    )
 
 
 def _may_meet(some: Sequence[NamePattern], others: Sequence[NamePattern]) -> bool:
@@ -65,8 +79,8 @@ def _may_meet(some: Sequence[NamePattern], others: Sequence[NamePattern]) -> boo
     )
 
 
-def _allowed(policy: Policy, terms: Terms, other: Terms) -> str | None:
-    """In words of the configuration what `terms` let pass and `other` does not; None for nothing."""
+def _allowed(policy: Policy, terms: RuleSettings, other: RuleSettings) -> str | None:
+    """In words of the configuration, what `terms` allow and `other` does not; None for nothing."""
     mode, others_mode = terms.mode or policy.mode, other.mode or policy.mode
     if _STRICTNESS[mode] < _STRICTNESS[others_mode]:
         return f"mode: {mode}"
@@ -78,11 +92,11 @@ def _allowed(policy: Policy, terms: Terms, other: Terms) -> str | None:
     for name in _VALUES:
         if (_choice(policy, terms, name), _choice(policy, other, name)) == (Choice.ACCEPT, Choice.REJECT):
             return f"{name}: accept"
-    missing = {each.name for each in other.own} - {each.name for each in terms.own}
+    missing = {each.name for each in other.custom_rules} - {each.name for each in terms.custom_rules}
     return f"no {min(missing)}" if missing else None
 
 
-def _is_wider(policy: Policy, terms: Terms, other: Terms, side: str) -> bool:
+def _is_wider(policy: Policy, terms: RuleSettings, other: RuleSettings, side: str) -> bool:
     """A limit that is not given is the topic's, which the brokers hold anyway: any other may be narrower."""
     most, others_most = _bound(policy, terms, side), _bound(policy, other, side)
     if others_most is None or others_most.max_ms is None:
@@ -90,12 +104,12 @@ def _is_wider(policy: Policy, terms: Terms, other: Terms, side: str) -> bool:
     return most is None or most.max_ms is None or most.max_ms > others_most.max_ms
 
 
-def _bound(policy: Policy, terms: Terms, side: str) -> Span | None:
-    own: Span | None = getattr(terms, side)
+def _bound(policy: Policy, terms: RuleSettings, side: str) -> TimeLimit | None:
+    own: TimeLimit | None = getattr(terms, side)
     if own is None and policy.limits_from is not LimitsFrom.BROKER:
         own = getattr(policy.defaults, side)
     return own
 
 
-def _choice(policy: Policy, terms: Terms, name: str) -> Choice:
+def _choice(policy: Policy, terms: RuleSettings, name: str) -> Choice:
     return getattr(terms, name) or getattr(policy.defaults, name) or Choice.ACCEPT

@@ -1,22 +1,20 @@
-"""Why one timestamp is taken or rejected: `explain`.
+"""Why one timestamp is accepted or rejected: `explain`.
 
 The judge itself is asked, about a batch of one record that holds the timestamp and is right otherwise.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
+from tsproxy.model.custom_rule import StreamTime
 from tsproxy.model.outcome import Peer
-from tsproxy.model.own_rule import RuleContext, StreamTime
 from tsproxy.model.policy import Mode, Policy, Rule, TopicPolicy, Waiver
-from tsproxy.model.records import DELETE_HORIZON, Outside, RecordBatch, Records, RecordSet
+from tsproxy.model.records import DELETE_HORIZON
 from tsproxy.model.verdict import Reject, TopicLimits
-from tsproxy.policy import extended
+from tsproxy.policy.batch_of_times import batch_of_times
 from tsproxy.policy.candidate import judge_candidate
-from tsproxy.policy.case import Case
+from tsproxy.policy.context import BatchContext
 from tsproxy.policy.judge import judge
-from tsproxy.policy.own_rules import consult
 from tsproxy.policy.repair import repaired_times
 from tsproxy.policy.resolve import active_waiver, first_rule, resolve
 from tsproxy.policy.units import unit_hint
@@ -24,11 +22,11 @@ from tsproxy.policy.units import unit_hint
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`rejection` is what the limits in force say of the timestamp, whatever the mode makes of it;
-    `candidate` what the candidate limits say of one that is let pass. `rule` is None where the topic's own
-    limits decide, or it is an internal topic (`policy.rule` says which). `unit_hint` is there for
-    whatever looks like another unit, let pass or not. `mended_ms` is the time that such
-    a record gets where its rule puts it right; `is_extended`: it was read as KIP-228 would have had it."""
+    """`rejection` is that of the limits in force, whatever the mode makes of it; `candidate` is that of the
+    candidate limits for an accepted timestamp. `rule` is None where the topic's own limits decide, or it is
+    an internal topic (`policy.rule` says which). `unit_hint` is there for whatever looks like another unit,
+    accepted or not. `mended_ms` is the timestamp that the record gets where its rule repairs it.
+    `is_extended`: the record was read as KIP-228 would have had it."""
 
     policy: TopicPolicy
     rule: Rule | None
@@ -60,29 +58,15 @@ def explain(
     record's batch has that attribute bit set, and its rule may read it as KIP-228 would have had it.
     `stream_time` of the record's partition, for rules that ask for it."""
     found = resolve(policy, peer, topic, known, on_kafka_4, now_ms)
-    context = RuleContext(
-        topic=topic,
-        partition=0,
-        now_ms=now_ms,
-        limits=found.limits,
-        client_id=peer.client_id,
-        principal=peer.principal,
-        client_address=peer.client_address,
-        client_software=peer.client_software,
-        stream_time=stream_time,
-    )
 
-    def case_of(time_ms: int, attributes: int = 0) -> Case:
-        case = _case(topic, found, time_ms, now_ms, attributes)
-        times_ms = case.read_records().timestamps_ms
-        consulted = tuple(consult(own, times_ms, context) for own in found.own)
-        return replace(case, consulted=lambda: consulted)
+    def context_with(time_ms: int, attributes: int = 0) -> BatchContext:
+        return batch_of_times([time_ms], topic, 0, peer, found, now_ms, attributes, stream_time)
 
-    case = case_of(timestamp_ms, DELETE_HORIZON if has_bit_6 else 0)
+    context = context_with(timestamp_ms, DELETE_HORIZON if has_bit_6 else 0)
     is_judged = found.mode is not Mode.OFF
-    verdict = judge(case) if is_judged else None
+    verdict = judge(context) if is_judged else None
     rejection = verdict if isinstance(verdict, Reject) else None
-    candidate = judge_candidate(case) if is_judged and rejection is None else None
+    candidate = judge_candidate(context) if is_judged and rejection is None else None
     return Explanation(
         policy=found,
         rule=first_rule(policy, peer, topic),
@@ -90,56 +74,15 @@ def explain(
         rejection=rejection,
         candidate=candidate,
         unit_hint=unit_hint(timestamp_ms, now_ms),
-        mended_ms=_mended_ms(case, case_of),
-        is_extended=case.is_extended,
+        mended_ms=_mended_ms(context, context_with),
+        is_extended=context.is_extended,
     )
 
 
-def _mended_ms(case: Case, case_of: Callable[[int], Case]) -> int | None:
-    """None where the record stays as it is, or cannot be put right."""
-    repair = repaired_times(case) if case.policy.rewrites else None
+def _mended_ms(context: BatchContext, context_with: Callable[[int], BatchContext]) -> int | None:
+    """None where the record stays as it is, or cannot be repaired."""
+    repair = repaired_times(context) if context.policy.rewrites else None
     if repair is None or not repair.changed:
         return None
     (mended_ms,) = repair.times_ms
-    return None if isinstance(judge(case_of(mended_ms)), Reject) else mended_ms
-
-
-def _case(topic: str, policy: TopicPolicy, timestamp_ms: int, now_ms: int, attributes: int) -> Case:
-    batch, records = _batch(timestamp_ms, attributes), Records([timestamp_ms], [0], [1], [1])
-    is_extended = extended.is_meant(batch, policy)
-    if is_extended:
-        records = extended.meant(records, policy.limits)
-    return Case(
-        api_version=9,
-        acks=-1,
-        has_transactional_id=False,
-        topic_partition=f"{topic}-0",
-        record_set=RecordSet(is_null=False, batches=(batch,)),
-        facts=extended.facts_of(records),
-        limits=policy.limits,
-        now_ms=now_ms,
-        crc_is_valid=lambda: True,
-        read_records=lambda: records,
-        find_outside=partial(Outside.among, records.timestamps_ms, [0]),
-        culprits_listed=1,
-        policy=policy,
-        is_extended=is_extended,
-    )
-
-
-def _batch(timestamp_ms: int, attributes: int) -> RecordBatch:
-    return RecordBatch(
-        base_offset=0,
-        size_in_bytes=70,
-        magic=2,
-        crc=0,
-        attributes=attributes,
-        last_offset_delta=0,
-        base_timestamp=timestamp_ms,
-        max_timestamp=timestamp_ms,
-        producer_id=-1,
-        producer_epoch=-1,
-        base_sequence=-1,
-        records_count=1,
-        data=memoryview(b""),
-    )
+    return None if isinstance(judge(context_with(mended_ms)), Reject) else mended_ms

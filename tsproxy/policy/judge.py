@@ -1,117 +1,96 @@
 """The verdict on one partition of a ProduceRequest: `judge`.
 
-What is innocent goes to the broker, which checks all else itself. What is guilty is rejected here,
-and the answer must be the broker's: so the checks that a broker makes before the one that failed
-are made as well, and the first that fails gives the answer.
+A batch that is certainly acceptable goes to the broker, which checks all else itself. A batch that violates
+the proxy's rules is rejected here, and the answer must be the broker's: so the checks that a broker makes
+before the one that failed are made as well, and the first that fails gives the answer.
 
-Guilty is what the proxy's rules or the limits it knows forbid: a timestamp out of range, bit 3 set
-by a producer, bit 6, null records; and a batch that cannot be read where its times are limited,
-since nothing proves it innocent. A codec that nobody knows is an exception below Produce v7, where it is
-not the partition's alone to answer for (`request_checks.is_left_to_the_broker`).
+The proxy rejects for a timestamp out of range, bit 3 set by a producer, bit 6, and null records. It also
+rejects a batch that cannot be read where its times are limited, since nothing proves it acceptable. A codec
+that nobody knows is an exception below Produce v7, where it is not the partition's alone to answer for
+(`checks.request.is_left_to_the_broker`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
-from tsproxy.model.kafka import TimestampType
-from tsproxy.model.records import RecordBatch
-from tsproxy.model.verdict import Accept, Bounds, Reject, Verdict
-from tsproxy.policy import batch_checks, own_rules, own_values, record_checks, request_checks
-from tsproxy.policy.case import Case, Check
-from tsproxy.policy.faults import reject_fault
-
-PARTITION_CHECKS: Final[tuple[Check, ...]] = (
-    request_checks.records_are_there,
-    request_checks.one_batch_of_magic_2,
-    request_checks.acks_are_known,
-)
-"""Of a partition as a whole. All three tables are in the order in which a broker comes to them."""
-
-LOG_CHECKS: Final[tuple[Check, ...]] = (
-    batch_checks.base_offset_is_zero,
-    batch_checks.size_is_allowed,
-    batch_checks.crc_is_valid,
-    batch_checks.codec_is_known,
-)
-"""Of each batch in turn, before the validator sees the first."""
-
-VALIDATOR_CHECKS: Final[tuple[Check, ...]] = (
-    batch_checks.batch_is_valid,
-    batch_checks.delete_horizon_is_unset,
-    record_checks.records_are_readable,
-    record_checks.each_record_is_valid,
-    own_rules.own_rule_is_kept,
-    record_checks.time_can_be_kept,
-)
-"""Of each batch in turn."""
+from tsproxy.model.policy import CANDIDATE, Mode, TopicPolicy
+from tsproxy.model.verdict import Accept, Reject, Verdict
+from tsproxy.policy.candidate import judge_candidate
+from tsproxy.policy.checks import record, request, tables
+from tsproxy.policy.checks.check import ANY_TIME, Check
+from tsproxy.policy.context import BatchContext
 
 ACCEPT: Final = Accept()
 
 
-def judge(case: Case) -> Verdict:
+def judge(context: BatchContext) -> Verdict:
     """Accept, or the Reject that a broker would have given (and ours where a broker has a hole)."""
-    if is_innocent(case) or request_checks.is_left_to_the_broker(case):
+    if is_certainly_acceptable(context) or request.is_left_to_the_broker(context):
         return ACCEPT
-    return first_rejection(case) or ACCEPT
+    return first_rejection(context) or ACCEPT
 
 
-def first_rejection(case: Case) -> Reject | None:
-    """What a broker would reject these records for, whether or not that is ours to do."""
-    return next(_rejections(case), None)
+def first_rejection(context: BatchContext) -> Reject | None:
+    """The first rejection in a broker's order, whether or not it is the proxy's to make."""
+    return next(_rejections(context), None)
 
 
-def _rejections(case: Case) -> Iterator[Reject]:
-    """All that is wrong, in a broker's order."""
-    yield from _failed(PARTITION_CHECKS, case)
-    for one in case.each_odd_batch():
-        yield from _failed(LOG_CHECKS, one)
-    if case.record_set.fault is not None:
-        yield reject_fault(case.record_set.fault, case.record_set.fault_value)
-    if case.record_set.batches:
-        yield from _failed((batch_checks.one_batch_where_one_is_right,), case)
-    if record_checks.is_converted(case):
-        for one in case.each_odd_batch():
-            yield from _failed((record_checks.records_are_readable,), one)
-    for one in case.each_batch():
-        yield from _failed(VALIDATOR_CHECKS, one)
+def _rejections(context: BatchContext) -> Iterator[Reject]:
+    yield from _failed(tables.CHECKS.partition, context)
+    for one in context.each_odd_batch():
+        yield from _failed(tables.CHECKS.log, one)
+    yield from _failed(tables.CHECKS.batches, context)
+    if record.is_converted(context):
+        for one in context.each_odd_batch():
+            yield from _failed(tables.CHECKS.conversion, one)
+    for one in context.each_batch():
+        yield from _failed(tables.CHECKS.validator, one)
 
 
-def _failed(checks: tuple[Check, ...], case: Case) -> Iterator[Reject]:
-    return (reject for check in checks if (reject := check(case)) is not None)
+def _failed(checks: Iterable[Check], context: BatchContext) -> Iterator[Reject]:
+    return (reject for check in checks if (reject := check.reject(context)) is not None)
 
 
-def is_innocent(case: Case) -> bool:
-    """True where nothing that is ours to reject stands in the records."""
-    found = case.record_set
-    if found.is_null:
+def is_certainly_acceptable(context: BatchContext) -> bool:
+    """True where no check that is the proxy's to make can fail."""
+    if not request.is_read_whole(context) and limits_times(context.policy):
+        return False  # a batch that was not read may hold any timestamp
+    checks = tables.CHECKS
+    if any(check.may_fail(context) for check in checks.of_the_proxy_about_a_partition):
         return False
-    may_be_many = case.api_version < request_checks.ONE_BATCH_FROM
-    bounds = None if case.limits is None else case.limits.bounds(case.now_ms)
-    is_limited = bounds is not None or case.policy.rejects_some_values or bool(case.policy.own)
-    if is_limited and (found.fault or not (may_be_many or len(found.batches) == 1)):
-        return False
-    return not any(_is_marked(b) for b in found.batches) and all(
-        not _is_marked(one.batch) and _is_in_bounds(one, bounds) for one in case.each_batch()
-    )
+    of_a_batch = checks.of_the_proxy_about_a_batch
+    return not any(check.may_fail(one) for one in context.each_batch() for check in of_a_batch)
 
 
-def _is_marked(batch: RecordBatch) -> bool:
-    """True where an attribute bit is set that no producer may set."""
-    return batch.timestamp_type is TimestampType.LOG_APPEND_TIME or batch.has_delete_horizon
+def limits_times(policy: TopicPolicy) -> bool:
+    """True where some check may reject a usual batch for its timestamps."""
+    return any(check.bounds(policy) is not ANY_TIME for check in tables.CHECKS.about_timestamps)
 
 
-def _is_in_bounds(case: Case, bounds: Bounds | None) -> bool:
-    rejects_some_values, own = case.policy.rejects_some_values, case.policy.own
-    if bounds is None and not rejects_some_values and not own:
-        return True
-    facts = case.facts
-    if facts is None or facts.fault:
-        return False
-    if rejects_some_values and not own_values.are_certainly_taken(facts, case.policy):
-        return False
-    if any(found.rejects for found in case.consulted()):
-        return False
-    if bounds is None or facts.lowest_ms is None:
-        return True
-    assert facts.highest_ms is not None, "where there is a lowest time there is a highest"
-    return bounds.lowest <= facts.lowest_ms and facts.highest_ms <= bounds.highest
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict in force on a batch. `would` is the rejection of an accepted one by a rule that only
+    counts, `would_rule` the name of that rule."""
+
+    verdict: Verdict
+    would: Reject | None = None
+    would_rule: str | None = None
+
+
+EXAMPLES_KEPT: Final = 20
+"""Culprits that are listed of a batch that is only counted: as many as a decision lists."""
+
+
+def decide(context: BatchContext) -> Decision:
+    """The verdict as the mode of the batch's policy has it: `enforce`, `audit` or `off`."""
+    mode = context.policy.mode
+    if mode is Mode.OFF:
+        return Decision(ACCEPT)
+    if mode is Mode.ENFORCE and isinstance(verdict := judge(context), Reject):
+        return Decision(verdict)
+    counted = context.listing(EXAMPLES_KEPT)
+    if mode is Mode.AUDIT and isinstance(would := judge(counted), Reject):
+        return Decision(ACCEPT, would, context.policy.rule)
+    by_candidate = judge_candidate(counted)
+    return Decision(ACCEPT, by_candidate, CANDIDATE if by_candidate else None)

@@ -1,44 +1,47 @@
-"""Which times a batch gets where a rule says that mistakes are put right: `repaired_times`. Pure.
+"""The timestamps that a batch gets where its rule repairs mistakes: `repaired_times`. Pure.
 
 A unit mistake is converted by the one reading that lands within a year of the clock, and only where the
-result is itself in range. With `stamp` a time at fault becomes the proxy's clock instead. A batch in which
-one record at fault cannot be put right is rejected as a whole, as it would have been without a repair.
+result is itself in range. With `stamp` a bad timestamp becomes the proxy's clock instead. If one culprit
+cannot be repaired, the whole batch is rejected, as it would have been without a repair.
 """
 
 from dataclasses import dataclass
 
 from tsproxy.model.kafka import NO_TIMESTAMP, TimestampType
 from tsproxy.model.policy import Choice, OnViolation
-from tsproxy.policy import own_values, timestamps
-from tsproxy.policy.case import Case
+from tsproxy.policy import special_timestamps, timestamps
+from tsproxy.policy.context import BatchContext
 from tsproxy.policy.units import meant_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Each record's time in ms as it came, and as it goes on; `changed` are the positions that differ."""
+    """Each record's timestamp in ms as it came (`original_ms`), and as it is forwarded (`times_ms`);
+    `changed` are the positions that differ."""
 
     times_ms: tuple[int, ...]
     original_ms: tuple[int, ...]
     changed: tuple[int, ...]
 
 
-def repaired_times(case: Case) -> Repair | None:
-    """None where the batch cannot be put right. `changed` is empty where nothing need be.
+def repaired_times(context: BatchContext) -> Repair | None:
+    """None where the batch cannot be repaired. `changed` is empty where nothing has to be.
 
-    Batches of magic 2 only. What the producer's own CRC does not vouch for is not touched, nor a batch
-    that claims the broker's stamp (bit 3).
+    Batches of magic 2 only. A batch is left alone if its CRC is wrong, or if it claims the broker's stamp
+    (bit 3).
     """
-    batch = case.batch
-    if batch.magic != 2 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME or not case.crc_is_valid():
+    batch = context.batch
+    if batch.magic != 2 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return None
-    records = case.read_records()
+    if not context.reader.crc_is_valid():
+        return None
+    records = context.reader.read_records()
     if records.fault is not None:
         return None
     times_ms = []
     for index, time_ms in enumerate(records.timestamps_ms):
         is_real = index in records.real_minus_ones  # then -1 is a time, and one that cannot be kept
-        right_ms = _instead(time_ms, case) if is_real else _right(time_ms, case)
+        right_ms = _instead(time_ms, context) if is_real else _right(time_ms, context)
         if right_ms is None:
             return None
         times_ms.append(right_ms)
@@ -48,27 +51,27 @@ def repaired_times(case: Case) -> Repair | None:
     return Repair(tuple(times_ms), original_ms, changed)
 
 
-def _right(time_ms: int, case: Case) -> int | None:
-    policy = case.policy
+def _right(time_ms: int, context: BatchContext) -> int | None:
+    policy = context.policy
     if time_ms == NO_TIMESTAMP and policy.no_timestamp is Choice.STAMP:
-        return case.now_ms
-    return _instead(time_ms, case) if _is_at_fault(time_ms, case) else time_ms
+        return context.now_ms
+    return _instead(time_ms, context) if _is_bad(time_ms, context) else time_ms
 
 
-def _instead(time_ms: int, case: Case) -> int | None:
-    """Of a time at fault."""
-    policy = case.policy
+def _instead(time_ms: int, context: BatchContext) -> int | None:
+    """The timestamp in place of a bad one."""
+    policy = context.policy
     if policy.on_violation is OnViolation.STAMP:
-        return case.now_ms
+        return context.now_ms
     if policy.on_violation is OnViolation.REPAIR:
-        right_ms = meant_ms(time_ms, case.now_ms)
-        if right_ms is not None and not _is_at_fault(right_ms, case):
+        right_ms = meant_ms(time_ms, context.now_ms)
+        if right_ms is not None and not _is_bad(right_ms, context):
             return right_ms
     return None
 
 
-def _is_at_fault(time_ms: int, case: Case) -> bool:
-    limits = case.limits
-    if limits is not None and timestamps.is_out_of_range(time_ms, limits, case.now_ms):
+def _is_bad(time_ms: int, context: BatchContext) -> bool:
+    limits = context.limits
+    if limits is not None and timestamps.is_out_of_range(time_ms, limits, context.now_ms):
         return True
-    return own_values.rejected(time_ms, case.policy) is not None
+    return special_timestamps.rejected(time_ms, context.policy) is not None

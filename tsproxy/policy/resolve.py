@@ -1,7 +1,7 @@
-"""What a policy comes to for one topic of one client: `resolve`.
+"""The settings of a policy for one topic of one client: `resolve`.
 
-Rules are looked through in the order of the file, and the first that fits is the one. Asked once a
-topic and connection (`session.policies`), so that it may be as dear as a thousand rules.
+The first rule that matches, in the order of the file, is the one that holds. This is done once for each topic
+and connection (`session.policies`), so a thousand rules cost little.
 """
 
 from dataclasses import replace
@@ -24,8 +24,8 @@ from tsproxy.model.policy import (
     Policy,
     Preset,
     Rule,
-    Span,
-    Terms,
+    RuleSettings,
+    TimeLimit,
     TopicPolicy,
     Waiver,
 )
@@ -34,7 +34,7 @@ from tsproxy.model.verdict import TopicLimits
 _INT_MAX: Final = 2**31 - 1
 
 _NO_LIMITS: Final = TopicLimits(max_message_bytes=_INT_MAX)
-"""Of a topic about which nothing is known: a size is then the broker's business."""
+"""The limits of a topic about which nothing is known: the broker then checks sizes."""
 
 _INTERNAL_STARTS: Final = ("__", "mm2-offset-syncs.", "mm2-offsets.", "mm2-configs.", "mm2-status.")
 _INTERNAL_ENDS: Final = ("-changelog", "-repartition", ".checkpoints.internal", ".heartbeats")
@@ -42,8 +42,8 @@ _INTERNAL_NAMES: Final = frozenset({"heartbeats"})
 
 
 def is_internal(name: str) -> bool:
-    """True for what Kafka, Kafka Streams and MirrorMaker write for themselves: times there are old, or
-    the application's own, and a rejection stops a whole application (KAFKA-4907, KAFKA-5344)."""
+    """True for topics that Kafka, Kafka Streams and MirrorMaker write for themselves: timestamps there are
+    old, or the application's own, and a rejection stops a whole application (KAFKA-4907, KAFKA-5344)."""
     return name.startswith(_INTERNAL_STARTS) or name.endswith(_INTERNAL_ENDS) or name in _INTERNAL_NAMES
 
 
@@ -61,7 +61,7 @@ def resolve(
     is_known = known is not None or not policy.asks_broker
     if rule is None and is_internal(topic):
         return TopicPolicy(mode=Mode.OFF, limits=known, rule=INTERNAL_TOPICS, is_known=is_known)
-    terms, defaults = rule.terms if rule else Terms(), policy.defaults
+    terms, defaults = rule.terms if rule else RuleSettings(), policy.defaults
     name = rule.name if rule else TOPIC_LIMITS
     mode = terms.mode or policy.mode
     if mode is Mode.OFF:
@@ -72,7 +72,10 @@ def resolve(
     is_extended = _first(terms.extended_timestamps, defaults.extended_timestamps)
     dead_letters = _first(terms.dead_letters, defaults.dead_letters)
     if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        terms, defaults = Terms(), Terms()  # brokers write their own time over whatever was sent
+        terms, defaults = (
+            RuleSettings(),
+            RuleSettings(),
+        )  # brokers write their own time over whatever was sent
     return TopicPolicy(
         mode=Mode.AUDIT if waiver or policy.is_suspended else mode,
         limits=limits,
@@ -87,7 +90,7 @@ def resolve(
         dead_letters=dead_letters,
         speaks_as_draft=terms.preset is Preset.KIP_937_DRAFT,
         names_unit=policy.names_unit,
-        own=terms.own,
+        custom_rules=terms.custom_rules,
         rule=name,
         waiver=waiver.name if waiver else None,
         until_ms=waiver.until_ms if waiver else None,
@@ -147,7 +150,7 @@ def _names(match: Match, topic: str) -> bool:
 
 
 def _limits(
-    policy: Policy, terms: Terms, known: TopicLimits | None, on_kafka_4: TopicLimits | None
+    policy: Policy, terms: RuleSettings, known: TopicLimits | None, on_kafka_4: TopicLimits | None
 ) -> TopicLimits | None:
     """A rule's own bound, else what `limits_from` gives; widened by the clocks' tolerance."""
     match policy.limits_from:
@@ -166,13 +169,13 @@ def _limits(
 def _candidate(
     policy: Policy, limits: TopicLimits | None, on_kafka_4: TopicLimits | None
 ) -> TopicLimits | None:
-    """None where it would reject nothing that the limits in force let pass."""
+    """None where it would reject nothing that the limits in force accept."""
     terms = policy.candidate
     if terms is None or limits is None:
         return None
     wanted = _preset(terms.preset, limits, on_kafka_4) or limits
     if terms.preset is not None and limits.before_max_ms is None:
-        # No preset limits old records. Whoever has set a limit is taken at that word, however long.
+        # No preset limits old records. A limit that an operator has set holds, however long.
         wanted = replace(wanted, before_max_ms=_least(wanted.before_max_ms, FAR_BEHIND_MS))
     candidate = _widened(_bounded(wanted, terms), policy.clock_tolerance_ms)
     if candidate is None or not candidate.is_limited:
@@ -196,7 +199,7 @@ def _preset(
             return replace(below or _NO_LIMITS, before_max_ms=None, after_max_ms=HOUR_MS)
 
 
-def _bounded(limits: TopicLimits, terms: Terms) -> TopicLimits:
+def _bounded(limits: TopicLimits, terms: RuleSettings) -> TopicLimits:
     return replace(
         limits,
         before_max_ms=_given(terms.before, limits.before_max_ms),
@@ -204,11 +207,11 @@ def _bounded(limits: TopicLimits, terms: Terms) -> TopicLimits:
     )
 
 
-def _given(span: Span | None, otherwise: int | None) -> int | None:
+def _given(span: TimeLimit | None, otherwise: int | None) -> int | None:
     return otherwise if span is None else span.max_ms
 
 
-def _stricter(limits: TopicLimits, terms: Terms) -> TopicLimits:
+def _stricter(limits: TopicLimits, terms: RuleSettings) -> TopicLimits:
     ours = _bounded(_NO_LIMITS, terms)
     return replace(
         limits,

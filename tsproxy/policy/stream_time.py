@@ -1,16 +1,16 @@
-"""How far a partition's newest time may jump, and what comes out of order: `StreamTimeGuard`, `advanced`.
+"""Jumps of a partition's newest timestamp, and records out of order: `StreamTimeGuard`, `advanced`.
 
-Kafka Streams takes the newest time of a partition for its clock. One record an hour ahead closes every
-window before it, and what comes in time is dropped as late: a mistake that no limit around the wall clock
-finds where an hour ahead is allowed, or where the whole stream lies in the past.
+Kafka Streams uses the newest timestamp of a partition as its clock. One record an hour ahead closes every
+window before it, and records that come in time are dropped as late. No limit around the wall clock finds this
+mistake where an hour ahead is allowed, or where the whole stream lies in the past.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from tsproxy.model.custom_rule import RuleContext, StreamTime
 from tsproxy.model.kafka import NO_TIMESTAMP
-from tsproxy.model.own_rule import RuleContext, StreamTime
 from tsproxy.model.verdict import Reason
 
 STREAM_TIME_GUARD: Final = "stream-time-guard"
@@ -21,9 +21,9 @@ STREAM_TIME_GUARD: Final = "stream-time-guard"
 class StreamTimeGuard:
     """No record more than `max_jump_ahead_ms` ahead of the newest one before it in its partition.
 
-    Time that has passed since that one was seen comes on top: a partition may be silent for a while. Where
-    none is known, after a start or on a worker that has seen nothing of the partition, the proxy's clock
-    stands in. What is rejected does not count for those behind it.
+    The time that has passed since that one was seen is added: a partition may be silent for a while. After a
+    start, or on a worker that has seen nothing of the partition, the proxy's clock is used instead. Rejected
+    records do not count for those behind them.
     """
 
     max_jump_ahead_ms: int
@@ -56,7 +56,7 @@ def _expected_ms(context: RuleContext) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Advance:
+class StreamTimeAdvance:
     """The effect of a batch on its partition's stream time.
 
     `latest_ms` is the newest time of the batch. `out_of_order_records` of its records are older than a record
@@ -68,7 +68,7 @@ class Advance:
     out_of_order_max_ms: int = 0
 
 
-def advanced(timestamps_ms: Sequence[int], stream_time: StreamTime | None) -> Advance | None:
+def advanced(timestamps_ms: Sequence[int], stream_time: StreamTime | None) -> StreamTimeAdvance | None:
     """None where no record carries a time."""
     times_ms = [time_ms for time_ms in timestamps_ms if time_ms != NO_TIMESTAMP]
     if not times_ms:
@@ -81,4 +81,4 @@ def advanced(timestamps_ms: Sequence[int], stream_time: StreamTime | None) -> Ad
             out_of_order_max_ms = max(out_of_order_max_ms, latest_ms - time_ms)
         else:
             latest_ms = time_ms
-    return Advance(max(times_ms), out_of_order_records, out_of_order_max_ms)
+    return StreamTimeAdvance(max(times_ms), out_of_order_records, out_of_order_max_ms)

@@ -40,7 +40,8 @@ def out_of_range_text(timestamp_ms: int, offset: int, limits: TopicLimits, now_m
 
 
 def out_of_range_pieces(limits: TopicLimits, now_ms: int) -> tuple[str, str, str]:
-    """What stands before a record's time, between it and the offset, and after; bounds wrap as a broker's."""
+    """The text before a record's timestamp, between it and the offset, and after; bounds wrap as a
+    broker's."""
     earliest = wrap64(now_ms - _long(limits.before_max_ms))
     latest = wrap64(now_ms + _long(limits.after_max_ms))
     return (

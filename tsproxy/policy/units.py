@@ -10,11 +10,11 @@ may be: that one is called nanoseconds. Milliseconds times 1,000 once cannot be 
 many clocks of microseconds tick in milliseconds.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
+from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import Reason, UnitGuess
 
 NEAR_MS: Final = 365 * 24 * 3600 * 1000
@@ -23,53 +23,13 @@ NEAR_MS: Final = 365 * 24 * 3600 * 1000
 REASONS_OF_SIZE: Final = frozenset({Reason.TOO_FAR_AHEAD, Reason.TOO_OLD, Reason.JUMP_AHEAD})
 """Reasons for which a wrong unit may be the cause: the value itself is too large, or too small."""
 
-_TICKS_PER_MS: Final = 10_000
-_EPOCH_1601_MS: Final = 11_644_473_600_000
-"""From 1601-01-01, where FILETIME begins, to 1970-01-01."""
-_EPOCH_0001_MS: Final = 62_135_596_800_000
-"""From 0001-01-01, where .NET's ticks begin, to 1970-01-01."""
-
-_HOW: Final = {
-    UnitGuess.SECONDS: "multiply by 1,000",
-    UnitGuess.MICROSECONDS: "divide by 1,000",
-    UnitGuess.NANOSECONDS: "divide by 1,000,000",
-    UnitGuess.MILLISECONDS_TIMES_1000_TWICE: "divide by 1,000,000",
-    UnitGuess.TICKS_100NS: "divide by 10,000 and count from 1970",
-}
-
-_NAMES: Final = {
-    UnitGuess.MILLISECONDS_TIMES_1000_TWICE: "milliseconds times 1,000 twice",
-    UnitGuess.TICKS_100NS: "ticks of 100 ns",
-}
-"""Where the value's own name is no words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How a value reads in milliseconds since 1970 where it is in that unit: all that counts from
-    `epoch_ms` before 1970, `per_ms` of it (or one for `ms_each`) to the millisecond."""
-
-    unit: UnitGuess
-    ms_each: int = 1
-    per_ms: int = 1
-    epoch_ms: int = 0
-
-    def read(self, value: int) -> int:
-        return value * self.ms_each // self.per_ms - self.epoch_ms
-
-    def values(self, lowest_ms: int, highest_ms: int) -> tuple[int, int]:
-        """The lowest and the highest value that read as times between these."""
-        lowest = -((-(lowest_ms + self.epoch_ms) * self.per_ms) // self.ms_each)
-        return lowest, ((highest_ms + self.epoch_ms + 1) * self.per_ms - 1) // self.ms_each
-
-
-READINGS: Final = (
-    Reading(UnitGuess.SECONDS, ms_each=1000),
-    Reading(UnitGuess.MICROSECONDS, per_ms=1000),
-    Reading(UnitGuess.NANOSECONDS, per_ms=1_000_000),
-    Reading(UnitGuess.TICKS_100NS, per_ms=_TICKS_PER_MS, epoch_ms=_EPOCH_1601_MS),
-    Reading(UnitGuess.TICKS_100NS, per_ms=_TICKS_PER_MS, epoch_ms=_EPOCH_0001_MS),
+READINGS: Final = tuple(
+    (guess, reading)
+    for guess, unit in UNITS.items()
+    if guess is not UnitGuess.MILLISECONDS_TIMES_1000_TWICE  # it reads as nanoseconds do
+    for reading in unit.readings
 )
+"""In the order in which they are tried."""
 
 
 def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
@@ -86,13 +46,13 @@ def values_guessed_alike(timestamp_ms: int, from_ms: int, until_ms: int) -> tupl
     if timestamp_ms == 0:
         return 0, 0
     lowest, highest = (1, LONG_MAX) if timestamp_ms > 0 else (LONG_MIN, -1)
-    for reading in READINGS:
+    for unit, reading in READINGS:
         first, last = reading.values(from_ms - NEAR_MS, until_ms + NEAR_MS)
         if timestamp_ms < first:
             highest = min(highest, first - 1)
         elif timestamp_ms > last:
             lowest = max(lowest, last + 1)
-        elif reading.unit is UnitGuess.NANOSECONDS:
+        elif unit is UnitGuess.NANOSECONDS:
             return None  # of these the last digits tell
         else:
             first, last = reading.values(until_ms - NEAR_MS, from_ms + NEAR_MS)
@@ -102,25 +62,25 @@ def values_guessed_alike(timestamp_ms: int, from_ms: int, until_ms: int) -> tupl
 
 
 def meant_ms(timestamp_ms: int, now_ms: int) -> int | None:
-    """What a rejected value was meant to say, in ms; None where no reading fits."""
+    """The time that a rejected value was meant to be, in ms; None where no reading fits."""
     found = _reading(timestamp_ms, now_ms)
     return found and found[1]
 
 
 def unit_hint(timestamp_ms: int, now_ms: int) -> str | None:
-    """What a client may be told of the mistake: "looks like nanoseconds: divide by 1,000,000; that would
+    """The hint for the client, such as "looks like nanoseconds: divide by 1,000,000; that would
     be 2026-11-21T03:22:00.000Z"; None where no unit is guessed."""
     found = _reading(timestamp_ms, now_ms)
     if found is None:
         return None
-    unit, meant = found
-    name = _NAMES.get(unit, unit.value)
-    return f"looks like {name}: {_HOW[unit]}; that would be {_instant(meant)}"
+    guess, meant = found
+    unit = UNITS[guess]
+    return f"looks like {unit.name}: {unit.advice}; that would be {_instant(meant)}"
 
 
 def _reading(timestamp_ms: int, now_ms: int) -> tuple[UnitGuess, int] | None:
-    """The one reading that lands near the clock, with what it says. Zero lands nowhere near it."""
-    readings = ((each.unit, each.read(timestamp_ms)) for each in READINGS)
+    """The unit of the one reading that lands near the clock, and its time. Zero lands nowhere near it."""
+    readings = ((unit, reading.read(timestamp_ms)) for unit, reading in READINGS)
     found = next((found for found in readings if abs(found[1] - now_ms) <= NEAR_MS), None)
     if found is None or found[0] is not UnitGuess.NANOSECONDS or timestamp_ms % 1_000_000:
         return found

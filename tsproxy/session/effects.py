@@ -9,8 +9,8 @@ from enum import StrEnum
 
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.outcome import Outcome
-from tsproxy.session.job import Job
-from tsproxy.session.produce import Judgement, Ruling
+from tsproxy.session.produce.job import Job
+from tsproxy.session.produce.judge_request import Judgement, RequestVerdict
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 
 
@@ -89,7 +89,7 @@ class PutOff:
     pipelined. The session takes nothing more from it until then (a `PauseClient` follows).
     """
 
-    ruling: Ruling
+    ruling: RequestVerdict
     silence_ms: int
 
 

@@ -17,17 +17,16 @@ from typing import TYPE_CHECKING, Final
 from tsproxy import fastpath
 from tsproxy.fastpath import ForwardedProduce, ForwardedRelay, Rejection
 from tsproxy.model.kafka import Codec, is_topic_name
-from tsproxy.model.outcome import Blame, Peer, Totals
+from tsproxy.model.outcome import Peer, RejectionCause, Totals
 from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.model.view import SessionLimits
-from tsproxy.policy.case import is_rebuilt
-from tsproxy.policy.likewise import rejected_likewise
-from tsproxy.policy.passing import span_that_passes
+from tsproxy.policy.context import is_recompressed
+from tsproxy.policy.fast_path import fast_path_bounds, repeatable_rejection
 from tsproxy.session.policies import MOST_UNKNOWN, Policies
-from tsproxy.session.produce import Ruling
-from tsproxy.session.purse import DearError, Purse
+from tsproxy.session.produce.budget import BudgetExceededError, DecompressionBudget
+from tsproxy.session.produce.judge_request import RequestVerdict
 from tsproxy.session.slots import BookProduce, Relay
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire.answers import AnswerStream
@@ -61,7 +60,7 @@ def slot_of(forwarded: ForwardedProduce | ForwardedRelay) -> Relay | BookProduce
     """The slot of a forwarded request whose answer the session must read."""
     if isinstance(forwarded, ForwardedRelay):
         return Relay(forwarded.correlation_id)
-    return BookProduce(forwarded.correlation_id, Ruling.of_forwarded(forwarded))
+    return BookProduce(forwarded.correlation_id, RequestVerdict.of_forwarded(forwarded))
 
 
 class FastPath:
@@ -72,7 +71,7 @@ class FastPath:
         self.slots: InFlight = fastpath.InFlight(slot_of)
         """The queue of requests in flight, which the session uses as well."""
         self.requests = fastpath.RequestFilter(
-            self.slots, relayed, limits.produce_frame, limits.other_frame, Purse
+            self.slots, relayed, limits.produce_frame, limits.other_frame, DecompressionBudget
         )
         self.answers = fastpath.AnswerFilter(self.slots)
         self.rejecter = fastpath.Rejecter(self.requests)
@@ -84,10 +83,12 @@ class FastPath:
         """Forward these versions of Produce only: the broker supports no others."""
         self.requests.oldest_produce, self.requests.newest_produce = oldest, newest
 
-    def next_requests(self, frames: RequestFrames, most: int, now_ms: int, purse: Purse) -> bytes:
+    def next_requests(
+        self, frames: RequestFrames, most: int, now_ms: int, budget: DecompressionBudget
+    ) -> bytes:
         """The next requests that may be forwarded, `most` at most; empty if there is none."""
         data, start = frames.received
-        return frames.take_until(self.requests.forward_buffered(data, start, most, now_ms, purse))
+        return frames.take_until(self.requests.forward_buffered(data, start, most, now_ms, budget))
 
     def next_answers(self, stream: AnswerStream) -> bytes:
         """The next answers that may be forwarded; empty if there is none."""
@@ -104,7 +105,7 @@ class FastPath:
         """Nothing is forwarded until the session has seen what comes next."""
         self.requests.is_open = self.answers.is_open = False
 
-    def learn(self, ruling: Ruling, policies: Policies) -> None:
+    def learn(self, ruling: RequestVerdict, policies: Policies) -> None:
         """Forward requests like this one: its topics, as far as their batches were forwarded.
 
         A topic is learnt only if two bounds say all that its policy requires of times. A topic that is not
@@ -114,22 +115,22 @@ class FastPath:
         known = policies.view.topics
         self._add(table, ruling, policies, (j.topic for j in ruling.forwarded if j.topic in known))
 
-    def learn_accepted(self, ruling: Ruling, policies: Policies, topics: Iterable[str]) -> None:
+    def learn_accepted(self, ruling: RequestVerdict, policies: Policies, topics: Iterable[str]) -> None:
         """The same for those `topics` of it of which a broker has accepted a batch: these exist."""
         table = self.requests.table
         if table is not None and self._is_for(table, ruling):
             self._add(table, ruling, policies, topics)
 
-    def _add(self, table: "Table", ruling: Ruling, policies: Policies, topics: Iterable[str]) -> None:
+    def _add(self, table: "Table", ruling: RequestVerdict, policies: Policies, topics: Iterable[str]) -> None:
         """Learn some of the topics; if there are very many, the others take the slow path once more."""
         missing = (topic for topic in dict.fromkeys(topics) if topic not in table)
         for topic in islice(missing, MOST_LEARNT):
             policy = policies.of(topic, ruling.now_ms)  # the ruling's may be that of an earlier view
-            span = span_that_passes(policy)
+            span = fast_path_bounds(policy)
             if span is not None:
                 table.add(topic, policy.limits, span.before_max_ms, span.after_max_ms)
 
-    def learn_rejection(self, ruling: Ruling, policies: Policies) -> None:
+    def learn_rejection(self, ruling: RequestVerdict, policies: Policies) -> None:
         """Repeat the rejections of a request of which no batch was forwarded.
 
         They are repeated for a while: then the next one takes the slow path, so that the decision log has
@@ -141,7 +142,7 @@ class FastPath:
                 continue
             if not self._may_keep(judged.topic, policies):
                 continue
-            alike = rejected_likewise(policy, verdict, ruling.now_ms, EXAMPLE_EVERY_MS)
+            alike = repeatable_rejection(policy, verdict, ruling.now_ms, EXAMPLE_EVERY_MS)
             if alike is None:
                 continue
             rejection = Rejection(
@@ -157,7 +158,7 @@ class FastPath:
             )
             self._table_for(ruling, policies).repeat(rejection)
 
-    def _table_for(self, ruling: Ruling, policies: Policies) -> "Table":
+    def _table_for(self, ruling: RequestVerdict, policies: Policies) -> "Table":
         """The table of this request's client, a new one if the last one was another's."""
         table = self.requests.table
         if table is None or not self._is_for(table, ruling):
@@ -175,7 +176,7 @@ class FastPath:
         return table
 
     @staticmethod
-    def _is_for(table: "Table", ruling: Ruling) -> bool:
+    def _is_for(table: "Table", ruling: RequestVerdict) -> bool:
         return table.peer == ruling.peer and table.transactional_id == ruling.transactional_id
 
     def _may_keep(self, topic: str, policies: Policies) -> bool:
@@ -210,8 +211,8 @@ class FastPath:
         return [totals for table in settled + current for totals in table.drain()]
 
 
-def _cause(policy: TopicPolicy, verdict: Reject) -> Blame:
-    return Blame(
+def _cause(policy: TopicPolicy, verdict: Reject) -> RejectionCause:
+    return RejectionCause(
         rule=policy.rule,
         mode=policy.mode,
         reason=verdict.reason,
@@ -241,14 +242,20 @@ def _read_compressed(
     base_timestamp: int,
     count: int,
     limits: TopicLimits | None,
-    purse: Purse,
+    budget: DecompressionBudget,
 ) -> RecordFacts | None:
     """The facts of compressed records; None if they cost more than the read has left."""
-    if purse.left <= 0:
+    if budget.left <= 0:
         return None
     try:
         return read_small(
-            codec_id, body, base_timestamp, count, session_limits, is_rebuilt(codec_id, limits), purse.spend
+            codec_id,
+            body,
+            base_timestamp,
+            count,
+            session_limits,
+            is_recompressed(codec_id, limits),
+            budget.charge,
         )
-    except DearError:
+    except BudgetExceededError:
         return None

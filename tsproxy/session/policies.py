@@ -1,4 +1,4 @@
-"""What each topic of one client is judged by, found out once a topic: `Policies`.
+"""The rules for each topic of one client, resolved once for each topic: `Policies`.
 
 They hold for one peer and one view; when either changes, new ones are made.
 """
@@ -15,11 +15,11 @@ NOBODY: Final = Peer("", "", 0)
 MOST_KEPT: Final = 256
 """Topics of one connection; a client that names more has them looked up again."""
 MOST_UNKNOWN: Final = 32
-"""Of these, topics of which nobody knows whether they exist: anybody may name as many as he likes."""
+"""The share of topics that may not exist: any client may name as many of these as it likes."""
 
 
 class Policies:
-    """Resolved when a topic is first asked for, and again when its waiver has ended."""
+    """A topic's policy is resolved at its first use, and again when its waiver has ended."""
 
     __slots__ = ("_kept", "_unknown", "peer", "view")
 
@@ -30,7 +30,7 @@ class Policies:
         self._unknown = 0
 
     def __len__(self) -> int:
-        """How many are kept."""
+        """The number that is kept."""
         return len(self._kept)
 
     def of(self, topic: str, now_ms: int) -> TopicPolicy:
@@ -50,5 +50,5 @@ class Policies:
 
 
 def of_anybody(view: View) -> Policies:
-    """Where it is not known who asks: only rules that ask for nobody in particular fit."""
+    """The policies of an unknown client: only rules that match any client fit."""
     return Policies(NOBODY, view)

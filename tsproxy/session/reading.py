@@ -9,7 +9,7 @@ from typing import Final
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome
 from tsproxy.model.view import Endpoint, View
-from tsproxy.session import produce_answer
+from tsproxy.session.produce.answer import settle
 from tsproxy.session.slots import BookProduce, MaskConfigs, NarrowVersions, RewriteAddresses
 from tsproxy.wire import addresses, k18_api_versions, k32_describe_configs
 from tsproxy.wire.headers import frame, response_body_start
@@ -81,7 +81,7 @@ def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | Node
     try:
         match slot:
             case BookProduce():
-                answer, outcomes = produce_answer.settle(slot.ruling, payload, endpoint_of)
+                answer, outcomes = settle(slot.ruling, payload, endpoint_of)
                 booked = tuple(outcomes)
             case RewriteAddresses():
                 start = response_body_start(slot.api_key, slot.api_version, payload)

@@ -12,7 +12,6 @@ from typing import Final
 
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.view import SessionLimits
-from tsproxy.session import outcomes, produce, produce_answer
 from tsproxy.session.effects import (
     CloseReason,
     EmitDead,
@@ -24,8 +23,16 @@ from tsproxy.session.effects import (
     TopicWanted,
 )
 from tsproxy.session.fast_path import relayed_but
-from tsproxy.session.job import Job, Work, in_one_go
-from tsproxy.session.purse import DearError, Purse
+from tsproxy.session.produce import answer, cost, outcomes
+from tsproxy.session.produce.budget import BudgetExceededError, DecompressionBudget
+from tsproxy.session.produce.job import Job, Work, all_steps
+from tsproxy.session.produce.judge_request import (
+    Judgement,
+    Malformed,
+    RequestVerdict,
+    judge_request_steps,
+    judge_unread_request_steps,
+)
 from tsproxy.session.slots import (
     BookProduce,
     MaskConfigs,
@@ -61,7 +68,7 @@ class _Request:
     frame: bytes
     header: RequestHeader
     now_ms: int
-    purse: Purse
+    budget: DecompressionBudget
 
     @property
     def body(self) -> memoryview:
@@ -100,12 +107,12 @@ class Requests:
 
     def take(self, now_ms: int) -> None:
         """Take as many as there are whole and may be taken now."""
-        state, purse = self._state, Purse()
+        state, budget = self._state, DecompressionBudget()
         self._records_taken = 0
         try:
             while not state.is_closed and not self.must_wait():
                 is_raw = state.sasl.takes_raw_tokens
-                if not is_raw and self._forward_some(now_ms, purse):
+                if not is_raw and self._forward_some(now_ms, budget):
                     continue
                 only = None if state.sasl.is_accepted else _BEFORE_SASL
                 received = self._frames.next_frame(is_raw, only)
@@ -115,7 +122,7 @@ class Requests:
                     self._raw_token(received)
                 else:
                     header = read_request_header(memoryview(received)[SIZE_BYTES:])
-                    self._take(_Request(received, header, now_ms, purse))
+                    self._take(_Request(received, header, now_ms, budget))
         except NotKafkaError as error:
             state.reject(CloseReason.NOT_KAFKA, str(error))
         except ApiNotAllowedError as error:
@@ -130,14 +137,14 @@ class Requests:
             state.reject(CloseReason.BAD_FRAME, text)
         self._pause_or_resume()
 
-    def judged(self, judgement: produce.Judgement, now_ms: int) -> None:
+    def judged(self, judgement: Judgement, now_ms: int) -> None:
         """A Produce request was judged beside the loop, or put off."""
-        if isinstance(judgement, produce.Malformed):
+        if isinstance(judgement, Malformed):
             self._state.reject(CloseReason.BAD_FRAME, judgement.text)
         else:
             self.ruled(judgement, now_ms)
 
-    def ruled(self, ruling: produce.Ruling, now_ms: int) -> None:
+    def ruled(self, ruling: RequestVerdict, now_ms: int) -> None:
         """A Produce request is judged: it goes its way."""
         state, header = self._state, ruling.header
         if not ruling.was_put_off:
@@ -165,8 +172,7 @@ class Requests:
         if ruling.acks == 0:
             self._produce_without_answer(ruling)
         elif ruling.to_broker is None:
-            answer = produce_answer.silenced(ruling) if ruling.answer else produce_answer.local(ruling)
-            state.answer_locally(answer)
+            state.answer_locally(answer.with_throttle(ruling) if ruling.answer else answer.local(ruling))
             if state.fast_path is not None:
                 state.fast_path.learn_rejection(ruling, state.policies)
         else:
@@ -176,7 +182,7 @@ class Requests:
             if state.fast_path is not None:
                 state.fast_path.learn(ruling, state.policies)
 
-    def _is_put_off(self, ruling: produce.Ruling, now_ms: int) -> bool:
+    def _is_put_off(self, ruling: RequestVerdict, now_ms: int) -> bool:
         """True where its client should still be silent for what was rejected before."""
         state, most_ms = self._state, self._state.view.limits.throttle_ms
         if most_ms is None or ruling.was_put_off:
@@ -190,7 +196,7 @@ class Requests:
         state.effects.append(PutOff(replace(ruling, was_put_off=True, booked=()), silence_ms))
         return True
 
-    def _throttled(self, ruling: produce.Ruling, now_ms: int) -> produce.Ruling:
+    def _throttled(self, ruling: RequestVerdict, now_ms: int) -> RequestVerdict:
         """The same, with the silence that its rejected batches cost the client."""
         state, most_ms = self._state, self._state.view.limits.throttle_ms
         if most_ms is None:
@@ -202,13 +208,13 @@ class Requests:
         state.effects.append(MuteClient(silent_ms))
         return replace(ruling, throttle_ms=silent_ms)
 
-    def _forward_some(self, now_ms: int, purse: Purse) -> bool:
+    def _forward_some(self, now_ms: int, budget: DecompressionBudget) -> bool:
         """True if the fast path forwarded the requests that come next."""
         state = self._state
         if state.fast_path is None or not state.sasl.is_accepted:
             return False
         most = state.view.limits.in_flight_requests - len(state.slots)
-        run = state.fast_path.next_requests(self._frames, most, now_ms, purse)
+        run = state.fast_path.next_requests(self._frames, most, now_ms, budget)
         if run:
             state.send_to_broker(run)
         return bool(run)
@@ -275,20 +281,20 @@ class Requests:
             state.peer = replace(state.peer, client_id=header.client_id, principal=principal)
         policies, limits, now_ms = state.policies, state.view.limits, request.now_ms
         try:
-            most = produce.most_partitions_here(len(request.body))
+            most = cost.most_partitions_here(len(request.body))
             asked = k00_produce.read_request(header.api_version, request.body, most)
         except k00_produce.ManyPartitionsError:
             known = partial(state.stream_times.known, policies=policies, now_ms=now_ms)
-            begin_unread = partial(produce.ruling_on_unread, header, request.frame, policies, now_ms, known)
+            begin_unread = partial(judge_unread_request_steps, header, request.frame, policies, now_ms, known)
             self._judge_beside(begin_unread, request, None)
             return
         stream_times = state.stream_times.known(asked, policies, now_ms)
-        begin = partial(produce.ruling, header, asked, request.frame, policies, now_ms, stream_times)
-        self._records_taken += produce.records_at_most(header, asked)
+        begin = partial(judge_request_steps, header, asked, request.frame, policies, now_ms, stream_times)
+        self._records_taken += cost.records_at_most(header, asked)
         ruling = None
-        if self._records_taken <= produce.DEAR_RECORDS and not produce.is_dear(header, asked):
-            with suppress(DearError):
-                ruling = in_one_go(begin(Work(limits, request.purse)))
+        if self._records_taken <= cost.OFFLOAD_RECORDS and not cost.must_offload(header, asked):
+            with suppress(BudgetExceededError):
+                ruling = all_steps(begin(Work(limits, request.budget)))
         if ruling is not None:
             self.ruled(ruling, now_ms)
         else:
@@ -297,7 +303,7 @@ class Requests:
 
     def _judge_beside(
         self,
-        begin: Callable[[Work], Generator[None, None, produce.Judgement]],
+        begin: Callable[[Work], Generator[None, None, Judgement]],
         request: _Request,
         partitions: int | None,
     ) -> None:
@@ -306,11 +312,11 @@ class Requests:
         # What is made of it counts while its client waits. Once that has gone, two jobs at most are at work:
         # they must not count so much that innocent connections are closed for them.
         state.is_judging = True
-        state.judged_bytes = produce.kept_while_judged(size, partitions)
-        job = Job(partial(produce_answer.with_all_made, begin), Work(state.view.limits), size)
+        state.judged_bytes = cost.kept_while_judged(size, partitions)
+        job = Job(partial(answer.with_answer, begin), Work(state.view.limits), size)
         state.effects.append(Judge(job))
 
-    def _produce_without_answer(self, ruling: produce.Ruling) -> None:
+    def _produce_without_answer(self, ruling: RequestVerdict) -> None:
         """acks=0: what is good goes on; if anything was not, the connection closes, as a broker's does."""
         state = self._state
         if ruling.to_broker is not None:

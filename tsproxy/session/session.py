@@ -13,10 +13,10 @@ from dataclasses import replace
 from tsproxy import fastpath
 from tsproxy.model.outcome import Peer, Totals
 from tsproxy.model.view import View
-from tsproxy.session import produce
 from tsproxy.session.answers import Answers
 from tsproxy.session.effects import CloseReason, Effect, Note
 from tsproxy.session.fast_path import FastPath
+from tsproxy.session.produce.judge_request import Judgement
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 from tsproxy.session.requests import RELAYED, Requests
 from tsproxy.session.state import State
@@ -143,7 +143,7 @@ class Session:
         self._open_fast_path()
         return self._requests.take_unparsed()
 
-    def judged(self, judgement: produce.Judgement, now_ms: int) -> list[Effect]:
+    def judged(self, judgement: Judgement, now_ms: int) -> list[Effect]:
         """The job of a `Judge` effect is done, or the silence of a `PutOff` over: the request goes its way,
         then those behind it."""
         if self._state.is_judging:

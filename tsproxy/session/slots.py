@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final, Self
 
-from tsproxy.session.produce import Ruling
+from tsproxy.session.produce.judge_request import RequestVerdict
 
 _FEW: Final = 100
 _A_PARTITION: Final = 1 << 10
@@ -73,11 +73,11 @@ class BookProduce:
     """Read the broker's verdict, merge ours into it, book both. `held_bytes` of many partitions."""
 
     correlation_id: int
-    ruling: Ruling
+    ruling: RequestVerdict
     held_bytes: int = 0
 
     @classmethod
-    def holding(cls, correlation_id: int, ruling: Ruling) -> Self:
+    def holding(cls, correlation_id: int, ruling: RequestVerdict) -> Self:
         """The slot of a request that the session has judged."""
         partitions = len(ruling.forwarded) + len(ruling.rejected)
         return cls(correlation_id, ruling, max(0, partitions - _FEW) * _A_PARTITION)

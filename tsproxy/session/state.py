@@ -9,7 +9,6 @@ from typing import Final
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome, Peer, Totals, VerdictName
 from tsproxy.model.view import View
-from tsproxy.session import outcomes
 from tsproxy.session.effects import (
     CloseReason,
     CloseSession,
@@ -21,7 +20,8 @@ from tsproxy.session.effects import (
 )
 from tsproxy.session.fast_path import FastPath
 from tsproxy.session.policies import Policies
-from tsproxy.session.produce import Ruling
+from tsproxy.session.produce import outcomes
+from tsproxy.session.produce.judge_request import RequestVerdict
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot, SlotQueue
 from tsproxy.session.stream_times import SentTimes
@@ -143,7 +143,7 @@ class State:
         self.owes_totals = False
         return [] if self.fast_path is None else self.fast_path.drain()
 
-    def learn_accepted(self, ruling: Ruling, booked: Iterable[Outcome]) -> None:
+    def learn_accepted(self, ruling: RequestVerdict, booked: Iterable[Outcome]) -> None:
         """A broker has accepted these batches: the fast path may forward requests like it from now on. Not if
         another client id has come meanwhile: `policies` are the newest peer's."""
         if self.fast_path is not None and ruling.peer == self.peer:

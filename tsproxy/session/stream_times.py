@@ -8,12 +8,12 @@ rejected batch, but each of its own in flight. Workers share nothing.
 from collections.abc import Iterable
 from typing import Final
 
+from tsproxy.model.custom_rule import StreamTime
 from tsproxy.model.outcome import Outcome, VerdictName
-from tsproxy.model.own_rule import StreamTime
 from tsproxy.model.produce import ProduceRequest
-from tsproxy.session.judging import NONE_KNOWN, StreamTimesKnown
 from tsproxy.session.policies import Policies
-from tsproxy.session.produce import Ruling
+from tsproxy.session.produce.judge_request import RequestVerdict
+from tsproxy.session.produce.verdicts import NONE_KNOWN, StreamTimesKnown
 
 Partition = tuple[str, int]
 """Topic and partition."""
@@ -47,7 +47,7 @@ class StreamTimes:
         if len(self._known) > MOST_PARTITIONS:
             del self._known[next(iter(self._known))]
 
-    def take(self, ruling: Ruling) -> None:
+    def take(self, ruling: RequestVerdict) -> None:
         """All of a request that goes on counts as accepted."""
         for judged in ruling.forwarded:
             if judged.advance is not None:
@@ -82,7 +82,7 @@ class SentTimes:
         sent, accepted = self._sent.get(partition), self._accepted.of(partition)
         return accepted if sent is None else _later(accepted, sent)
 
-    def forwarded(self, ruling: Ruling) -> None:
+    def forwarded(self, ruling: RequestVerdict) -> None:
         """A request goes on to the broker."""
         for judged in ruling.forwarded:
             if judged.advance is None:
@@ -93,7 +93,7 @@ class SentTimes:
             sent = StreamTime(judged.advance.latest_ms, ruling.now_ms)
             self._sent[partition] = _later(self._sent.get(partition), sent)
 
-    def answered(self, ruling: Ruling, booked: Iterable[Outcome]) -> None:
+    def answered(self, ruling: RequestVerdict, booked: Iterable[Outcome]) -> None:
         """The broker has answered it: what it rejected has moved nothing."""
         verdicts = {(outcome.topic, outcome.partition): outcome.verdict for outcome in booked}
         for judged in ruling.forwarded:

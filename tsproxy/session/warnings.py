@@ -5,11 +5,11 @@ The shell writes no more of these for one client than an operator can read (`run
 
 from typing import Final
 
-from tsproxy.model.own_rule import Consulted
+from tsproxy.model.custom_rule import RuleAnswer
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.session.effects import Note
-from tsproxy.session.judging import Judged
-from tsproxy.session.produce import Ruling
+from tsproxy.session.produce.judge_request import RequestVerdict
+from tsproxy.session.produce.verdicts import PartitionVerdict
 from tsproxy.session.sasl import SaslFailure
 
 RECORD_FAR_AHEAD: Final = "record_far_ahead"
@@ -19,7 +19,7 @@ WARNINGS: Final = frozenset({RECORD_FAR_AHEAD, RULE_FAILED})
 """Those that say nothing of why a session ends."""
 
 
-def is_far_ahead(judged: Judged, now_ms: int) -> bool:
+def is_far_ahead(judged: PartitionVerdict, now_ms: int) -> bool:
     """True for a batch with a record further ahead than the candidate limits allow: by default an hour."""
     candidate, latest_ms = judged.policy.candidate, judged.batch.max_timestamp_ms
     if judged.would_rule != CANDIDATE or candidate is None or latest_ms is None:
@@ -27,7 +27,7 @@ def is_far_ahead(judged: Judged, now_ms: int) -> bool:
     return candidate.after_max_ms is not None and latest_ms - now_ms > candidate.after_max_ms
 
 
-def far_ahead(ruling: Ruling, judged: Judged) -> Note:
+def far_ahead(ruling: RequestVerdict, judged: PartitionVerdict) -> Note:
     """The warning that KIP-937 promised: "we will add a WARN-level log when we encounter messages with
     future timestamps that are ahead of the proposed one-hour threshold". No broker ever did."""
     would, candidate = judged.would, judged.policy.candidate
@@ -49,14 +49,14 @@ def far_ahead(ruling: Ruling, judged: Judged) -> Note:
     )
 
 
-def rule_failed(ruling: Ruling, judged: Judged, failed: Consulted) -> Note:
-    """An operator's own rule raised, or answered what no rule may."""
-    own = failed.own
+def rule_failed(ruling: RequestVerdict, judged: PartitionVerdict, failed: RuleAnswer) -> Note:
+    """A custom rule raised, or answered what no rule may."""
+    rule = failed.rule
     facts = {
         "rule": judged.policy.rule,
-        "name": own.name,
+        "name": rule.name,
         "error": failed.failure,
-        "fail": own.fail.value,
+        "fail": rule.fail.value,
         "topic": judged.topic,
         "client_id": ruling.peer.client_id,
     }

@@ -14,11 +14,10 @@ from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
+from tsproxy.model.custom_rule import CustomRule, RuleContext, TimestampRule
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP
-from tsproxy.model.own_rule import OwnRule, RuleContext, TimestampRule
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.policy.own_rules import consult
-from tsproxy.policy.passing import bounds_of
+from tsproxy.policy.custom_rules import bounds_of, consult
 
 NOW_MS: Final = 1_767_225_600_000
 """The made-up clock: 2026-01-01T00:00:00Z."""
@@ -51,7 +50,7 @@ def rejected(
     AssertionError where the rule raises, or answers what none may.
     """
     context = rule_context(now_ms=clock.now_ms, **facts)
-    found = consult(OwnRule("asked", rule), timestamps_ms, context)
+    found = consult(CustomRule("asked", rule), timestamps_ms, context)
     assert found.failure is None, f"{found.failure} for {timestamps_ms}"
     return dict(found.culprits)
 
@@ -79,21 +78,21 @@ def check_rule(rule: TimestampRule, batches: int = 1_000, seed: int = 2026) -> N
     """
     pick = Random(seed)  # noqa: S311  # nothing secret: the same batches every time
     contexts = (rule_context(), rule_context(limits=None, client_id=None, principal=None))
-    own, untouched = OwnRule("checked", rule), copy.deepcopy(rule)
+    own, untouched = CustomRule("checked", rule), copy.deepcopy(rule)
     asked = [(_times(pick), pick.choice(contexts)) for _ in range(batches)]
     answers = [consult(own, times, context) for times, context in asked]
     for (times, _), answer in zip(asked, answers, strict=True):
         assert answer.failure is None, f"{answer.failure} for {times}"
     again = [consult(own, times, context) for times, context in reversed(asked)]
     assert again[::-1] == answers, "another answer for the same batch: a rule must remember nothing"
-    fresh = [consult(OwnRule("checked", untouched), times, context) for times, context in asked[-10:]]
+    fresh = [consult(CustomRule("checked", untouched), times, context) for times, context in asked[-10:]]
     assert fresh == answers[-10:], "another answer from a copy: a rule must remember nothing"
     bounds = bounds_of(own)
     if bounds is not None:
         _check_bounds(own, bounds, pick)
 
 
-def _check_bounds(own: OwnRule, bounds: tuple[int | None, int | None], pick: Random) -> None:
+def _check_bounds(own: CustomRule, bounds: tuple[int | None, int | None], pick: Random) -> None:
     before_ms, after_ms = (LONG_MAX // 2 if each is None else each for each in bounds)
     for _ in range(1_000):
         inside = pick.randint(NOW_MS - before_ms, NOW_MS + after_ms)

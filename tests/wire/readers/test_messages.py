@@ -13,8 +13,8 @@ from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicPro
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import View
-from tsproxy.session import bare_messages
-from tsproxy.session.judging import judge_all
+from tsproxy.session.produce import bare_messages
+from tsproxy.session.produce.verdicts import judge_all
 from tsproxy.wire import readers
 from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.readers import ANY, Bounds, MessageRun, _python

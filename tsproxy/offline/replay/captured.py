@@ -13,8 +13,9 @@ from tsproxy.model.view import View
 from tsproxy.offline.replay.capture import Packet
 from tsproxy.offline.replay.packets import Endpoint, segment_of
 from tsproxy.offline.replay.streams import RequestStream
-from tsproxy.session import outcomes, produce
 from tsproxy.session.policies import Policies
+from tsproxy.session.produce import outcomes
+from tsproxy.session.produce.judge_request import judge_request
 from tsproxy.session.stream_times import SentTimes, StreamTimes
 from tsproxy.wire import k00_produce, k18_api_versions
 from tsproxy.wire.apis import request_is_understood
@@ -97,7 +98,7 @@ class Captured:
             self.unreadable += 1
             return
         stream_times = SentTimes(self._stream_times).known(request, connection.policies, at_ms)
-        ruling = produce.rule(header, request, frame, connection.policies, at_ms, stream_times=stream_times)
+        ruling = judge_request(header, request, frame, connection.policies, at_ms, stream_times=stream_times)
         self._stream_times.take(ruling)  # as if brokers accepted all of it: their answers are not read
         yield from outcomes.of_rejections(ruling)
         yield from outcomes.unconfirmed(ruling)

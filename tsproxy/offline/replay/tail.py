@@ -1,69 +1,98 @@
 """A topic from its end, record by record, each judged by the time at which it was read: `tail`.
 
-What a broker has stored has passed its own limits, and no longer says who sent it; batches may have been
-written anew. So this is about times alone, for the topic as a whole.
+A record that a broker has stored is within the broker's own limits, and no longer says who sent it; batches
+may have been rewritten. So this is about timestamps alone, for the topic as a whole.
 """
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 
 from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import ConversationError
 from tsproxy.cluster.client_options import security_options
 from tsproxy.config.settings import Upstream
-from tsproxy.model.kafka import TimestampType
-from tsproxy.model.outcome import Peer
-from tsproxy.model.policy import CANDIDATE, Mode, TopicPolicy
-from tsproxy.model.verdict import Reason, reason_out_of_range
+from tsproxy.model.custom_rule import StreamTime
+from tsproxy.model.kafka import NO_TIMESTAMP, TimestampType
+from tsproxy.model.policy import CANDIDATE, TopicPolicy
+from tsproxy.model.verdict import Reject
 from tsproxy.model.view import View
 from tsproxy.offline.replay.surroundings import partitions_of
 from tsproxy.offline.replay.tally import Line
-from tsproxy.policy import own_values
-from tsproxy.policy.resolve import resolve
-from tsproxy.policy.timestamps import is_out_of_range
-from tsproxy.policy.units import guess_unit
+from tsproxy.policy.batch_of_times import batch_of_times
+from tsproxy.policy.judge import ACCEPT, Decision, decide
+from tsproxy.policy.stream_time import advanced
+from tsproxy.session.policies import NOBODY, of_anybody
 from tsproxy.tls.contexts import upstream_context
 
 POLL_MS: Final = 200
-_NO_TIME: Final = -1
 
 
-def judge_record(timestamp_ms: int, policy: TopicPolicy, now_ms: int, line: Line) -> None:
-    """Count one record by what the policy would have said of its time alone."""
-    line.records += 1
-    if policy.mode is Mode.OFF:
-        return
-    reason = _reason(timestamp_ms, policy, now_ms)
-    rule = policy.rule
-    if reason is None and policy.candidate is not None:
-        rule = CANDIDATE
-        if is_out_of_range(timestamp_ms, policy.candidate, now_ms):
-            reason = reason_out_of_range(timestamp_ms, now_ms)
-    if reason is None:
-        return
-    if policy.mode is Mode.ENFORCE and rule != CANDIDATE:
-        line.bad_records += 1
-        line.rejected_records += 1
-    else:
-        line.counted_records += 1
-        line.counted_bad_records += 1
-        line.by_candidate += rule == CANDIDATE
-    line.reasons[reason] += 1
-    line.rules[rule] += 1
-    unit = None if timestamp_ms == _NO_TIME else guess_unit(timestamp_ms, now_ms)
-    if unit is not None:
-        line.units[unit] += 1
+class LiveTopic:
+    """JudgePool the records of one topic as if each had come in a batch of its own, and counts them in
+    `line`."""
 
+    def __init__(self, topic: str, policy: TopicPolicy, line: Line) -> None:
+        self._topic = topic
+        self._policy = policy
+        self._line = line
+        self._stream_times: dict[int, StreamTime] = {}
 
-def _reason(timestamp_ms: int, policy: TopicPolicy, now_ms: int) -> Reason | None:
-    if policy.limits is not None and is_out_of_range(timestamp_ms, policy.limits, now_ms):
-        return reason_out_of_range(timestamp_ms, now_ms)
-    return own_values.rejected(timestamp_ms, policy)
+    def judge(self, partition: int, timestamps_ms: Sequence[int], now_ms: int) -> None:
+        """Count records that were read together. They are judged one by one only where together they are not
+        all acceptable."""
+        if not timestamps_ms:
+            return
+        decision = self._decide(partition, timestamps_ms, now_ms)
+        if decision.verdict == ACCEPT and decision.would is None:
+            self._line.records += len(timestamps_ms)
+            self._remember(partition, timestamps_ms, now_ms)
+            return
+        for timestamp_ms in timestamps_ms:
+            decision = self._decide(partition, [timestamp_ms], now_ms)
+            self._count(decision)
+            if decision.verdict == ACCEPT:
+                self._remember(partition, [timestamp_ms], now_ms)
+
+    def _decide(self, partition: int, timestamps_ms: Sequence[int], now_ms: int) -> Decision:
+        known = self._stream_times.get(partition)
+        return decide(
+            batch_of_times(
+                timestamps_ms, self._topic, partition, NOBODY, self._policy, now_ms, stream_time=known
+            )
+        )
+
+    def _remember(self, partition: int, timestamps_ms: Sequence[int], now_ms: int) -> None:
+        """Accepted records count for the stream time of those behind them."""
+        if not self._policy.follows_stream_time:
+            return
+        known = self._stream_times.get(partition)
+        advance = advanced(timestamps_ms, known)
+        if advance is not None and (known is None or advance.latest_ms > known.latest_ms):
+            self._stream_times[partition] = StreamTime(advance.latest_ms, now_ms)
+
+    def _count(self, decision: Decision) -> None:
+        line, verdict = self._line, decision.verdict
+        line.records += 1
+        if isinstance(verdict, Reject):
+            line.bad_records += 1
+            line.rejected_records += 1
+            self._explain(verdict, self._policy.rule)
+        elif decision.would is not None and decision.would_rule is not None:
+            line.counted_records += 1
+            line.counted_bad_records += 1
+            line.by_candidate += decision.would_rule == CANDIDATE
+            self._explain(decision.would, decision.would_rule)
+
+    def _explain(self, rejection: Reject, rule: str) -> None:
+        self._line.reasons[rejection.reason] += 1
+        self._line.rules[rule] += 1
+        if rejection.unit_guess is not None:
+            self._line.units[rejection.unit_guess] += 1
 
 
 async def tail(
@@ -82,14 +111,8 @@ async def tail(
     `began` hears how many partitions are read, once nothing that arrives can be missed. Raises
     ConversationError.
     """
-    policy = resolve(
-        view.policy,
-        Peer("", "", 0),
-        topic,
-        view.topics.get(topic),
-        view.topics_on_kafka_4.get(topic),
-        clock.now_ms(),
-    )
+    policy = of_anybody(view).of(topic, clock.now_ms())
+    live = LiveTopic(topic, policy, line)
     line.limits_were_known = policy.is_known
     partitions = [TopicPartition(topic, number) for number in await partitions_of(upstream, topic)]
     if not partitions:
@@ -101,18 +124,20 @@ async def tail(
         began(len(partitions))
         end_ms = clock.monotonic_ms() + duration_ms
         while clock.monotonic_ms() < end_ms and (most_records is None or line.records < most_records):
-            for records in (await consumer.getmany(timeout_ms=POLL_MS)).values():
-                now_ms = clock.now_ms()
-                for record in records:
-                    # Where the broker stamps, what the client sent is gone.
-                    if record.timestamp_type == TimestampType.CREATE_TIME or record.timestamp == _NO_TIME:
-                        judge_record(record.timestamp, policy, now_ms, line)
-                    else:
-                        line.records += 1
+            for partition, records in (await consumer.getmany(timeout_ms=POLL_MS)).items():
+                times_ms = [record.timestamp for record in records if _is_the_clients(record)]
+                line.records += len(records) - len(times_ms)
+                live.judge(partition.partition, times_ms, clock.now_ms())
     except KafkaError as error:
         raise ConversationError(f"{topic}: {error}") from error
     finally:
         await asyncio.shield(consumer.stop())
+
+
+def _is_the_clients(record: ConsumerRecord[bytes | None, bytes | None]) -> bool:
+    """False where the broker has replaced the timestamp that the client sent."""
+    is_stamped = record.timestamp_type != TimestampType.CREATE_TIME and record.timestamp != NO_TIMESTAMP
+    return not is_stamped
 
 
 async def _to_the_end(consumer: AIOKafkaConsumer, partitions: list[TopicPartition]) -> None:

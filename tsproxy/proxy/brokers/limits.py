@@ -26,7 +26,7 @@ from tsproxy.cluster.topic_limits import (
 )
 from tsproxy.config.values import bound_text
 from tsproxy.model.kafka import TimestampType
-from tsproxy.model.policy import Span
+from tsproxy.model.policy import TimeLimit
 from tsproxy.model.verdict import TopicLimits
 
 Own = tuple[tuple[str, str | None], ...]
@@ -151,8 +151,8 @@ def differences(found: Together) -> Iterator[Difference]:
 
 _SHOWN: Final = (
     (TIMESTAMP_TYPE, "timestamp_type", lambda of: of.name),
-    (BEFORE, "before_max_ms", lambda of: bound_text(Span(of))),
-    (AFTER, "after_max_ms", lambda of: bound_text(Span(of))),
+    (BEFORE, "before_max_ms", lambda of: bound_text(TimeLimit(of))),
+    (AFTER, "after_max_ms", lambda of: bound_text(TimeLimit(of))),
     (MAX_MESSAGE_BYTES, "max_message_bytes", str),
     (CLEANUP_POLICY, "is_compacted", lambda of: "compact" if of else "delete"),
     (COMPRESSION_TYPE, "codec", lambda of: "producer" if of is None else of.name.lower()),

@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import Final
 
-from tsproxy.session.job import Job, StoppedError
-from tsproxy.session.produce import Judgement
+from tsproxy.session.produce.job import Job, StoppedError
+from tsproxy.session.produce.judge_request import Judgement
 
 JUDGES: Final = 2
 """How many threads judge; decompressors and native readers let other threads run meanwhile. Each

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from tsproxy.proxy.connections.judge_pool import JudgePool, Ticket
 from tsproxy.session.effects import Judge, PutOff
-from tsproxy.session.produce import Judgement, Malformed
+from tsproxy.session.produce.judge_request import Judgement, Malformed
 
 Judged = asyncio.Future[Judgement]
 

@@ -21,7 +21,7 @@ class Owner(Protocol):
     def kept_more(self) -> None:
         """The pipe keeps more of a request that is not whole."""
 
-    def silenced(self, throttle_ms: int) -> None:
+    def throttled(self, throttle_ms: int) -> None:
         """The pipe rejected something, for which the client is not to be read for so long."""
 
     def crashed(self, error: Exception) -> None:
@@ -66,8 +66,8 @@ class Leg(Pipe, asyncio.BufferedProtocol):
     def kept_more(self) -> None:
         self._owner.kept_more()
 
-    def silenced(self, silent_ms: int) -> None:
-        self._owner.silenced(silent_ms)
+    def throttled(self, silent_ms: int) -> None:
+        self._owner.throttled(silent_ms)
 
     def failed(self, error: Exception) -> None:
         self._owner.crashed(error)

@@ -193,7 +193,7 @@ class Relay:
         """A leg keeps more of a request that is not whole."""
         self._around.limits.memory.count(self)
 
-    def silenced(self, throttle_ms: int) -> None:
+    def throttled(self, throttle_ms: int) -> None:
         self._conversation.mute(throttle_ms)
 
     def crashed(self, error: Exception) -> None:

@@ -15,7 +15,7 @@ from tsproxy.decisions.events import is_exemplary
 from tsproxy.decisions.ledger import OTHER, Key, folded, key_of, key_of_totals
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode
-from tsproxy.model.outcome import Blame, Outcome, Peer, Totals, VerdictName
+from tsproxy.model.outcome import Outcome, Peer, RejectionCause, Totals, VerdictName
 
 HALF_LIFE_MS: Final = 10 * 60_000
 MOST_ROWS: Final = 200
@@ -123,7 +123,7 @@ def _row(key: Key, outcome: Outcome, client_address: str) -> Offender:
     )
 
 
-def _row_of_totals(key: Key, totals: Totals, blame: Blame, client_address: str) -> Offender:
+def _row_of_totals(key: Key, totals: Totals, blame: RejectionCause, client_address: str) -> Offender:
     return Offender(
         key=key,
         batches=totals.batches,

@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from tsproxy import __version__
-from tsproxy.model.outcome import Blame, Outcome, Totals, VerdictName
+from tsproxy.model.outcome import Outcome, RejectionCause, Totals, VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason
 from tsproxy.proxy.limits.limit import Limit
@@ -195,13 +195,13 @@ class Metrics:
         if outcome.bad_records and _has_fault(outcome):
             self._faulty(outcome.topic, outcome)
 
-    def _faulty(self, topic: str, why: Outcome | Blame) -> None:
+    def _faulty(self, topic: str, why: Outcome | RejectionCause) -> None:
         counter = self._of_faults(why)
         counter.labels(why.reason or "", why.unit_guess or "").inc(why.bad_records)
         if counter is self._bad_records:
             self._topics.add(topic, why.bad_records)
 
-    def _of_faults(self, why: Outcome | Blame) -> Counter:
+    def _of_faults(self, why: Outcome | RejectionCause) -> Counter:
         if not why.would_reject:
             return self._bad_records
         return self._candidate_bad_records if why.rule == CANDIDATE else self._audited_bad_records

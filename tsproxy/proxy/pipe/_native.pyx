@@ -101,7 +101,7 @@ cdef class Pipe:
     def kept_more(self):
         pass
 
-    def silenced(self, silent_ms):
+    def throttled(self, silent_ms):
         pass
 
     def failed(self, error):
@@ -169,7 +169,7 @@ cdef class Pipe:
                 self.put(rejecter.answers, rejecter.size)
             if not rejecter.throttle_ms:
                 return end
-            self.silenced(rejecter.throttle_ms)
+            self.throttled(rejecter.throttle_ms)
 
     def attach(self, transport):
         self.transport, self.is_closing = transport, transport.is_closing

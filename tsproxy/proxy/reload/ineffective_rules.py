@@ -7,9 +7,9 @@ import structlog
 
 from tsproxy.config.settings import Config
 from tsproxy.config.values import bound_text
-from tsproxy.model.policy import Span
+from tsproxy.model.policy import TimeLimit
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.policy.looser import Looser, looser_than_topic
+from tsproxy.policy.ineffective_rules import IneffectiveRule, ineffective_rules
 from tsproxy.proxy.reloadable import Commit
 
 log = structlog.get_logger()
@@ -41,11 +41,11 @@ class IneffectiveRules:
         """The limits of topics in use, as brokers told them last."""
         for topic, known in topics.items():
             if self._topics.get(topic) != known:
-                for looser in looser_than_topic(self._policy, topic, known):
+                for looser in ineffective_rules(self._policy, topic, known):
                     self._tell(topic, looser)
         self._topics = topics
 
-    def _tell(self, topic: str, looser: Looser) -> None:
+    def _tell(self, topic: str, looser: IneffectiveRule) -> None:
         told = (looser.rule.name, topic, looser.side)
         if told in self._told or len(self._told) >= MOST_TOLD:
             return
@@ -56,7 +56,7 @@ class IneffectiveRules:
             place=looser.rule.place,
             topic=topic,
             key=f"message.timestamp.{looser.side}.max.ms",
-            of_rule=bound_text(Span(looser.rule_max_ms)),
-            of_topic=bound_text(Span(looser.topic_max_ms)),
+            of_rule=bound_text(TimeLimit(looser.rule_max_ms)),
+            of_topic=bound_text(TimeLimit(looser.topic_max_ms)),
             advice="the brokers reject what lies between: set the topic's limit, or narrow the rule's",
         )

@@ -1,18 +1,18 @@
-"""What the fast path may forward: never more than every bound that holds."""
+"""The bounds of the fast path are never wider than any limit that holds."""
 
 from dataclasses import replace
 
 import pytest
 
+from tsproxy.model.custom_rule import CustomRule, OnError
 from tsproxy.model.kafka import TimestampType
-from tsproxy.model.own_rule import Fail, OwnRule
 from tsproxy.model.policy import Choice, Mode, OnViolation, TopicPolicy
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.policy.passing import Passable, span_that_passes
+from tsproxy.policy.fast_path import FastPathBounds, fast_path_bounds
 
 LIMITS = TopicLimits(before_max_ms=5, after_max_ms=7)
 KNOWN = TopicPolicy(limits=LIMITS)
-ANY = Passable(None, None)
+ANY = FastPathBounds(None, None)
 
 
 class Bounded:
@@ -36,13 +36,13 @@ class Unbounded:
 
 
 def own(rule):
-    return replace(KNOWN, own=(OwnRule("own", rule, Fail.OPEN),))
+    return replace(KNOWN, custom_rules=(CustomRule("own", rule, OnError.OPEN),))
 
 
 ROWS = {
-    "the limits": (KNOWN, Passable(5, 7)),
-    "in audit as well": (replace(KNOWN, mode=Mode.AUDIT), Passable(5, 7)),
-    "one side": (replace(KNOWN, limits=TopicLimits(after_max_ms=7)), Passable(None, 7)),
+    "the limits": (KNOWN, FastPathBounds(5, 7)),
+    "in audit as well": (replace(KNOWN, mode=Mode.AUDIT), FastPathBounds(5, 7)),
+    "one side": (replace(KNOWN, limits=TopicLimits(after_max_ms=7)), FastPathBounds(None, 7)),
     "no limits": (replace(KNOWN, limits=TopicLimits()), ANY),
     "the broker's own time": (
         replace(KNOWN, limits=replace(LIMITS, timestamp_type=TimestampType.LOG_APPEND_TIME)),
@@ -51,19 +51,25 @@ ROWS = {
     "off": (replace(KNOWN, mode=Mode.OFF, limits=None, is_known=False), ANY),
     "a topic that is not known, with limits of the file": (replace(KNOWN, is_known=False), None),
     "limits that are not known": (replace(KNOWN, limits=None), None),
-    "a candidate": (replace(KNOWN, candidate=TopicLimits(before_max_ms=9, after_max_ms=3)), Passable(5, 3)),
+    "a candidate": (
+        replace(KNOWN, candidate=TopicLimits(before_max_ms=9, after_max_ms=3)),
+        FastPathBounds(5, 3),
+    ),
     "a value rejected": (replace(KNOWN, zero=Choice.REJECT), None),
     "a repair": (replace(KNOWN, on_violation=OnViolation.REPAIR), None),
-    "the other reading of bit 6": (replace(KNOWN, extended_timestamps=True), Passable(5, 7)),
-    "under a waiver no more than after it": (replace(KNOWN, mode=Mode.AUDIT, until_ms=1), Passable(5, 7)),
+    "the other reading of bit 6": (replace(KNOWN, extended_timestamps=True), FastPathBounds(5, 7)),
+    "under a waiver no more than after it": (
+        replace(KNOWN, mode=Mode.AUDIT, until_ms=1),
+        FastPathBounds(5, 7),
+    ),
     "nor what will then be written anew": (
         replace(KNOWN, mode=Mode.AUDIT, until_ms=1, keep_both_times=True),
         None,
     ),
     "a rule of one's own": (own(Unbounded()), None),
-    "with bounds": (own(Bounded(3, 8)), Passable(3, 7)),
-    "with bounds on one side": (own(Bounded(None, 6)), Passable(5, 6)),
-    "with bounds of 0": (own(Bounded(0, 0)), Passable(0, 0)),
+    "with bounds": (own(Bounded(3, 8)), FastPathBounds(3, 7)),
+    "with bounds on one side": (own(Bounded(None, 6)), FastPathBounds(5, 6)),
+    "with bounds of 0": (own(Bounded(0, 0)), FastPathBounds(0, 0)),
     "with bounds that are none": (own(Bounded("1", 2)), None),
     "with bounds below 0": (own(Bounded(3, -1)), None),
     "with bounds that raise": (own(Bounded()), None),
@@ -72,4 +78,4 @@ ROWS = {
 
 @pytest.mark.parametrize(("policy", "passes"), ROWS.values(), ids=ROWS)
 def test_what_passes(policy, passes):
-    assert span_that_passes(policy) == passes
+    assert fast_path_bounds(policy) == passes

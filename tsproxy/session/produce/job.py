@@ -1,8 +1,8 @@
-"""A request that is judged beside the loop, in steps: `Job`; what it has cost, and may cost: `Work`.
+"""A request that is judged in a thread, step by step: `Job`; its cost and its budget: `Work`.
 
 A request of few bytes may hold a hundred million records. So one request has a budget over all its
-partitions, its judge looks after each step and each piece of decompression whether it is still wanted, and
-between two steps it may make room for another request.
+partitions. After each step and each piece of decompression, the thread checks whether the verdict is still
+needed, and between two steps another request may have its turn.
 """
 
 from collections.abc import Callable, Generator
@@ -11,16 +11,16 @@ from typing import Final, Generic, TypeVar
 
 from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.model.view import SessionLimits
-from tsproxy.session.purse import Purse
+from tsproxy.session.produce.budget import DecompressionBudget
 from tsproxy.wire.record_batch import SHELLS
 
 BYTES_A_RECORD: Final = 64
-"""So many decompressed bytes cost about as much as one record."""
+"""The number of decompressed bytes that cost about as much as one record."""
 A_STEP: Final = 10
 """The cost of a step beside its records, in records."""
 AN_ODD_BATCH: Final = 100
-"""The cost, in records, of each batch of a set below v3 that is not a bare message like the first: what no
-client sends, since brokers reject the set."""
+"""The cost, in records, of each batch of a set below v3 that is not a bare message like the first. No client
+sends that, since brokers reject the set."""
 
 
 Verdict = TypeVar("Verdict")
@@ -31,18 +31,18 @@ class StoppedError(Exception):
 
 
 class Work:
-    """What judging one request has cost so far, in records (`done`), and what is left of its budget.
+    """The cost of judging one request so far, in records (`done`), and the rest of its budget.
 
-    `purse` is that of the loop, None beside it. Belongs to one thread at a time; `stop` may be called by
-    any other.
+    `budget` is that of the event loop, None in a thread. Belongs to one thread at a time; any other may call
+    `stop`.
     """
 
-    __slots__ = ("_bytes_left", "_is_stopped", "_purse", "_records_left", "done")
+    __slots__ = ("_budget", "_bytes_left", "_is_stopped", "_records_left", "done")
 
-    def __init__(self, limits: SessionLimits, purse: Purse | None = None) -> None:
+    def __init__(self, limits: SessionLimits, budget: DecompressionBudget | None = None) -> None:
         self._bytes_left = limits.decompressed_request
         self._is_stopped = False
-        self._purse = purse
+        self._budget = budget
         self._records_left = limits.records_per_request
         self.done = 0
 
@@ -56,19 +56,19 @@ class Work:
         if self._is_stopped:
             raise StoppedError
 
-    def spend(self, size: int) -> None:
-        """So many bytes go into a decompressor, or came out of it (`record_batch.Spend`). Raises DearError
-        as the purse does, and as `look`."""
-        if self._purse is not None:
-            self._purse.spend(size)
+    def charge(self, size: int) -> None:
+        """`size` bytes go into a decompressor, or came out of it (`record_batch.Spend`). Raises
+        BudgetExceededError as the budget does, and as `look`."""
+        if self._budget is not None:
+            self._budget.charge(size)
         if size == SHELLS:
             self.look()
             return
         self._bytes_left -= size
         self.look(size // BYTES_A_RECORD)
 
-    def read_again(self, size: int) -> None:
-        """The same of bytes that were charged to the budget before."""
+    def charge_again(self, size: int) -> None:
+        """The same for bytes that were charged to the budget before."""
         self.look(A_STEP if size == SHELLS else size // BYTES_A_RECORD)
 
     @property
@@ -77,14 +77,14 @@ class Work:
         return self._records_left <= 0
 
     def take_odd(self) -> None:
-        """Of a set below v3 one more batch has to be looked at by itself."""
+        """One more batch of a set below v3 has to be judged by itself."""
         self._records_left -= AN_ODD_BATCH
         self.look(AN_ODD_BATCH)
 
     def within(
         self, limits: SessionLimits, read: Callable[[SessionLimits], RecordFacts], *, is_compressed: bool
     ) -> RecordFacts:
-        """What `read` finds of one batch, whose own bounds are `limits`, within what is left for all."""
+        """The facts that `read` finds of one batch, within `limits` and what is left for the request."""
         if self._records_left <= 0:
             return _unread(Fault.REQUEST_OF_TOO_MANY_RECORDS)
         if is_compressed and self._bytes_left <= 0:
@@ -110,7 +110,7 @@ class Work:
     def _as_of_the_request(
         self, found: RecordFacts, limits: SessionLimits, lowered: SessionLimits
     ) -> RecordFacts:
-        """A fault that is the lowered bound's is the request's; what lies behind is then not read at all."""
+        """A fault of the lowered bound is the request's fault; batches behind it are then not read at all."""
         is_lower = lowered.decompressed_batch < limits.decompressed_batch
         if found.fault is Fault.DECOMPRESSED_TOO_LARGE and is_lower:
             self._bytes_left = 0
@@ -128,7 +128,7 @@ def _unread(fault: Fault) -> RecordFacts:
 class Job(Generic[Verdict]):
     """`begin` makes the steps of the work that it is given; `size` is how many bytes it keeps while it waits.
 
-    Called, it is done in one go.
+    A call does all steps at once.
     """
 
     __slots__ = ("_begin", "size", "work")
@@ -144,11 +144,11 @@ class Job(Generic[Verdict]):
         return self._begin(self.work)
 
     def __call__(self) -> Verdict:
-        return in_one_go(self.steps())
+        return all_steps(self.steps())
 
 
-def in_one_go(steps: Generator[None, None, Verdict]) -> Verdict:
-    """What they come to."""
+def all_steps(steps: Generator[None, None, Verdict]) -> Verdict:
+    """Their result."""
     while True:
         try:
             next(steps)

@@ -1,4 +1,4 @@
-"""Which batches are rejected as another was: the same limits and words, and nothing asked beyond them."""
+"""A rejection is repeated for batches with the same limits and words, and for no others."""
 
 from array import array
 from dataclasses import replace
@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import ErrorCode, TimestampType
-from tsproxy.model.own_rule import OwnRule
 from tsproxy.model.policy import Choice, Mode, OnViolation, TopicPolicy
 from tsproxy.model.records import Outside
 from tsproxy.model.verdict import OutOfRange, Reject, TopicLimits, UnitGuess, reason_out_of_range
 from tsproxy.policy import timestamps
-from tsproxy.policy.likewise import rejected_likewise
+from tsproxy.policy.fast_path import repeatable_rejection
 from tsproxy.policy.units import guess_unit, values_guessed_alike
 
 NOW_MS = 1_767_225_600_000
@@ -23,8 +23,10 @@ LIMITS = TopicLimits(before_max_ms=24 * HOUR_MS, after_max_ms=HOUR_MS)
 POLICY = TopicPolicy(limits=LIMITS)
 
 
-def rejected(first_ms):
-    outside = Outside(1, array("i", [0]), array("q", [first_ms]), array("q", [0]))
+def rejected(first_ms, *more_ms):
+    times_ms = [first_ms, *more_ms]
+    places = range(len(times_ms))
+    outside = Outside(len(times_ms), array("i", places), array("q", times_ms), array("q", places))
     pieces = timestamps.out_of_range_pieces(LIMITS, NOW_MS)
     violations = OutOfRange(outside, 0, pieces, NOW_MS)
     return Reject(ErrorCode.INVALID_TIMESTAMP, "text", reason_out_of_range(first_ms, NOW_MS), violations, 1)
@@ -34,9 +36,28 @@ AHEAD = rejected(NOW_MS + 2 * HOUR_MS)
 
 
 def test_the_usual_rejection_is_repeated_for_a_while():
-    found = rejected_likewise(POLICY, AHEAD, NOW_MS, FOR_MS)
+    found = repeatable_rejection(POLICY, AHEAD, NOW_MS, FOR_MS)
     assert (found.from_ms, found.until_ms) == (NOW_MS, NOW_MS + FOR_MS)
     assert found.lowest_ms <= NOW_MS + 2 * HOUR_MS <= found.highest_ms
+
+
+def test_a_culprit_at_the_end_of_the_while_lies_ahead_all_the_time():
+    found = repeatable_rejection(POLICY, rejected(NOW_MS + FOR_MS), NOW_MS, FOR_MS)
+    assert found.lowest_ms == NOW_MS + FOR_MS
+    assert repeatable_rejection(POLICY, rejected(NOW_MS + FOR_MS - 1), NOW_MS, FOR_MS) is None
+
+
+def test_a_culprit_at_the_clock_lies_behind_all_the_time():
+    found = repeatable_rejection(POLICY, rejected(NOW_MS), NOW_MS, FOR_MS)
+    assert found.highest_ms == NOW_MS
+    assert repeatable_rejection(POLICY, rejected(NOW_MS + 1), NOW_MS, FOR_MS) is None
+
+
+def test_the_first_culprit_decides():
+    two = rejected(NOW_MS + 2 * HOUR_MS, NOW_MS - 48 * HOUR_MS)
+    assert repeatable_rejection(POLICY, two, NOW_MS, FOR_MS) == repeatable_rejection(
+        POLICY, AHEAD, NOW_MS, FOR_MS
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,18 +76,18 @@ def test_the_usual_rejection_is_repeated_for_a_while():
         {"dead_letters": True},
         {"speaks_as_draft": True},
         {"names_unit": True},
-        {"own": (OwnRule("mine", object()),)},
+        {"custom_rules": (CustomRule("mine", object()),)},
         {"until_ms": NOW_MS + 1},
     ],
     ids="-".join,
 )
 def test_where_more_is_asked_each_batch_is_looked_at(more):
-    assert rejected_likewise(replace(POLICY, **more), AHEAD, NOW_MS, FOR_MS) is None
+    assert repeatable_rejection(replace(POLICY, **more), AHEAD, NOW_MS, FOR_MS) is None
 
 
 def test_a_rejection_for_anything_else_is_not_repeated():
     whole = Reject(ErrorCode.CORRUPT_MESSAGE, None, AHEAD.reason)
-    assert rejected_likewise(POLICY, whole, NOW_MS, FOR_MS) is None
+    assert repeatable_rejection(POLICY, whole, NOW_MS, FOR_MS) is None
 
 
 times = st.one_of(
@@ -81,7 +102,7 @@ times = st.one_of(
 
 @given(times, st.data())
 def test_all_that_is_rejected_likewise_would_be_told_of_in_the_same_words(first_ms, data):
-    found = rejected_likewise(POLICY, rejected(first_ms), NOW_MS, FOR_MS)
+    found = repeatable_rejection(POLICY, rejected(first_ms), NOW_MS, FOR_MS)
     if found is None:
         return
     other_ms = data.draw(st.integers(found.lowest_ms, found.highest_ms))

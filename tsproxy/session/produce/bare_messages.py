@@ -1,7 +1,7 @@
-"""The messages of a set of magic 0 and 1 behind the first: those that matter, and what all come to.
+"""The messages of magic 0 and 1 behind the first of a set: those that matter, and the facts of all.
 
-A Produce request below v3 may hold millions of them in a partition. Those with nothing odd about them are
-passed over natively (`readers.messages`), and no object is made of any.
+A Produce request below v3 may hold millions of them in a partition. Native code skips those with nothing odd
+about them (`readers.messages`), and no object is made of any.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,25 +10,26 @@ from dataclasses import dataclass
 from tsproxy.model.kafka import LONG_MAX
 from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.records import RecordBatch, RecordFacts, RecordSet
+from tsproxy.policy.fast_path import only_limits_matter
 from tsproxy.wire import readers, record_set
 from tsproxy.wire.readers import Bounds
 
 
 @dataclass(frozen=True, slots=True)
 class BareMessages:
-    """`found` is what a scan of `records` gave; nothing is there where that has one batch."""
+    """`found` is the scan of `records`. Where it has one batch, there is nothing behind the first."""
 
     records: memoryview | None
     found: RecordSet
 
     def others(self, bounds: Bounds | None) -> Iterator[RecordBatch]:
-        """All batches behind the first but the bare messages within `bounds`; None passes over none."""
+        """All batches behind the first but the bare messages within `bounds`; None skips none."""
         for one in self._walk(bounds):
             if isinstance(one, RecordBatch):
                 yield one
 
     def facts(self, facts_of: Callable[[RecordBatch], RecordFacts]) -> list[RecordFacts]:
-        """What all batches behind the first come to; `facts_of` reads those that are not bare messages."""
+        """The facts of all batches behind the first; `facts_of` reads those that are not bare messages."""
         walked = self._walk(readers.ANY)
         return [facts_of(one) if isinstance(one, RecordBatch) else one for one in walked]
 
@@ -51,13 +52,14 @@ class BareMessages:
 
 
 def odd_only(policy: TopicPolicy) -> Bounds:
-    """Passes over whatever is neither damaged nor too large, whatever its time and key."""
+    """Skips messages that are neither damaged nor too large, whatever their timestamp and key."""
     return Bounds(largest=_largest(policy))
 
 
 def rejected_by_none(policy: TopicPolicy, now_ms: int) -> Bounds | None:
-    """Passes over what neither the limits nor the candidate's reject; None where a rule asks for more."""
-    if policy.rejects_some_values or policy.own:
+    """Skips messages that neither the limits nor the candidate's reject; None where another check may reject
+    them."""
+    if not only_limits_matter(policy):
         return None
     known = [each for each in (policy.limits, policy.candidate) if each is not None]
     allowed = [bounds for each in known if (bounds := each.bounds(now_ms)) is not None]

@@ -1,6 +1,6 @@
-"""Times that brokers take whatever the limits, and an operator may reject: none (-1), zero, negative ones.
+"""Timestamps that brokers accept whatever the limits, and an operator may reject: -1, zero, negative ones.
 
-Sources: KIP-32 (-1 is NO_TIMESTAMP, and never checked), KIP-228 (negative times were to be allowed, and
+Sources: KIP-32 (-1 is NO_TIMESTAMP, and never checked), KIP-228 (negative timestamps were to be allowed, and
 five components learnt to cope with -1 instead).
 """
 
@@ -11,7 +11,7 @@ from tsproxy.model.verdict import Reason
 
 
 def rejected(timestamp_ms: int, policy: TopicPolicy) -> Reason | None:
-    """Why this time is not taken, None where it is."""
+    """Why this timestamp is rejected, None where it is not."""
     if timestamp_ms > 0:
         return None
     if timestamp_ms == NO_TIMESTAMP:
@@ -21,15 +21,17 @@ def rejected(timestamp_ms: int, policy: TopicPolicy) -> Reason | None:
     return Reason.NEGATIVE if policy.negative is Choice.REJECT else None
 
 
-def are_certainly_taken(facts: RecordFacts, policy: TopicPolicy) -> bool:
+def are_certainly_allowed(facts: RecordFacts, policy: TopicPolicy) -> bool:
     """True where no record can hold a rejected value. Zero may hide between the lowest and the highest."""
+    if not policy.rejects_special_timestamps:
+        return True
     if facts.missing and policy.no_timestamp is Choice.REJECT:
         return False
     return facts.lowest_ms is None or facts.lowest_ms > 0
 
 
 def text(timestamp_ms: int, offset: int, policy: TopicPolicy) -> str:
-    """Ours, as no broker has one."""
+    """The proxy's own text: no broker has one."""
     what = "means that there is none, which is" if timestamp_ms == NO_TIMESTAMP else "is"
     return (
         f"Timestamp {timestamp_ms} of message with offset {offset} {what} not accepted by the proxy's rule "

@@ -1,4 +1,4 @@
-"""What a broker checks of a partition's records before they come to the log.
+"""The checks of a partition's records before they come to the log.
 
 Source: `KafkaApis.scala#handleProduceRequest`, `ProduceRequest.java#validateRecords`,
 `ReplicaManager.scala`. Authorization, unknown topics and leadership stay with the broker.
@@ -6,39 +6,49 @@ Source: `KafkaApis.scala#handleProduceRequest`, `ProduceRequest.java#validateRec
 
 from typing import Final
 
-from tsproxy.model.kafka import Codec, ErrorCode
+from tsproxy.model.kafka import Codec, ErrorCode, TimestampType
 from tsproxy.model.verdict import Reason, Reject
-from tsproxy.policy.case import Case
-from tsproxy.policy.faults import reject_fault, reject_whole
+from tsproxy.policy.checks.faults import reject_fault, reject_whole
+from tsproxy.policy.context import BatchContext
 
 ONE_BATCH_FROM: Final = 3
 """The first version whose requests hold exactly one batch of magic 2 for each partition."""
 
 CODEC_READ_BELOW: Final = 7
-"""Up to this version validation looks at the codec, since zstd is not allowed there."""
+"""Below this version validation looks at the codec, since zstd is not allowed there."""
 
 
-def is_left_to_the_broker(case: Case) -> bool:
+def is_read_whole(context: BatchContext) -> bool:
+    """True where no batch is left that was not read: from v3 on no more than one is."""
+    found = context.record_set
+    return not found.fault and (context.request.api_version < ONE_BATCH_FROM or len(found.batches) == 1)
+
+
+def is_left_to_the_broker(context: BatchContext) -> bool:
     """True for a codec that nobody knows, below v7: it escapes the validation of its partition.
 
     A broker then rejects the whole request, and stores nothing of it. But it only meets the codec in a
     partition that exists and that the client may write to: which of them do, it alone knows.
     """
-    if not ONE_BATCH_FROM <= case.api_version < CODEC_READ_BELOW or not case.record_set.batches:
+    if not ONE_BATCH_FROM <= context.request.api_version < CODEC_READ_BELOW or not context.record_set.batches:
         return False
-    return case.batch.magic == 2 and case.batch.codec_id > Codec.ZSTD
+    return context.batch.magic == 2 and context.batch.codec_id > Codec.ZSTD
 
 
-def records_are_there(case: Case) -> Reject | None:
+def records_are_there(context: BatchContext) -> Reject | None:
     """A broker that meets null records sends nothing and stays mute; 87 is the answer it has for none."""
-    if not case.record_set.is_null:
+    if not records_are_null(context):
         return None
     return reject_whole(ErrorCode.INVALID_RECORD, "The records of the partition are null")
 
 
-def one_batch_of_magic_2(case: Case) -> Reject | None:
+def records_are_null(context: BatchContext) -> bool:
+    return context.record_set.is_null
+
+
+def one_batch_of_magic_2(context: BatchContext) -> Reject | None:
     """`ProduceRequest.validateRecords`, from v3 on."""
-    found, version = case.record_set, case.api_version
+    found, version = context.record_set, context.request.api_version
     if version < ONE_BATCH_FROM:
         return None
     requests = f"Produce requests with version {version}"
@@ -49,13 +59,13 @@ def one_batch_of_magic_2(case: Case) -> Reject | None:
             ErrorCode.INVALID_RECORD,
             f"{requests} must have at least one record batch per partition",
         )
-    if case.batch.magic != 2:
+    if context.batch.magic != 2:
         return reject_whole(
             ErrorCode.INVALID_RECORD,
             f"{requests} are only allowed to contain record batches with magic version 2",
             Reason.INVALID_MAGIC,
         )
-    if version < CODEC_READ_BELOW and case.batch.codec_id == Codec.ZSTD:
+    if version < CODEC_READ_BELOW and context.batch.codec_id == Codec.ZSTD:
         return reject_whole(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"{requests} are not allowed to use ZStandard compression",
@@ -70,7 +80,14 @@ def one_batch_of_magic_2(case: Case) -> Reject | None:
     return None
 
 
-def acks_are_known(case: Case) -> Reject | None:
-    if case.acks in (-1, 0, 1):
+def a_bit_is_set(context: BatchContext) -> bool:
+    """True where a batch has an attribute bit that no producer may set. The proxy rejects it even where it
+    stands behind the one batch that is read."""
+    batches = context.record_set.batches
+    return any(b.timestamp_type is TimestampType.LOG_APPEND_TIME or b.has_delete_horizon for b in batches)
+
+
+def acks_are_known(context: BatchContext) -> Reject | None:
+    if context.request.acks in (-1, 0, 1):
         return None
-    return reject_whole(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={case.acks}")
+    return reject_whole(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={context.request.acks}")

@@ -1,7 +1,7 @@
-"""What a batch that cannot be read is told: the broker's error code, and its words.
+"""The answer to a batch that cannot be read: the broker's error code, and its words.
 
-The words go to our logs: on the wire a broker sends the code alone. Only a limit of our own is
-named to the client, together with its key.
+The words are for the logs: a broker sends the code alone. Only a limit of the proxy is named to the client,
+together with its key.
 """
 
 from typing import Final
@@ -75,7 +75,7 @@ def reject_fault(fault: Fault, value: int | None = None) -> Reject:
 
 
 def reason_of_fault(fault: Fault) -> Reason:
-    """Under which of KIP-467's kinds a broker counts it, or simply a bad record."""
+    """The one of KIP-467's kinds under which a broker counts it; else a bad record."""
     return _REASONS.get(fault, Reason.BAD_RECORD)
 
 

@@ -1,16 +1,16 @@
-"""Rules that would take what brokers reject all the same: `looser_than_topic`."""
+"""Rules that accept more than the brokers do, to no effect: `ineffective_rules`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tsproxy.model.kafka import TimestampType
-from tsproxy.model.policy import Mode, Policy, Rule, Span
+from tsproxy.model.policy import Mode, Policy, Rule, TimeLimit
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy.resolve import may_fit_topic
 
 
 @dataclass(frozen=True, slots=True)
-class Looser:
+class IneffectiveRule:
     """`side` is `before` or `after`; a rule's bound of None is unlimited."""
 
     rule: Rule
@@ -19,10 +19,11 @@ class Looser:
     topic_max_ms: int
 
 
-def looser_than_topic(policy: Policy, topic: str, known: TopicLimits) -> Iterator[Looser]:
-    """Of rules that may be for records of this topic, those whose own limit is wider than the topic's.
+def ineffective_rules(policy: Policy, topic: str, known: TopicLimits) -> Iterator[IneffectiveRule]:
+    """The rules that may match records of this topic and whose limit is wider than the topic's.
 
-    What lies between goes on to the broker, and is rejected there: no harm, and not what such a rule says.
+    The proxy forwards a record between the two limits, and the broker rejects it. That does no harm, but it
+    is not what such a rule promises.
     """
     if not policy.asks_broker or known.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return
@@ -35,8 +36,8 @@ def looser_than_topic(policy: Policy, topic: str, known: TopicLimits) -> Iterato
         )
         for side, own, topic_max_ms in sides:
             if own is not None and topic_max_ms is not None and _is_wider(own, topic_max_ms):
-                yield Looser(rule, side, own.max_ms, topic_max_ms)
+                yield IneffectiveRule(rule, side, own.max_ms, topic_max_ms)
 
 
-def _is_wider(own: Span, topic_max_ms: int) -> bool:
+def _is_wider(own: TimeLimit, topic_max_ms: int) -> bool:
     return own.max_ms is None or own.max_ms > topic_max_ms

@@ -1,8 +1,8 @@
-"""What became of each batch of one ProduceRequest: the facts that the decision log books.
+"""The outcome of each batch of one ProduceRequest: the facts that the decision log records.
 
-Our rejections are known at once; a forwarded batch is booked when the broker's answer passes
-(`accepted`, `broker_rejected`), or as `unconfirmed` when none will come, or when its error leaves open
-whether the client sends the records again (`model.sent_again`).
+The outcome of a batch that the proxy rejects is known at once. That of a forwarded batch is known when the
+broker's answer passes (`accepted`, `broker_rejected`). It is `unconfirmed` when no answer will come, or when
+its error leaves open whether the client sends the records again (`model.sent_again`).
 """
 
 import re
@@ -19,18 +19,18 @@ from tsproxy.model.sent_again import Fate, fate_of
 from tsproxy.model.verdict import OutOfRange, Reason, Reject, reason_out_of_range
 from tsproxy.policy.broker_reasons import reason_of_answer
 from tsproxy.policy.units import guess_unit
-from tsproxy.session.judging import Judged
-from tsproxy.session.produce import Ruling
+from tsproxy.session.produce.judge_request import RequestVerdict
+from tsproxy.session.produce.verdicts import PartitionVerdict
 
 
-def of_rejections(ruling: Ruling) -> Iterator[Outcome]:
-    """What we rejected, known at once."""
-    for judged in ruling.rejected:
+def of_rejections(decided: RequestVerdict) -> Iterator[Outcome]:
+    """The outcomes of the rejected batches."""
+    for judged in decided.rejected:
         verdict = judged.verdict
         assert isinstance(verdict, Reject)
-        fate = _fate(ruling, judged, verdict.error_code)
+        fate = _fate(decided, judged, verdict.error_code)
         yield _outcome(
-            ruling,
+            decided,
             judged,
             VerdictName.UNCONFIRMED if fate is Fate.OPEN else VerdictName.REJECTED,
             rule=judged.policy.rule,
@@ -45,30 +45,31 @@ def of_rejections(ruling: Ruling) -> Iterator[Outcome]:
         )
 
 
-def _fate(ruling: Ruling, judged: Judged, error_code: int) -> Fate:
-    return fate_of(error_code, judged.batch, ruling.transactional_id, ruling.peer.client_software)
+def _fate(decided: RequestVerdict, judged: PartitionVerdict, error_code: int) -> Fate:
+    return fate_of(error_code, judged.batch, decided.transactional_id, decided.peer.client_software)
 
 
-def unconfirmed(ruling: Ruling) -> Iterator[Outcome]:
-    """What was forwarded and will not be answered: acks=0, or the connection ended first."""
-    for judged in ruling.forwarded:
-        yield _outcome(ruling, judged, VerdictName.UNCONFIRMED)
+def unconfirmed(decided: RequestVerdict) -> Iterator[Outcome]:
+    """The outcomes of forwarded batches without an answer: acks=0, or the connection ended first."""
+    for judged in decided.forwarded:
+        yield _outcome(decided, judged, VerdictName.UNCONFIRMED)
 
 
-def of_answer(ruling: Ruling, response: ProduceResponse) -> Iterator[Outcome]:
+def of_answer(decided: RequestVerdict, response: ProduceResponse) -> Iterator[Outcome]:
+    """The outcomes of the forwarded batches, as the broker answered."""
     answers = {(t.name, p.index): p for t in response.topics for p in t.partitions}
-    for judged in ruling.forwarded:
+    for judged in decided.forwarded:
         partition = answers.get((judged.topic, judged.partition))
         if partition is None:
-            yield _outcome(ruling, judged, VerdictName.UNCONFIRMED)
+            yield _outcome(decided, judged, VerdictName.UNCONFIRMED)
         elif partition.error_code == ErrorCode.NONE:
-            yield _accepted(ruling, judged)
+            yield _accepted(decided, judged)
         else:
-            yield _broker_rejected(ruling, judged, partition)
+            yield _broker_rejected(decided, judged, partition)
 
 
-def _accepted(ruling: Ruling, judged: Judged) -> Outcome:
-    outcome, advance = _taken(ruling, judged), judged.advance
+def _accepted(decided: RequestVerdict, judged: PartitionVerdict) -> Outcome:
+    outcome, advance = _accepted_or_repaired(decided, judged), judged.advance
     if advance is None or not advance.out_of_order_records:
         return outcome
     return replace(
@@ -78,18 +79,18 @@ def _accepted(ruling: Ruling, judged: Judged) -> Outcome:
     )
 
 
-def _taken(ruling: Ruling, judged: Judged) -> Outcome:
+def _accepted_or_repaired(decided: RequestVerdict, judged: PartitionVerdict) -> Outcome:
     if judged.rewritten is not None and judged.rewritten.repair is not None:
-        return _repaired(ruling, judged, judged.rewritten.repair)
-    outcome = _outcome(ruling, judged, VerdictName.ACCEPTED)
+        return _repaired(decided, judged, judged.rewritten.repair)
+    outcome = _outcome(decided, judged, VerdictName.ACCEPTED)
     if judged.has_header_mismatch and not outcome.would_reject:
         return replace(outcome, reason=Reason.HEADER_MISMATCH)
     return outcome
 
 
-def _repaired(ruling: Ruling, judged: Judged, repair: Reject) -> Outcome:
+def _repaired(decided: RequestVerdict, judged: PartitionVerdict, repair: Reject) -> Outcome:
     return replace(
-        _outcome(ruling, judged, VerdictName.REPAIRED),
+        _outcome(decided, judged, VerdictName.REPAIRED),
         rule=judged.policy.rule,
         mode=judged.policy.mode,
         reason=repair.reason,
@@ -102,28 +103,30 @@ def _repaired(ruling: Ruling, judged: Judged, repair: Reject) -> Outcome:
 _TIMESTAMP_TEXT: Final = re.compile(r"Timestamp (-?\d+) of message ")
 
 
-def _broker_rejected(ruling: Ruling, judged: Judged, answered: PartitionProduceResponse) -> Outcome:
-    """The broker's rejection as it told it: below v8 it names no culprits, and all records count."""
+def _broker_rejected(
+    decided: RequestVerdict, judged: PartitionVerdict, answered: PartitionProduceResponse
+) -> Outcome:
+    """The rejection as the broker's answer has it: below v8 it names no culprits, and all records count."""
     culprits = _culprits_told(answered)
     rejected_ms = next((c.timestamp_ms for c in culprits if c.timestamp_ms is not None), None)
     if rejected_ms is None and answered.error_code == ErrorCode.INVALID_TIMESTAMP:
-        rejected_ms = _furthest_ms(judged.batch, ruling.now_ms)
+        rejected_ms = _furthest_ms(judged.batch, decided.now_ms)
     if rejected_ms is not None:
-        reason = reason_out_of_range(rejected_ms, ruling.now_ms)
+        reason = reason_out_of_range(rejected_ms, decided.now_ms)
     else:
         reason = reason_of_answer(
             answered.error_code,
             answered.record_errors,
             judged.header,
             judged.limits,
-            ruling.header.api_version,
+            decided.header.api_version,
         )
-    fate = _fate(ruling, judged, answered.error_code)
+    fate = _fate(decided, judged, answered.error_code)
     return replace(
-        _outcome(ruling, judged, VerdictName.BROKER_REJECTED),
+        _outcome(decided, judged, VerdictName.BROKER_REJECTED),
         verdict=VerdictName.UNCONFIRMED if fate is Fate.OPEN else VerdictName.BROKER_REJECTED,
         reason=reason,
-        unit_guess=None if rejected_ms is None else guess_unit(rejected_ms, ruling.now_ms),
+        unit_guess=None if rejected_ms is None else guess_unit(rejected_ms, decided.now_ms),
         error_code=answered.error_code,
         error_message=answered.error_message,
         culprits=culprits,
@@ -133,11 +136,12 @@ def _broker_rejected(ruling: Ruling, judged: Judged, answered: PartitionProduceR
 
 
 _AMONG_THE_REST: Final = -1
-"""The index of a culprit that only says between which times those lie which were not read."""
+"""The index of a culprit that stands for those that were not read: one has their lowest timestamp, another
+their highest."""
 
 
 def _culprits_told(answered: PartitionProduceResponse) -> tuple[Culprit, ...]:
-    """Those whose errors were read; behind them, of the others, the lowest and the highest time."""
+    """The culprits whose errors were read; behind them the lowest and the highest timestamp of the others."""
     read = [
         Culprit(e.batch_index, int(m[1]) if (m := _TIMESTAMP_TEXT.match(e.message or "")) else None)
         for e in answered.record_errors
@@ -148,22 +152,22 @@ def _culprits_told(answered: PartitionProduceResponse) -> tuple[Culprit, ...]:
 
 
 def _furthest_ms(batch: BatchFacts, now_ms: int) -> int | None:
-    """Without culprits named, the time furthest from the clock is the likeliest one."""
+    """The timestamp furthest from the clock: the likeliest culprit where none is named."""
     lowest, highest = batch.min_timestamp_ms, batch.max_timestamp_ms
     if lowest is None or highest is None:
         return None
     return highest if highest - now_ms > now_ms - lowest else lowest
 
 
-def _outcome(ruling: Ruling, judged: Judged, verdict: VerdictName, **why: Any) -> Outcome:
+def _outcome(decided: RequestVerdict, judged: PartitionVerdict, verdict: VerdictName, **why: Any) -> Outcome:
     """`why` are fields of the outcome: to replace them afterwards costs as much as all else here."""
     outcome = Outcome(
-        now_ms=ruling.now_ms,
-        peer=ruling.peer,
-        api_version=ruling.header.api_version,
-        correlation_id=ruling.header.correlation_id,
-        acks=ruling.acks,
-        transactional_id=ruling.transactional_id,
+        now_ms=decided.now_ms,
+        peer=decided.peer,
+        api_version=decided.header.api_version,
+        correlation_id=decided.header.correlation_id,
+        acks=decided.acks,
+        transactional_id=decided.transactional_id,
         topic=judged.topic,
         partition=judged.partition,
         batch=judged.batch,
@@ -171,7 +175,7 @@ def _outcome(ruling: Ruling, judged: Judged, verdict: VerdictName, **why: Any) -
         limits=judged.limits,
         **why,
     )
-    # A broker's own reason is told, and so is why a batch was rejected with its whole request.
+    # A broker's own reason comes first, and so does the rejection of the whole request.
     if judged.would is None or verdict is VerdictName.BROKER_REJECTED or isinstance(judged.verdict, Reject):
         return outcome
     would = judged.would
@@ -195,5 +199,5 @@ def _culprits(rejection: Reject) -> Sequence[Culprit]:
     return tuple(Culprit(v.batch_index, v.timestamp_ms) for v in rejection.violations)
 
 
-def _bad_records(judged: Judged, rejection: Reject) -> int:
+def _bad_records(judged: PartitionVerdict, rejection: Reject) -> int:
     return judged.batch.records if rejection.bad_records is None else rejection.bad_records

@@ -4,7 +4,7 @@ import pickle
 from importlib.metadata import entry_points
 from typing import cast
 
-from tsproxy.model.own_rule import ENTRY_POINTS, TimestampRule
+from tsproxy.model.custom_rule import ENTRY_POINTS, TimestampRule
 from tsproxy.model.verdict import Reason
 from tsproxy.policy.stream_time import STREAM_TIME_GUARD
 
@@ -29,7 +29,7 @@ def load_rule(name: str, **settings: object) -> TimestampRule:
         raise RuleError(f"{found[name].value} cannot be loaded: {type(error).__name__}: {error}") from None
     if not callable(getattr(rule, "culprits", None)):
         raise RuleError(f"{found[name].value} has no method culprits(timestamps_ms, context)")
-    reason = getattr(rule, "reason", Reason.OWN_RULE)
+    reason = getattr(rule, "reason", Reason.CUSTOM_RULE)
     if reason not in tuple(Reason):
         words = ", ".join(Reason)
         raise RuleError(f"{found[name].value} has the reason {reason!r}; must be one of {words}")

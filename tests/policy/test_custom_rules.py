@@ -1,10 +1,10 @@
-"""Operators' own rules: asked about what all else lets pass, contained, and never skipped."""
+"""Custom rules: asked about what all else lets pass, contained, and never skipped."""
 
 import re
 
 import pytest
 
-from tests.e2e.test_policy import OWN_RULE, OWN_TEST, install
+from tests.e2e.test_policy import CUSTOM_RULE, OWN_TEST, install
 from tests.fastpath.conversations import BoundedOdd, RejectsOdd
 from tests.fastpath.native import needs_native
 from tests.session.conversation import (
@@ -22,10 +22,10 @@ from tests.session.conversation import (
 )
 from tests.session.messages import accepted, produce, produced, rejected
 from tests.wire.batches import CODECS, batch
-from tsproxy.model.own_rule import Fail, OwnRule
+from tsproxy.model.custom_rule import CustomRule, OnError
 from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason, TopicLimits
-from tsproxy.policy.own_rules import consult
+from tsproxy.policy.custom_rules import consult
 from tsproxy.session.session import Session
 from tsproxy.testing.rules import FakeClock, batch_times, check_rule, rule_context
 from tsproxy.testing.rules import rejected as rejected_by
@@ -54,8 +54,10 @@ def answers(*culprits):
     return Fixed()
 
 
-def view(rule, fail=Fail.CLOSED, mode=None, limits=None):
-    return view_by("own", limits=limits or TopicLimits(), mode=mode, own=(OwnRule("it", rule, fail),))
+def view(rule, fail=OnError.CLOSED, mode=None, limits=None):
+    return view_by(
+        "own", limits=limits or TopicLimits(), mode=mode, custom_rules=(CustomRule("it", rule, fail),)
+    )
 
 
 GOOD, BAD = NOW_MS, NOW_MS + 5001
@@ -72,7 +74,7 @@ def test_the_records_that_a_rule_names_are_rejected_with_its_text(codec):
     assert (
         conversation
         << to_client(said)
-        << booked("rejected", rule="own", reason=Reason.OWN_RULE, bad_records=2)
+        << booked("rejected", rule="own", reason=Reason.CUSTOM_RULE, bad_records=2)
     )
 
 
@@ -114,12 +116,14 @@ def test_a_rule_that_raises_rejects_where_it_fails_closed():
     text = "The proxy's rule own failed, and rejects what it cannot judge"
     said = produced({"t": {0: {"error_code": 87, "error_message": text}}})
     conversation = Conversation(view(Raises())) >> client(asked_of(GOOD)) << to_client(said)
-    assert conversation << booked("rejected", reason=Reason.OWN_RULE, bad_records=1) << noted("rule_failed")
+    assert (
+        conversation << booked("rejected", reason=Reason.CUSTOM_RULE, bad_records=1) << noted("rule_failed")
+    )
 
 
 def test_and_lets_pass_where_it_fails_open():
     asked = asked_of(GOOD)
-    conversation = Conversation(view(Raises(), Fail.OPEN)) >> client(asked)
+    conversation = Conversation(view(Raises(), OnError.OPEN)) >> client(asked)
     assert conversation << to_broker(asked) << noted("rule_failed")
 
 
@@ -147,11 +151,11 @@ WRONG = {
 
 @pytest.mark.parametrize("rule", WRONG.values(), ids=WRONG)
 def test_an_answer_that_no_rule_may_give_is_a_failure(rule):
-    assert consult(OwnRule("it", rule), [NOW_MS], rule_context()).failure
+    assert consult(CustomRule("it", rule), [NOW_MS], rule_context()).failure
 
 
 def test_of_a_long_text_a_client_gets_the_beginning():
-    found = consult(OwnRule("it", answers((0, "x" * 1_001))), [NOW_MS], rule_context())
+    found = consult(CustomRule("it", answers((0, "x" * 1_001))), [NOW_MS], rule_context())
     assert found.culprits == ((0, "x" * 1_000),)
 
 
@@ -185,13 +189,13 @@ def test_bounds_that_make_no_sense_are_none():
 
 def test_the_documents_rule_keeps_to_what_rules_must():
     found: dict = {}
-    exec(OWN_RULE, found)  # the code that the document shows
+    exec(CUSTOM_RULE, found)  # the code that the document shows
     check_rule(found["InOrder"]())
     check_rule(BoundedOdd())
 
 
 def test_the_documents_test_of_it_passes(tmp_path, monkeypatch):
-    install(tmp_path, OWN_RULE)
+    install(tmp_path, CUSTOM_RULE)
     monkeypatch.syspath_prepend(tmp_path)
     found: dict = {}
     exec(OWN_TEST, found)  # as the document shows it
@@ -225,3 +229,27 @@ class PromisesTooMuch(RejectsOdd):
 def test_the_check_for_authors_finds_what_is_wrong(rule, complaint):
     with pytest.raises(AssertionError, match=re.escape(complaint)):
         check_rule(rule)
+
+
+def test_a_batch_that_cannot_be_read_is_rejected_where_only_a_custom_rule_judges_its_times():
+    asked = produce({"t": {0: batch([GOOD], records_count=2)}})
+    conversation = Conversation(view(RejectsOdd())) >> client(asked)
+    said = produced({"t": {0: {"error_code": 87}}})
+    assert conversation << to_client(said) << booked("rejected", reason=Reason.BAD_RECORD)
+
+
+def test_the_unit_is_guessed_for_the_first_culprit_and_only_where_the_size_is_the_reason():
+    micros = NOW_MS * 1000
+
+    class TooFar:
+        reason = "too_far_ahead"
+
+        def culprits(self, timestamps_ms, context):
+            return [(0, "far"), (1, "far")]
+
+    conversation = Conversation(view(TooFar())) >> client(asked_of(micros, GOOD))
+    said = produced({"t": {0: rejected((0, "far"), (1, "far"))}})
+    assert conversation << to_client(said) << booked("rejected", unit_guess="microseconds")
+    conversation = Conversation(view(answers((0, "odd")))) >> client(asked_of(micros))
+    said = produced({"t": {0: rejected((0, "odd"))}})
+    assert conversation << to_client(said) << booked("rejected", unit_guess=None)

@@ -1,7 +1,7 @@
-"""A batch written anew where its rule asks for that: `rewritten`.
+"""A batch that is rewritten because its rule asks for that: `rewritten`.
 
-Here `policy` says which times, `wire` writes them, and the result is judged as if it had come so: what is
-put right by this proxy must not be what this proxy would reject.
+`policy` says which timestamps, `wire` writes them, and the result is judged as if a client had sent it: a
+repaired batch must not be one that this proxy would reject.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from tsproxy.model.policy import Choice, Mode, OnViolation, TopicPolicy
 from tsproxy.model.records import DELETE_HORIZON
 from tsproxy.model.verdict import Reason, Reject, UnitGuess, Verdict, Violation, reason_out_of_range
 from tsproxy.model.view import SessionLimits
-from tsproxy.policy.case import Case
+from tsproxy.policy.context import BatchContext
 from tsproxy.policy.repair import Repair, repaired_times
 from tsproxy.policy.units import guess_unit
 from tsproxy.wire import rewriting
@@ -23,65 +23,65 @@ ARRIVAL_TIME: Final = b"tsproxy-arrival-timestamp"
 """Headers; their values are milliseconds since 1970, in decimal digits."""
 
 _LISTED: Final = 20
-"""Repaired records named in the decision log, at most."""
+"""The number of repaired records that the decision log names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The batch that goes on. `repair` tells what was put right, as a rejection would have told it; None
-    where headers alone were added."""
+    """The batch that is forwarded. `repair` says what was repaired, in the form of a rejection; None where
+    only headers were added."""
 
     records: bytes
     repair: Reject | None
     times_ms: Sequence[int] = ()
-    """Of its records."""
+    """Its records' timestamps."""
 
 
 def rewritten(
-    case: Case,
+    context: BatchContext,
     verdict: Verdict,
     limits: SessionLimits,
     judge_again: Callable[[memoryview], Verdict],
 ) -> Rewritten | Reject | None:
-    """None where the batch goes on, or is rejected, as it came. A Reject where a batch that was to be
-    written anew may not be."""
-    policy = case.policy
-    if policy.mode is not Mode.ENFORCE or not case.record_set.batches:
+    """None where the batch is forwarded, or rejected, as it came. A Reject where a batch that was to be
+    rewritten may not be."""
+    policy = context.policy
+    if policy.mode is not Mode.ENFORCE or not context.record_set.batches:
         return None
     if isinstance(verdict, Reject) and verdict.error_code != ErrorCode.INVALID_TIMESTAMP:
         return None
-    if not _asks_for_more(case, verdict):
+    if not _is_wanted(context, verdict):
         return None
-    repair = repaired_times(case)
-    if repair is None or not (repair.changed or policy.keep_both_times or case.is_extended):
+    repair = repaired_times(context)
+    if repair is None or not (repair.changed or policy.keep_both_times or context.is_extended):
         return None
-    headers = _headers(repair, policy, case.now_ms)
-    cleared = DELETE_HORIZON if case.is_extended else 0
-    data = rewriting.rewrite(case.batch, limits, repair.times_ms, headers, cleared)
+    headers = _headers(repair, policy, context.now_ms)
+    cleared = DELETE_HORIZON if context.is_extended else 0
+    data = rewriting.rewrite(context.batch, limits, repair.times_ms, headers, cleared)
     if data is None:
         return None
-    if case.limits is not None and len(data) > case.limits.max_message_bytes:
-        return _too_large(len(data), case.limits.max_message_bytes)
+    if context.limits is not None and len(data) > context.limits.max_message_bytes:
+        return _too_large(len(data), context.limits.max_message_bytes)
     again = judge_again(memoryview(data))
     if isinstance(again, Reject):
         return again
-    told = _told(repair, verdict, case.now_ms) if repair.changed else None
-    return Rewritten(data, told, repair.times_ms)
+    repaired = _as_rejection(repair, verdict, context.now_ms) if repair.changed else None
+    return Rewritten(data, repaired, repair.times_ms)
 
 
-def _asks_for_more(case: Case, verdict: Verdict) -> bool:
-    """Settled before any record is read: an innocent batch with nothing to stamp or add stays as it is."""
-    policy = case.policy
+def _is_wanted(context: BatchContext, verdict: Verdict) -> bool:
+    """Decided before any record is read: an acceptable batch with nothing to stamp or add stays as it is."""
+    policy = context.policy
     if isinstance(verdict, Reject):
         return policy.on_violation is not OnViolation.REJECT
-    if case.is_extended:
+    if context.is_extended:
         return True
-    lacks_times = case.facts is None or bool(case.facts.missing)
+    lacks_times = context.facts is None or bool(context.facts.missing)
     return policy.keep_both_times or (policy.no_timestamp is Choice.STAMP and lacks_times)
 
 
 def _headers(repair: Repair, policy: TopicPolicy, now_ms: int) -> Sequence[rewriting.Headers]:
-    """What each record gets, none of them an empty sequence."""
+    """The headers that each record gets; empty where none gets any."""
     keeps_original = policy.keep_original_time and bool(repair.changed)
     if not (keeps_original or policy.keep_both_times):
         return ()
@@ -103,8 +103,8 @@ def _too_large(size: int, allowed: int) -> Reject:
     return Reject(ErrorCode.MESSAGE_TOO_LARGE, text, Reason.BAD_RECORD, detail=text)
 
 
-def _told(repair: Repair, verdict: Verdict, now_ms: int) -> Reject:
-    """What was wrong, for the decision log: nobody is answered with it."""
+def _as_rejection(repair: Repair, verdict: Verdict, now_ms: int) -> Reject:
+    """The mistakes that were repaired, for the decision log: no client gets this."""
     culprits = tuple(
         Violation(index, repair.original_ms[index], _reason(repair.original_ms[index], now_ms), "")
         for index in repair.changed[:_LISTED]

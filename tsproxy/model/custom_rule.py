@@ -1,4 +1,4 @@
-"""Rules that operators write themselves: what one is given, and what it must answer.
+"""Custom rules, which operators write themselves: their input, and the answer that they must give.
 
 A rule is found by its name among the entry points of the group `tsproxy.rules`: an object with the
 methods of `TimestampRule`, or a class that makes one when called without arguments. It is pure (the
@@ -26,9 +26,10 @@ class StreamTime:
 
 @dataclass(frozen=True, slots=True)
 class RuleContext:
-    """What a rule may know of a batch beside its times. `now_ms` is the proxy's clock when the request
-    was whole; `limits` are those in force, None where none are known. `client_software` as `name/version`.
-    `stream_time` is there for rules that ask for it, once their process has seen a time of the partition.
+    """The facts of a batch that a rule may use besides its timestamps. `now_ms` is the proxy's clock when
+    the request was whole; `limits` are those in force, None where none are known. `client_software` as
+    `name/version`. `stream_time` is there for rules that ask for it, once their process has seen a time of
+    the partition.
     """
 
     topic: str
@@ -47,11 +48,11 @@ class TimestampRule(Protocol):
     (index, the text that the client gets), ascending. Nothing named: the batch is taken.
 
     A rule may also have `bounds(self) -> tuple[int | None, int | None]`: how far before and after the
-    clock, in ms, every time and -1 is taken, whoever sends it (None: however far). What lies within goes by
-    natively and the rule is not asked. Without it each batch is read here.
+    clock, in ms, every time and -1 is taken, whoever sends it (None: however far). The fast
+    path accepts such records without asking the rule. Without `bounds` the session reads each batch.
 
     An attribute `reason` names the reason under which its rejections are booked, one of the decision log's;
-    without it that is `own_rule`.
+    without it that is `custom_rule`.
 
     One with an attribute `follows_stream_time` that is true is told the `stream_time` of each partition: what
     the process remembers, so that the rule need not.
@@ -60,20 +61,20 @@ class TimestampRule(Protocol):
     def culprits(self, timestamps_ms: Sequence[int], context: RuleContext) -> Iterable[tuple[int, str]]: ...
 
 
-class Fail(StrEnum):
-    """What becomes of a batch about which a rule could not answer."""
+class OnError(StrEnum):
+    """What becomes of a batch on which a rule fails."""
 
     OPEN = "open"
     CLOSED = "closed"
 
 
 @dataclass(frozen=True, slots=True)
-class OwnRule:
+class CustomRule:
     """A rule under the name that a file calls it by."""
 
     name: str
     rule: TimestampRule
-    fail: Fail = Fail.CLOSED
+    fail: OnError = OnError.CLOSED
 
     @property
     def follows_stream_time(self) -> bool:
@@ -81,18 +82,19 @@ class OwnRule:
 
     @property
     def reason(self) -> Reason:
-        """Under which its rejections are booked."""
-        return Reason(getattr(self.rule, "reason", Reason.OWN_RULE))
+        """The reason of its rejections in the decision log."""
+        return Reason(getattr(self.rule, "reason", Reason.CUSTOM_RULE))
 
 
 @dataclass(frozen=True, slots=True)
-class Consulted:
-    """The records that a rule rejects, ascending, each with its text; or why it could not say."""
+class RuleAnswer:
+    """The answer of a rule about one batch: the records that it rejects, ascending, each with its text; or
+    why it failed."""
 
-    own: OwnRule = field(compare=False)
+    rule: CustomRule = field(compare=False)
     culprits: tuple[tuple[int, str], ...] = ()
     failure: str | None = None
 
     @property
     def rejects(self) -> bool:
-        return bool(self.culprits) or (self.failure is not None and self.own.fail is Fail.CLOSED)
+        return bool(self.culprits) or (self.failure is not None and self.rule.fail is OnError.CLOSED)

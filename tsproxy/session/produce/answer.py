@@ -1,7 +1,7 @@
-"""The answer to one ProduceRequest: ours, the broker's, or both merged.
+"""The answer to one ProduceRequest: the proxy's, the broker's, or both merged.
 
-`local` answers a request that no broker sees; `settle` reads the broker's answer to one that it saw,
-merges our rejections into it, and says what became of every batch.
+`local` answers a request that no broker sees. `settle` reads the broker's answer, merges the proxy's
+rejections into it, and gives the outcome of every batch.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -11,16 +11,17 @@ from typing import Final
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome
 from tsproxy.model.produce import (
+    NodeEndpoint,
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,
     WrittenErrors,
 )
 from tsproxy.model.verdict import OutOfRange, Reject
-from tsproxy.session import outcomes
-from tsproxy.session.job import Work
-from tsproxy.session.judging import Judged
-from tsproxy.session.produce import Judgement, Malformed, Ruling
+from tsproxy.session.produce import outcomes
+from tsproxy.session.produce.job import Work
+from tsproxy.session.produce.judge_request import Judgement, Malformed, RequestVerdict
+from tsproxy.session.produce.verdicts import PartitionVerdict
 from tsproxy.wire import k00_produce, readers
 from tsproxy.wire.addresses import MapEndpoint
 from tsproxy.wire.headers import frame, response_body_start, response_header
@@ -29,65 +30,68 @@ _THROTTLE_FROM: Final = 1
 """The version from which answers have a throttle time."""
 
 
-def local(ruling: Ruling) -> bytes:
+def local(decided: RequestVerdict) -> bytes:
     """The frame that answers a request of which nothing was forwarded."""
-    header = ruling.header
+    header = decided.header
     head = response_header(ApiKey.PRODUCE, header.api_version, header.correlation_id)
-    return _frame_of(ruling, head, ProduceResponse(topics=()))
+    return _frame_of(decided, head, ProduceResponse(topics=()))
 
 
-def with_all_made(
+def with_answer(
     begin: Callable[[Work], Generator[None, None, Judgement]], work: Work
 ) -> Generator[None, None, Judgement]:
-    """What the steps of `begin` rule, with all that can be made of it where they run: beside the loop."""
-    ruling = yield from begin(work)
-    if isinstance(ruling, Malformed) or not ruling.rejected:
-        return ruling
-    is_answered_here = ruling.to_broker is None and ruling.acks != 0
+    """The result of the steps of `begin`, with the answer and the outcomes: they are made in the thread,
+    too."""
+    decided = yield from begin(work)
+    if isinstance(decided, Malformed) or not decided.rejected:
+        return decided
+    is_answered_here = decided.to_broker is None and decided.acks != 0
     return replace(
-        ruling,
-        answer=local(ruling) if is_answered_here else b"",
-        booked=tuple(outcomes.of_rejections(ruling)),
+        decided,
+        answer=local(decided) if is_answered_here else b"",
+        booked=tuple(outcomes.of_rejections(decided)),
     )
 
 
-def silenced(ruling: Ruling) -> bytes:
-    """`ruling.answer` with the silence that was found since: behind it stand no tags, or an empty section."""
-    version, answer = ruling.header.api_version, ruling.answer
+def with_throttle(decided: RequestVerdict) -> bytes:
+    """`decided.answer` with the throttle time that was found since. No tags follow it, or an empty
+    section."""
+    version, answer = decided.header.api_version, decided.answer
     if version < _THROTTLE_FROM:
         return answer
     at = len(answer) - 4 - (version >= k00_produce.FLEXIBLE_FROM)
-    return answer[:at] + ruling.throttle_ms.to_bytes(4, "big") + answer[at + 4 :]
+    return answer[:at] + decided.throttle_ms.to_bytes(4, "big") + answer[at + 4 :]
 
 
-def settle(ruling: Ruling, payload: bytes, endpoint_of: MapEndpoint) -> tuple[bytes, list[Outcome]]:
-    """(the frame for the client, what became of each forwarded batch).
+def settle(decided: RequestVerdict, payload: bytes, endpoint_of: MapEndpoint) -> tuple[bytes, list[Outcome]]:
+    """(the frame for the client, the outcome of each forwarded batch).
 
-    The broker's answer goes on as it came unless it names nodes or rejections must be merged in.
+    The broker's answer is forwarded as it came unless it names nodes or rejections must be merged in.
     """
-    version = ruling.header.api_version
+    version = decided.header.api_version
     body_start = response_body_start(ApiKey.PRODUCE, version, payload)
     response = k00_produce.read_response(version, memoryview(payload)[body_start:])
-    booked = list(outcomes.of_answer(ruling, response))
-    if response.node_endpoints is None and not ruling.rejected:
+    booked = list(outcomes.of_answer(decided, response))
+    if response.node_endpoints is None and not decided.rejected:
         return frame(payload), booked
     if response.node_endpoints is not None:
         response = replace(
             response,
-            node_endpoints=tuple(
-                replace(node, host=mapped.host, port=mapped.port)
-                for node in response.node_endpoints
-                for mapped in (endpoint_of(node.node_id, node.host, node.port),)
-            ),
+            node_endpoints=tuple(_mapped(node, endpoint_of) for node in response.node_endpoints),
         )
-    return _frame_of(ruling, payload[:body_start], response), booked
+    return _frame_of(decided, payload[:body_start], response), booked
 
 
-def _frame_of(ruling: Ruling, head: bytes, response: ProduceResponse) -> bytes:
-    version = ruling.header.api_version
+def _mapped(node: NodeEndpoint, endpoint_of: MapEndpoint) -> NodeEndpoint:
+    mapped = endpoint_of(node.node_id, node.host, node.port)
+    return replace(node, host=mapped.host, port=mapped.port)
+
+
+def _frame_of(decided: RequestVerdict, head: bytes, response: ProduceResponse) -> bytes:
+    version = decided.header.api_version
     merged = ProduceResponse(
-        _merged(response.topics, ruling.rejected, version),
-        max(response.throttle_time_ms, ruling.throttle_ms),
+        _merged(response.topics, decided.rejected, version),
+        max(response.throttle_time_ms, decided.throttle_ms),
         response.node_endpoints,
         response.tags,
     )
@@ -95,9 +99,9 @@ def _frame_of(ruling: Ruling, head: bytes, response: ProduceResponse) -> bytes:
 
 
 def _merged(
-    topics: tuple[TopicProduceResponse, ...], rejected: Iterable[Judged], version: int
+    topics: tuple[TopicProduceResponse, ...], rejected: Iterable[PartitionVerdict], version: int
 ) -> tuple[TopicProduceResponse, ...]:
-    """The broker's topics with our rejections added."""
+    """The broker's topics with the proxy's rejections added."""
     ours: dict[str, list[PartitionProduceResponse]] = {}
     for judged in rejected:
         ours.setdefault(judged.topic, []).append(_rejection(judged, version))
@@ -105,7 +109,7 @@ def _merged(
     return (*merged, *(TopicProduceResponse(name, tuple(partitions)) for name, partitions in ours.items()))
 
 
-def _rejection(judged: Judged, version: int) -> PartitionProduceResponse:
+def _rejection(judged: PartitionVerdict, version: int) -> PartitionProduceResponse:
     """-1 for offsets and times, as brokers answer; their log_start_offset is theirs alone to know."""
     verdict = judged.verdict
     assert isinstance(verdict, Reject)

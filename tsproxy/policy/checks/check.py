@@ -1,0 +1,61 @@
+"""A row of the tables of checks: `Check`."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from tsproxy.model.policy import TopicPolicy
+from tsproxy.model.verdict import Reject
+from tsproxy.policy.context import BatchContext
+
+
+@dataclass(frozen=True, slots=True)
+class FastPathBounds:
+    """The furthest that a timestamp may lie before and after the clock, in ms; None where it may lie
+    anywhere."""
+
+    before_max_ms: int | None
+    after_max_ms: int | None
+
+
+ANY_TIME: Final = FastPathBounds(None, None)
+"""The bounds of a check that no usual batch fails, whatever its timestamps. Compare with `is`."""
+
+
+def narrowest(all_of_them: Iterable[FastPathBounds]) -> FastPathBounds:
+    """The bounds within all these."""
+    found = list(all_of_them)
+    before = (each.before_max_ms for each in found if each.before_max_ms is not None)
+    after = (each.after_max_ms for each in found if each.after_max_ms is not None)
+    return FastPathBounds(min(before, default=None), min(after, default=None))
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of a batch. All three have to be given, so that none can be forgotten.
+
+    `reject` gives the broker's rejection, None where the batch passes.
+
+    `may_fail` is False where what is known of the batch proves that `reject` would give None, so that no
+    record is read. It must be True where the batch's facts are needed and are missing. `left_to_the_broker`
+    stands for a check that the proxy makes only to answer in a broker's order: nothing is rejected for it
+    alone.
+
+    `bounds` are those within which no usual batch fails the check. None where timestamps alone cannot tell;
+    then the fast path takes no batch of the topic. A usual batch is whole and of magic 2, its header is
+    right, its CRC is valid, it is not too large, and neither attribute bit 3 nor 6 is set.
+    """
+
+    reject: Callable[[BatchContext], Reject | None]
+    may_fail: Callable[[BatchContext], bool]
+    bounds: Callable[[TopicPolicy], FastPathBounds | None]
+
+
+def left_to_the_broker(context: BatchContext) -> bool:  # noqa: ARG001 # a column of the tables
+    """False: the proxy rejects nothing for such a check alone."""
+    return False
+
+
+def any_time(policy: TopicPolicy) -> FastPathBounds:  # noqa: ARG001 # a column of the tables
+    """The bounds of a check that has nothing to do with timestamps."""
+    return ANY_TIME

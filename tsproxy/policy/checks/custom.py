@@ -1,0 +1,61 @@
+"""The check of custom rules: those that operators write themselves.
+
+They are asked after everything that a broker checks of each record. So a batch that a broker would reject is
+rejected in a broker's words, and the rules decide about the rest.
+"""
+
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.policy import TopicPolicy
+from tsproxy.model.verdict import Reason, Reject, Violation
+from tsproxy.policy import timestamps
+from tsproxy.policy.checks.check import ANY_TIME, FastPathBounds, narrowest
+from tsproxy.policy.context import BatchContext
+from tsproxy.policy.custom_rules import bounds_of
+from tsproxy.policy.units import REASONS_OF_SIZE, guess_unit, unit_hint
+
+
+def rules_are_kept(context: BatchContext) -> Reject | None:
+    """The rejection of the first rule that rejects, with the text that it has for each record."""
+    found = next((answer for answer in context.answers_of_rules() if answer.rejects), None)
+    if found is None:
+        return None
+    if found.failure is not None:
+        text = f"The proxy's rule {context.policy.rule} failed, and rejects what it cannot judge"
+        return Reject(ErrorCode.INVALID_RECORD, text, Reason.CUSTOM_RULE, detail=text)
+    times, now_ms = context.reader.read_records().timestamps_ms, context.now_ms
+    reason = found.rule.reason
+    is_of_size = reason in REASONS_OF_SIZE
+    names_unit = is_of_size and context.policy.names_unit
+    culprits = tuple(
+        Violation(index, times[index], reason, _with_unit(text, times[index], now_ms) if names_unit else text)
+        for index, text in found.culprits[: context.culprits_listed]
+    )
+    first_ms = times[found.culprits[0][0]]
+    return Reject(
+        ErrorCode.INVALID_TIMESTAMP,
+        timestamps.REJECTED,
+        reason,
+        culprits,
+        len(found.culprits),
+        guess_unit(first_ms, now_ms) if is_of_size else None,
+    )
+
+
+def some_rule_may_reject(context: BatchContext) -> bool:
+    if not context.policy.custom_rules:
+        return False
+    return not context.is_readable or any(answer.rejects for answer in context.answers_of_rules())
+
+
+def bounds(policy: TopicPolicy) -> FastPathBounds | None:
+    """The bounds within which every rule accepts any timestamp; None where one of them does not say so."""
+    if not policy.custom_rules:
+        return ANY_TIME
+    found = [bounds_of(rule) for rule in policy.custom_rules]
+    known = [FastPathBounds(*each) for each in found if each is not None]
+    return narrowest(known) if len(known) == len(found) else None
+
+
+def _with_unit(text: str, timestamp_ms: int, now_ms: int) -> str:
+    hint = unit_hint(timestamp_ms, now_ms)
+    return f"{text} ({hint})" if hint else text

@@ -1,0 +1,240 @@
+"""The checks of each record. One answer names all culprits (KIP-467).
+
+Source: `LogValidator.java#validateRecord`, `#processRecordErrors`. Every record is looked at; keys
+come before timestamps; one bad timestamp makes the whole answer INVALID_TIMESTAMP.
+"""
+
+from typing import Final
+
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, Codec, ErrorCode, TimestampType, wrap64
+from tsproxy.model.policy import Choice, TopicPolicy
+from tsproxy.model.records import Culprits, Fault, Records, Suspects
+from tsproxy.model.verdict import OutOfRange, Reason, Reject, TopicLimits, Violation, reason_out_of_range
+from tsproxy.policy import extended, special_timestamps, timestamps
+from tsproxy.policy.checks.check import ANY_TIME, FastPathBounds
+from tsproxy.policy.checks.faults import reject_fault, reject_whole
+from tsproxy.policy.context import BatchContext
+from tsproxy.policy.units import guess_unit, unit_hint
+
+_SHOWN: Final = 3
+"""The number of record errors that the text of INVALID_RECORD repeats."""
+
+
+def records_are_readable(context: BatchContext) -> Reject | None:
+    if context.facts is None or context.facts.fault is None:
+        return None
+    fault = context.facts.fault
+    if fault is Fault.VARINT_TOO_LONG and context.batch.codec_id != Codec.NONE:
+        fault = Fault.PREMATURE_END  # what a broker's reader of streams makes of any such length
+    return reject_fault(fault)
+
+
+def each_record_is_valid(context: BatchContext) -> Reject | None:
+    """INVALID_TIMESTAMP or INVALID_RECORD with the culprits in ascending order."""
+    if _only_their_range_matters(context):
+        return _each_is_in_range(context)
+    found = _culprits(context)
+    if found is None or not found.count:
+        return None
+    # A batch may have a million culprits: only those that are listed become objects.
+    listed = found.positions[: max(0, context.culprits_listed)]
+    culprits = tuple(_violation(context, found, at) for at in range(len(listed)))
+    if found.timely is None:
+        text = _invalid_record_text(culprits, found.count)
+        first = _violation(context, found, 0)
+        return Reject(ErrorCode.INVALID_RECORD, text, first.reason, culprits, found.count)
+    timely = _violation(context, found, found.timely)
+    is_of_value = timely.reason is not Reason.TYPE_MISMATCH
+    guess = guess_unit(timely.timestamp_ms, context.now_ms) if is_of_value else None
+    return Reject(
+        ErrorCode.INVALID_TIMESTAMP, timestamps.REJECTED, timely.reason, culprits, found.count, guess
+    )
+
+
+def some_record_may_be_invalid(context: BatchContext) -> bool:
+    """Keys are left out: a broker rejects a record without a key itself."""
+    if context.batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        return True
+    policy, limits, facts = context.policy, context.limits, context.facts
+    allowed = None if limits is None else limits.bounds(context.now_ms)
+    if allowed is None and not policy.rejects_special_timestamps:
+        return False
+    if facts is None or facts.fault is not None:
+        return True
+    if not special_timestamps.are_certainly_allowed(facts, policy):
+        return True
+    if allowed is None or facts.lowest_ms is None or facts.highest_ms is None:
+        return False
+    return facts.lowest_ms < allowed.lowest or facts.highest_ms > allowed.highest
+
+
+def bounds(policy: TopicPolicy) -> FastPathBounds | None:
+    """The limits in force; None where special timestamps are rejected, which may lie within them."""
+    if policy.rejects_special_timestamps:
+        return None
+    return ANY_TIME if policy.limits is None else within(policy.limits)
+
+
+def within(limits: TopicLimits) -> FastPathBounds:
+    if not limits.is_limited:
+        return ANY_TIME
+    return FastPathBounds(limits.before_max_ms, limits.after_max_ms)
+
+
+def _only_their_range_matters(context: BatchContext) -> bool:
+    """True for the usual rejection: it costs no object for each record."""
+    facts = context.facts
+    if not context.policy.needs_only_range or facts is None or facts.lowest_ms is None:
+        return False
+    wraps = facts.lowest_ms <= LONG_MIN + context.now_ms  # there the bounds are not all: see `timestamps`
+    is_marked = context.batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    return not (wraps or is_marked or context.is_extended or context.batch.magic < 2)
+
+
+def _each_is_in_range(context: BatchContext) -> Reject | None:
+    assert context.limits is not None, "`needs_only_range` says so"
+    allowed = context.limits.bounds(context.now_ms)
+    if allowed is None:
+        return None
+    outside = context.reader.find_outside(allowed.lowest, allowed.highest, max(1, context.culprits_listed))
+    if outside.count == 0:
+        return None
+    first_ms = outside.timestamps_ms[0]
+    pieces = timestamps.out_of_range_pieces(context.limits, context.now_ms)
+    violations = OutOfRange(outside, context.batch.base_offset, pieces, context.now_ms)
+    return Reject(
+        ErrorCode.INVALID_TIMESTAMP,
+        timestamps.REJECTED,
+        reason_out_of_range(first_ms, context.now_ms),
+        violations if context.culprits_listed else (),
+        outside.count,
+        guess_unit(first_ms, context.now_ms),
+    )
+
+
+def _culprits(context: BatchContext) -> Culprits | None:
+    """The culprits; None where no batch was read."""
+    if context.facts is None:
+        return None
+    suspects, most = _suspects(context), max(1, context.culprits_listed)
+    found = context.reader.find_culprits(suspects, most)
+    return _culprits_among(context.reader.read_records(), suspects, most) if found is None else found
+
+
+def _suspects(context: BatchContext) -> Suspects:
+    limits, policy = context.limits, context.policy
+    allowed = None if limits is None else limits.bounds(context.now_ms)
+    clock = None
+    if limits is not None and allowed is not None:
+        longs = [LONG_MAX if each is None else each for each in (limits.before_max_ms, limits.after_max_ms)]
+        clock = (context.now_ms, longs[0], longs[1], limits.before_max_ms is not None)
+    return Suspects(
+        lowest_ms=LONG_MIN if allowed is None else allowed.lowest,
+        highest_ms=LONG_MAX if allowed is None else allowed.highest,
+        clock=clock,
+        needs_key=limits is not None and limits.is_compacted,
+        is_each=context.batch.timestamp_type is TimestampType.LOG_APPEND_TIME,
+        is_missing=policy.no_timestamp is Choice.REJECT,
+        is_zero=policy.zero is Choice.REJECT,
+        is_negative=policy.negative is Choice.REJECT,
+    )
+
+
+def _culprits_among(records: Records, suspects: Suspects, most: int) -> Culprits:
+    """The culprits among records that had to be read."""
+    listed: list[int] = []
+    timely: int | None = None
+    count = 0
+    for at, time_ms in enumerate(records.timestamps_ms):
+        lacks_key = at in records.foreign or (suspects.needs_key and records.key_sizes[at] < 0)
+        if not (lacks_key or at in records.real_minus_ones or suspects.has_time(time_ms)):
+            continue
+        count += 1
+        if count <= most:
+            listed.append(at)
+        if timely is None and not lacks_key:
+            timely = at
+    if timely is not None and count > most and timely > listed[-1]:
+        listed.append(timely)
+    return Culprits(
+        count, tuple(listed), records.at(listed), None if timely is None else listed.index(timely)
+    )
+
+
+def _violation(context: BatchContext, found: Culprits, at: int) -> Violation:
+    """The first thing that is wrong with one of them, in a broker's order and words."""
+    records, limits, where = found.records, context.limits, context.topic_partition
+    index, timestamp_ms = found.positions[at], records.timestamps_ms[at]
+    offset = wrap64(context.batch.base_offset + records.offset_deltas[at])
+    code = ErrorCode.INVALID_TIMESTAMP
+    if at in records.foreign:
+        text = f"Record's magic does not match outer magic {context.batch.magic} in topic partition {where}"
+        return Violation(index, timestamp_ms, Reason.INVALID_MAGIC, text, ErrorCode.INVALID_RECORD)
+    if limits is not None and limits.is_compacted and records.key_sizes[at] < 0:
+        text = f"Compacted topic cannot accept message without key in topic partition {where}"
+        return Violation(index, timestamp_ms, Reason.NO_KEY, text, ErrorCode.INVALID_RECORD)
+    if at in records.real_minus_ones:
+        return Violation(index, timestamp_ms, Reason.NEGATIVE, extended.text(offset), code)
+    if limits is not None and timestamps.is_out_of_range(timestamp_ms, limits, context.now_ms):
+        text = _out_of_range_text(context, timestamp_ms, offset, limits)
+        return Violation(index, timestamp_ms, reason_out_of_range(timestamp_ms, context.now_ms), text, code)
+    if (reason := special_timestamps.rejected(timestamp_ms, context.policy)) is not None:
+        return Violation(
+            index, timestamp_ms, reason, special_timestamps.text(timestamp_ms, offset, context.policy), code
+        )
+    text = timestamps.log_append_time_text(_record_text(context, records, at))
+    return Violation(index, timestamp_ms, Reason.TYPE_MISMATCH, text, code)
+
+
+def _out_of_range_text(context: BatchContext, timestamp_ms: int, offset: int, limits: TopicLimits) -> str:
+    """The broker's words, or those that a rule asks for instead."""
+    if context.policy.speaks_as_draft:
+        text = timestamps.draft_text(offset)
+    else:
+        text = timestamps.out_of_range_text(timestamp_ms, offset, limits, context.now_ms)
+    hint = unit_hint(timestamp_ms, context.now_ms) if context.policy.names_unit else None
+    return f"{text} ({hint})" if hint else text
+
+
+def is_converted(context: BatchContext) -> bool:
+    """True for bare messages of magic 0 and 1 in a topic that keeps them bare (`context` is the first).
+
+    To rewrite them in magic 2, a broker reads them all to learn their size, then judges and writes
+    one after the other (`LogValidator.java#convertAndAssignOffsetsNonCompressed`).
+    """
+    is_bare = context.limits is None or context.limits.codec in (None, Codec.NONE)
+    return is_bare and any(one.batch.magic < 2 for one in context.each_odd_batch())
+
+
+def time_can_be_kept(context: BatchContext) -> Reject | None:
+    """No writer of magic 2 takes a negative time, so a message with one is rejected before the next is
+    judged. Compressed ones are all judged first: then it is the broker's business."""
+    if context.batch.codec_id != Codec.NONE or not is_converted(context):
+        return None
+    time = context.batch.base_timestamp
+    if time >= NO_TIMESTAMP:
+        return None
+    return reject_whole(ErrorCode.UNKNOWN_SERVER_ERROR, f"Invalid negative timestamp {time}")
+
+
+def _record_text(context: BatchContext, records: Records, index: int) -> str:
+    """The record as a broker prints it; under bit 3 it shows the header's maxTimestamp."""
+    batch = context.batch
+    name, key_size, value_size = "PartialDefaultRecord", records.key_sizes[index], records.value_sizes[index]
+    if context.is_recompressed or batch.codec_id == Codec.NONE:  # then it has read the record whole
+        name, key_size, value_size = "DefaultRecord", max(key_size, 0), max(value_size, 0)
+    return (
+        f"{name}(offset={batch.base_offset + records.offset_deltas[index]}, "
+        f"timestamp={batch.max_timestamp}, "
+        f"key={key_size} bytes, value={value_size} bytes)"
+    )
+
+
+def _invalid_record_text(listed: tuple[Violation, ...], bad_records: int) -> str:
+    shown = ", ".join(
+        f"RecordError(batchIndex={v.batch_index}, message='{v.message}')" for v in listed[:_SHOWN]
+    )
+    return (
+        f"One or more records have been rejected due to {bad_records} record errors in total, "
+        f"and only showing the first three errors at most: [{shown}]"
+    )

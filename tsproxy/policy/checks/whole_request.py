@@ -1,0 +1,77 @@
+"""The checks of a request as a whole: if one fails, every partition gets the same answer.
+
+Source: `KafkaApis.scala#handleProduceRequest`, `RequestUtils.java#flag`,
+`ReplicaManager.scala#handleProduceAppend`. They are made only where the proxy rejects some partition. Any
+other request is forwarded as it came, and the broker makes these checks itself. Without the rejected
+partition, the rest might pass a check that the whole request fails. An unknown codec is not checked here:
+only the broker knows whether it would read that partition (`request.is_left_to_the_broker`).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.verdict import Reason, Reject
+from tsproxy.policy.checks.faults import FAULTS, fault_text, reason_of_fault, reject_whole
+from tsproxy.policy.checks.request import is_left_to_the_broker, one_batch_of_magic_2
+from tsproxy.policy.context import BatchContext
+
+PRODUCER_ID_END: Final = 51
+"""The position where a v2 batch's producer_id ends: a batch that is cut before it has none."""
+
+
+def reject_whole_request(contexts: Sequence[BatchContext]) -> Reject | None:
+    """The one answer for all partitions of a request, in its order; None where each gets its own."""
+    sent = [context for context in contexts if not context.record_set.is_null]
+    return next((reject for step in STEPS if (reject := step(sent)) is not None), None)
+
+
+def _transactional_id_is_there(contexts: Sequence[BatchContext]) -> Reject | None:
+    """The first batches are checked in turn until one is transactional, or one cannot be read."""
+    for context in contexts:
+        found = context.record_set
+        if not found.batches and found.fault is not None:
+            return _unreadable(context)
+        if found.batches and context.batch.is_transactional:
+            if context.request.has_transactional_id:
+                return None
+            return reject_whole(
+                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                "A transactional batch in a request without transactional_id",
+            )
+    return None
+
+
+def _one_producer(contexts: Sequence[BatchContext]) -> Reject | None:
+    """All batches of partitions that have passed validation count."""
+    producers: set[tuple[int, int]] = set()
+    for context in contexts:
+        if one_batch_of_magic_2(context) is not None or is_left_to_the_broker(context):
+            continue
+        for one in context.each_odd_batch():
+            batch = one.batch
+            if batch.magic == 2 and batch.size_in_bytes < PRODUCER_ID_END:
+                return reject_whole(ErrorCode.UNKNOWN_SERVER_ERROR, "Record batch is shorter than its header")
+            if batch.is_transactional and batch.has_producer_id:
+                producers.add((batch.producer_id, batch.producer_epoch))
+        if context.record_set.fault is not None:
+            return _unreadable(context)
+    if len(producers) > 1:
+        text = "Transactional records contained more than one producer ID"
+        return Reject(ErrorCode.INVALID_PRODUCER_ID_MAPPING, text, Reason.BAD_RECORD)
+    return None
+
+
+def _unreadable(context: BatchContext) -> Reject:
+    """The rejection. Here, and only here, the broker sends the text as well."""
+    fault = context.record_set.fault
+    assert fault is not None
+    text = fault_text(fault, context.record_set.fault_value)
+    return Reject(FAULTS[fault][0], text, reason_of_fault(fault))
+
+
+STEPS: Final[tuple[Callable[[Sequence[BatchContext]], Reject | None], ...]] = (
+    _transactional_id_is_there,
+    _one_producer,
+)
+"""In the order in which a broker comes to them."""

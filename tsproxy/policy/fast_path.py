@@ -1,0 +1,85 @@
+"""The rules as the fast path has them: `fast_path_bounds` and `repeatable_rejection`.
+
+The fast path forwards batches of a topic whose timestamps all lie within two bounds around the clock, and
+repeats a rejection that the session has made. Both follow from the rows of `checks.tables`. A topic whose
+batches may be rewritten is not on the fast path. (`extended_timestamps` only affects batches with bit 6, and
+those never take the fast path.) A waiver only loosens limits: within them it changes nothing, so the bounds
+are those that hold after it, too.
+"""
+
+from dataclasses import dataclass, replace
+
+from tsproxy.model.policy import Mode, TopicPolicy
+from tsproxy.model.verdict import OutOfRange, Reject
+from tsproxy.policy.checks import record, tables
+from tsproxy.policy.checks.check import ANY_TIME, FastPathBounds, narrowest
+from tsproxy.policy.units import values_guessed_alike
+
+
+def fast_path_bounds(policy: TopicPolicy) -> FastPathBounds | None:
+    """The bounds within which no check fails and the candidate counts nothing; None where the session has to
+    judge each batch of the topic."""
+    if policy.mode is Mode.OFF:
+        return ANY_TIME
+    if not policy.is_known or policy.limits is None:
+        return None
+    if policy.until_ms is not None:
+        policy = replace(policy, mode=Mode.ENFORCE)
+    if policy.rewrites_any:
+        return None
+    found = [check.bounds(policy) for check in tables.CHECKS.about_timestamps]
+    if policy.candidate is not None:
+        found.append(record.within(policy.candidate))
+    known = [each for each in found if each is not None]
+    return narrowest(known) if len(known) == len(found) else None
+
+
+def only_limits_matter(policy: TopicPolicy) -> bool:
+    """True where no check but that of the limits may reject a usual batch for its timestamps."""
+    if record.bounds(policy) is None:
+        return False
+    checks = tables.CHECKS.about_timestamps
+    others = (check for check in checks if check.reject is not record.each_record_is_valid)
+    return all(check.bounds(policy) is ANY_TIME for check in others)
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatableRejection:
+    """Which batches are rejected in the same words: the first culprit lies between `lowest_ms` and
+    `highest_ms`, and the clock shows `from_ms` or later, but not `until_ms` yet. All in ms."""
+
+    lowest_ms: int
+    highest_ms: int
+    from_ms: int
+    until_ms: int
+
+
+def repeatable_rejection(
+    policy: TopicPolicy, reject: Reject, now_ms: int, for_ms: int
+) -> RepeatableRejection | None:
+    """For a batch rejected at `now_ms`: the others that are rejected in the same words for the next `for_ms`;
+    None where the session has to judge each one.
+
+    A batch is like another one where nothing is wrong with either but timestamps outside the same limits,
+    the first culprit lies on the same side of the clock, and the same unit is guessed for it.
+    """
+    if not isinstance(reject.violations, OutOfRange):
+        return None
+    if not policy.needs_only_range or record.bounds(policy) is ANY_TIME:
+        return None
+    if policy.mode is not Mode.ENFORCE or policy.until_ms is not None:
+        return None
+    if policy.dead_letters or policy.rewrites_any or not only_limits_matter(policy):
+        return None
+    first_ms, until_ms = reject.violations.outside.timestamps_ms[0], now_ms + for_ms
+    alike = values_guessed_alike(first_ms, now_ms, until_ms)
+    if alike is None:
+        return None
+    lowest_ms, highest_ms = alike
+    if first_ms >= until_ms:
+        lowest_ms = max(lowest_ms, until_ms)
+    elif first_ms <= now_ms:
+        highest_ms = min(highest_ms, now_ms)
+    else:
+        return None
+    return RepeatableRejection(lowest_ms, highest_ms, now_ms, until_ms)

@@ -1,0 +1,171 @@
+"""The records of one partition, opened for the judge: `PartitionReader`.
+
+`wire` opens what `policy` judges, step by step: the facts that prove a batch acceptable are far cheaper to
+read than the culprits of a batch that is not.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tsproxy.model.custom_rule import StreamTime
+from tsproxy.model.kafka import Codec
+from tsproxy.model.policy import TopicPolicy
+from tsproxy.model.records import Culprits, Outside, RecordBatch, RecordFacts, Records, RecordSet, Suspects
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.view import SessionLimits
+from tsproxy.policy import extended
+from tsproxy.policy.checks.request import ONE_BATCH_FROM
+from tsproxy.policy.context import NO_OTHERS, BatchContext, RequestContext, is_recompressed
+from tsproxy.session.produce.bare_messages import BareMessages, odd_only, rejected_by_none
+from tsproxy.session.produce.job import Work
+from tsproxy.wire import message_set, record_batch, record_set
+from tsproxy.wire.readers import Bounds
+
+_SCANNED: Final = 2
+"""From v3 on one batch is right; a second one is wrong, and more need not be found."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReader:
+    """Reads the records of one partition of a request. `limits` bound what is read."""
+
+    request: RequestContext
+    topic: str
+    partition: int
+    policy: TopicPolicy
+    limits: SessionLimits
+    work: Work
+    stream_time: StreamTime | None = None
+
+    def read(self, records: memoryview | None) -> BatchContext:
+        found = record_set.scan(records, _SCANNED, to_the_end=self._may_be_many)
+        return self._context_of(records, found)
+
+    def may_rewrite(self, found: RecordSet, records: memoryview | None) -> bool:
+        """True only where one batch is all that there is: anything else beside it is the broker's to reject,
+        and would be lost here."""
+        is_one = self.policy.rewrites and len(found.batches) == 1
+        return is_one and found.batches[0].size_in_bytes == len(records or b"")
+
+    @property
+    def _may_be_many(self) -> bool:
+        return self.request.api_version < ONE_BATCH_FROM
+
+    def _context_of(
+        self, records: memoryview | None, found: RecordSet, later_batch: RecordBatch | None = None
+    ) -> BatchContext:
+        batch = later_batch or (found.batches[0] if found.batches else None)
+        is_meant = batch is not None and extended.is_meant(batch, self.policy)
+        is_extended = is_meant and self.may_rewrite(found, records)
+        many = BareMessages(records, found) if self._may_be_many else None
+        opened = _Opened(batch, self.policy.limits, self.limits, self.work, is_extended)
+        return BatchContext(
+            request=self.request,
+            topic=self.topic,
+            partition=self.partition,
+            policy=self.policy,
+            record_set=found,
+            reader=opened,
+            facts=opened.facts(),
+            culprits_listed=self.limits.culprits_listed,
+            others=_Others(self, records, found, many) if many else NO_OTHERS,
+            later_batch=later_batch,
+            stream_time=self.stream_time,
+            is_extended=is_extended,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """The batches behind the first (`OtherBatches`)."""
+
+    reader: PartitionReader
+    records: memoryview | None
+    found: RecordSet
+    many: BareMessages
+
+    def that_may_be_rejected(self) -> Iterator[BatchContext]:
+        return self._contexts(rejected_by_none(self.reader.policy, self.reader.request.now_ms))
+
+    def odd(self) -> Iterator[BatchContext]:
+        return self._contexts(odd_only(self.reader.policy))
+
+    def facts(self) -> list[RecordFacts]:
+        return self.many.facts(self._facts_of_odd)
+
+    def _contexts(self, bounds: Bounds | None) -> Iterator[BatchContext]:
+        for one in self.many.others(bounds):
+            self.reader.work.take_odd()
+            yield self.reader._context_of(self.records, self.found, one)
+            if self.reader.work.is_spent:  # this one was rejected for it, or whatever follows is the broker's
+                return
+
+    def _facts_of_odd(self, batch: RecordBatch) -> RecordFacts:
+        work, reader = self.reader.work, self.reader
+        if work.is_spent:  # then it is counted, and not read
+            return RecordFacts(max(0, batch.records_count), None, None, 0)
+        work.take_odd()
+        found = _Opened(batch, reader.policy.limits, reader.limits, work).facts()
+        assert found is not None, "there is a batch"
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """One batch with the readers for its magic (`BatchReader`)."""
+
+    batch: RecordBatch | None
+    limits: TopicLimits | None
+    bounds: SessionLimits
+    work: Work
+    is_extended: bool = False
+
+    def facts(self) -> RecordFacts | None:
+        found = self._facts()
+        if found is None or found.fault is not None or not self.is_extended:
+            return found
+        return extended.facts_of(self.read_records())
+
+    def _facts(self) -> RecordFacts | None:
+        batch = self.batch
+        if batch is None:
+            return None
+        is_rebuilt = is_recompressed(batch.codec_id, self.limits)
+
+        def read(bounds: SessionLimits) -> RecordFacts:
+            if batch.magic != 2:
+                return message_set.read_facts(batch, bounds, self.work.charge)
+            return record_batch.read_facts(batch, bounds, is_rebuilt, self.work.charge)
+
+        return self.work.within(self.bounds, read, is_compressed=batch.codec_id != Codec.NONE)
+
+    def read_records(self) -> Records:
+        assert self.batch is not None, "asked only for what was found"
+        self.work.look(max(0, self.batch.records_count))
+        if self.batch.magic == 2:
+            is_rebuilt = is_recompressed(self.batch.codec_id, self.limits)
+            found = record_batch.read_records(self.batch, self.bounds, is_rebuilt, self.work.charge_again)
+            return extended.meant(found, self.limits) if self.is_extended else found
+        return message_set.read_messages(self.batch, self.bounds, self.work.charge_again)
+
+    def find_culprits(self, suspects: Suspects, most: int) -> Culprits | None:
+        if self.batch is None or self.batch.magic != 2 or self.is_extended:
+            return None
+        self.work.look(max(0, self.batch.records_count))
+        return record_batch.find_culprits(self.batch, self.bounds, suspects, most, self.work.charge_again)
+
+    def find_outside(self, lowest_ms: int, highest_ms: int, most: int) -> Outside:
+        assert self.batch is not None, "asked only for what was found"
+        if self.batch.magic == 2 and not self.is_extended:
+            self.work.look(self.batch.records_count)
+            again = self.work.charge_again
+            return record_batch.find_outside(self.batch, self.bounds, lowest_ms, highest_ms, most, again)
+        found = self.read_records()
+        return Outside.among(found.timestamps_ms, found.offset_deltas, lowest_ms, highest_ms, most)
+
+    def crc_is_valid(self) -> bool:
+        assert self.batch is not None, "asked only for what was found"
+        if self.batch.magic == 2:
+            return record_batch.crc_is_valid(self.batch)
+        return message_set.crc_is_valid(self.batch)

@@ -1,0 +1,189 @@
+"""The verdict on one ProduceRequest: `judge_request`.
+
+If every partition is accepted, the frame is forwarded as it came, to the byte. If none is, nothing is
+forwarded. If some are, or a rule repairs one, the request is rewritten under the same header.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tsproxy.fastpath import ForwardedProduce
+from tsproxy.model.dead_letter import DeadBatch
+from tsproxy.model.kafka import ApiKey
+from tsproxy.model.outcome import Outcome, Peer
+from tsproxy.model.produce import ProduceRequest
+from tsproxy.model.verdict import Accept, Reject
+from tsproxy.session.policies import Policies
+from tsproxy.session.produce.cost import A_PARTITION
+from tsproxy.session.produce.job import Work, all_steps
+from tsproxy.session.produce.verdicts import NONE_KNOWN, PartitionVerdict, StreamTimesKnown, judge_steps
+from tsproxy.wire import k00_produce
+from tsproxy.wire.frames import SIZE_BYTES
+from tsproxy.wire.headers import RequestHeader, frame
+from tsproxy.wire.primitives import DecodeError
+
+
+@dataclass(frozen=True, slots=True)
+class RequestVerdict:
+    """The verdict on one request. `to_broker` is the frame to forward, None for nothing."""
+
+    header: RequestHeader
+    peer: Peer
+    now_ms: int
+    acks: int
+    transactional_id: str | None
+    to_broker: bytes | None
+    forwarded: tuple[PartitionVerdict, ...]
+    rejected: tuple[PartitionVerdict, ...]
+    throttle_ms: int = 0
+    """How long the client is throttled for it."""
+    was_put_off: bool = False
+    """True where it was delayed, because the client was throttled already."""
+    dead: tuple[DeadBatch, ...] = ()
+    """The rejected batches of which copies are wanted."""
+    answer: bytes = b""
+    """The whole answer without a throttle time, where it was made in a thread."""
+    booked: tuple[Outcome, ...] | None = None
+    """The outcomes of rejected batches, where they were made in a thread."""
+
+    @property
+    def unknown_topics(self) -> frozenset[str]:
+        """Topics that were judged without knowing their limits."""
+        return frozenset(j.topic for j in (*self.forwarded, *self.rejected) if not j.policy.is_known)
+
+    @classmethod
+    def of_forwarded(cls, forwarded: ForwardedProduce) -> Self:
+        """The verdict on a request that the fast path has forwarded."""
+        return cls(
+            header=RequestHeader(
+                ApiKey.PRODUCE,
+                forwarded.api_version,
+                forwarded.correlation_id,
+                forwarded.peer.client_id,
+                body_start=0,
+            ),
+            peer=forwarded.peer,
+            now_ms=forwarded.now_ms,
+            acks=forwarded.acks,
+            transactional_id=forwarded.transactional_id,
+            to_broker=None,
+            forwarded=tuple(
+                PartitionVerdict(
+                    topic=each.topic,
+                    partition=each.partition,
+                    batch=each.batch,
+                    limits=each.limits,
+                    verdict=Accept(),
+                )
+                for each in forwarded.batches
+            ),
+            rejected=(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """Bytes that were read in a thread and are no request; `text` says why."""
+
+    text: str
+
+
+Judgement = RequestVerdict | Malformed
+"""The result for a request that is judged in a thread."""
+
+
+def judge_request(
+    header: RequestHeader,
+    request: ProduceRequest,
+    request_frame: bytes,
+    policies: Policies,
+    now_ms: int,
+    stream_times: StreamTimesKnown = NONE_KNOWN,
+    work: Work | None = None,
+) -> RequestVerdict:
+    """All steps of `judge_request_steps` at once."""
+    work = work or Work(policies.view.limits)
+    return all_steps(
+        judge_request_steps(header, request, request_frame, policies, now_ms, stream_times, work)
+    )
+
+
+def judge_request_steps(
+    header: RequestHeader,
+    request: ProduceRequest,
+    request_frame: bytes,
+    policies: Policies,
+    now_ms: int,
+    stream_times: StreamTimesKnown,
+    work: Work,
+) -> Generator[None, None, RequestVerdict]:
+    """Judge every partition, step by step.
+
+    Raises BudgetExceededError and StoppedError as `work` does.
+    """
+    verdicts = yield from judge_steps(header, request, policies, now_ms, work, stream_times)
+    rejected = {(each.topic, each.partition) for each in verdicts if isinstance(each.verdict, Reject)}
+    new = {(each.topic, each.partition): each.rewritten.records for each in verdicts if each.rewritten}
+    if not rejected and not new:
+        to_broker: bytes | None = request_frame
+    elif all((each.topic, each.partition) in rejected for each in verdicts):
+        to_broker = None
+    else:
+        body = k00_produce.write_request(header.api_version, _rewritten(request, rejected, new))
+        to_broker = frame(request_frame[SIZE_BYTES : SIZE_BYTES + header.body_start] + body)
+    return RequestVerdict(
+        header=header,
+        peer=policies.peer,
+        now_ms=now_ms,
+        acks=request.acks,
+        transactional_id=request.transactional_id,
+        to_broker=to_broker,
+        forwarded=tuple(_kept(each) for each in verdicts if (each.topic, each.partition) not in rejected),
+        rejected=tuple(_kept(each) for each in verdicts if isinstance(each.verdict, Reject)),
+        dead=tuple(each.dead for each in verdicts if each.dead),
+    )
+
+
+def judge_unread_request_steps(
+    header: RequestHeader,
+    request_frame: bytes,
+    policies: Policies,
+    now_ms: int,
+    stream_times: Callable[[ProduceRequest], StreamTimesKnown],
+    work: Work,
+) -> Generator[None, None, Judgement]:
+    """The same for a request that has many partitions for its size, and is still to be read."""
+    body = memoryview(request_frame)[SIZE_BYTES + header.body_start :]
+    try:
+        request = k00_produce.read_request(header.api_version, body)
+    except DecodeError as error:
+        return Malformed(str(error))
+    work.look(A_PARTITION)
+    yield
+    known = stream_times(request)
+    return (yield from judge_request_steps(header, request, request_frame, policies, now_ms, known, work))
+
+
+def _rewritten(
+    request: ProduceRequest, rejected: set[tuple[str, int]], new: Mapping[tuple[str, int], bytes]
+) -> ProduceRequest:
+    """The request without the rejected partitions, and with the rewritten batches."""
+    topics = []
+    for topic in request.topics:
+        kept = tuple(
+            replace(p, records=memoryview(new[topic.name, p.index])) if (topic.name, p.index) in new else p
+            for p in topic.partitions
+            if (topic.name, p.index) not in rejected
+        )
+        if kept or not topic.partitions:
+            topics.append(replace(topic, partitions=kept))
+    return replace(request, topics=tuple(topics))
+
+
+def _kept(each: PartitionVerdict) -> PartitionVerdict:
+    """The verdict as it is kept until the broker answers: without the bytes of a batch."""
+    if each.rewritten is None and each.dead is None:
+        return each
+    rewritten = each.rewritten and replace(each.rewritten, records=b"", times_ms=())
+    return replace(each, rewritten=rewritten, dead=None)

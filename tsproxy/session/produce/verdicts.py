@@ -1,0 +1,237 @@
+"""The verdict on each partition of one ProduceRequest: `judge_all`.
+
+`policy` judges each batch. A batch that its rule may repair or stamp is rewritten, and judged again.
+"""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from tsproxy.model.custom_rule import RuleAnswer, StreamTime
+from tsproxy.model.dead_letter import DeadBatch
+from tsproxy.model.kafka import NO_TIMESTAMP, Codec
+from tsproxy.model.policy import NO_TOPIC_POLICY, TopicPolicy
+from tsproxy.model.produce import ProduceRequest
+from tsproxy.model.records import BatchFacts, Fault
+from tsproxy.model.verdict import Reject, TopicLimits, Verdict
+from tsproxy.model.view import View
+from tsproxy.policy.broker_reasons import Header
+from tsproxy.policy.checks.faults import reject_fault
+from tsproxy.policy.checks.whole_request import reject_whole_request
+from tsproxy.policy.context import BatchContext, RequestContext
+from tsproxy.policy.judge import ACCEPT, Decision, decide, judge
+from tsproxy.policy.stream_time import StreamTimeAdvance, advanced
+from tsproxy.session.policies import Policies, of_anybody
+from tsproxy.session.produce.context import PartitionReader
+from tsproxy.session.produce.job import Work, all_steps
+from tsproxy.session.produce.rewrite import Rewritten, rewritten
+from tsproxy.wire import record_set
+from tsproxy.wire.headers import RequestHeader
+
+StreamTimesKnown = Mapping[tuple[str, int], StreamTime]
+"""By topic and partition."""
+NONE_KNOWN: Final[StreamTimesKnown] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionVerdict:
+    """One partition's records with their verdict, and what it was judged by.
+
+    `header` tells of the first batch, whose bytes are not kept, why a broker may reject it.
+    `has_header_mismatch`: its maxTimestamp is not the records' maximum. `would` is the rejection by a rule
+    that only counts, `would_rule` the name of that rule."""
+
+    topic: str
+    partition: int
+    batch: BatchFacts
+    limits: TopicLimits | None
+    verdict: Verdict
+    header: Header = Header.RIGHT
+    has_header_mismatch: bool = False
+    policy: TopicPolicy = NO_TOPIC_POLICY
+    would: Reject | None = None
+    would_rule: str | None = None
+    rewritten: Rewritten | None = None
+    """The batch that is forwarded in place of the one that came."""
+    dead: DeadBatch | None = None
+    """The batch, where its rule wants copies of rejected ones."""
+    failed: tuple[RuleAnswer, ...] = ()
+    """Custom rules that failed on it."""
+    advance: StreamTimeAdvance | None = None
+    """Its effect on its partition's stream time once it is accepted, where a rule asks for that."""
+
+
+def judge_all(
+    header: RequestHeader,
+    request: ProduceRequest,
+    view: View,
+    now_ms: int,
+    policies: Policies | None = None,
+    stream_times: StreamTimesKnown = NONE_KNOWN,
+) -> list[PartitionVerdict]:
+    """All steps of `judge_steps` at once. Without `policies`, by those of a client that no rule names."""
+    policies, work = policies or of_anybody(view), Work(view.limits)
+    return all_steps(judge_steps(header, request, policies, now_ms, work, stream_times))
+
+
+@dataclass(frozen=True, slots=True)
+class _Partition:
+    """One partition of the request, while it is judged."""
+
+    reader: PartitionReader
+    records: memoryview | None
+    context: BatchContext
+
+
+def judge_steps(
+    header: RequestHeader,
+    request: ProduceRequest,
+    policies: Policies,
+    now_ms: int,
+    work: Work,
+    stream_times: StreamTimesKnown = NONE_KNOWN,
+) -> Generator[None, None, list[PartitionVerdict]]:
+    """The verdict on each partition, in the request's order; one partition's share is a step. `policies`
+    are the client's own, `stream_times` those that are known of partitions whose rules ask for them.
+    Raises BudgetExceededError and StoppedError as `work` does.
+    """
+    limits = policies.view.limits
+    asked = RequestContext(
+        api_version=header.api_version,
+        acks=request.acks,
+        has_transactional_id=request.transactional_id is not None,
+        now_ms=now_ms,
+        peer=policies.peer,
+    )
+    partitions: list[_Partition] = []
+    for topic, data in ((each.name, data) for each in request.topics for data in each.partitions):
+        reader = PartitionReader(
+            request=asked,
+            topic=topic,
+            partition=data.index,
+            policy=policies.of(topic, now_ms),
+            limits=limits,
+            work=work,
+            stream_time=stream_times.get((topic, data.index)),
+        )
+        partitions.append(_Partition(reader, data.records, reader.read(data.records)))
+        work.look()
+        yield
+    found: list[tuple[Decision, Rewritten | None]] = []
+    listed = limits.culprits_listed  # bounds what one answer names, over all its partitions
+    for each in partitions:
+        decision = decide(each.context.listing(listed))
+        if isinstance(decision.verdict, Reject):
+            listed -= len(decision.verdict.violations)
+        found.append(_as_rewritten(each, decision))
+        work.look()
+        yield
+    is_rejected = any(isinstance(decision.verdict, Reject) for decision, _ in found)
+    whole = reject_whole_request([each.context for each in partitions]) if is_rejected else None
+    verdicts: list[PartitionVerdict] = []
+    for each, (decision, new) in zip(partitions, found, strict=True):
+        verdicts.append(_verdict_on(each, decision, new, whole))
+        work.look()
+        yield
+    return verdicts
+
+
+def _as_rewritten(each: _Partition, decision: Decision) -> tuple[Decision, Rewritten | None]:
+    """The decision on a batch that its rule may rewrite: the result is judged like any other batch."""
+    context, reader = each.context, each.reader
+    if not reader.may_rewrite(context.record_set, each.records):
+        return decision, None
+
+    def judge_again(records: memoryview) -> Verdict:
+        return judge(reader.read(records))
+
+    result = rewritten(context, decision.verdict, reader.limits, judge_again)
+    if isinstance(result, Reject):
+        return Decision(result), None
+    if result is not None:
+        return replace(decision, verdict=ACCEPT), result
+    if context.is_extended and not isinstance(decision.verdict, Reject):  # never forwarded with its bit
+        return Decision(reject_fault(Fault.MALFORMED_RECORD)), None
+    return decision, None
+
+
+def _verdict_on(
+    each: _Partition, decision: Decision, new: Rewritten | None, whole: Reject | None
+) -> PartitionVerdict:
+    """`whole` is the rejection of the whole request, where there is one."""
+    context = each.context
+    facts = _batch_facts(each.records, context)
+    return PartitionVerdict(
+        topic=context.topic,
+        partition=context.partition,
+        batch=facts,
+        limits=context.limits,
+        verdict=whole or decision.verdict,
+        header=_header_of(each.records),
+        has_header_mismatch=_has_header_mismatch(context),
+        policy=context.policy,
+        would=decision.would,
+        would_rule=decision.would_rule,
+        rewritten=new,
+        dead=_dead(each, decision.verdict, facts),
+        failed=tuple(answer for answer in context.answers_of_rules() if answer.failure is not None),
+        advance=_advance(context, decision.verdict, new),
+    )
+
+
+def _dead(each: _Partition, verdict: Verdict, facts: BatchFacts) -> DeadBatch | None:
+    """`verdict` is the batch's own. A batch that is rejected because of another one has no culprits."""
+    context = each.context
+    if not context.policy.dead_letters or not isinstance(verdict, Reject):
+        return None
+    return DeadBatch(
+        now_ms=context.now_ms,
+        peer=context.request.peer,
+        topic=context.topic,
+        partition=context.partition,
+        rule=context.policy.rule,
+        rejection=verdict,
+        bad_records=facts.records if verdict.bad_records is None else verdict.bad_records,
+        records=bytes(each.records or b"") if verdict.violations else b"",
+    )
+
+
+def _advance(context: BatchContext, verdict: Verdict, new: Rewritten | None) -> StreamTimeAdvance | None:
+    """From the timestamps that are forwarded: the repaired ones where some are."""
+    if not (context.policy.follows_stream_time and context.is_readable) or isinstance(verdict, Reject):
+        return None
+    times_ms = context.reader.read_records().timestamps_ms if new is None else new.times_ms
+    return advanced(times_ms, context.stream_time)
+
+
+def _has_header_mismatch(context: BatchContext) -> bool:
+    """A broker's maximum begins at NO_TIMESTAMP: `LogValidator.java`."""
+    facts = context.facts
+    if facts is None or facts.fault is not None or context.batch.magic < 2 or context.is_extended:
+        return False
+    highest_ms = NO_TIMESTAMP if facts.highest_ms is None else max(facts.highest_ms, NO_TIMESTAMP)
+    return context.batch.max_timestamp != highest_ms
+
+
+def _header_of(records: memoryview | None) -> Header:
+    return Header.of(record_set.read_header(bytes((records or b"")[: record_set.HEADER_SIZE])))
+
+
+def _batch_facts(records: memoryview | None, context: BatchContext) -> BatchFacts:
+    """The facts of the partition's first batch, its records and times those of all batches."""
+    size = 0 if records is None else len(records)
+    if context.facts is None:
+        return BatchFacts(2, Codec.NONE.name.lower(), size, 0, -1, -1, None, None)
+    batch = context.batch
+    facts = [context.facts, *context.others.facts()]
+    return BatchFacts(
+        magic=batch.magic,
+        codec=batch.codec_name,
+        batch_bytes=size,
+        records=sum(one.records for one in facts),
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        min_timestamp_ms=min((one.lowest_ms for one in facts if one.lowest_ms is not None), default=None),
+        max_timestamp_ms=max((one.highest_ms for one in facts if one.highest_ms is not None), default=None),
+    )
