@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.day import LINE_BYTES, write_log
 from benchmarks.page import PAGE, with_reports, wrapped
-from spark_reports import class_archive
+from spark_reports.spark import class_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,6 +66,13 @@ def _answered(place: Path) -> "Figures":
     return Figures(own.ru_utime + own.ru_stime, own.ru_maxrss / 1024)
 
 
+def later_compilation() -> str:
+    """The JVM options that docs/reports.md proposes for days of millions of counters."""
+    page = (PAGE.parent / "reports.md").read_text(encoding="utf-8")
+    [options] = re.findall(r'export JDK_JAVA_OPTIONS="([^"]+)"', page)
+    return " ".join(options.split())
+
+
 # --- the jobs --------------------------------------------------------------------------------------------
 
 
@@ -78,16 +85,16 @@ def _bare(spark: "SparkSession", place: Path) -> None:
 
 
 def _compact(spark: "SparkSession", place: Path) -> None:
-    from spark_reports.compact import compact
-    from spark_reports.store import Table
+    from spark_reports.log.compact import compact
+    from spark_reports.log.store import Table
 
     compact(spark, [str(place / "large")], _DAY, _DAY, Table(str(place / "compacted")))
 
 
 def _compacted(*names: str) -> Callable[["SparkSession", Path], None]:
     def run(spark: "SparkSession", place: Path) -> None:
-        from spark_reports.compact import compact
-        from spark_reports.store import Table
+        from spark_reports.log.compact import compact
+        from spark_reports.log.store import Table
 
         for name in names:
             compact(spark, [str(place / name)], _DAY, _DAY, Table(str(place / f"{name}-table")))
@@ -147,7 +154,7 @@ def run_job(name: str, place: Path) -> Figures:
     """Runs a job and returns its figures. The caller starts a process for each job."""
     if name == _QUESTION:
         return _answered(place)
-    from spark_reports.session import spark_session
+    from spark_reports.spark.session import spark_session
 
     with spark_session(_MASTER, is_brief=name in _BRIEF) as spark:
         JOBS[name](spark, place)
@@ -242,8 +249,8 @@ def part(
                 "`make bench-reports` writes this part; do not edit it. Measured "
                 f"{datetime.now(UTC):%Y-%m-%d} on {platform.machine()} with {os.cpu_count()} cores, "
                 f"{_MASTER}. Each job runs in a process of its own. Its figures include the start of the "
-                "session, with the archive of Spark's classes from an earlier run. CPU seconds are those of "
-                "the JVM (all threads, with compilers and collectors) and of the driver. The size is the "
+                "session, with both options that `docs/reports.md` names for repeated runs. CPU seconds are those "
+                "of the JVM (all threads, with compilers and collectors) and of the driver. The size is the "
                 f"JVM's largest. The three `daily` jobs ran {_ROUNDS} times in turn, and the table has the "
                 f"smallest figure of each. Load average {loads[0]:.1f} before the run, {loads[1]:.1f} after "
                 f"it. A loop that always does the same took {min(spins_s):.2f} to {max(spins_s):.2f} CPU "
@@ -278,9 +285,10 @@ _EXPLAINED: Final = (
             "The smallest and largest texts made Spark sort all lines, three times. They are numbers now.",
             "Java's second compiler took a third of all CPU time, for code that runs once. Now it compiles "
             "code that runs a hundred times as often as by default, and loops over lines that run ten times "
-            "as often: the tasks' own time fell by half.",
+            "as often: the tasks' own time fell by half. These options are not the default "
+            "(`docs/reports.md` has them).",
             "A third of the CPU time of a small day went into finding and checking classes in Spark's jars. "
-            "Now an archive of them is kept from run to run.",
+            "Now an archive of them is kept from run to run, if `SPARK_REPORTS_CACHE` names a folder.",
             "An instant of the log ends with a Z. To know that zone, Spark ran two regular expressions, four "
             "times a counter. Now the Z is left out, and the instants in counters of accepted batches are "
             "not read at all.",
@@ -376,6 +384,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="tsproxy-bench-", dir=options.place) as made:
         os.environ["SPARK_LOCAL_DIRS"] = made  # for data that does not fit into memory
         os.environ[class_archive.PLACE] = str(Path(made, "classes"))
+        os.environ["JDK_JAVA_OPTIONS"] = later_compilation()
         found, spins_s = measure(Path(made), sizes)
     text = part(found, sizes, (load_before, os.getloadavg()[0]), spins_s)
     if options.print:

@@ -1,11 +1,14 @@
 """Daily reports from tsproxy's decision log, on Apache Spark.
 
-`cli` is the command; `session` starts or finds Spark, `read` makes a clean DataFrame of the log's lines,
-`transforms` are DataFrame -> DataFrame functions, `checks` proves the log complete, `report` puts it
-all into one small report.json, `write` stores it, and `render` turns report.json into HTML, Markdown
-and terminal text without Spark. `shape` is what report.json holds, `schema` what is read.
+    cli        the command; `arguments` that several commands have, and `exits`: exit codes and errors
+    commands   one module for each command
+    render     report.json as HTML, Markdown, terminal text or CSV, without Spark
+    report     from lines of the log to report.json
+    log        the lines themselves: read, proved complete, written as a table
+    spark      the Spark session
 
-Of tsproxy it imports `decisions` and `model` only. Days are UTC days, everywhere.
+Each package imports only those below it (a contract in pyproject.toml). Of tsproxy, they import `decisions`
+and `model` only. Days are UTC days, everywhere.
 
 Non-goals: no judging of timestamps (the proxy did that), no data but the decision log's.
 """

@@ -1,4 +1,4 @@
-"""Arguments that several commands have, and what their texts mean."""
+"""Arguments that several commands share, and their types."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -6,22 +6,22 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 MAX_DAYS: Final = 7
-"""Beyond a week the hours of a daily report are too many to look at."""
+"""A daily report shows each hour, and a longer period has too many."""
 
 MANY_DAYS: Final = 366
-"""Where nothing is shown by the hour."""
+"""For commands that do not show hours."""
 
 _YEARS: Final = (1970, 9998)
-"""The log knows no others, and a day beside each of them can still be named."""
+"""The log has no other years, and Python still has a day before and after them."""
 
 NO_ROLLUP: Final = "`daily --rollup` writes it, a day each time"
 
 _TABLES: Final = ("parquet", "delta", "iceberg")
-"""As `store.TABLES`, which cannot be imported where pyspark is not."""
+"""Like `store.TABLES`, which cannot be imported without pyspark."""
 
 
 def add_period(parser: argparse.ArgumentParser, most_days: int = MAX_DAYS) -> None:
-    """`--date`; None where it is not given: see `period_of`."""
+    """`--date`; None if it is not given: see `period_of`."""
     parser.add_argument(
         "--date",
         type=_period_within(most_days),
@@ -31,14 +31,14 @@ def add_period(parser: argparse.ArgumentParser, most_days: int = MAX_DAYS) -> No
 
 
 def period_of(options: argparse.Namespace) -> tuple[date, date]:
-    """The days asked for, both included; yesterday where none is."""
+    """The first and the last day of the period; yesterday by default."""
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
     period: tuple[date, date] = options.date or (yesterday, yesterday)
     return period
 
 
 def nothing_of(first: date, last: date, inputs: Sequence[str]) -> str:
-    """What to say where inputs are there and hold no line of the days."""
+    """The error text if the inputs exist but hold no line of the days."""
     days = f"{first}" if first == last else f"{first}..{last}"
     return (
         f"no decision log lines of {days} under {' '.join(inputs)}: days are UTC, and of a directory the "
@@ -62,7 +62,7 @@ def add_skipping(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-damaged-files",
         action="store_true",
-        help="pass over what cannot be read of a file (a .gz that was cut); its lines are then named as lost",
+        help="skip unreadable parts of files (a truncated .gz); their lines are then reported as lost",
     )
 
 
@@ -72,7 +72,7 @@ def add_input_format(parser: argparse.ArgumentParser) -> None:
         "--input-format",
         choices=["json", *_TABLES],
         default="json",
-        help="of a table that `compact` or `stream` wrote; json (default): as the proxy writes it",
+        help="json (default): the files of the proxy; else a table that `compact` or `stream` wrote",
     )
 
 
@@ -85,7 +85,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         help="a directory on any file system that Spark knows; with Iceberg CATALOG.NAMESPACE.TABLE",
     )
     parser.add_argument(
-        "--format", choices=_TABLES, default="parquet", help="delta, iceberg: where the session has them"
+        "--format", choices=_TABLES, default="parquet", help="delta and iceberg only if the session has them"
     )
 
 
@@ -133,7 +133,7 @@ def _period_within(most_days: int) -> Callable[[str], tuple[date, date]]:
 
 
 def add_question(parser: argparse.ArgumentParser) -> None:
-    """What is asked of a rollup: which days, how much of the answer, and in what form."""
+    """The arguments of `trend` and `what-if`: days, rollup, number of rows, form of the answer."""
     add_period(parser, MANY_DAYS)
     parser.add_argument("--rollup", required=True, metavar="DIR", help="as given to `daily --rollup`")
     parser.add_argument("--top", type=positive, default=20, metavar="N", help="producers listed (default 20)")

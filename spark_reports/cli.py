@@ -10,8 +10,9 @@ from io import TextIOWrapper
 from typing import Final
 
 from spark_reports.commands import compact, daily, doctor, render, stream, trend, what_if
-from spark_reports.exits import FAILED, USAGE
-from spark_reports.problems import (
+from spark_reports.exits import (
+    FAILED,
+    USAGE,
     NotAReportError,
     NothingToReportError,
     SparkUnavailableError,

@@ -1,4 +1,7 @@
-"""Exit codes, the same for every command."""
+"""Exit codes, the same for every command, and the errors that end one without a result.
+
+The text of each error is one sentence for the user; `cli` prints it without a traceback.
+"""
 
 from typing import Final
 
@@ -6,3 +9,19 @@ OK: Final = 0
 FAILED: Final = 1
 USAGE: Final = 2
 GATE_TRIPPED: Final = 3
+
+
+class UsageError(Exception):
+    """The user asked for something that is not possible; the text says why."""
+
+
+class NothingToReportError(Exception):
+    """The inputs exist, but hold nothing of these days. A scheduler should learn of it."""
+
+
+class SparkUnavailableError(Exception):
+    """Spark did not start, or failed; the text says why and what to do."""
+
+
+class NotAReportError(Exception):
+    """The file is no report.json of a version known here."""

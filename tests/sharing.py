@@ -17,7 +17,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 TOGETHER = (
-    "tests/spark_reports/",  # one Spark session
+    "tests/spark_reports/",  # one Spark session; pure/ needs none and is shared by file
     "tests/e2e/cluster/",  # three brokers
 )
 APART = ("tests/spark_reports/pure/",)

@@ -41,7 +41,7 @@ def test_the_core_loads_nothing_that_waits_or_talks(module):
 
 def test_reports_load_no_part_of_the_proxy_but_its_decision_log():
     program = (
-        "import sys, spark_reports.schema; "
+        "import sys, spark_reports.log.schema; "
         "print(*{'.'.join(name.split('.')[:2]) for name in sys.modules if name.startswith('tsproxy.')})"
     )
     loaded = subprocess.check_output([sys.executable, "-I", "-c", program], text=True).split()

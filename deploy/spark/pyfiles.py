@@ -13,7 +13,7 @@ from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 _ROOT: Final = Path(__file__).parents[2]
-_ROOMS: Final = ("spark_reports", "tsproxy/decisions", "tsproxy/model")
+_PACKAGES: Final = ("spark_reports", "tsproxy/decisions", "tsproxy/model")
 _SUFFIXES: Final = (".py", ".css", ".properties")
 
 
@@ -31,8 +31,8 @@ def make(archive: Path) -> Path:
 
 def _files() -> Iterator[Path]:
     yield _ROOT / "tsproxy" / "__init__.py"
-    for room in _ROOMS:
-        yield from (path for path in (_ROOT / room).rglob("*") if path.suffix in _SUFFIXES)
+    for package in _PACKAGES:
+        yield from (path for path in (_ROOT / package).rglob("*") if path.suffix in _SUFFIXES)
 
 
 if __name__ == "__main__":

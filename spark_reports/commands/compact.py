@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from spark_reports import arguments
 from spark_reports.commands.running import spark_at_work
-from spark_reports.exits import GATE_TRIPPED, OK
-from spark_reports.problems import NothingToReportError
+from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
 
 if TYPE_CHECKING:
-    from spark_reports.compact import Compacted
+    from spark_reports.log.compact import Compacted
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -38,7 +37,7 @@ def add(commands: "Commands") -> None:
         "--max-corrupt",
         type=arguments.percentage,
         metavar="PERCENT",
-        help="exit code 3 where more lines than this had to be set apart, e.g. 0.1%%",
+        help="exit code 3 if more lines than this are unusable, e.g. 0.1%%",
     )
     arguments.add_master(parser)
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
@@ -47,11 +46,11 @@ def add(commands: "Commands") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the table, say what it holds."""
+    """Write the table, and print what it holds."""
     first, last = arguments.period_of(options)
     with spark_at_work(options, "writing the table", is_brief=False) as spark:
-        from spark_reports import store
-        from spark_reports.compact import compact
+        from spark_reports.log import store
+        from spark_reports.log.compact import compact
 
         table = store.Table(options.output, store.Form(options.format))
         store.require(spark, table.form)
@@ -69,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 def _said(done: "Compacted") -> str:
     apart = ", ".join(f"{count:,} {problem}" for problem, count in sorted(done.quarantined_lines.items()))
     return (
-        f"{done.lines:,} lines, {done.duplicate_lines:,} duplicates left out, set apart: {apart or 'none'}."
+        f"{done.lines:,} lines, {done.duplicate_lines:,} duplicates left out, set aside: {apart or 'none'}."
         + "".join(f"\nLines came late for {day}, which was written again." for day in done.restated_days)
         + "\n"
     )

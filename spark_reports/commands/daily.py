@@ -3,19 +3,21 @@
 import argparse
 import sys
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from spark_reports import arguments, gates
+from spark_reports import arguments
 from spark_reports.commands.render import FORMATS, for_terminal
 from spark_reports.commands.running import spark_at_work
-from spark_reports.exits import GATE_TRIPPED, OK
-from spark_reports.notices import notices
-from spark_reports.problems import NothingToReportError
-from spark_reports.shape import Report
-from spark_reports.write import local, to_json, write_far, write_text
+from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
+from spark_reports.report import gates
+from spark_reports.report.files import local, to_json, write_far, write_text
+from spark_reports.report.notices import notices
+from spark_reports.report.shape import Report
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _EXAMPLES: Final = """examples:
@@ -56,7 +58,7 @@ def add(commands: "Commands") -> None:
     parser.add_argument(
         "--rollup",
         metavar="DIR",
-        help="keep what `trend` and `what-if` read, and compare with the seven days before",
+        help="store the tables that `trend` and `what-if` read, and compare with the seven days before",
     )
     arguments.add_master(parser)
     parser.add_argument(
@@ -65,7 +67,7 @@ def add(commands: "Commands") -> None:
         type=_gate,
         default=[],
         metavar="GATE",
-        help=f"exit code 3 where it holds, e.g. 'rejected_rate>1%%'; of {', '.join(gates.MEASURES)}",
+        help=f"exit code 3 if it holds, e.g. 'rejected_rate>1%%'; of {', '.join(gates.MEASURES)}",
     )
     printed = parser.add_mutually_exclusive_group()
     printed.add_argument(
@@ -79,11 +81,8 @@ def add(commands: "Commands") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make the report, write its files, print the summary, ask the gates."""
+    """Make the report, write its files, print the summary, check the gates."""
     report = _make(options, *arguments.period_of(options))
-    if (folder := local(options.output)) is not None:
-        for name, text in _files(options, report):
-            write_text(folder / name, text)
     if not options.quiet:
         sys.stdout.write(to_json(report) if options.json else for_terminal(report))
         sys.stdout.flush()
@@ -100,24 +99,41 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _make(options: argparse.Namespace, first: date, last: date) -> Report:
+    """The report, made and published; with `--rollup`, its days are stored there first."""
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
-    # A table is as a rule of a day that is too long to be read as lines.
+    # A day that was made a table is as a rule too long to be read as lines.
     is_brief = options.input_format == "json"
     with spark_at_work(options, "reading the decision log", is_brief=is_brief) as spark:
         # Imported here, so that `render` and `--help` need neither pyspark nor Java.
-        from spark_reports import report, store, tables
-        from spark_reports.read import Source
+        from spark_reports.log import store
+        from spark_reports.log.read import Source
+        from spark_reports.report import rollup, tables
+        from spark_reports.report.assemble import assemble
 
         source = Source(options.input, first, last, store.Form(options.input_format))
         store.require(spark, source.form)
-        collected = tables.collect(spark, source, options.top, options.rollup)
-        if collected is None:
-            raise NothingToReportError(arguments.nothing_of(first, last, options.input))
-        made = report.assemble(collected, first, last, now_ms)
-        if local(options.output) is None:
-            for name, text in _files(options, made):
-                write_far(spark, options.output, name, text)
-    return made
+        with tables.summed(spark, source) as sums:
+            if sums is None:
+                raise NothingToReportError(arguments.nothing_of(first, last, options.input))
+            known = None
+            if options.rollup is not None:
+                rollup.store(rollup.producers(sums.rolled), options.rollup, "producers")
+                rollup.store(sums.drifts, options.rollup, "drift")
+                week_before = last - timedelta(days=rollup.DAYS_BEFORE)
+                known = rollup.stored(spark, options.rollup, "producers", week_before, last)
+            report = assemble(tables.collect(spark, sums, options.top, known), first, last, now_ms)
+        _publish(options, report, spark)
+    return report
+
+
+def _publish(options: argparse.Namespace, report: Report, spark: "SparkSession") -> None:
+    """Write the files that were asked for: here, or on another file system, which Spark reaches."""
+    folder = local(options.output)
+    for name, text in _files(options, report):
+        if folder is None:
+            write_far(spark, options.output, name, text)
+        else:
+            write_text(folder / name, text)
 
 
 def _files(options: argparse.Namespace, report: Report) -> Iterator[tuple[str, str]]:

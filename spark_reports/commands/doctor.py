@@ -6,11 +6,12 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_reports import arguments, missing, words
+from spark_reports import arguments
 from spark_reports.commands.running import spark_at_work
-from spark_reports.exits import GATE_TRIPPED, OK
-from spark_reports.problems import NothingToReportError
-from spark_reports.shape import LogQuality
+from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
+from spark_reports.log.completeness import NEWER
+from spark_reports.report import missing, words
+from spark_reports.report.shape import LogQuality
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -19,11 +20,11 @@ _EXAMPLE: Final = """example:
   spark_reports doctor --input /var/lib/tsproxy/decisions --date 2026-11-20
 """
 _MEANINGS: Final = {
-    "not_json": "not one JSON object: torn by a crash, or not the proxy's",
+    "not_json": "not one JSON object: torn by a crash, or not written by the proxy",
     "no_identity": "without proxy, boot, seq, event or version",
-    "bad_instant": "with a time that is none",
-    "bad_count": "with a count that is none",
-    "unknown_version": words.NEWER,
+    "bad_instant": "with an invalid time",
+    "bad_count": "with an invalid count",
+    "unknown_version": NEWER,
 }
 
 
@@ -45,11 +46,13 @@ def add(commands: "Commands") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what is wrong; exit code 3 where anything is."""
+    """Print what is wrong; exit code 3 if anything is."""
     first, last = arguments.period_of(options)
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     with spark_at_work(options, "examining the decision log") as spark:
-        from spark_reports import read, report, sequence, store, tables
+        from spark_reports.log import read, sequence, store
+        from spark_reports.report import tables
+        from spark_reports.report.assemble import quality
 
         source = read.Source(options.input, first, last, store.Form(options.input_format))
         store.require(spark, source.form)
@@ -58,9 +61,9 @@ def run(options: argparse.Namespace) -> int:
             files = tables.rows(read.files(log.lines, first, last))
     if not files:
         raise NothingToReportError(arguments.nothing_of(first, last, options.input))
-    quality = report.quality(boots, gaps, files, first, last, now_ms)
-    sys.stdout.write(json.dumps(quality, indent=1) + "\n" if options.json else _said(quality, boots))
-    return OK if quality["is_complete"] and not quality["quarantined_lines"] else GATE_TRIPPED
+    found = quality(boots, gaps, files, first, last, now_ms)
+    sys.stdout.write(json.dumps(found, indent=1) + "\n" if options.json else _said(found, boots))
+    return OK if found["is_complete"] and not found["quarantined_lines"] else GATE_TRIPPED
 
 
 def _said(quality: LogQuality, boots: list[dict[str, Any]]) -> str:
@@ -68,7 +71,7 @@ def _said(quality: LogQuality, boots: list[dict[str, Any]]) -> str:
         quality["sentence"] if boots else "No line of these days can be used.",
         *missing.said(quality),
         *(
-            f"{words.many(count, 'line')} set apart, {_MEANINGS.get(problem, problem)} ({problem})."
+            f"{words.many(count, 'line')} set aside, {_MEANINGS.get(problem, problem)} ({problem})."
             for problem, count in sorted(quality["quarantined_lines"].items())
         ),
         *(f"  {words.short(example, 240)}" for example in quality["quarantined_examples"]),

@@ -1,4 +1,4 @@
-"""What Spark gives up at, in one line, and what its user can do about it. Plain text, no Spark."""
+"""Explains Spark's errors in one line, with what the user can do. Plain text, no Spark."""
 
 import re
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ _WHAT_TO_DO: Final = (
     ("Mkdirs failed|mkdir of", "The user of this process may not write there."),
     (
         "FAILED_READ_FILE",
-        "The file was cut, or is not what its name or --input-format says. Bring it again, or pass over "
-        "what cannot be read of it by --skip-damaged-files: its lines are then named as lost.",
+        "The file was cut, or is not what its name or --input-format says. Copy it again, or skip the parts "
+        "that cannot be read by --skip-damaged-files: their lines are then reported as lost.",
     ),
     (
         "data source: kafka",
@@ -27,20 +27,20 @@ _WHAT_TO_DO: Final = (
         "(org.apache.hadoop:hadoop-aws for s3a).",
     ),
 )
-"""By what Spark says (a regular expression), for those failures that a user can end; the first that fits."""
+"""A regular expression for Spark's text, and the advice. The first match counts."""
 
 _NOISE: Final = re.compile(r"\s*SQLSTATE: \w+|\[[A-Z][A-Z0-9_.]+\]\s*|^([a-z]\w*\.)+[A-Z]\w*: ")
-"""Names of errors, and classes of Java's: they help nobody who reads a sentence."""
+"""Names of errors and of Java's classes. They do not help in a sentence."""
 
 _CAUSE: Final = re.compile(r"^(?:Caused by)?: (.+)$", re.MULTILINE)
 _CHARS: Final = 300
-"""Of one cause; a name of a temporary file may be longer than all that is said of it."""
+"""Most characters of one cause: it may hold the long name of a temporary file."""
 
 
-def told(said: Sequence[str], more: str = "") -> str:
-    """One line from what Spark says of a failure and of what caused it, and what to do, else `more`.
+def explained(said: Sequence[str], more: str = "") -> str:
+    """One line from the texts of a failure and of its causes, with advice, else `more`.
 
-    What failed in a program that Spark called back holds Python's traceback; its causes are said then.
+    A failure in Python code that Spark called holds a traceback; then only its causes are shown.
     """
     everything = "\n".join(said)
     causes = [

@@ -9,12 +9,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from spark_reports.exits import OK
-from spark_reports.notices import notices
-from spark_reports.problems import NotAReportError
+from spark_reports.exits import OK, NotAReportError
 from spark_reports.render import html, markdown, sheet, terminal
-from spark_reports.shape import Report
-from spark_reports.write import read_report, to_json, write_text
+from spark_reports.report.files import read_report, to_json, write_text
+from spark_reports.report.notices import notices
+from spark_reports.report.shape import Report
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]

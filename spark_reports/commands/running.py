@@ -1,15 +1,16 @@
-"""What commands that need Spark share: a session, its failures in a sentence, and a line of progress."""
+"""Shared by commands that need Spark: a session, its failures as one sentence, and a line of progress."""
 
 import argparse
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_reports.commands.failures import told
-from spark_reports.problems import SparkUnavailableError, UsageError
-from spark_reports.session import spark_session
+from spark_reports.commands.failures import explained
+from spark_reports.exits import SparkUnavailableError, UsageError
+from spark_reports.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,10 +25,10 @@ _DEEP: Final = 4
 def spark_at_work(
     options: argparse.Namespace, doing: str, *, is_brief: bool = True, not_there: str = ""
 ) -> Iterator["SparkSession"]:
-    """A session while the work is done; `doing` is said where somebody is looking, `is_brief` as its own.
+    """A Spark session. On a terminal, `doing` is shown as progress; `is_brief` as for `spark_session`.
 
-    Raises UsageError for an input that is not there (`not_there` says what makes it), SparkUnavailableError
-    for anything else that Spark gives up at.
+    Raises UsageError for an input that does not exist (`not_there` says how to make it),
+    SparkUnavailableError for all other failures of Spark.
     """
     progress = Progress(shown=sys.stderr.isatty() and not options.quiet)
     progress.say("starting Spark")
@@ -41,28 +42,30 @@ def spark_at_work(
                 yield spark
         except PySparkException as error:
             if error.getCondition() in _NOT_THERE:
-                raise UsageError(told([str(error)], not_there)) from error
-            raise SparkUnavailableError(f"Spark failed: {told([str(error)])}") from error
+                raise UsageError(explained([str(error)], not_there)) from error
+            raise SparkUnavailableError(f"Spark failed: {explained([str(error)])}") from error
         except Py4JJavaError as error:  # of a file that cannot be read, for example
-            raise SparkUnavailableError(f"Spark failed: {told(_causes(error.java_exception))}") from error
+            raise SparkUnavailableError(
+                f"Spark failed: {explained(_causes(error.java_exception))}"
+            ) from error
         finally:
             progress.done()
 
 
 @contextmanager
 def _skipping(spark: "SparkSession") -> Iterator[None]:
-    """While the work is done, a file is read as far as it can be."""
+    """Meanwhile, a damaged file is read as far as possible."""
     before = str(spark.conf.get(_SKIPS_DAMAGED))
     spark.conf.set(_SKIPS_DAMAGED, "true")
     try:
         yield
     finally:
-        with suppress(Exception):  # a JVM that has ended has no settings; why it did is being told already
+        with suppress(Exception):  # a JVM that has ended has no settings; its error is reported anyway
             spark.conf.set(_SKIPS_DAMAGED, before)
 
 
 def _causes(error: Any) -> list[str]:
-    """What Java says of an exception and of those behind it, at most four deep."""
+    """Java's texts of an exception and of its causes, at most four."""
     said: list[str] = []
     while error is not None and len(said) < _DEEP:
         said.append(str(error.toString()))
@@ -70,8 +73,25 @@ def _causes(error: Any) -> list[str]:
     return said
 
 
+def missing_days(first: date, last: date, there: Collection[str]) -> list[str]:
+    """The days from `first` to `last`, such as `2026-11-20`, that are not in `there`."""
+    days = (first + timedelta(days=n) for n in range((last - first).days + 1))
+    return [day.isoformat() for day in days if day.isoformat() not in there]
+
+
+def days_in_words(days: Sequence[str]) -> str:
+    """`2026-11-14 to 2026-11-19, 2026-11-21`: days in their order, consecutive ones as one span."""
+    spans: list[list[str]] = []
+    for day in days:
+        if spans and date.fromisoformat(day) - date.fromisoformat(spans[-1][-1]) == timedelta(days=1):
+            spans[-1] = [spans[-1][0], day]
+        else:
+            spans.append([day])
+    return ", ".join(" to ".join(span) for span in spans)
+
+
 class Progress:
-    """What is being done, on one line of standard error, where somebody is looking."""
+    """Progress on one line of standard error, if that is a terminal."""
 
     def __init__(self, *, shown: bool) -> None:
         self._shown = shown

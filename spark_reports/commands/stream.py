@@ -1,4 +1,4 @@
-"""`spark_reports stream`: the decision log as it comes, from files or from the Kafka topic, as a table."""
+"""`spark_reports stream`: streams the decision log, from files or from the Kafka topic, into a table."""
 
 import argparse
 from typing import TYPE_CHECKING, Final
@@ -22,7 +22,7 @@ def add(commands: "Commands") -> None:
     """The command on the parser."""
     parser = commands.add_parser(
         "stream",
-        help="the log as it comes, from files or the Kafka topic, as a table",
+        help="stream the log, from files or the Kafka topic, into a table",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -42,16 +42,18 @@ def add(commands: "Commands") -> None:
     )
     arguments.add_skipping(parser)
     arguments.add_table(parser)
-    parser.add_argument("--checkpoint", required=True, metavar="DIR", help="how far it came; one a table")
-    parser.add_argument("--once", action="store_true", help="end when all that is there by now was written")
+    parser.add_argument(
+        "--checkpoint", required=True, metavar="DIR", help="the progress of the stream; one for each table"
+    )
+    parser.add_argument("--once", action="store_true", help="end when all lines that exist now are written")
     arguments.add_master(parser)
     parser.set_defaults(run=run, quiet=False)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write until everything was (`--once`) or until stopped."""
+    """Write until all existing lines are written (`--once`), or until stopped."""
     with spark_at_work(options, "writing the table", is_brief=False) as spark:
-        from spark_reports import store, stream
+        from spark_reports.log import store, stream
 
         table = store.Table(options.output, store.Form(options.format))
         store.require(spark, table.form)

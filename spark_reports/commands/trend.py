@@ -6,10 +6,10 @@ import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_reports import arguments, days, words
-from spark_reports.commands.running import spark_at_work
-from spark_reports.exits import OK
-from spark_reports.problems import NothingToReportError
+from spark_reports import arguments
+from spark_reports.commands.running import days_in_words, missing_days, spark_at_work
+from spark_reports.exits import OK, NothingToReportError
+from spark_reports.report import words
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -35,10 +35,10 @@ def add(commands: "Commands") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the days up to the last one asked for, and who changed on it."""
+    """Print the days up to the last one of the period, and who changed on it."""
     _, last = arguments.period_of(options)
     with spark_at_work(options, "reading the rollup", not_there=arguments.NO_ROLLUP) as spark:
-        from spark_reports import rollup, tables
+        from spark_reports.report import rollup, tables
 
         first = last - timedelta(days=max(options.days - 1, rollup.DAYS_BEFORE))
         stored = rollup.stored(spark, options.rollup, "producers", first, last)
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         raise NothingToReportError(
             f"the rollup {options.rollup} holds no day of {first}..{last} (UTC): {arguments.NO_ROLLUP}"
         )
-    missing = days.missing(first, last, {day["day"] for day in shown})
+    missing = missing_days(first, last, {day["day"] for day in shown})
     answer = {"days": shown, "changes": changes, "missing_days": missing}
     sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _said(shown, changes, missing))
     return OK
@@ -63,7 +63,7 @@ def _said(shown: list[dict[str, Any]], changes: list[dict[str, Any]], missing: l
         f"{words.share(day['rejected_records'], day['records']):>8} {day['producers_affected']:>10,}"
         for day in shown
     ]
-    lines += [f"The rollup holds nothing of {days.said(missing)}."] if missing else []
+    lines += [f"The rollup holds nothing of {days_in_words(missing)}."] if missing else []
     lines += [
         f"{change['kind']:>10}: {words.short(words.client(change['client_id']), 60)}, "
         f"{change['rejected_records']:,} of {change['records']:,} rejected, "

@@ -8,11 +8,11 @@ from datetime import date
 from fnmatch import translate
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_reports import arguments, days, what_if, words
-from spark_reports.commands.running import spark_at_work
-from spark_reports.exits import OK
-from spark_reports.problems import NothingToReportError
-from spark_reports.what_if import Between, Beyond
+from spark_reports import arguments
+from spark_reports.commands.running import days_in_words, missing_days, spark_at_work
+from spark_reports.exits import OK, NothingToReportError
+from spark_reports.report import what_if, words
+from spark_reports.report.what_if import Between, Beyond
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     with spark_at_work(options, "reading the rollup", not_there=arguments.NO_ROLLUP) as spark:
         from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-        from spark_reports import rollup, tables
+        from spark_reports.report import rollup, tables
 
         stored = rollup.stored(spark, options.rollup, "drift", first, last)
         judged = rollup.stored(spark, options.rollup, "producers", first, last)
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     if not totals:
         raise NothingToReportError(_nothing(options, first, last, there))
     answer = _answer(totals, by_client, options.after, options.before)
-    answer["missing_days"] = days.missing(first, last, there)
+    answer["missing_days"] = missing_days(first, last, there)
     sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _said(answer))
     return OK
 
@@ -106,7 +106,7 @@ def _said(answer: dict[str, Any]) -> str:
     batches = words.many(answer["batches"], "batch", "batches")
     lines = [f"{words.many(whole, 'record')} with timestamps, in {batches}."]
     if answer["missing_days"]:
-        lines.append(f"The rollup holds nothing of {days.said(answer['missing_days'])}.")
+        lines.append(f"The rollup holds nothing of {days_in_words(answer['missing_days'])}.")
     if answer["after_ms"] is None and answer["before_ms"] is None:
         lines += [f"{'limit':>8} {'farther ahead':>24} {'farther behind':>24}"]
         for ahead, behind in zip(answer["curve"]["ahead"], answer["curve"]["behind"], strict=True):

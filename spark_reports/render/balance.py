@@ -1,8 +1,8 @@
-"""How what was judged ended: the parts whose sum it is, for every renderer."""
+"""The outcomes of judged records, whose sum is all judged records; for every renderer."""
 
 from typing import Final
 
-from spark_reports.shape import Totals
+from spark_reports.report.shape import Totals
 
 PARTS: Final = (
     ("records_accepted", "accepted", "accepted"),
@@ -15,7 +15,7 @@ PARTS: Final = (
 
 
 def parts_of(totals: Totals) -> list[tuple[int, str, str]]:
-    """(records, words, class) of every part of what was judged; repairs only where there are any."""
+    """(records, words, class) of every outcome; repairs only if there are any."""
     counts = {
         "records_accepted": totals["records_accepted"],
         "records_repaired": totals["records_repaired"],

@@ -1,4 +1,4 @@
-"""Drawings made by hand: a butterfly of drifts, and sparklines. SVG that follows the page's colours.
+"""SVG in the page's colours: a butterfly chart of drifts, and sparklines.
 
 Colours are CSS classes, so the page's light, dark and print palettes apply; every drawing has a text that
 says what it shows, every bar a tooltip. Coordinates are CSS pixels at the drawing's own width: there is one
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from math import ceil, log10
 from typing import Final
 
-from spark_reports import words
-from spark_reports.render.markup import Markup, element, join
-from spark_reports.shape import DriftBucket
+from spark_reports.report import words
+from spark_reports.report.shape import DriftBucket
+from tsproxy.model.markup import Markup, element, join
 
 _SECOND: Final = 1_000
 _DAY: Final = 86_400_000
@@ -30,12 +30,12 @@ TICKS: Final = (
     (10**8 * _YEAR, "100M y"),
 )
 _LEAST_SPAN_MS: Final = 2 * _DAY
-"""Even where all is on time, the picture reaches so far either side."""
+"""The chart reaches at least this far on either side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A vertical line with a name at a signed drift: a limit, or a unit mistake's place."""
+    """A named vertical line at a signed drift: a limit, or the place of a unit mistake."""
 
     drift_ms: int
     name: str
@@ -83,11 +83,11 @@ def decades(drift_ms: float) -> float:
 
 
 def drift_chart(buckets: Sequence[DriftBucket], marks: Sequence[Mark], frame: Frame) -> Markup:
-    """Records by drift: let through above the line, rejected below it, both on logarithmic scales."""
+    """Records by drift: rejected ones below the line, others above it, both on logarithmic scales."""
     low_ms, high_ms = _span(buckets)
     axis = _Axis(low_ms, high_ms, frame)
     bins = _bins(buckets, frame.bins_per_decade)
-    most = max([1, *(n for taken, rejected, _ in bins.values() for n in (taken, rejected))])
+    most = max([1, *(n for others, rejected, _ in bins.values() for n in (others, rejected))])
     middle = frame.top + (frame.height - frame.top - frame.bottom) / 2
     half = middle - frame.top
     inside = [mark for mark in marks if low_ms < mark.drift_ms < high_ms]
@@ -122,16 +122,16 @@ def _span(buckets: Sequence[DriftBucket]) -> tuple[int, int]:
 
 
 def _bins(buckets: Iterable[DriftBucket], per_decade: int) -> dict[int, tuple[int, int, DriftBucket]]:
-    """Buckets gathered into bars of equal width: bar -> (taken, rejected, the widest span it stands for)."""
+    """Buckets gathered into bars of equal width: bar -> (not rejected, rejected, the widest bucket)."""
     bins: dict[int, tuple[int, int, DriftBucket]] = {}
     for bucket in buckets:
         middle = (decades(bucket["above_ms"]) + decades(bucket["up_to_ms"])) / 2
         place = ceil(middle * per_decade) if middle else 0
         index = -place if bucket["bucket"] < 0 else place
-        taken, rejected, span = bins.get(index, (0, 0, bucket))
+        others, rejected, span = bins.get(index, (0, 0, bucket))
         above, up_to = min(span["above_ms"], bucket["above_ms"]), max(span["up_to_ms"], bucket["up_to_ms"])
         merged: DriftBucket = {**bucket, "above_ms": above, "up_to_ms": up_to}
-        bins[index] = (taken + bucket["taken_records"], rejected + bucket["rejected_records"], merged)
+        bins[index] = (others + bucket["not_rejected_records"], rejected + bucket["rejected_records"], merged)
     return bins
 
 
@@ -144,12 +144,12 @@ def _bars(
     half: float,
 ) -> list[Markup]:
     bars = []
-    for index, (taken, rejected, span) in sorted(bins.items()):
+    for index, (others, rejected, span) in sorted(bins.items()):
         left, right = _reach(axis, index, span, frame.bins_per_decade)
         width = max(2.0, right - left - 1)
         side = "ahead" if index > 0 else "behind"
         reach = f"{words.duration(span['above_ms'])} to {words.duration(span['up_to_ms'])} {side}"
-        for records, kind, said in ((taken, "taken", "let through"), (rejected, "rejected", "rejected")):
+        for records, kind, said in ((others, "accepted", "not rejected"), (rejected, "rejected", "rejected")):
             if records:
                 height = max(2.0, half * log10(1 + records) / log10(1 + most))
                 bars.append(
@@ -157,7 +157,7 @@ def _bars(
                         "rect",
                         element("title", f"{reach}: {words.many(records, 'record')} {said}"),
                         x=px(left),
-                        y=px(middle - height if kind == "taken" else middle),
+                        y=px(middle - height if kind == "accepted" else middle),
                         width=px(width),
                         height=px(height),
                         class_=kind,
@@ -195,7 +195,7 @@ def _grid(frame: Frame, most: int, middle: float, half: float) -> list[Markup]:
 
 
 def _ticks(axis: _Axis, frame: Frame, low_ms: int, high_ms: int) -> list[Markup]:
-    """Durations along the foot, from the middle outwards, those left out for which there is no room."""
+    """Durations along the foot, from the middle outwards. Those that would overlap are left out."""
     y = frame.height - 8
     parts = [element("text", "0", x=px(axis.x(0)), y=y, class_="mid")]
     for sign, limit_ms in ((-1, -low_ms), (1, high_ms)):
@@ -237,14 +237,14 @@ def _drift_words(buckets: Sequence[DriftBucket]) -> str:
     ahead = sum(b["rejected_records"] for b in rejected if b["bucket"] > 0)
     behind = sum(b["rejected_records"] for b in rejected if b["bucket"] < 0)
     return (
-        "Records by the drift of their batch, logarithmic: let through above the line, rejected below it. "
+        "Records by the drift of their batch, logarithmic: rejected below the line, others above it. "
         f"Of rejected records, {words.count(ahead)} lay in batches reaching ahead of the clock, "
         f"{words.count(behind)} in batches reaching behind it."
     )
 
 
 def sparkline(values: Sequence[int], label: str) -> Markup:
-    """A small bar an hour. `label` says in words what it shows."""
+    """A small bar for each hour. `label` describes it in words."""
     most = max([1, *values])
     height, step = 26, 4
     rises = {n: px(max(1.5, height * value / most)) for n, value in enumerate(values) if value}

@@ -1,14 +1,14 @@
-"""What is, beside what could be or was: other limits, rules that only watch, and the days before."""
+"""Comparisons: other limits, rules in audit, and the days before."""
 
 from typing import Final
 
-from spark_reports import words
 from spark_reports.render import curve
-from spark_reports.render.markup import Content, Markup, element, join
 from spark_reports.render.tables import table
-from spark_reports.shape import Change, DayOfTrend, OutOfOrderTopic, Report, WhatIf, WouldReject
-from spark_reports.what_if import KAFKA_4_AFTER_MS, Between
-from spark_reports.what_if import in_short as what_if_in_short
+from spark_reports.report import words
+from spark_reports.report.shape import Change, DayOfTrend, OutOfOrderTopic, Report, WhatIf, WouldReject
+from spark_reports.report.what_if import KAFKA_4_AFTER_MS, Between
+from spark_reports.report.what_if import in_short as what_if_in_short
+from tsproxy.model.markup import Content, Markup, element, join
 
 _WHAT_IF_HEADS: Final = (
     ("Limit", None),
@@ -42,7 +42,7 @@ _CHANGE_HEADS: Final = (
 
 
 def what_if(report: Report) -> Markup:
-    """For each limit, on each side, the records it would reject: of everything, whatever its fate was."""
+    """For each limit, on each side, the records that it would reject, among all records."""
     found = report["what_if"]
     whole = found["records"]
     if not whole or not found["ahead"] or not found["behind"]:
@@ -73,7 +73,7 @@ def what_if(report: Report) -> Markup:
 
 
 def _beyond_all(found: WhatIf) -> str | None:
-    """What lies beyond every limit that anybody sets, in a sentence; None where nothing does."""
+    """A sentence about records beyond every limit that people use; None if there are none."""
     farthest = [(rows[-1], side) for rows, side in ((found["ahead"], "ahead"), (found["behind"], "behind"))]
     said = [
         f"{words.many(row['records'], 'record')} over {words.duration(row['limit_ms'])} {side}"
@@ -109,7 +109,7 @@ def _metered(records: int, whole: int) -> Content:
 
 
 def watched(report: Report, rows: int) -> Markup:
-    """What rules in audit and the candidate limits would have rejected, had they been in force."""
+    """Records that rules in audit and the candidate limits would have rejected."""
     found = [row for row in report["would_reject"] if not words.is_far_behind(row)]
     if not found:
         return element(
@@ -122,7 +122,7 @@ def watched(report: Report, rows: int) -> Markup:
 
 
 def far_behind(report: Report, rows: int) -> Markup | None:
-    """The section on times that nothing rejects and that are likely mistakes; None where there is none."""
+    """The section on timestamps that no rule rejects but that are likely mistakes; None if there are none."""
     found = [row for row in report["would_reject"] if words.is_far_behind(row)]
     if not found:
         return None
@@ -152,7 +152,7 @@ def _watched_cells(row: WouldReject) -> tuple[Content, ...]:
 
 
 def _who_let_pass(row: WouldReject) -> Content:
-    """The rule that only looked, or whose rejection a waiver held back."""
+    """The rule in audit, or the rule and the waiver that held its rejection back."""
     rule = words.rule(row["rule"])
     waiver = row.get("waiver")  # a report of an earlier release has none
     if not waiver:
@@ -161,7 +161,7 @@ def _who_let_pass(row: WouldReject) -> Content:
 
 
 def out_of_order(report: Report, rows: int) -> Markup | None:
-    """Topics whose records come out of order; None where no rule follows stream time, or all are in order."""
+    """Topics with records out of order; None if there are none, or no rule tracks stream time."""
     found = report.get("out_of_order", [])  # a report of an earlier release has none
     if not found:
         return None
@@ -182,7 +182,7 @@ def _out_of_order_cells(row: OutOfOrderTopic) -> tuple[Content, ...]:
 
 
 def trend(report: Report, rows: int) -> Markup | None:
-    """The week day by day, and who is news; None where no day before is known."""
+    """The days of the week, and who changed; None if no day before is known."""
     known = report["trend"]
     if known is None:
         return None

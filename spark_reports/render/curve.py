@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from math import log10
 from typing import Final
 
-from spark_reports import words
 from spark_reports.render.charts import Frame, px
-from spark_reports.render.markup import Markup, element, join
-from spark_reports.shape import AtLimit, WhatIf
-from spark_reports.what_if import KAFKA_4_AFTER_MS, SIDES
+from spark_reports.report import words
+from spark_reports.report.shape import AtLimit, WhatIf
+from spark_reports.report.what_if import KAFKA_4_AFTER_MS, SIDES
+from tsproxy.model.markup import Markup, element, join
 
 WIDE: Final = Frame(width=1040, height=270, bins_per_decade=0, tick_gap=52, right=18, top=26)
 NARROW: Final = Frame(width=350, height=240, bins_per_decade=0, tick_gap=40, left=34, right=16, top=26)
@@ -23,7 +23,7 @@ _TICKS: Final = (
     *((3_650 * _DAY, "10 y"), (100, "100 ms"), (7 * _DAY, "7 d"), (30 * _DAY, "30 d")),
     *((10_000, "10 s"), (600_000, "10 min"), (21_600_000, "6 h")),
 )
-"""The most telling first."""
+"""The most important first."""
 _KAFKA_4: Final = f"Kafka 4's default: {words.duration(KAFKA_4_AFTER_MS)} ahead"
 
 
@@ -36,7 +36,7 @@ def both(found: WhatIf) -> Markup:
 
 
 def drawing(found: WhatIf, frame: Frame, *, has_points: bool) -> Markup:
-    """One size of it; `has_points`: every exact point with a tooltip, for who has a pointer."""
+    """The curve in one size; `has_points`: each exact point has a tooltip."""
     limits_ms = [row["limit_ms"] for side in SIDES for row in _side(found, side)]
     x, y = _along(min(limits_ms), max(limits_ms), frame), _up(found["records"], frame)
     return element(
@@ -56,7 +56,7 @@ def drawing(found: WhatIf, frame: Frame, *, has_points: bool) -> Markup:
 
 
 def described(found: WhatIf) -> str:
-    """What the picture shows, for who does not see it; every number stands in the table beneath it."""
+    """The chart in words, for screen readers. The table beneath it has all numbers."""
     said = [f"Records that a limit would reject, of {words.count(found['records'])}, both logarithmic."]
     for side in SIDES:
         first, *_, last = _side(found, side)
@@ -84,7 +84,7 @@ def _along(low_ms: int, high_ms: int, frame: Frame) -> _Scale:
 
 
 def _up(most: int, frame: Frame) -> _Scale:
-    """Records to a pixel from the top; none at all lie on the foot."""
+    """A number of records to a pixel from the top; 0 lies on the foot."""
     inner = frame.height - frame.top - frame.bottom
     return lambda records: frame.height - frame.bottom - inner * log10(1 + records) / log10(1 + max(1, most))
 
@@ -147,7 +147,7 @@ def _grid(most: int, y: _Scale, frame: Frame) -> list[Markup]:
 
 
 def _ticks(x: _Scale, frame: Frame) -> list[Markup]:
-    """Limits along the foot, the less telling left out where there is no room."""
+    """Limits along the foot. Less important ones are left out if they would overlap."""
     foot, taken = frame.height - 8, list[float]()
     parts = []
     for tick_ms, label in _TICKS:

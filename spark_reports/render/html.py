@@ -8,8 +8,8 @@ from importlib import resources
 from typing import Final
 
 from spark_reports.render import compared, lists, overview, plots, producers, rules
-from spark_reports.render.markup import Markup, element, join, raw
-from spark_reports.shape import Report
+from spark_reports.report.shape import Report
+from tsproxy.model.markup import Markup, element, join, raw
 
 MAX_BYTES: Final = 300_000
 _ROWS: Final = (10_000, 1_000, 200, 100, 50, 25, 10, 3, 1)
@@ -30,7 +30,7 @@ _GLOSSARY: Final = (
 
 
 def render(report: Report) -> str:
-    """The page. Where it would be too large, its tables are shortened until it is not."""
+    """The page. Its tables are shortened until it is small enough."""
     pages = (_page(report, rows) for rows in _ROWS)
     page = next((page for page in pages if len(page.encode("utf-8")) <= MAX_BYTES), None)
     return page if page is not None else _page(report, 0)

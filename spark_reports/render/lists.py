@@ -1,12 +1,12 @@
-"""The page's lists: reasons, topics with their limits, and what the log says of itself."""
+"""The page's lists: reasons, topics with their limits, and the quality of the log."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from spark_reports import missing, words
-from spark_reports.render.markup import Content, Markup, element, join
 from spark_reports.render.tables import table, tag
-from spark_reports.shape import ReasonRow, Report, Topic
+from spark_reports.report import missing, words
+from spark_reports.report.shape import ReasonRow, Report, Topic
+from tsproxy.model.markup import Content, Markup, element, join
 
 _REASON_HEADS: Final = (
     ("Reason", None),
@@ -30,7 +30,7 @@ _TOPIC_HEADS: Final = (
 
 
 def reasons(report: Report) -> Markup:
-    """Why batches did not simply pass: rejections, and below them what was sent again."""
+    """Reasons for which batches were not accepted: rejections, then batches that were sent again."""
     if not report["reasons"]:
         return element("p", "Nothing was rejected.", class_="none")
     final, open_, again = words.by_fate(report["reasons"])
@@ -42,7 +42,7 @@ def reasons(report: Report) -> Markup:
 
 
 def _explained(head: str, text: str, rows: Sequence[ReasonRow]) -> Markup | None:
-    """None where there are no rows."""
+    """None if there are no rows."""
     return join(element("h3", head), element("p", text, class_="soft"), _reason_table(rows)) if rows else None
 
 
@@ -95,7 +95,7 @@ def _topic_cells(topic: Topic, limits: Sequence[str], now_ms: int) -> tuple[Cont
 
 
 def log_quality(report: Report) -> Markup:
-    """What the report stands on."""
+    """The quality of the log behind the report."""
     log, lacks = report["log"], missing.said(report["log"])
     problems = ", ".join(f"{words.count(n)} {name}" for name, n in sorted(log["quarantined_lines"].items()))
     facts = (
@@ -103,7 +103,7 @@ def log_quality(report: Report) -> Markup:
         ("Lines lost", words.count(log["lost_lines"])),
         ("Intervals", f"{words.count(log['intervals'])}, {words.count(log['missing_intervals'])} missing"),
         ("Proxies, processes", f"{words.count(log['proxies'])}, {words.count(log['boots'])}"),
-        ("Fell silent without a goodbye", words.count(log["silent_boots"])),
+        ("Ended without a stop line", words.count(log["silent_boots"])),
         ("Delivered twice, counted once", words.count(log["duplicate_lines"])),
         ("Set aside, unusable", problems or "0"),
         ("Dropped by the writer", words.count(log["lines_dropped"])),

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from spark_reports import missing, words
 from spark_reports.render.balance import parts_of
 from spark_reports.render.rules import started
-from spark_reports.shape import Producer, ReasonRow, Report, Topic, WouldReject
-from spark_reports.what_if import KAFKA_4_AFTER_MS, in_short
+from spark_reports.report import missing, words
+from spark_reports.report.shape import Producer, ReasonRow, Report, Topic, WouldReject
+from spark_reports.report.what_if import KAFKA_4_AFTER_MS, in_short
 from tsproxy.decisions.text import bounded
 
 _ROWS: Final = 25
@@ -143,7 +143,7 @@ def _changes(report: Report) -> str:
 
 
 def _what_if(report: Report) -> str:
-    """What limits that people use would reject, of everything, whatever its fate was."""
+    """The records that limits which people use would reject, among all records."""
     whole = report["what_if"]["records"]
     rows = [
         (
@@ -160,24 +160,24 @@ def _what_if(report: Report) -> str:
 
 
 def _watched(report: Report) -> str:
-    """What was let pass and only counted."""
+    """Batches that were forwarded and only counted."""
     found = [row for row in report["would_reject"] if not words.is_far_behind(row)]
-    return f"## What rules in audit would reject\n\n{_let_pass(found)}" if found else ""
+    return f"## What rules in audit would reject\n\n{_only_counted(found)}" if found else ""
 
 
 def _far_behind(report: Report) -> str:
-    """The section on times that nothing rejects and that are likely mistakes."""
+    """The section on timestamps that no rule rejects but that are likely mistakes."""
     found = [row for row in report["would_reject"] if words.is_far_behind(row)]
-    return f"## Far behind the clock\n\n{words.FAR_BEHIND}\n\n{_let_pass(found)}" if found else ""
+    return f"## Far behind the clock\n\n{words.FAR_BEHIND}\n\n{_only_counted(found)}" if found else ""
 
 
-def _let_pass(found: Sequence[WouldReject]) -> str:
+def _only_counted(found: Sequence[WouldReject]) -> str:
     heads = ("producer", "topic", "rule", "why, and what to do", "records", "at fault")
     rows = [
         (
             escape(words.short(words.client(row["client_id"]), 80)),
             escape(words.short(row["topic"], 60)),
-            escape(_who_let_pass(row)),
+            escape(_who_only_counted(row)),
             escape(f"{row['cause']}: {row['fix']}"),
             words.count(row["records"]),
             words.count(row["bad_records"]),
@@ -188,13 +188,13 @@ def _let_pass(found: Sequence[WouldReject]) -> str:
     return _table(heads, rows) + more
 
 
-def _who_let_pass(row: WouldReject) -> str:
+def _who_only_counted(row: WouldReject) -> str:
     waiver = row.get("waiver")  # a report of an earlier release has none
     return words.rule(row["rule"]) + (f", waiver {words.short(waiver, 60)}" if waiver else "")
 
 
 def _rules(report: Report) -> str:
-    """Rules that had a word on something, and what processes said of their configuration."""
+    """Rules that some batches violated, and the configuration of processes that started or reloaded."""
     heads = ("rule", "mode", "waiver", "batches", "records", "at fault", "rejected")
     rows = [
         (
@@ -223,7 +223,7 @@ def _topics(report: Report) -> str:
 def _missing(report: Report) -> str:
     lacks = missing.said(report["log"])
     items = "\n".join(f"* {escape(sentence)}" for sentence in lacks)
-    return f"## What is missing of the log\n\n{items}" if lacks else ""
+    return f"## What is missing in the log\n\n{items}" if lacks else ""
 
 
 def _topic_row(topic: Topic, limits: Sequence[str]) -> tuple[str, ...]:

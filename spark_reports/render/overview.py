@@ -1,14 +1,14 @@
 """The top of the page: the balance of all records, and six numbers."""
 
-from spark_reports import words
-from spark_reports.headline import rejected_records
 from spark_reports.render.balance import parts_of
-from spark_reports.render.markup import Markup, element
-from spark_reports.shape import Report
+from spark_reports.report import words
+from spark_reports.report.headline import rejected_records
+from spark_reports.report.shape import Report
+from tsproxy.model.markup import Markup, element
 
 
 def balance(report: Report) -> Markup:
-    """What was judged is the sum of how it ended: a bar, and the sum in words."""
+    """Judged records as the sum of their outcomes: a bar, and the sum in words."""
     totals = report["totals"]
     parts = parts_of(totals)
     judged = totals["records_judged"]
@@ -48,7 +48,7 @@ def balance(report: Report) -> Markup:
 
 
 def six_numbers(report: Report) -> Markup:
-    """The day in six numbers, each with what it is a part of."""
+    """The day in six numbers, each with the whole of which it is a part."""
     totals = report["totals"]
     rejected = rejected_records(totals)
     numbers: tuple[tuple[int, str, str], ...] = (
@@ -91,6 +91,6 @@ def six_numbers(report: Report) -> Markup:
 
 
 def _new(report: Report) -> str:
-    """How many of them are new, where the days before are known and some are."""
+    """The number of new ones, if the days before are known and there are any."""
     count = len(words.new_clients(report["trend"]))
     return f", {words.count(count)} new" if count else ""

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from math import log10
 from typing import Final
 
-from spark_reports import words
 from spark_reports.render import charts
 from spark_reports.render.charts import Mark
-from spark_reports.render.markup import Markup, element, join
-from spark_reports.shape import Report, TopicHours
+from spark_reports.report import words
+from spark_reports.report.shape import Report, TopicHours
+from tsproxy.model.markup import Markup, element, join
 
 _CELLS: Final = 700
-"""Cells of the heat map: a longer period shows fewer topics."""
+"""Most cells of the heat map: a longer period shows fewer topics."""
 
 
 def drift(report: Report) -> Markup:
@@ -21,7 +21,7 @@ def drift(report: Report) -> Markup:
     return join(
         element(
             "p",
-            element("span", element("i", class_="accepted"), "let through, upwards"),
+            element("span", element("i", class_="accepted"), "not rejected, upwards"),
             element("span", element("i", class_="ours"), "rejected, downwards"),
             class_="legend soft",
         ),
@@ -36,7 +36,7 @@ def drift(report: Report) -> Markup:
 
 
 def marks(report: Report) -> list[Mark]:
-    """Limits in force (at most three a side, the commonest first) and the unit mistakes' places."""
+    """Limits in force (at most three on a side, the commonest first) and the places of unit mistakes."""
     now_ms = words.epoch_ms(f"{report['last_day']}T12:00:00.000+00:00")
     after = _commonest(limit["after_max_ms"] for limit in report["limits"])
     before = _commonest(limit["before_max_ms"] for limit in report["limits"])
@@ -55,7 +55,7 @@ def _commonest(limits: Iterable[int | None], count: int = 3) -> list[int]:
 
 
 def hours(report: Report) -> Markup:
-    """Topic by hour: how much was rejected, and where there was traffic at all."""
+    """Records by topic and hour: how many were rejected, and whether there was traffic."""
     names = report["hours"]
     shown = report["topic_hours"][: max(1, _CELLS // len(names) - 1)]
     rows = [("all topics", report["all_topics"]), *((row["topic"], row) for row in shown)]

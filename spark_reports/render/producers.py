@@ -1,14 +1,14 @@
-"""The producer table, the heart of the page: who, why, what to do, how much, since when."""
+"""The producer table, the main part of the page: who, why, the fix, how much, since when."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from spark_reports import words
-from spark_reports.notices import has_owner, notice
 from spark_reports.render.charts import sparkline
-from spark_reports.render.markup import Markup, element, join
 from spark_reports.render.tables import table, tag
-from spark_reports.shape import ClientReason, Example, Producer, Report
+from spark_reports.report import words
+from spark_reports.report.notices import has_owner, notice
+from spark_reports.report.shape import ClientReason, Example, Producer, Report
+from tsproxy.model.markup import Markup, element, join
 
 REASONS_SHOWN: Final = 4
 EXAMPLES_SHOWN: Final = 3
@@ -106,7 +106,7 @@ def _evidence(producer: Producer) -> Markup | None:
 
 
 def _for_owner(report: Report, producer: Producer) -> Markup | None:
-    """What to send to whoever owns the producer, ready to be marked and copied."""
+    """A text for the owner of the producer, to copy."""
     if not has_owner(producer):
         return None
     text = notice(report, producer)

@@ -1,11 +1,11 @@
-"""Rules in force and waivers: what each had a word on, and what the proxies said of their configuration."""
+"""Rules in force and waivers: what each rejected or would have, and the configuration of processes."""
 
 from typing import Final
 
-from spark_reports import words
-from spark_reports.render.markup import Content, Markup, element, join
 from spark_reports.render.tables import table
-from spark_reports.shape import InForce, Report, RuleAtWork
+from spark_reports.report import words
+from spark_reports.report.shape import InForce, Report, RuleAtWork
+from tsproxy.model.markup import Content, Markup, element, join
 
 _HEADS: Final = (
     ("Rule", None),
@@ -21,19 +21,19 @@ _NAMES: Final = 12
 
 
 def rules(report: Report, rows: int) -> Markup:
-    """The rules at work, and below them what started or changed."""
+    """The rules with violations, then starts and reloads."""
     shown, starts = report["rules"][:rows], report["in_force"][: min(rows, _STARTS)]
     more = len(report["rules"]) - len(shown)
     return join(
         table(_HEADS, [_cells(row) for row in shown], "rules")
         if shown
-        else element("p", "No rule of tsproxy's own, and no waiver, had anything to say.", class_="none"),
+        else element("p", "No batch violated a rule of tsproxy's own; no waiver was used.", class_="none"),
         element("p", f"And {words.many(more, 'more rule')} in report.json.", class_="more") if more else None,
         element("ul", *[element("li", started(each)) for each in starts], class_="starts")
         if starts
         else None,
         element(
-            "p", "No process started and no configuration was taken anew: as the day before.", class_="more"
+            "p", "No process started or reloaded: the configuration is that of the day before.", class_="more"
         )
         if not report["in_force"]
         else None,
@@ -53,8 +53,8 @@ def _cells(row: RuleAtWork) -> tuple[Content, ...]:
 
 
 def started(each: InForce) -> str:
-    """What a process said of its configuration, in a sentence."""
-    did = "started" if each["kind"] == "start" else "took a new configuration"
+    """A sentence about the configuration of a process."""
+    did = "started" if each["kind"] == "start" else "reloaded its configuration"
     said = [
         f"mode {each['mode'] or 'unknown'}",
         f"limits from {each['limits_from'] or 'unknown'}",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from io import StringIO
 from typing import Final
 
-from spark_reports.shape import ClientReason, Producer, Report
+from spark_reports.report.shape import ClientReason, Producer, Report
 from tsproxy.decisions.text import bounded
 
 _REASON: Final = (

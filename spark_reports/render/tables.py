@@ -5,8 +5,8 @@ Explicit roles keep such a table a table for a screen reader, which the style wo
 
 from collections.abc import Sequence
 
-from spark_reports import words
-from spark_reports.render.markup import Content, Markup, element
+from spark_reports.report import words
+from tsproxy.model.markup import Content, Markup, element
 from tsproxy.model.outcome import VerdictName
 
 Heads = Sequence[tuple[str, str | None]]

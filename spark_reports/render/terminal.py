@@ -1,15 +1,15 @@
-"""The report as a screenful of text, coloured where a terminal wants it.
+"""The report as a screenful of text, coloured on a terminal.
 
-Everything from the log was made printable when it was written (`tsproxy.decisions.text`); it is made so
-again here, because a report.json may come from anywhere.
+The proxy makes all text of the log printable (`tsproxy.decisions.text`). It is done again here, because a
+report.json may come from anywhere.
 """
 
 from textwrap import wrap
 from typing import Final
 
-from spark_reports import missing, words
 from spark_reports.render.balance import parts_of
-from spark_reports.shape import Producer, Report, WouldReject
+from spark_reports.report import missing, words
+from spark_reports.report.shape import Producer, Report, WouldReject
 from tsproxy.decisions.text import bounded
 
 _ROWS: Final = 10
@@ -76,7 +76,7 @@ def _missing(report: Report) -> list[str]:
 
 
 def _unheard(report: Report) -> str:
-    """Totals lack nothing if the proxy was just down, so this is said softly, and once."""
+    """One sentence only: if the proxy was just down, totals lack nothing."""
     return bounded(missing.unheard(report["log"]) or "", _TEXT_CHARS)
 
 
@@ -124,7 +124,8 @@ def _producers(report: Report, paint: _Paint, width: int) -> list[str]:
 
 
 def _watched(report: Report, paint: _Paint, width: int) -> list[str]:
-    """What rules in audit, waivers and the candidate let pass; nothing where there is none."""
+    """Batches that rules in audit, waivers and the candidate limits only counted; nothing if there are
+    none."""
     found = report["would_reject"]
     if not found:
         return []

@@ -32,7 +32,7 @@ class Day:
     booked: Counter = field(default_factory=Counter)
     """(verdict, is_final) -> records, of everything that was ever booked, on this day or beside it."""
     killed: set[str] = field(default_factory=set)
-    """Boots that ended without a goodbye."""
+    """Boots that ended without a stop line."""
     is_calm: bool = False
     """True where nobody kills a process."""
     survivors: set[tuple[str, int]] = field(default_factory=set)

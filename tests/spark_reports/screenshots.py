@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from spark_reports.render import html
-from spark_reports.write import read_report
+from spark_reports.report.files import read_report
 from tests.spark_reports import browser
 
 _DARK = "--blink-settings=preferredColorScheme=0"

@@ -6,11 +6,13 @@ import sys
 
 import pytest
 
-from spark_reports import class_archive
+from benchmarks.reports import later_compilation
+from spark_reports.spark import class_archive
+from tsproxy.testing.java import find_java
 
 _COUNT = """
 from pathlib import Path
-from spark_reports.session import spark_session
+from spark_reports.spark.session import spark_session
 with spark_session("local[1]") as spark:
     print(spark.range(7).count())
     pid = spark.sparkContext._gateway.proc.pid
@@ -50,6 +52,18 @@ def test_the_first_run_leaves_an_archive_the_second_maps_it_and_a_damaged_one_is
     archive.chmod(0o600)
     os.truncate(archive, archive.stat().st_size // 2)
     assert counted(folder) == ["7", "False"]
+
+
+def test_no_archive_is_made_unless_a_folder_is_named(monkeypatch):
+    monkeypatch.delenv(class_archive.PLACE, raising=False)
+    assert class_archive.options() == ("", None)
+
+
+def test_java_takes_the_options_that_the_documents_propose():
+    options = later_compilation().split()
+    done = subprocess.run([find_java().executable, *options, "-version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "warning" not in done.stderr.lower()
 
 
 def test_no_archive_is_made_where_the_folder_cannot_be(tmp_path, monkeypatch):

@@ -10,12 +10,14 @@ import pytest
 import zstandard
 
 from benchmarks.reports import answer
-from spark_reports import read, report, tables
 from spark_reports.cli import main
-from spark_reports.compact import compact
-from spark_reports.read import Source
-from spark_reports.schema import COLUMNS
-from spark_reports.store import Form, Table
+from spark_reports.log import read
+from spark_reports.log.compact import compact
+from spark_reports.log.read import Source
+from spark_reports.log.schema import COLUMNS
+from spark_reports.log.store import Form, Table
+from spark_reports.report.assemble import assemble
+from tests.spark_reports.collected import collect
 from tests.spark_reports.damage import a_random_day
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import counters, heartbeat, text_of, write
@@ -29,9 +31,7 @@ def rows_of(spark, table):
 
 
 def made_from(spark, source):
-    found = report.assemble(
-        tables.collect(spark, source, 50), source.first, source.last, MIDNIGHT_MS + 9 * DAY_MS
-    )
+    found = assemble(collect(spark, source), source.first, source.last, MIDNIGHT_MS + 9 * DAY_MS)
     # A line that two files hold counts for one of them, whichever was read first.
     found["log"] |= {"files": 0, "open_files": 0, "quarantined_examples": []}
     return found
@@ -160,7 +160,7 @@ def test_the_command_says_what_it_wrote_and_too_much_garbage_is_exit_code_3(
 ):
     options = ["--input", str(decisions), "--output", str(tmp_path / "table"), "--date", "2026-11-20"]
     assert main(["compact", *options]) == 0
-    assert capsys.readouterr().out == "3 lines, 1 duplicates left out, set apart: 1 not_json.\n"
+    assert capsys.readouterr().out == "3 lines, 1 duplicates left out, set aside: 1 not_json.\n"
     assert main(["compact", *options, "--max-corrupt", "20%", "--json"]) == 3
     printed = capsys.readouterr()
     assert json.loads(printed.out)["quarantined_lines"] == {"not_json": 1}

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from spark_reports import read
+from spark_reports.log import read
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, text_of, write
 

@@ -5,11 +5,12 @@ from datetime import date
 
 import pytest
 
-from spark_reports import report, tables
-from spark_reports.notices import notices
-from spark_reports.read import Source
+from spark_reports.log.read import Source
 from spark_reports.render import html
-from spark_reports.write import read_report, to_json
+from spark_reports.report.assemble import assemble
+from spark_reports.report.files import read_report, to_json
+from spark_reports.report.notices import notices
+from tests.spark_reports.collected import collect
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import counters, heartbeat, line, write
 
@@ -18,11 +19,11 @@ NEXT_MORNING_MS = MIDNIGHT_MS + DAY_MS + 5 * HOUR_MS
 
 
 def tables_of(spark, *inputs, top=50):
-    return tables.collect(spark, Source([str(path) for path in inputs], FRIDAY, FRIDAY), top)
+    return collect(spark, Source([str(path) for path in inputs], FRIDAY, FRIDAY), top)
 
 
 def report_of(found):
-    return report.assemble(found, FRIDAY, FRIDAY, NEXT_MORNING_MS)
+    return assemble(found, FRIDAY, FRIDAY, NEXT_MORNING_MS)
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from spark_reports import store
 from spark_reports.cli import main
+from spark_reports.log import store
 from tests.spark_reports import cluster, connector
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, line, write

@@ -2,10 +2,11 @@
 
 from datetime import date
 
-from spark_reports import report, tables
 from spark_reports.cli import main
-from spark_reports.read import Source
-from spark_reports.store import Form
+from spark_reports.log.read import Source
+from spark_reports.log.store import Form
+from spark_reports.report.assemble import assemble
+from tests.spark_reports.collected import collect
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, write
 
@@ -69,7 +70,7 @@ def test_a_batch_that_is_run_again_after_a_crash_is_there_once(spark, tmp_path):
 def test_the_table_is_read_like_one_of_compact(spark, tmp_path):
     write(tmp_path / "in" / "a.jsonl", counters(0), heartbeat(1), counters(0))
     streamed(tmp_path)
-    found = tables.collect(spark, Source([str(tmp_path / "table")], FRIDAY, FRIDAY, Form.PARQUET), 50)
-    made = report.assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
+    found = collect(spark, Source([str(tmp_path / "table")], FRIDAY, FRIDAY, Form.PARQUET))
+    made = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
     assert made["totals"]["records_accepted"] == 10
     assert made["log"]["duplicate_lines"] == 1

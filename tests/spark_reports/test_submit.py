@@ -47,7 +47,7 @@ def test_a_master_with_two_workers_makes_the_table_from_the_zip_alone(decisions,
     with cluster.standalone(tmp_path) as master:
         done = cluster.submit(tmp_path, master, *compact(decisions, tmp_path / "table"))
         assert done.returncode == 0, done.stderr[-3000:]
-        assert done.stdout == "5 lines, 0 duplicates left out, set apart: none.\n"
+        assert done.stdout == "5 lines, 0 duplicates left out, set aside: none.\n"
         assert ran_on(tmp_path) == {"work-0", "work-1"}
     assert list((tmp_path / "table").glob("event_date=2026-11-20/*.parquet"))
 

@@ -4,8 +4,8 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 from pyspark.testing import assertDataFrameEqual
 
-from spark_reports import rollup, transforms, words
-from spark_reports.schema import KEY, SUMS
+from spark_reports.log.schema import KEY, SUMS
+from spark_reports.report import rollup, transforms, words
 from tests.spark_reports.day import MIDNIGHT_MS
 from tests.spark_reports.logs import counters, write
 from tsproxy.decisions.drift import bucket
@@ -24,7 +24,7 @@ def counters_of(spark, tmp_path):
     def make(*lines):
         from datetime import date
 
-        from spark_reports import read
+        from spark_reports.log import read
 
         path = write(tmp_path / "a.jsonl", *[counters(seq, **fields) for seq, fields in enumerate(lines)])
         source = read.Source([str(path)], date(2026, 11, 20), date(2026, 11, 20))

@@ -7,7 +7,6 @@ a client or a broker chose are escaped, and no style or script but the page's ow
 import base64
 import hashlib
 from collections.abc import Iterable, Sequence
-from html import escape
 from importlib.resources import files
 from math import isinf
 from typing import Final
@@ -15,6 +14,7 @@ from typing import Final
 from tsproxy import __version__
 from tsproxy.config.settings import Config
 from tsproxy.decisions.ledger import Key
+from tsproxy.model.markup import Content, Markup, element, join, raw
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason
@@ -38,8 +38,6 @@ POLICY: Final = (
 )
 """Its Content-Security-Policy."""
 
-Cell = str | int | float | None
-
 
 def page(config: Config, report: Report) -> str:
     """The whole document."""
@@ -51,25 +49,29 @@ def page(config: Config, report: Report) -> str:
         _two(_latency(numbers), _brokers(report)),
         _two(_connections(report, numbers), _endings(numbers)),
     )
-    return (
-        "<!doctype html>\n"
-        '<html lang="en"><head><meta charset="utf-8"><title>tsproxy</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<style>{_STYLE}</style></head><body><main data-now-ms="{report.now_ms}">'
-        f"{_head(config, report, numbers)}{''.join(sections)}</main>"
-        '<p id="lost">The proxy does not answer; what is shown is old.</p>'
-        f"<script>{_SCRIPT}</script></body></html>\n"
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("title", "tsproxy"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("style", raw(_STYLE)),
     )
+    body = element(
+        "body",
+        element("main", _head(config, report, numbers), *sections, data_now_ms=report.now_ms),
+        element("p", "The proxy does not answer; what is shown is old.", id="lost"),
+        element("script", raw(_SCRIPT)),
+    )
+    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
 
-def _head(config: Config, report: Report, numbers: Numbers) -> str:
+def _head(config: Config, report: Report, numbers: Numbers) -> Markup:
     state = (
-        '<span class="state trouble">not ready</span>'
+        element("span", "not ready", class_="state trouble")
         if report.not_ready
-        else '<span class="state">ready</span>'
+        else element("span", "ready", class_="state")
     )
     troubles = [*report.not_ready, *report.warnings, *_clock_trouble(numbers)]
-    not_ready = "".join(f"<li>{escape(each)}</li>" for each in troubles)
     facts = [
         f"tsproxy {__version__}",
         f"mode {config.policy.mode.value}",
@@ -78,10 +80,10 @@ def _head(config: Config, report: Report, numbers: Numbers) -> str:
         _clock(numbers),
     ]
     upstream = ", ".join(str(each) for each in config.upstream.bootstrap_servers)
-    return (
-        f"<h1>{escape(upstream)} {state}</h1>"
-        f'<p class="soft">{escape(" · ".join(each for each in facts if each))}</p>'
-        + (f'<ul class="trouble">{not_ready}</ul>' if not_ready else "")
+    return join(
+        element("h1", upstream, " ", state),
+        element("p", " · ".join(each for each in facts if each), class_="soft"),
+        element("ul", *(element("li", each) for each in troubles), class_="trouble") if troubles else None,
     )
 
 
@@ -97,7 +99,7 @@ def _clock_trouble(numbers: Numbers) -> list[str]:
     return ["nothing is enforced: this proxy's clock is too far from the brokers' (clock.max_offset)"]
 
 
-def _cards(numbers: Numbers) -> str:
+def _cards(numbers: Numbers) -> Markup:
     records = "tsproxy_records_total"
     rejected = numbers.sum(records, verdict="rejected") + numbers.sum(records, verdict="broker_rejected")
     dropped = numbers.sum("tsproxy_decisions_dropped_total")
@@ -113,7 +115,7 @@ def _cards(numbers: Numbers) -> str:
             f"{dropped:,.0f} dropped" if dropped else "none dropped",
         ),
     )
-    return f'<dl class="cards">{"".join(cards)}</dl>'
+    return element("dl", *cards, class_="cards")
 
 
 _BYTES: Final = "tsproxy_bytes_total"
@@ -123,30 +125,32 @@ def _held(numbers: Numbers) -> str:
     return f"{_size(numbers.sum('tsproxy_buffered_bytes'))} held for them"
 
 
-def _card(name: str, text: str, count: float, unit: str = "") -> str:
+def _card(name: str, text: str, count: float, unit: str = "") -> Markup:
     """A count, and below it how fast it rises."""
     shown = _size(count) if unit == "B" else f"{count:,.0f}"
-    return (
-        f'<div><dt>{text}</dt><dd id="{name}" data-count="{count:.0f}">{shown}</dd>'
-        f'<dd data-rate-of="{name}" data-unit="{unit}"></dd></div>'
+    return element(
+        "div",
+        element("dt", text),
+        element("dd", shown, id=name, data_count=f"{count:.0f}"),
+        element("dd", data_rate_of=name, data_unit=unit),
     )
 
 
-def _plain_card(text: str, count: float, below: str) -> str:
-    return f"<div><dt>{text}</dt><dd>{count:,.0f}</dd><dd>{below}</dd></div>"
+def _plain_card(text: str, count: float, below: str) -> Markup:
+    return element("div", element("dt", text), element("dd", f"{count:,.0f}"), element("dd", below))
 
 
-def _offenders(report: Report) -> str:
+def _offenders(report: Report) -> Markup:
     rows = [_offender(each, report.now_ms) for each in report.offenders]
     head = ("client", "topic", "what is wrong", "#bad records", "#records rejected", "#last", "seen")
-    body = _table(head, rows) if rows else '<p class="soft">Nobody, since this proxy began.</p>'
-    return f'<section id="offenders"><h2>Who sends bad times</h2>{body}</section>'
+    body = _table(head, rows) if rows else element("p", "Nobody, since this proxy began.", class_="soft")
+    return element("section", element("h2", "Who sends bad times"), body, id="offenders")
 
 
 _HOW: Final = {VerdictName.BROKER_REJECTED: "found by the broker", VerdictName.REPAIRED: "put right"}
 
 
-def _offender(row: Offender, now_ms: int) -> Sequence[Cell]:
+def _offender(row: Offender, now_ms: int) -> Sequence[Content]:
     key = row.key
     counts = (f"{row.bad_records:,}", f"{row.records:,}")
     if key == REST:
@@ -178,41 +182,40 @@ def _let_pass(key: Key) -> str:
     return "far behind, only counted" if is_far_behind else "would be rejected"
 
 
-def _drift(numbers: Numbers) -> str:
+def _drift(numbers: Numbers) -> Markup:
     """Bars of the newest and the oldest times side by side."""
-    charts = "".join(
-        f"<p><small>{text}</small></p>{_bars(numbers.buckets(DRIFT, of=of))}"
-        for of, text in (
-            ("newest", "the newest record of a batch"),
-            ("oldest", "the oldest record of a batch"),
+    charts = (
+        join(
+            element("p", element("small", f"the {of} record of a batch")),
+            _bars(numbers.buckets(DRIFT, of=of)),
         )
+        for of in ("newest", "oldest")
     )
-    return f'<section id="drift"><h2>Drift: timestamp minus clock</h2>{charts}</section>'
+    return element("section", element("h2", "Drift: timestamp minus clock"), *charts, id="drift")
 
 
 _BAR: Final = 24
 _HEIGHT: Final = 70
 
 
-def _bars(buckets: Sequence[tuple[float, float]]) -> str:
+def _bars(buckets: Sequence[tuple[float, float]]) -> Markup:
     """Counts by upper bound; heights are in proportion to the square root, so that few show beside many."""
     most = max((count for _, count in buckets), default=0) or 1
     bars = []
     for index, (upper, count) in enumerate(buckets):
         height = round(_HEIGHT * (count / most) ** 0.5, 1)
-        title = f"<title>{count:,.0f} batches up to {_span(upper)}</title>"
-        x = index * _BAR + 2
+        title = element("title", f"{count:,.0f} batches up to {_span(upper)}")
         bars.append(
-            f'<rect x="{x}" y="{_HEIGHT - height}" width="{_BAR - 4}" height="{height}">{title}</rect>'
+            element("rect", title, x=index * _BAR + 2, y=_HEIGHT - height, width=_BAR - 4, height=height)
         )
         if index + 1 < len(buckets):
-            bars.append(f'<text x="{(index + 1) * _BAR}" y="{_HEIGHT + 14}">{_span(upper)}</text>')
+            bars.append(element("text", _span(upper), x=(index + 1) * _BAR, y=_HEIGHT + 14))
     width = _BAR * max(1, len(buckets))
-    line = f'<line x1="0" y1="{_HEIGHT}" x2="{width}" y2="{_HEIGHT}"></line>'
-    return f'<svg viewBox="0 0 {width} {_HEIGHT + 20}" role="img">{line}{"".join(bars)}</svg>'
+    line = element("line", x1=0, y1=_HEIGHT, x2=width, y2=_HEIGHT)
+    return element("svg", line, *bars, viewBox=f"0 0 {width} {_HEIGHT + 20}", role="img")
 
 
-def _outcomes(numbers: Numbers) -> str:
+def _outcomes(numbers: Numbers) -> Markup:
     batches, records = "tsproxy_batches_total", "tsproxy_records_total"
     rows = [
         (listener, verdict, reason, f"{count:,.0f}", f"{numbers.sum(records, **labels):,.0f}")
@@ -222,7 +225,7 @@ def _outcomes(numbers: Numbers) -> str:
     return _section("What became of batches", ("listener", "", "", "#batches", "#records"), rows)
 
 
-def _latency(numbers: Numbers) -> str:
+def _latency(numbers: Numbers) -> Markup | None:
     inside, upstream = INSIDE, UPSTREAM
     apis = sorted({labels["api"] for labels, _ in numbers.rows(f"{inside}_count")})
     rows = [
@@ -235,10 +238,10 @@ def _latency(numbers: Numbers) -> str:
         for api in apis
     ]
     head = ("request", "#timed", "#broker: half", "#99 %", "#here: half", "#99 %")
-    return _section("Latency", head, rows) if rows else ""
+    return _section("Latency", head, rows) if rows else None
 
 
-def _brokers(report: Report) -> str:
+def _brokers(report: Report) -> Markup:
     rows = [
         (each.listener, each.node_id, each.upstream, each.served_at or "not served")
         for each in report.brokers
@@ -246,7 +249,7 @@ def _brokers(report: Report) -> str:
     return _section("Brokers", ("listener", "#node", "the broker", "as clients know it"), rows)
 
 
-def _connections(report: Report, numbers: Numbers) -> str:
+def _connections(report: Report, numbers: Numbers) -> Markup:
     states = [
         (f"{labels['listener']}: {labels['state']}", count)
         for labels, count in numbers.rows("tsproxy_connections")
@@ -256,7 +259,7 @@ def _connections(report: Report, numbers: Numbers) -> str:
     return _section("Connections", ("", "#"), [(text, f"{count:,.0f}") for text, count in rows])
 
 
-def _endings(numbers: Numbers) -> str:
+def _endings(numbers: Numbers) -> Markup:
     closed = [
         (f"{labels['listener']}: {labels['reason']}", count)
         for labels, count in numbers.rows("tsproxy_sessions_closed_total")
@@ -270,30 +273,26 @@ def _endings(numbers: Numbers) -> str:
     return _section("How connections ended", ("", "#"), rows)
 
 
-def _section(title: str, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    body = _table(head, rows) if rows else '<p class="soft">None yet.</p>'
-    return f"<section><h2>{title}</h2>{body}</section>"
+def _section(title: str, head: Sequence[str], rows: Sequence[Sequence[Content]]) -> Markup:
+    body = _table(head, rows) if rows else element("p", "None yet.", class_="soft")
+    return element("section", element("h2", title), body)
 
 
-def _two(*sections: str) -> str:
-    return f'<div class="two">{"".join(sections)}</div>'
+def _two(*sections: Markup | None) -> Markup:
+    return element("div", *sections, class_="two")
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+def _table(head: Sequence[str], rows: Iterable[Sequence[Content]]) -> Markup:
     """A column whose head begins with # holds numbers."""
-    kinds = [' class="number"' if name.startswith("#") else "" for name in head]
-    names = (
-        f"<th{kind}>{escape(name.removeprefix('#'))}</th>" for kind, name in zip(kinds, head, strict=True)
-    )
-    lines = (
-        "<tr>"
-        + "".join(
-            f"<td{kind}>{escape(str(cell), quote=True)}</td>" for kind, cell in zip(kinds, row, strict=True)
+    kinds = ["number" if name.startswith("#") else None for name in head]
+
+    def line(tag: str, cells: Sequence[Content]) -> Markup:
+        return element(
+            "tr", *(element(tag, cell, class_=kind) for kind, cell in zip(kinds, cells, strict=True))
         )
-        + "</tr>"
-        for row in rows
-    )
-    return f'<div class="scroll"><table><tr>{"".join(names)}</tr>{"".join(lines)}</table></div>'
+
+    names = line("th", [name.removeprefix("#") for name in head])
+    return element("div", element("table", names, *(line("td", row) for row in rows)), class_="scroll")
 
 
 _SPANS: Final = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))

@@ -1,0 +1,168 @@
+"""The decision log as a table, one partition for each day. Later reports read it instead of JSON.
+
+One pass reads the lines, marks the unusable ones and writes all of them: `problem` says what is wrong with a
+line and `file` where it came from. So the quarantine is part of the table, and nothing is lost. Lines of
+unknown time belong to the day on which their file was opened. A run replaces the partitions of its own days
+and no others, so it may be repeated. If it finds late lines for the day before, it writes that day again.
+
+Duplicates are searched in the written table, by three of its columns. Only if a boot has a repeated line, the
+days are written once more, with each line once. A reader in between sees duplicates, and `read` removes them.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from types import MappingProxyType
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+from spark_reports.log import read, sequence
+from spark_reports.log.schema import TABLE_COLUMNS, WHOLE_DDL
+from spark_reports.log.store import Form, Table
+from spark_reports.spark.session import settings
+
+_LINES_UNTOUCHED: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.codegen.wholeStage": "false"})
+"""Compiled into one stage, Spark's steps pass a line on column by column, and steps that cannot be compiled
+put it together again: counting late lines, choosing days and sorting made two copies of 82 columns.
+Uncompiled, the steps pass the line on unchanged."""
+_ONE_DAY: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.maxConcurrentOutputFileWriters": "2"})
+"""If a task may keep two partitions' files open, Spark does not sort by partition. One day has one
+partition. At a second one, Spark would sort the rest after all."""
+
+_NAME_BITS: Final = 28
+"""Of the 64 bits of `_order`, for topic and for client. If two names share theirs, their lines are mixed;
+nothing depends on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """The content of the table for the days, after a run."""
+
+    lines: int
+    duplicate_lines: int
+    quarantined_lines: dict[str, int]
+    """Lines by problem."""
+    restated_days: list[str]
+    """Days before the period that were written again because of late lines."""
+
+    @property
+    def corrupt_rate(self) -> float:
+        """The share of unusable lines among all lines."""
+        apart = sum(self.quarantined_lines.values())
+        return apart / (self.lines + apart) if apart else 0.0
+
+
+def compact(spark: SparkSession, inputs: Sequence[str], first: date, last: date, table: Table) -> Compacted:
+    """Write the days' lines to `table`, and return what it then holds for them.
+
+    Raises pyspark's AnalysisException if an input does not exist.
+    """
+    day_before = first - timedelta(days=1)
+    lines_before = _write(spark, inputs, first, last, table)
+    is_restated = _holds_fewer(spark, table, day_before, lines_before)
+    if is_restated:
+        _write(spark, inputs, day_before, day_before, table)
+    return _held(_days_of(spark, table, first, last), [day_before.isoformat()] if is_restated else [])
+
+
+def _write(spark: SparkSession, inputs: Sequence[str], first: date, last: date, table: Table) -> int:
+    """Write the days; return how many lines of the day before were in the input."""
+    dated, met = _dated(spark, inputs, first, last), Observation()
+    before = (first - timedelta(days=1)).isoformat()
+    seen = dated.observe(met, F.count(F.when(F.col("event_date") == before, 1)).alias("lines_before"))
+    _overwrite(_within(seen, first, last), first == last, table)
+    written = read.identified(_days_of(spark, table, first, last))
+    twice = sequence.repeated(sequence.words(written, sequence.side(first, last))).collect()
+    if twice:
+        # A literal, because a query that still reads the table cannot replace it.
+        found = json.dumps([row.asDict() for row in twice])
+        boots = F.from_json(F.lit(found), "array<struct<proxy:string,boot:string>>")
+        dirty = spark.range(1).select(F.inline(boots))
+        _overwrite(read.deduplicated(_within(dated, first, last), dirty), first == last, table)
+    return int(met.get["lines_before"])
+
+
+def _dated(spark: SparkSession, inputs: Sequence[str], first: date, last: date) -> DataFrame:
+    """Every line of the input, with the columns of the table. One step, because each step copies every
+    line."""
+    raw, file = read.json_lines(spark, inputs, WHOLE_DDL, first, last), read.file_name()
+    marks = read.marks()
+    made = marks | {"file": file, "event_date": _day(marks["day"], marks["problem"], file, first, last)}
+    return raw.select(*[made[name].alias(name) if name in made else name for name in TABLE_COLUMNS])
+
+
+def _day(says: Column, problem: Column, file: Column, first: date, last: date) -> Column:
+    """The day of a line; never null, because Spark sorts once more by a column that may be null.
+
+    An unusable line without a day near these belongs to the day on which its file was opened, so that no line
+    is lost.
+    """
+    opened_on = F.coalesce(F.nullif(_opened_on(file), F.lit("")), F.lit(first.isoformat()))
+    near = [(first + timedelta(days=n)).isoformat() for n in range(-1, (last - first).days + 2)]
+    # `problem` is computed a second time only for lines of other days.
+    is_placed = F.coalesce(says.isin(near), F.lit(False)) | problem.isNull()
+    return F.coalesce(F.when(is_placed, says).otherwise(opened_on), F.lit(""))
+
+
+def _opened_on(file: Column) -> Column:
+    """The day in the name of a line's file, `2026-11-20`; empty if there is none."""
+    return F.regexp_replace(F.regexp_extract(file, r"decisions-(\d{8})", 1), r"(....)(..)(..)", "$1-$2-$3")
+
+
+def _within(dated: DataFrame, first: date, last: date) -> DataFrame:
+    return dated.where(F.col("event_date").between(first.isoformat(), last.isoformat()))
+
+
+def _overwrite(dated: DataFrame, is_one_day: bool, table: Table) -> None:
+    rows = dated.select(*TABLE_COLUMNS)
+    if is_one_day and table.form is Form.PARQUET:
+        wanted, by = {**_LINES_UNTOUCHED, **_ONE_DAY}, [_order()]
+    else:
+        wanted, by = {**_LINES_UNTOUCHED}, [F.col("event_date"), _order()]
+    with settings(rows.sparkSession, wanted):
+        table.replace(rows.sortWithinPartitions(*by), ["event_date"])
+
+
+def _order() -> Column:
+    """A number that puts lines of the same event side by side, then of the same topic, then of the same
+    client.
+
+    Equal names side by side compress well, and reports read one event at a time. Spark sorts by one number
+    without reading the lines. To sort by names, it would compare each line some twenty times.
+    """
+    event, topic, client_id = [F.xxhash64(name) for name in ("event", "topic", "client_id")]
+    low = F.lit((1 << _NAME_BITS) - 1)
+    named = F.shiftleft(topic.bitwiseAND(low), _NAME_BITS).bitwiseOR(client_id.bitwiseAND(low))
+    return F.shiftleft(event, 2 * _NAME_BITS).bitwiseOR(named)
+
+
+def _days_of(spark: SparkSession, table: Table, first: date, last: date) -> DataFrame:
+    stored = table.rows(spark).withColumnRenamed("event_date", "day")
+    return read.of_period(stored, first, last)
+
+
+def _holds_fewer(spark: SparkSession, table: Table, day: date, met: int) -> bool:
+    """True if the table has the day, but fewer of its lines than files of this day and later ones hold."""
+    opened_on = _opened_on(F.col("file"))
+    stored = _days_of(spark, table, day, day)
+    counts = stored.agg(
+        F.count("*").alias("all"),
+        F.sum(F.when((opened_on == "") | (opened_on >= day.isoformat()), F.col("copies"))).alias("met"),
+    ).collect()[0]
+    return bool(counts["all"]) and met > (counts["met"] or 0)
+
+
+def _held(stored: DataFrame, restated: list[str]) -> Compacted:
+    counts = stored.groupBy("problem").agg(
+        F.count("*").alias("lines"), F.sum(F.col("copies") - 1).alias("duplicates")
+    )
+    rows = counts.collect()
+    return Compacted(
+        lines=sum(row["lines"] for row in rows if row["problem"] is None),
+        duplicate_lines=sum(row["duplicates"] for row in rows),
+        quarantined_lines={row["problem"]: row["lines"] for row in rows if row["problem"] is not None},
+        restated_days=restated,
+    )

@@ -1,0 +1,284 @@
+"""The decision log as one DataFrame: each line once, unusable lines marked.
+
+`opened` reads JSON lines (plain, gzip; zstandard with Spark 4.1 and later) from any file system that Spark
+knows: directories as the proxy writes them (`decisions-20261120T1000….jsonl`), or files by name. It also
+reads a table of `compact`. Files that are still being written (`.open`) are read too: a torn last line is
+set aside like any other unreadable line.
+
+Lines are set aside for these reasons (`problem`):
+
+    not_json         the line is not one JSON object with the schema's types
+    no_identity      proxy, boot, seq, event or v is missing, or seq is no such number
+    bad_instant      ts or interval_start is no instant, or interval_ms no length
+    bad_count        a count is negative or absurdly large, and would spoil a sum
+    unknown_version  v is unknown: a newer proxy wrote the line
+
+Spark's JSON reader accepts `{…}{…}` on one line and silently drops everything after the first object. The
+gap in `seq` shows it (`sequence`).
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+from pyspark.storagelevel import StorageLevel
+
+from spark_reports.log import sequence, set_aside
+from spark_reports.log.schema import COLUMNS, CORRUPT, READ_DDL, SUMS
+from spark_reports.log.sequence import BOOT
+from spark_reports.log.store import Form, Table
+from tsproxy.decisions.fields import SCHEMA_VERSION, EventName
+
+LATENESS_DAYS: Final = 1
+"""A day's lines may be in files opened a day before it (rotation) or a day after it (late counters)."""
+
+PROBLEMS_WITHOUT_IDENTITY: Final = ("not_json", "no_identity")
+
+_ABSURD_COUNT: Final = 10**15
+"""A sum of thousands of such counts still fits in int64. No proxy counts so many in an interval."""
+
+_ABSURD_INTERVAL_MS: Final = 10**12
+"""Thirty years. Spark can still compute with an instant plus this length."""
+
+_RAW_CHARS: Final = 300
+_INSTANT_CHARS: Final = len("2026-11-20T10:00:00.086Z")
+_FILE_NAMES: Final = (".jsonl", ".json", ".gz", ".zst", ".open")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the log is, in what form, and which days of it matter."""
+
+    inputs: Sequence[str]
+    first: date
+    last: date
+    form: Form = Form.JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The opened log: every line that may concern the days, once, and the line numbers.
+
+    Columns of `lines`: those of `schema.COLUMNS`, then `raw`, `file`, `copies` (how often the line was
+    delivered), `problem` (null if none), `day` (`2026-11-20`), `hour` (`2026-11-20T10`).
+    """
+
+    lines: DataFrame
+    words: DataFrame
+    """`sequence.words` of the identified lines, duplicates included."""
+
+
+@contextmanager
+def opened(spark: SparkSession, source: Source) -> Iterator[Log]:
+    """The log. JSON is parsed once and kept while it is open. Raises AnalysisException for a missing path.
+
+    Of a directory and all below it, files named for the days are read, and for one day on either side. A file
+    name or glob selects all that it matches.
+    """
+    with ExitStack() as stack:
+        marked = marked_lines(spark, source)
+        if source.form is Form.JSON:
+            stack.callback(kept(marked).unpersist)
+        worded = kept(sequence.words(identified(marked), sequence.side(source.first, source.last)))
+        stack.callback(worded.unpersist)
+        dirty, lines = sequence.repeated(worded), marked
+        if not dirty.isEmpty():
+            lines = kept(deduplicated(marked, dirty))
+            stack.callback(lines.unpersist)
+        yield Log(lines, worded)
+
+
+def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
+    """Like `Log.lines`, but with duplicates."""
+    if source.form is Form.JSON:
+        marked = marked_json(spark, source.inputs, READ_DDL, source.first, source.last)
+    else:
+        days = [day.isoformat() for day in _days(source.first, source.last)]
+        parts = [Table(name, source.form).rows(spark) for name in source.inputs]
+        stored = reduce(DataFrame.unionByName, parts).where(F.col("event_date").isin(days))
+        marked = stored.withColumnRenamed("event_date", "day")
+    return marked.select(*COLUMNS, "raw", "file", "copies", "problem", "day", "hour")
+
+
+def marked_json(spark: SparkSession, inputs: Sequence[str], ddl: str, first: date, last: date) -> DataFrame:
+    """JSON lines that may concern the days: the columns of `ddl`, which ends in CORRUPT, and `marks`."""
+    name = F.col("_metadata.file_name").alias("file")
+    parts = [_of_input(spark, path, ddl, first, last).select("*", name) for path in inputs]
+    return with_marks(reduce(DataFrame.unionByName, parts))
+
+
+def json_lines(spark: SparkSession, inputs: Sequence[str], ddl: str, first: date, last: date) -> DataFrame:
+    """The same without marks."""
+    parts = [_of_input(spark, path, ddl, first, last) for path in inputs]
+    return reduce(DataFrame.unionByName, parts)
+
+
+def with_marks(raw: DataFrame) -> DataFrame:
+    """Add `marks` to lines as they were read, with their `file`."""
+    others = [name for name in raw.columns if name != CORRUPT]
+    return raw.select(*others, *[mark.alias(name) for name, mark in marks().items()])
+
+
+def marks() -> dict[str, Column]:
+    """The columns that are added to a line as it was read; `raw` is the beginning of an unreadable line."""
+    return {
+        "raw": F.substring(CORRUPT, 1, _RAW_CHARS),
+        "copies": F.lit(1).cast("bigint"),
+        "problem": problem(),
+        "day": F.substring(when(), 1, 10),
+        "hour": F.substring(when(), 1, 13),
+    }
+
+
+def file_name() -> Column:
+    """The name of the line's file. Use it only in the step directly after the reading.
+
+    `_metadata.file_name` works in later steps too, but makes Spark copy every line twice.
+    """
+    name = F.substring_index(F.input_file_name(), "/", -1)
+    decoded = F.url_decode(F.replace(name, F.lit("+"), F.lit("%2B")))
+    return F.when(name.contains("%"), decoded).otherwise(name)
+
+
+def _of_input(spark: SparkSession, path: str, ddl: str, first: date, last: date) -> DataFrame:
+    """The lines of one input with the columns of `ddl`, which ends in CORRUPT."""
+    reader = spark.read.schema(ddl).option("columnNameOfCorruptRecord", CORRUPT)
+    if not path.endswith(_FILE_NAMES):
+        names = f"decisions-{{{','.join(day.strftime('%Y%m%d') for day in _days(first, last))}}}*"
+        reader = reader.option("pathGlobFilter", names).option("recursiveFileLookup", "true")
+    return reader.json(path)
+
+
+def _days(first: date, last: date) -> list[date]:
+    """The days whose files may hold lines of the period."""
+    start = first - timedelta(days=LATENESS_DAYS)
+    count = (last - first).days + 2 * LATENESS_DAYS + 1
+    return [start + timedelta(days=n) for n in range(count)]
+
+
+def problem() -> Column:
+    """The reason for which a line as it was read is unusable, or null."""
+    is_counters = F.col("event") == EventName.COUNTERS.value
+    return (
+        F.when(F.col(CORRUPT).isNotNull(), "not_json")
+        .when(_any_null("proxy", "boot", "seq", "event", "v"), "no_identity")
+        .when(~F.col("seq").between(0, _ABSURD_COUNT), "no_identity")
+        .when(F.col("v") != SCHEMA_VERSION, "unknown_version")
+        .when(~_is_instant(F.col("ts")), "bad_instant")
+        .when(_has_interval() & ~(_is_instant(F.col("interval_start")) & _is_length()), "bad_instant")
+        .when(is_counters & _bad_counts(), "bad_count")
+    )
+
+
+def when() -> Column:
+    """The time to which a line belongs. Counters are written after their interval, maybe a day later."""
+    return F.when(_has_interval(), F.col("interval_start")).otherwise(F.col("ts"))
+
+
+def _has_interval() -> Column:
+    return F.col("event").isin(EventName.COUNTERS.value, EventName.HEARTBEAT.value)
+
+
+def _any_null(*names: str) -> Column:
+    return reduce(Column.__or__, [F.col(name).isNull() for name in names])
+
+
+def _is_instant(instant: Column) -> Column:
+    """True for exactly the form that the log writes, if it is a real date: not for a 30th of February.
+
+    No regular expression: this runs for every line, and would be a fifth of all the work.
+    """
+    formed = (F.length(instant) == _INSTANT_CHARS) & instant.between("1", "9999-12-31T23:59:59.999Z")
+    written = (F.substring(instant, 11, 1) == "T") & instant.endswith("Z")
+    return F.coalesce(formed & written, F.lit(False)) & instant.try_cast("timestamp").isNotNull()
+
+
+def _is_length() -> Column:
+    return F.coalesce(F.col("interval_ms").between(0, _ABSURD_INTERVAL_MS), F.lit(False))
+
+
+def _bad_counts() -> Column:
+    always = [F.coalesce(F.col(n).between(0, _ABSURD_COUNT), F.lit(False)) for n in SUMS]
+    out_of_order = F.coalesce(F.col("out_of_order_records"), F.lit(0)).between(0, _ABSURD_COUNT)
+    return ~reduce(Column.__and__, [*always, out_of_order])
+
+
+def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:
+    """Each line once, even if a log shipper delivered it several times; `copies` says how often.
+
+    `dirty`: the boots with a repeated line (BOOT). Only their lines are shuffled; all others, nearly always
+    all lines, stay where they are. A line is aggregated as one struct: forty aggregates of one column each
+    cost a quarter more.
+    """
+    theirs = F.broadcast(dirty)
+    known = F.coalesce(~F.col("problem").isin(*PROBLEMS_WITHOUT_IDENTITY), F.lit(True))
+    identity = [*BOOT, "seq"]
+    rest = [name for name in marked.columns if name not in (*identity, "copies")]
+    once = (
+        marked.where(known)
+        .join(theirs, on=list(BOOT), how="left_semi")
+        .groupBy(*identity)
+        .agg(F.first(F.struct(*rest)).alias("line"), F.sum("copies").alias("copies"))
+        .select(*identity, "copies", "line.*")
+    )
+    clean = marked.where(known).join(theirs, on=list(BOOT), how="left_anti")
+    nameless = marked.where(~known)
+    return clean.unionByName(nameless).unionByName(once)
+
+
+def usable(all_lines: DataFrame) -> DataFrame:
+    """The lines without a problem."""
+    return all_lines.where(F.col("problem").isNull())
+
+
+def identified(all_lines: DataFrame) -> DataFrame:
+    """The lines with an identity, usable or not: none of them is lost."""
+    return all_lines.where(F.col("problem").isNull() | ~F.col("problem").isin(*PROBLEMS_WITHOUT_IDENTITY))
+
+
+def files(all_lines: DataFrame, first: date, last: date) -> DataFrame:
+    """One row a file and problem: `file`, `problem` (null for usable lines), `lines`, `duplicates`, `raw`,
+    `inside` and `unusable`.
+
+    `raw` is the beginning of one such line. A line that is in two files counts for one of them. `inside`
+    counts usable lines of the period. `unusable` counts lines set aside that hold totals of the period or
+    may hold them (`set_aside`).
+    """
+    is_usable = F.col("problem").isNull()
+    inside = F.when(is_usable & F.col("day").between(first.isoformat(), last.isoformat()), 1)
+    unusable = F.when(~is_usable, F.when(set_aside.may_hold_totals(first, last), 1))
+    # A query of its own, because Spark sorts for the least of texts: here it sorts only the few lines with
+    # `raw`.
+    examples = (
+        all_lines.where(F.col("raw").isNotNull()).groupBy("file", "problem").agg(F.min("raw").alias("raw"))
+    )
+    return (
+        all_lines.groupBy("file", "problem")
+        .agg(
+            F.sum("copies").alias("lines"),
+            F.sum(F.col("copies") - 1).alias("duplicates"),
+            F.count(inside).alias("inside"),
+            F.count(unusable).alias("unusable"),
+        )
+        .join(examples, on=["file", "problem"], how="left")
+    )
+
+
+def of_period(some_lines: DataFrame, first: date, last: date) -> DataFrame:
+    """The lines whose day lies in the period, both ends included."""
+    return some_lines.where(F.col("day").between(first.isoformat(), last.isoformat()))
+
+
+def of_event(some_lines: DataFrame, event: EventName) -> DataFrame:
+    """The lines of one event."""
+    return some_lines.where(F.col("event") == event.value)
+
+
+def kept(frame: DataFrame) -> DataFrame:
+    """`frame`, computed once and kept for later uses: in memory, or on disk if memory is too small."""
+    return frame.persist(StorageLevel.MEMORY_AND_DISK)

@@ -1,0 +1,81 @@
+"""The columns of the decision log that reports read, with explicit types.
+
+They are made from the log's own definition (`tsproxy.decisions.fields`), so a wrong name fails at import.
+Fewer columns are cheaper: Spark parses only these.
+"""
+
+from types import MappingProxyType
+from typing import Final
+
+from tsproxy.decisions.fields import FIELDS
+from tsproxy.decisions.schema import TYPE_FORMS, spark_ddl
+
+CORRUPT: Final = "_corrupt_record"
+"""The column in which Spark's JSON reader puts a line that it cannot read."""
+
+IDENTITY: Final = ("proxy", "boot", "seq")
+"""These three identify one line for ever."""
+
+ENVELOPE: Final = ("ts", "event", "v", *IDENTITY)
+
+KEY: Final = (
+    "topic",
+    "client_id",
+    "principal",
+    "folded",
+    "verdict",
+    "rule",
+    "mode",
+    "waiver",
+    "would_reject",
+    "reason",
+    "unit_guess",
+    "error_code",
+    "is_final",
+)
+"""The key of a `counters` line, apart from the listener."""
+
+SUMS: Final = ("batches", "records", "bad_records", "collateral_records", "bytes", "requests")
+
+_COUNTERS: Final = (
+    "first_ts",
+    "last_ts",
+    "addresses",
+    "drift_min_ms",
+    "drift_max_ms",
+    "out_of_order_records",
+    "out_of_order_max_ms",
+    "hist",
+    "ahead",
+    "behind",
+)
+_INTERVAL: Final = ("interval_start", "interval_ms")
+_HEARTBEAT: Final = ("seq_first", "lines_dropped", "decisions_suppressed", "batches_folded")
+_LIFECYCLE: Final = ("kind", "timestamp_type", "before_max_ms", "after_max_ms", "facts")
+_DECISION: Final = (
+    "client_address",
+    "client_software",
+    "partition",
+    "bad_index",
+    "bad_ts",
+    "error_message",
+    "now_ms",
+)
+
+COLUMNS: Final = (*ENVELOPE, *KEY, *SUMS, *_COUNTERS, *_INTERVAL, *_HEARTBEAT, *_LIFECYCLE, *_DECISION)
+
+_TYPES: Final = MappingProxyType({field.name: TYPE_FORMS[field.type].spark for field in FIELDS})
+
+READ_DDL: Final = ", ".join(f"{name} {_TYPES[name]}" for name in COLUMNS) + f", {CORRUPT} STRING"
+
+WHOLE_DDL: Final = f"{spark_ddl()}, {CORRUPT} STRING"
+"""Every field of the log, for `compact`: later reports may need fields that today's do not."""
+
+TABLE_COLUMNS: Final = (
+    *(field.name for field in FIELDS),
+    *("raw", "file", "copies", "problem", "hour", "event_date"),
+)
+TABLE_DDL: Final = (
+    f"{spark_ddl()}, raw STRING, file STRING, copies BIGINT, problem STRING, hour STRING, event_date STRING"
+)
+"""The table of `compact`: every field of the log, and the source of each line."""

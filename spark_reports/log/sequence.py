@@ -1,0 +1,147 @@
+"""Line numbers: which lines are repeated, and which are lost. One pass over the log, 64 lines in a word.
+
+`words` folds the lines of a boot into words of 64 bits, one bit for each `seq`. If a word has more lines than
+bits, a line is repeated. An unset bit between two set bits is a lost line. To compare the count of lines with
+the range of their numbers would not be enough: one lost line and one repeated line would cancel out. No line
+is shuffled or sorted, so this costs a fraction of reading the log.
+"""
+
+from datetime import date
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+from tsproxy.decisions.fields import EventName, LifecycleKind
+
+BOOT: Final = ("proxy", "boot")
+
+_WITHOUT_ZONE: Final = len("2026-11-20T10:00:00.086")
+
+
+def instant_ms(name: str) -> Column:
+    """An instant of the log (a column of texts) in ms since 1970; null where a text is no instant.
+
+    The `Z` is cut off first: the session is in UTC, and to parse a zone Spark runs two regular expressions
+    for each line.
+    """
+    return F.unix_millis(F.substring(name, 1, _WITHOUT_ZONE).try_cast("timestamp"))
+
+
+def side(first: date, last: date) -> Column:
+    """The side of the period on which a line's day lies: 0 inside, -1 before, 1 after."""
+    day = F.col("day")
+    return F.when(day < first.isoformat(), -1).when(day > last.isoformat(), 1).otherwise(0)
+
+
+def words(identified: DataFrame, side: Column) -> DataFrame:
+    """One row for each boot and 64 numbers: BOOT, `word`, `lines`, `bits`, and facts about the period.
+
+    `identified`: lines with an identity, also those on either `side` of the period. The facts, null if
+    unknown: `first_inside`, `last_inside` (line numbers inside the period), `says_first` (from the period's
+    heartbeats), `beat_before`, `says_after` (from heartbeats around it), `last_ms`, `started`, `stopped`,
+    `seen_before`, `seen_after`.
+    """
+    seq = F.col("seq")
+    before, inside, after = side < 0, side == 0, side > 0
+    beats = F.col("event") == EventName.HEARTBEAT.value
+    says = F.when(beats & F.col("seq_first").between(0, seq), F.col("seq_first"))
+    return identified.groupBy(*BOOT, F.shiftright(seq, 6).alias("word")).agg(
+        F.count("*").alias("lines"),
+        F.expr("bit_or(shiftleft(1L, cast(seq & 63 as int)))").alias("bits"),
+        F.min(F.when(inside, seq)).alias("first_inside"),
+        F.max(F.when(inside, seq)).alias("last_inside"),
+        F.min(F.when(inside, says)).alias("says_first"),
+        F.max(F.when(before & beats, seq)).alias("beat_before"),
+        F.min(F.when(after, says)).alias("says_after"),
+        F.max(F.when(inside, instant_ms("ts"))).alias("last_ms"),
+        F.bool_or(inside & _is_kind(LifecycleKind.START)).alias("started"),
+        F.bool_or(inside & _is_kind(LifecycleKind.STOP)).alias("stopped"),
+        F.bool_or(before).alias("seen_before"),
+        F.bool_or(after).alias("seen_after"),
+    )
+
+
+def _is_kind(kind: LifecycleKind) -> Column:
+    return (F.col("event") == EventName.LIFECYCLE.value) & F.col("kind").eqNullSafe(kind.value)
+
+
+def repeated(worded: DataFrame) -> DataFrame:
+    """The boots with a repeated line: BOOT."""
+    return worded.where(F.col("lines") > F.bit_count("bits")).select(*BOOT).distinct()
+
+
+def spans(worded: DataFrame) -> DataFrame:
+    """One row for each boot of the period: BOOT, `seq_from`, `seq_to`, `lines`, `lost_lines`, and facts.
+
+    The range is what the period should hold: from the first line of its first interval to the last line
+    before the next day's first interval. Heartbeats give it even if those lines themselves are lost.
+    `lines` counts the distinct lines in it. The facts: `last_ms`, `started`, `stopped`, `seen_before`,
+    `seen_after`.
+    """
+    ranged = (
+        worded.groupBy(*BOOT)
+        .agg(
+            F.least(F.min("first_inside"), F.min("says_first"), F.max("beat_before") + 1).alias("seq_from"),
+            F.greatest(F.max("last_inside"), F.min("says_after") - 1).alias("seq_to"),
+            F.min("first_inside").alias("first_inside"),
+            F.max("last_ms").alias("last_ms"),
+            *[_any(name) for name in ("started", "stopped", "seen_before", "seen_after")],
+        )
+        .where(F.col("first_inside").isNotNull())
+        .drop("first_inside")
+    )
+    counted = (
+        worded.select(*BOOT, "word", "bits")
+        .join(F.broadcast(ranged.select(*BOOT, "seq_from", "seq_to")), on=list(BOOT), how="inner")
+        .groupBy(*BOOT)
+        .agg(F.sum(F.bit_count(F.col("bits").bitwiseAND(_mask()))).alias("lines"))
+    )
+    return ranged.join(counted, on=list(BOOT), how="inner").withColumn(
+        "lost_lines", F.col("seq_to") - F.col("seq_from") + 1 - F.col("lines")
+    )
+
+
+def _any(name: str) -> Column:
+    return F.coalesce(F.bool_or(name), F.lit(False)).alias(name)
+
+
+def _mask() -> Column:
+    """The bits of a word whose line numbers lie between `seq_from` and `seq_to`."""
+    low = "cast(greatest(0, least(64, seq_from - word * 64)) as int)"
+    high = "cast(greatest(-1, least(63, seq_to - word * 64)) as int)"
+    return F.expr(f"if({low} > {high}, 0L, shiftleft(-1L, {low}) & shiftrightunsigned(-1L, 63 - {high}))")
+
+
+def gaps(identified: DataFrame, lossy: DataFrame, count: int) -> DataFrame:
+    """Up to `count` runs of lost lines: BOOT, `seq_first`, `seq_last`, `after_ts`, `before_ts`.
+
+    `lossy`: the boots of `spans` with lost lines; only their lines are sorted. `after_ts` and `before_ts`
+    are the times of the lines on either side, null if there is no such line.
+    """
+    in_order = Window.partitionBy(*BOOT).orderBy("seq")
+    known = identified.join(
+        F.broadcast(lossy.select(*BOOT, "seq_from", "seq_to")), on=list(BOOT), how="inner"
+    ).select(*BOOT, "seq", "ts", "seq_from", "seq_to")
+    ends = lossy.select(
+        *BOOT,
+        F.explode(F.array(F.col("seq_from") - 1, F.col("seq_to") + 1)).alias("seq"),
+        "seq_from",
+        "seq_to",
+    ).withColumn("ts", F.lit(None).cast("string"))
+    return (
+        known.unionByName(ends)
+        .where(F.col("seq").between(F.col("seq_from") - 1, F.col("seq_to") + 1))
+        .withColumn("last_seq", F.lag("seq").over(in_order))
+        .withColumn("after_ts", F.lag("ts").over(in_order))
+        .where(F.col("seq") - F.col("last_seq") > 1)
+        .select(
+            *BOOT,
+            (F.col("last_seq") + 1).alias("seq_first"),
+            (F.col("seq") - 1).alias("seq_last"),
+            "after_ts",
+            F.col("ts").alias("before_ts"),
+        )
+        .orderBy(*BOOT, "seq_first")
+        .limit(count)
+    )

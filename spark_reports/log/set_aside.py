@@ -1,0 +1,49 @@
+"""Lines set aside: which of them may hold totals of the period.
+
+A line that cannot be used makes the log incomplete if it holds totals (counters, heartbeats) or may hold
+them. Otherwise a day on which all counters are unusable would look like a day without traffic. Decisions
+are examples and lifecycle lines are notes: no total misses them. For a torn line, the part that is left of
+it (`raw`) says what it was.
+"""
+
+from datetime import date, timedelta
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+from tsproxy.decisions.fields import EventName
+
+_HOLD_NO_TOTALS: Final = (EventName.DECISION.value, EventName.LIFECYCLE.value)
+_HOUR: Final = r"^\d{4}-\d\d-\d\dT\d\d"
+
+
+def may_hold_totals(first: date, last: date) -> Column:
+    """True for a line set aside that may hold totals of the period; never null.
+
+    Counters belong to the hour in which their interval began. Where only the time of writing is known, that
+    is the same hour or the one before, since an interval ends with its hour at the latest
+    (`decisions.interval`). Where no time is known, the line may be of the period.
+    """
+    event = F.coalesce(F.col("event"), _in_raw("event", "[a-z_]+"))
+    is_other = F.coalesce(event.isin(*_HOLD_NO_TOTALS), F.lit(False))
+    began, written = [_hour_of(name) for name in ("interval_start", "ts")]
+    start, after = f"{first}T00", f"{last + timedelta(days=1)}T00"
+    in_period = F.coalesce(
+        began.between(start, f"{last}T23"),
+        # The hour after midnight holds the last interval of the day before.
+        written.between(start, after),
+        F.lit(True),
+    )
+    return ~is_other & in_period
+
+
+def _hour_of(name: str) -> Column:
+    """`2026-11-20T10` of an instant of the line, or null: read as a column, else out of its beginning."""
+    said = F.coalesce(F.col(name), _in_raw(name, '[^"]+'))
+    return F.when(said.rlike(_HOUR), F.substring(said, 1, 13))
+
+
+def _in_raw(name: str, value: str) -> Column:
+    """The first text of that name in the beginning of an unreadable line; null where there is none."""
+    return F.nullif(F.regexp_extract("raw", f'"{name}" ?: ?"({value})"', 1), F.lit(""))

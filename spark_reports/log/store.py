@@ -1,0 +1,99 @@
+"""A table of the log's lines: plain Parquet, Delta or Iceberg.
+
+`name` is a directory on any file system that Spark knows (Parquet, Delta) or a table of a catalog of the
+session (Iceberg, `lake.logs.lines`). In all three, a write replaces exactly the partitions of its rows. The
+session brings Delta and Iceberg (`spark-submit --packages …`); neither is imported here.
+
+Parquet is read with the schema of this version; the others bring theirs, so a column that an older version
+did not write is null.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+from spark_reports.exits import SparkUnavailableError
+from spark_reports.log.schema import TABLE_DDL
+
+
+class Form(StrEnum):
+    """How lines are stored: as the proxy writes them, or in a table of `compact` or `stream`."""
+
+    JSON = "json"
+    PARQUET = "parquet"
+    DELTA = "delta"
+    ICEBERG = "iceberg"
+
+
+TABLES: Final = (Form.PARQUET, Form.DELTA, Form.ICEBERG)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Where the lines are, and in what form (one of TABLES)."""
+
+    name: str
+    form: Form = Form.PARQUET
+
+    def rows(self, spark: SparkSession) -> DataFrame:
+        """Everything in it, with the columns of TABLE_DDL. Raises AnalysisException if there is no such
+        table."""
+        match self.form:
+            case Form.ICEBERG:
+                return _of_this_version(spark.table(self.name))
+            case Form.DELTA:
+                return _of_this_version(spark.read.format("delta").load(self.name))
+            case _:
+                return spark.read.schema(TABLE_DDL).parquet(self.name)
+
+    def replace(self, rows: DataFrame, partitions: Sequence[str]) -> None:
+        """Replace the partitions of `rows`, and no others."""
+        if self.form is Form.ICEBERG:
+            self._replace_in_catalog(rows, partitions)
+            return
+        # Set here and not by the session: without it, Spark would delete all other days.
+        rows.sparkSession.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+        writer = rows.write.format(self.form.value).mode("overwrite").partitionBy(*partitions)
+        if self.form is Form.DELTA:
+            writer = writer.option("mergeSchema", "true")
+        writer.option("compression", "zstd").save(self.name)
+
+    def _replace_in_catalog(self, rows: DataFrame, partitions: Sequence[str]) -> None:
+        writer = rows.writeTo(self.name).option("merge-schema", "true")
+        if rows.sparkSession.catalog.tableExists(self.name):
+            writer.overwritePartitions()
+            return
+        # A later version's columns may be added to it.
+        made = writer.using("iceberg").tableProperty("write.spark.accept-any-schema", "true")
+        made.partitionedBy(*[F.col(name) for name in partitions]).create()
+
+
+def require(spark: SparkSession, form: Form) -> None:
+    """Raises SparkUnavailableError, in one sentence, if the session lacks the format."""
+    if form not in (Form.DELTA, Form.ICEBERG):
+        return
+    try:
+        spark.read.format(form.value).load("/tsproxy-asks-for-the-format-alone")
+    except (PySparkException, Py4JJavaError) as error:  # raised by Java if a class is missing
+        if "DATA_SOURCE_NOT_FOUND" in str(error):
+            raise SparkUnavailableError(
+                f"this Spark session has no {form.value}: start it by spark-submit with {form.value}'s "
+                "package for this version of Spark, and its settings (docs/reports.md has an example)"
+            ) from error
+        # Any other error comes from the format itself: the format is there, the table is not.
+
+
+def _of_this_version(rows: DataFrame) -> DataFrame:
+    there = set(rows.columns)
+    return rows.select(
+        *[
+            F.col(field.name) if field.name in there else F.lit(None).cast(field.dataType).alias(field.name)
+            for field in rows.sparkSession.createDataFrame([], TABLE_DDL).schema.fields
+        ]
+    )

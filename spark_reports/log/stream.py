@@ -1,0 +1,61 @@
+"""Streams the decision log, from files or from the Kafka topic, into a table like that of `compact`.
+
+Each micro-batch writes its own partitions (`event_date`, `batch_id`) and replaces them if it runs again, so
+a batch that is repeated after a crash is in the table once. `daily --input-format …` removes lines that
+shippers delivered twice. Unusable lines are kept with their `problem` and source, as everywhere.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_reports.log import read
+from spark_reports.log.schema import CORRUPT, TABLE_COLUMNS, WHOLE_DDL
+from spark_reports.log.store import Table
+
+_TIMELESS: Final = "1970-01-01"
+"""The day of lines without a time."""
+
+
+def from_files(spark: SparkSession, folder: str) -> DataFrame:
+    """Lines of the closed files in a directory. Open files have another suffix."""
+    reader = spark.readStream.schema(WHOLE_DDL).option("columnNameOfCorruptRecord", CORRUPT)
+    found = reader.option("pathGlobFilter", "*.jsonl*").option("recursiveFileLookup", "true").json(folder)
+    return found.where(~F.col("_metadata.file_name").endswith(".open")).select(
+        "*", F.col("_metadata.file_name").alias("file")
+    )
+
+
+def from_kafka(
+    spark: SparkSession, bootstrap_servers: str, topic: str, options: Mapping[str, str]
+) -> DataFrame:
+    """Lines of the topic from its beginning; needs Spark's own Kafka connector (spark-sql-kafka-0-10)."""
+    reader = spark.readStream.format("kafka").option("startingOffsets", "earliest").options(**options)
+    records = reader.option("kafka.bootstrap.servers", bootstrap_servers).option("subscribe", topic).load()
+    line = F.from_json(
+        F.col("value").cast("string"), WHOLE_DDL, {"columnNameOfCorruptRecord": CORRUPT}
+    ).alias("line")
+    source = F.concat_ws("-", "topic", "partition").alias("file")
+    return records.select(line, source).select("line.*", "file")
+
+
+def write(lines: DataFrame, table: Table, checkpoint: str, *, is_once: bool) -> StreamingQuery:
+    """Start writing. With `is_once`, the query ends when all lines that exist now are written."""
+    writer = lines.writeStream.option("checkpointLocation", checkpoint).foreachBatch(
+        lambda batch, batch_id: _write_batch(batch, batch_id, table)
+    )
+    trigger = writer.trigger(availableNow=True) if is_once else writer.trigger(processingTime="1 minute")
+    return trigger.start()
+
+
+def _write_batch(batch: DataFrame, batch_id: int, table: Table) -> None:
+    """All columns of the table; only this batch's partitions are replaced."""
+    marked = read.with_marks(batch)
+    is_formed = F.coalesce(F.col("day").rlike(r"^\d{4}-\d{2}-\d{2}$"), F.lit(False))
+    is_day = is_formed & F.col("day").try_cast("date").isNotNull()  # a 30th of February has the form
+    dated = marked.withColumn("event_date", F.when(is_day, F.col("day")).otherwise(_TIMELESS))
+    rows = dated.select(*TABLE_COLUMNS, F.lit(batch_id).alias("batch_id"))
+    table.replace(rows, ["event_date", "batch_id"])

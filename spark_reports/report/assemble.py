@@ -1,0 +1,332 @@
+"""From collected tables to report.json (`shape`): plain Python, no Spark, no clock."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, timedelta
+from typing import Any, Final
+
+from spark_reports.log.completeness import LineGap, completeness, unusable_by_problem
+from spark_reports.report import what_if, words
+from spark_reports.report.headline import details, headline
+from spark_reports.report.producers import aligned, latest_ms, why, with_rejections
+from spark_reports.report.shape import (
+    SHAPE_VERSION,
+    Change,
+    Counts,
+    DayOfTrend,
+    DriftBucket,
+    InForce,
+    LogQuality,
+    Omitted,
+    OutOfOrderTopic,
+    ReasonRow,
+    Report,
+    RuleAtWork,
+    Topic,
+    TopicHours,
+    Totals,
+    Trend,
+    WhatIf,
+    WouldReject,
+)
+from spark_reports.report.tables import Rows, Tables
+from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket_bounds_ms
+from tsproxy.decisions.text import instant
+from tsproxy.model.outcome import VerdictName
+
+HEATMAP_TOPICS: Final = 15
+_RETRIED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictName.UNCONFIRMED)
+_REJECTED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
+_OPEN: Final = ".open"
+_EXAMPLES: Final = 5
+_COMPARABLE_DAYS: Final = 2
+
+
+def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
+    """The report of the days `first` to `last`; `now_ms` is when it is made."""
+    totals = _totals(tables)
+    producers = with_rejections(tables, hours := _hours(first, last))
+    reasons = sorted((_reason_row(r) for r in tables.reasons), key=lambda r: (-r["records"], r["cause"]))
+    topics = _topics(tables.topics)
+    trend = _trend(tables)
+    would_reject = [_would_reject(row) for row in tables.would_reject]
+    rejected = totals["records_rejected"] + totals["records_broker_rejected"]
+    log = quality(tables.boots, tables.gaps, tables.files, first, last, now_ms)
+    return Report(
+        report="daily",
+        version=SHAPE_VERSION,
+        generated_ts=instant(now_ms),
+        first_day=first.isoformat(),
+        last_day=last.isoformat(),
+        is_over=instant(now_ms)[:10] > last.isoformat(),
+        headline=headline(totals, producers, is_complete=log["is_complete"]),
+        details=details(totals, producers, reasons, trend, would_reject),
+        log=log,
+        totals=totals,
+        producers=producers,
+        producers_omitted=Omitted(
+            count=totals["producers_affected"] - len(producers),
+            records=totals["records_judged"] - sum(p["records"] for p in producers),
+            rejected_records=rejected - sum(p["rejected_records"] for p in producers),
+        ),
+        topics=topics,
+        topics_omitted=_topics_omitted(tables, len(topics)),
+        reasons=reasons,
+        drift_hist=HISTOGRAM_NAME,
+        drift=_drift(tables.drift),
+        what_if=_what_if(tables.what_if),
+        would_reject=would_reject,
+        out_of_order=[OutOfOrderTopic(**row) for row in tables.out_of_order],  # type: ignore[typeddict-item]  # its keys are the columns
+        rules=[RuleAtWork(**row) for row in tables.rules],  # type: ignore[typeddict-item]  # its keys are the columns
+        in_force=[_in_force(row) for row in tables.in_force],
+        trend=trend,
+        hours=hours,
+        all_topics=_topic_hours("", tables.hours, hours),
+        topic_hours=_heatmap(tables.hours, topics, hours),
+        limits=[
+            {
+                "topic": row["topic"],
+                "timestamp_type": row["timestamp_type"],
+                "before_max_ms": row["before_max_ms"],
+                "after_max_ms": row["after_max_ms"],
+                "first_ts": row["first_ts"],
+            }
+            for row in _limits(tables.limits, [t["topic"] for t in topics])
+        ],
+    )
+
+
+def _hours(first: date, last: date) -> list[str]:
+    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+    return [f"{day.isoformat()}T{hour:02d}" for day in days for hour in range(24)]
+
+
+def _sum(rows: Iterable[dict[str, Any]], name: str, where: Callable[[dict[str, Any]], bool]) -> int:
+    return sum(row[name] for row in rows if where(row))
+
+
+def _is_rejection(row: dict[str, Any]) -> bool:
+    return row["verdict"] in _REJECTED and row["is_final"]
+
+
+def _counts(rows: Rows) -> Counts:
+    """From rows with the same key, one for each verdict and `is_final`."""
+
+    def ended(verdict: VerdictName, is_final: bool) -> int:
+        return _sum(rows, "records", lambda r: r["verdict"] == verdict and r["is_final"] is is_final)
+
+    return Counts(
+        records_judged=_sum(rows, "records", lambda r: bool(r["is_final"])),
+        records_accepted=ended(VerdictName.ACCEPTED, True),
+        records_repaired=ended(VerdictName.REPAIRED, True),
+        records_rejected=ended(VerdictName.REJECTED, True),
+        records_broker_rejected=ended(VerdictName.BROKER_REJECTED, True),
+        records_unconfirmed=ended(VerdictName.UNCONFIRMED, True),
+        records_rejected_retried=ended(VerdictName.REJECTED, False),
+        records_broker_rejected_retried=ended(VerdictName.BROKER_REJECTED, False),
+        records_unconfirmed_retried=ended(VerdictName.UNCONFIRMED, False),
+        bad_records=_sum(rows, "bad_records", _is_rejection),
+        collateral_records=_sum(rows, "collateral_records", _is_rejection),
+        batches_judged=_sum(rows, "batches", lambda r: bool(r["is_final"])),
+        batches_rejected=_sum(rows, "batches", _is_rejection),
+    )
+
+
+def _totals(tables: Tables) -> Totals:
+    seen = tables.summary
+    return Totals(
+        **_counts(tables.topics),
+        producers=seen["producers"],
+        producers_affected=seen["producers_affected"],
+        producers_with_unit_mistakes=seen["producers_with_unit_mistakes"],
+        unit_mistake_records=seen["unit_mistake_records"],
+    )
+
+
+def _rejected(counts: Counts) -> int:
+    return counts["records_rejected"] + counts["records_broker_rejected"]
+
+
+def _topics(rows: Rows) -> list[Topic]:
+    """The topics shown, the one with most rejected records first."""
+    by_topic: dict[str, Rows] = {}
+    for row in rows:
+        if row["topic"] is not None:
+            by_topic.setdefault(row["topic"], []).append(row)
+    topics = [
+        Topic(
+            **_counts(own),
+            topic=topic,
+            drift_min_ms=_extreme(min, own, "drift_min_ms"),
+            drift_max_ms=_extreme(max, own, "drift_max_ms"),
+        )
+        for topic, own in by_topic.items()
+    ]
+    return sorted(topics, key=lambda t: (-_rejected(t), -t["records_judged"], t["topic"]))
+
+
+def _extreme(choose: Callable[..., int | None], rows: Rows, name: str) -> int | None:
+    return choose((row[name] for row in rows if row[name] is not None), default=None)
+
+
+def _topics_omitted(tables: Tables, shown: int) -> Omitted:
+    rest = _counts([row for row in tables.topics if row["topic"] is None])
+    return Omitted(
+        count=tables.summary["topics"] - shown,
+        records=rest["records_judged"],
+        rejected_records=_rejected(rest),
+    )
+
+
+def _reason_row(row: dict[str, Any]) -> ReasonRow:
+    return ReasonRow(**why(row), producers=row["producers"])
+
+
+def _topic_hours(topic: str, rows: Rows, hours: Sequence[str]) -> TopicHours:
+    return TopicHours(
+        topic=topic,
+        records=aligned(rows, "records", hours),
+        rejected_records=aligned(rows, "rejected_records", hours),
+    )
+
+
+def _heatmap(rows: Rows, topics: Sequence[Topic], hours: Sequence[str]) -> list[TopicHours]:
+    by_topic: dict[str, Rows] = {}
+    for row in rows:
+        by_topic.setdefault(row["topic"], []).append(row)
+    shown = [t["topic"] for t in topics[:HEATMAP_TOPICS]]
+    return [_topic_hours(topic, by_topic.get(topic, []), hours) for topic in shown]
+
+
+def _drift(rows: Rows) -> list[DriftBucket]:
+    """Buckets behind come from the smallest drift of each batch, buckets ahead from its largest."""
+    sums: dict[int, dict[bool, tuple[int, int]]] = {}
+    for row in rows:
+        index = row["bucket"]
+        if (row["side"] == "behind") == (index < 0):
+            sums.setdefault(index, {})[row["rejected"]] = (row["records"], row["batches"])
+    buckets = []
+    for index in sorted(sums):
+        above_ms, up_to_ms = bucket_bounds_ms(index)
+        others, rejected = sums[index].get(False, (0, 0)), sums[index].get(True, (0, 0))
+        buckets.append(
+            DriftBucket(
+                bucket=index,
+                above_ms=above_ms,
+                up_to_ms=up_to_ms,
+                not_rejected_records=others[0],
+                not_rejected_batches=others[1],
+                rejected_records=rejected[0],
+                rejected_batches=rejected[1],
+            )
+        )
+    return buckets
+
+
+def _what_if(rows: Rows) -> WhatIf:
+    batches, records = what_if.whole(rows)
+    return WhatIf(
+        batches=batches,
+        records=records,
+        ahead=what_if.curve(rows, "ahead"),
+        behind=what_if.curve(rows, "behind"),
+    )
+
+
+def _would_reject(row: dict[str, Any]) -> WouldReject:
+    said = words.advice_if_let_pass(row["rule"], row["reason"], row["unit_guess"], latest_ms(row))
+    return WouldReject(
+        rule=row["rule"],
+        waiver=row["waiver"],
+        topic=row["topic"],
+        client_id=row["client_id"],
+        principal=row["principal"],
+        reason=row["reason"],
+        cause=said.cause,
+        fix=said.fix,
+        batches=row["batches"],
+        records=row["records"],
+        bad_records=row["bad_records"],
+    )
+
+
+def _in_force(row: dict[str, Any]) -> InForce:
+    """From a line's `facts`. Another version of tsproxy may write other facts than those known here."""
+    try:
+        facts = json.loads(row["facts"] or "{}")
+    except ValueError:
+        facts = {}
+    facts = facts if isinstance(facts, dict) else {}
+    mode, limits_from = (facts.get(name) for name in ("mode", "limits_from"))
+    return InForce(
+        ts=row["ts"],
+        proxy=row["proxy"],
+        kind=row["kind"],
+        mode=None if mode is None else str(mode),
+        limits_from=None if limits_from is None else str(limits_from),
+        rules=_names(facts.get("rules")),
+        waivers=_names(facts.get("waivers")),
+    )
+
+
+def _names(found: object) -> list[str]:
+    return [str(name) for name in found] if isinstance(found, list) else []
+
+
+def _trend(tables: Tables) -> Trend | None:
+    """None on the first day of a rollup, which has no day before it."""
+    if len(tables.days) < _COMPARABLE_DAYS:
+        return None
+    return Trend(
+        days=[DayOfTrend(**row) for row in tables.days],  # type: ignore[typeddict-item]  # its keys are the columns
+        changes=[Change(**row) for row in tables.changes],  # type: ignore[typeddict-item]  # likewise
+    )
+
+
+def _limits(rows: Rows, topics: Sequence[str]) -> Rows:
+    """The limits of the topics shown, in their order, then by time."""
+    place = {topic: number for number, topic in enumerate(topics)}
+    shown = [row for row in rows if row["topic"] in place]
+    return sorted(shown, key=lambda row: (place[row["topic"]], row["first_ts"]))
+
+
+def quality(
+    boots: Rows, gaps: Sequence[LineGap], files: Rows, first: date, last: date, now_ms: int
+) -> LogQuality:
+    """What the log says of itself, from `boots.boots`, `sequence.gaps` and `read.files`."""
+    unusable = unusable_by_problem(files)
+    proof = completeness(boots, gaps, unusable, first, last, now_ms)
+    names = {row["file"] for row in files}
+    apart = sorted(
+        (row for row in files if row["problem"] is not None), key=lambda r: (r["file"], r["problem"])
+    )
+    return LogQuality(
+        is_complete=proof.is_complete,
+        sentence=proof.sentence,
+        proxies=proof.proxies,
+        boots=proof.boots,
+        lines=proof.lines,
+        lost_lines=proof.lost_lines,
+        intervals=proof.intervals,
+        missing_intervals=proof.missing_intervals,
+        silent_boots=len(proof.silent),
+        gaps=proof.gaps,
+        silent=proof.silent,
+        unheard=proof.unheard,
+        duplicate_lines=sum(row["duplicates"] for row in files if row["problem"] is None),
+        quarantined_lines=_by_problem(apart),
+        quarantined_examples=[f"{r['file']}: {r['problem']}: {r['raw'] or ''}" for r in apart[:_EXAMPLES]],
+        lines_unusable=sum(unusable.values()),
+        lines_dropped=proof.lines_dropped,
+        decisions_suppressed=proof.decisions_suppressed,
+        batches_folded=proof.batches_folded,
+        files=len(names),
+        open_files=sum(name.endswith(_OPEN) for name in names),
+    )
+
+
+def _by_problem(rows: Rows) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for row in rows:
+        sums[row["problem"]] = sums.get(row["problem"], 0) + row["lines"]
+    return dict(sorted(sums.items()))

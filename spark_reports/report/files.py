@@ -1,0 +1,75 @@
+"""The files of a report. Each appears whole or not at all."""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from spark_reports.exits import NotAReportError
+from spark_reports.report.shape import SHAPE_VERSION, Report
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOCAL: Final = "file:/"
+
+
+def local(folder: str) -> Path | None:
+    """`folder` as a directory of this machine; None if it is on another file system (`s3a://…`)."""
+    if folder.startswith(_LOCAL):
+        return Path("/", folder.removeprefix(_LOCAL).lstrip("/"))
+    return None if "://" in folder else Path(folder)
+
+
+def write_far(spark: "SparkSession", folder: str, name: str, text: str) -> None:
+    """Write `text` as UTF-8 to a folder on any file system that Spark knows. Raises Java's errors.
+
+    It is written under another name and then renamed. Not every file system can replace a file, so for a
+    moment there may be neither the old file nor the new one.
+    """
+    context: Any = spark.sparkContext  # the way to Java's classes has no public name
+    path = context._jvm.org.apache.hadoop.fs.Path
+    place, beside = path(folder, name), path(folder, f".{name}.{os.getpid()}")
+    files = place.getFileSystem(context._jsc.hadoopConfiguration())
+    stream = files.create(beside, True)
+    try:
+        stream.write(text.encode())
+    finally:
+        stream.close()
+    files.delete(place, False)
+    if not files.rename(beside, place):
+        raise OSError(f"{beside.toString()} could not be renamed to {name}")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` as UTF-8 to `path`, and make its directory if it is missing. Raises OSError.
+
+    It is written under another name and then renamed: a reader sees the old report or the new one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def to_json(report: Report) -> str:
+    """report.json's text."""
+    return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_report(path: Path) -> Report:
+    """Read what `to_json` wrote. Raises NotAReportError, or OSError if the file cannot be read."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise NotAReportError(f"{path} is not JSON: {error}") from error
+    if not isinstance(found, dict) or found.get("report") != "daily":
+        raise NotAReportError(f"{path} is JSON, but not a report made by spark_reports")
+    if found.get("version") != SHAPE_VERSION:
+        raise NotAReportError(
+            f"{path} is a report of version {found.get('version')}, and this program knows {SHAPE_VERSION}"
+        )
+    return cast(Report, found)

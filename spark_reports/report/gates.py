@@ -1,0 +1,61 @@
+"""Quality gates for schedulers: `--fail-on 'rejected_rate>1%'` makes the exit code 3.
+
+A gate is a measure, `>`, and a number or a percentage. The measures are one table, so the help text and
+the errors can list them.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from spark_reports.report.headline import rejected_records
+from spark_reports.report.shape import Report
+
+
+def _rate(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _quarantined(report: Report) -> int:
+    return sum(report["log"]["quarantined_lines"].values())
+
+
+MEASURES: Final[Mapping[str, Callable[[Report], float]]] = MappingProxyType(
+    {
+        "rejected_rate": lambda r: _rate(rejected_records(r["totals"]), r["totals"]["records_judged"]),
+        "rejected_records": lambda r: rejected_records(r["totals"]),
+        "unit_mistake_records": lambda r: r["totals"]["unit_mistake_records"],
+        "producers_affected": lambda r: r["totals"]["producers_affected"],
+        "corrupt_rate": lambda r: _rate(_quarantined(r), r["log"]["lines"] + _quarantined(r)),
+        "lost_lines": lambda r: r["log"]["lost_lines"],
+        "missing_intervals": lambda r: r["log"]["missing_intervals"],
+        "silent_boots": lambda r: r["log"]["silent_boots"],
+    }
+)
+
+_FORM: Final = re.compile(r"\s*(?P<measure>\w+)\s*>\s*(?P<number>\d+(\.\d+)?)\s*(?P<percent>%?)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Trips if the measure is above the bound."""
+
+    text: str
+    measure: str
+    bound: float
+
+    def tripped_by(self, report: Report) -> str | None:
+        """A sentence if it trips, else None."""
+        value = MEASURES[self.measure](report)
+        return f"{self.text}: {self.measure} is {value:.6g}" if value > self.bound else None
+
+
+def parse(text: str) -> Gate:
+    """A gate from its text. Raises ValueError that says what is allowed."""
+    found = _FORM.fullmatch(text)
+    if found is None or found["measure"] not in MEASURES:
+        raise ValueError(f"{text!r} is not MEASURE>NUMBER[%]; measures: {', '.join(MEASURES)}")
+    bound = float(found["number"]) / (100 if found["percent"] else 1)
+    return Gate(text.strip(), found["measure"], bound)

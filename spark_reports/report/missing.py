@@ -1,0 +1,71 @@
+"""Sentences about what is missing in a log: silent processes, lost lines, times without heartbeats."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from spark_reports.log.completeness import LineGap, SilentBoot, UnheardSpan
+from spark_reports.report import words
+from spark_reports.report.shape import LogQuality
+
+_SAID: Final = 20
+"""Most sentences of each kind; `report.json` holds more."""
+_NAME_CHARS: Final = 60
+
+
+def said(log: LogQuality) -> list[str]:
+    """One sentence for each missing thing, those that concern totals first."""
+    return [*lost(log), *_listed([_unheard(span) for span in log["unheard"]], "time without heartbeats")]
+
+
+def lost(log: LogQuality) -> list[str]:
+    """Sentences about silent processes and lost lines, which make totals a lower bound."""
+    return [
+        *_listed([_silent(boot) for boot in log["silent"]], "silent process"),
+        *_listed([_gap(gap) for gap in log["gaps"]], "run of lost lines"),
+    ]
+
+
+def unheard(log: LogQuality) -> str | None:
+    """A sentence about the longest time without heartbeats of a proxy that has others, or None."""
+    if not log["unheard"]:
+        return None
+    longest = max(
+        log["unheard"], key=lambda span: words.epoch_ms(span["to_ts"]) - words.epoch_ms(span["from_ts"])
+    )
+    more = len(log["unheard"]) - 1
+    return _unheard(longest) + (f" And {words.many(more, 'time')} more." if more else "")
+
+
+def _listed(sentences: Sequence[str], kind: str) -> Iterator[str]:
+    yield from sentences[:_SAID]
+    if more := len(sentences[_SAID:]):
+        yield f"And {kind}: {more:,} more, at least."
+
+
+def _name(missing: SilentBoot | LineGap) -> str:
+    return f"{words.short(missing['proxy'], _NAME_CHARS)} (boot {words.short(missing['boot'], _NAME_CHARS)})"
+
+
+def _silent(boot: SilentBoot) -> str:
+    last = words.instant_words(boot["last_ts"])
+    return (
+        f"{_name(boot)} ended without a stop line after {last}: it was killed, or its last lines have not "
+        "arrived."
+    )
+
+
+def _gap(gap: LineGap) -> str:
+    first, last = gap["seq_first"], gap["seq_last"]
+    numbers = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
+    after, before = (ts and words.instant_words(ts) for ts in (gap["after_ts"], gap["before_ts"]))
+    when = f"between {after} and {before}" if after and before else ""
+    when = when or (f"before {before}" if before else f"after {after}" if after else "at its beginning")
+    return f"{_name(gap)} lost {numbers}, {when}."
+
+
+def _unheard(span: UnheardSpan) -> str:
+    from_, to = words.instant_words(span["from_ts"]), words.instant_words(span["to_ts"])
+    return (
+        f"{words.short(span['proxy'], _NAME_CHARS)} wrote no heartbeat from {from_} to {to}: "
+        "it was down, or its whole log of that time is missing."
+    )

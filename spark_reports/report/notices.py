@@ -1,0 +1,139 @@
+"""Texts for the owners of producers: what was rejected, why, what to change, and one example."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from spark_reports.report import words
+from spark_reports.report.shape import Example, Producer, Report, WouldReject
+from tsproxy.decisions.text import instant
+from tsproxy.model.policy import CANDIDATE
+
+_WARNED: Final = 10
+"""Most topics and rules named for one client; report.json holds more."""
+
+_LAST_INSTANT_MS: Final = 253_402_300_799_999
+"""The end of the year 9999: nobody means a later time."""
+
+
+def notices(report: Report) -> list[str]:
+    """One text for each producer of the report, the worst first; then one for each client of which a rule in
+    audit, or the candidate limits, would have rejected something."""
+    rejected = [notice(report, producer) for producer in report["producers"] if has_owner(producer)]
+    watched: dict[tuple[str | None, str | None], list[WouldReject]] = {}
+    for row in report["would_reject"]:
+        if row["topic"] != words.FOLDED:
+            watched.setdefault((row["client_id"], row["principal"]), []).append(row)
+    return [*rejected, *(_warning(report, rows) for rows in watched.values())]
+
+
+def has_owner(producer: Producer) -> bool:
+    """False for the row in which the proxy counted many clients together."""
+    topics = {topic["topic"] for topic in producer["topics"]}
+    return topics != {words.FOLDED}
+
+
+def notice(report: Report, producer: Producer) -> str:
+    """The text for one owner: plain and printable, for mail, chat or a ticket."""
+    rejected, own = producer["rejected_records"], producer["records"]
+    were = "was" if rejected == 1 else "were"
+    lines = [
+        _to(producer["client_id"], producer["principal"]),
+        f"On {_days(report)} (UTC) {words.many(rejected, 'record')} of yours {were} rejected, "
+        f"{words.share(rejected, own)} of what you sent.{_good_ones(producer['collateral_records'])}",
+        *[f"* {reason['cause']}: {reason['fix']}." for reason in producer["reasons"]],
+        _topics(report, producer),
+    ]
+    if producer["addresses"]:
+        lines.append(f"Sent from {', '.join(words.short(text, 60) for text in producer['addresses'])}.")
+    return "\n".join([*lines, *_example(producer)]) + "\n"
+
+
+def _warning(report: Report, rows: Sequence[WouldReject]) -> str:
+    """The text for the owner of records that were forwarded, and would be rejected if the rules were
+    enforced."""
+    lines = [_to(rows[0]["client_id"], rows[0]["principal"])]
+    if watched := [row for row in rows if not words.is_far_behind(row)]:
+        lines.append(
+            f"On {_days(report)} (UTC) these records of yours were forwarded and only counted. They would be "
+            "rejected if the rules below were enforced:"
+        )
+        lines += _listed([_watched(row) for row in watched])
+    if behind := [row for row in rows if words.is_far_behind(row)]:
+        lines.append(
+            f"On {_days(report)} (UTC) these records of yours were forwarded. They lie so far behind the "
+            "clock that a mistake is likely. Nothing rejects them; a topic that deletes by time deletes them "
+            "at once:"
+        )
+        lines += _listed([_so_old(row) for row in behind])
+    return "\n".join(lines) + "\n"
+
+
+def _listed(texts: Sequence[str]) -> list[str]:
+    more = len(texts) - _WARNED
+    return [*texts[:_WARNED], *([f"And {words.count(more)} more like this."] if more > 0 else [])]
+
+
+def _so_old(row: WouldReject) -> str:
+    records, topic = words.many(row["bad_records"], "record"), words.short(row["topic"], 60)
+    return f"* {records} to {topic}: {row['cause']}: {row['fix']}."
+
+
+def _watched(row: WouldReject) -> str:
+    records, topic = words.many(row["records"], "record"), words.short(row["topic"], 60)
+    by = f"the rule {words.rule(row['rule'])}"
+    if row["rule"] == CANDIDATE:
+        by = "the candidate limits (Kafka 4's own, unless others are configured)"
+    waiver = row.get("waiver")  # a report of an earlier release has none
+    held = f", held back by the waiver {words.short(waiver, 60)}" if waiver else ""
+    return f"* {records} to {topic}, by {by}{held}: {row['cause']}: {row['fix']}."
+
+
+def _to(client_id: str | None, principal: str | None) -> str:
+    who = words.short(words.client(client_id)) + (f" ({words.short(principal)})" if principal else "")
+    return f"To the owner of {who}:"
+
+
+def _days(report: Report) -> str:
+    first, last = report["first_day"], report["last_day"]
+    return first if first == last else f"{first} to {last}"
+
+
+def _good_ones(collateral: int) -> str:
+    if not collateral:
+        return ""
+    were = "was" if collateral == 1 else "were"
+    return (
+        f" {words.count(collateral)} of them {were} good, and rejected with others of the same batch: "
+        "Kafka rejects whole batches."
+    )
+
+
+def _topics(report: Report, producer: Producer) -> str:
+    """The topics, each with its latest known limits."""
+    limits = words.limits_by_topic(report["limits"])
+    named, meaning = [], ""
+    for topic in producer["topics"]:
+        said = words.short(topic["topic"], 60)
+        if known := limits.get(topic["topic"]):
+            said, meaning = f"{said} ({known[-1]})", " (how old / how far ahead a record may be)"
+        named.append(said)
+    more = producer["topics_count"] - len(named)
+    return f"Topics{meaning}: {', '.join(named)}{f' and {words.count(more)} more' if more > 0 else ''}."
+
+
+def _example(producer: Producer) -> list[str]:
+    found = next((example for example in producer["examples"] if example["bad_ts"]), None)
+    if found is None:
+        return []
+    return [
+        f"For example at {words.instant_words(found['ts'])}, topic {words.short(found['topic'], 60)}, "
+        f"partition {found['partition']}: a record carried {found['bad_ts'][0]}{_read_as(found)}."
+    ]
+
+
+def _read_as(example: Example) -> str:
+    """The timestamp read in the guessed unit, else as a time if it can be one."""
+    if example["read_as_ts"]:
+        return f", which reads as {example['read_as_ts']}"
+    time_ms = example["bad_ts"][0]
+    return f", that is {instant(time_ms)}" if 0 <= time_ms <= _LAST_INSTANT_MS else ""

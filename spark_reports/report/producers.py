@@ -1,0 +1,128 @@
+"""The producers of report.json: one entry a client, from the tables about clients."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from spark_reports.report import words
+from spark_reports.report.shape import ClientReason, Example, Producer, TopicShare, Why
+from spark_reports.report.tables import Rows, Tables
+from tsproxy.decisions.text import instant
+from tsproxy.model.units import UNITS
+from tsproxy.model.verdict import UnitGuess
+
+Client = tuple[str | None, str | None]
+
+
+def _client(row: dict[str, Any]) -> Client:
+    return (row["client_id"], row["principal"])
+
+
+def _by_client(rows: Rows) -> dict[Client, Rows]:
+    found: dict[Client, Rows] = {}
+    for row in rows:
+        found.setdefault(_client(row), []).append(row)
+    return found
+
+
+def with_rejections(tables: Tables, hours: Sequence[str]) -> list[Producer]:
+    """The worst clients, the one with most rejected records first; `hours` as in Report.hours."""
+    reasons, topics = _by_client(tables.client_reasons), _by_client(tables.client_topics)
+    by_hour, examples = _by_client(tables.client_hours), _by_client(tables.examples)
+    addresses = {_client(row): row["addresses"] for row in tables.client_addresses}
+    return [
+        Producer(
+            client_id=row["client_id"],
+            principal=row["principal"],
+            records=row["records"],
+            rejected_records=row["rejected_records"],
+            rejected_batches=row["rejected_batches"],
+            bad_records=row["bad_records"],
+            collateral_records=row["collateral_records"],
+            first_ts=instant(row["first_ms"]),
+            last_ts=instant(row["last_ms"]),
+            topics=_topic_shares(topics.get(_client(row), [])),
+            topics_count=row["topics"],
+            addresses=addresses.get(_client(row), []),
+            client_software=_software(examples.get(_client(row), [])),
+            reasons=_client_reasons(reasons.get(_client(row), [])),
+            hours=aligned(by_hour.get(_client(row), []), "rejected_records", hours),
+            examples=[example(e) for e in sorted(examples.get(_client(row), []), key=lambda e: e["ts"])],
+        )
+        for row in sorted(tables.producers, key=lambda r: (-r["rejected_records"], str(_client(r))))
+    ]
+
+
+def _topic_shares(rows: Rows) -> list[TopicShare]:
+    shares = [TopicShare(topic=r["topic"], rejected_records=r["rejected_records"]) for r in rows]
+    return sorted(shares, key=lambda s: (-s["rejected_records"], s["topic"]))
+
+
+def _client_reasons(rows: Rows) -> list[ClientReason]:
+    reasons = [
+        ClientReason(
+            **why(row, latest_ms(row)), drift_min_ms=row["drift_min_ms"], drift_max_ms=row["drift_max_ms"]
+        )
+        for row in rows
+    ]
+    return sorted(reasons, key=lambda r: (-r["records"], r["cause"]))
+
+
+def latest_ms(row: dict[str, Any]) -> int | None:
+    """The latest bad timestamp, accurate to the length of the period: enough to tell 1969 from today."""
+    last_ms, drift_ms = row["last_ms"], row["drift_max_ms"]
+    return None if drift_ms is None else int(last_ms + drift_ms)
+
+
+def _software(rows: Rows) -> list[str]:
+    return sorted({row["client_software"] for row in rows if row["client_software"]})
+
+
+def example(row: dict[str, Any]) -> Example:
+    """One rejected batch, from a row of `transforms.examples`."""
+    return Example(
+        ts=row["ts"],
+        topic=row["topic"],
+        partition=row["partition"],
+        client_address=row["client_address"],
+        error_message=row["error_message"],
+        records=row["records"],
+        bad_records=row["bad_records"],
+        bad_index=row["bad_index"] or [],
+        bad_ts=row["bad_ts"] or [],
+        read_as_ts=_read_as(row),
+    )
+
+
+def _read_as(row: dict[str, Any]) -> str | None:
+    """The first bad timestamp in the unit that was guessed; None for no timestamp, or no unit of `UNITS`."""
+    guess = row["unit_guess"]
+    if guess not in UNITS or not row["bad_ts"]:
+        return None
+    return instant(UNITS[UnitGuess(guess)].read(row["bad_ts"][0], words.epoch_ms(row["ts"])))
+
+
+def why(row: dict[str, Any], latest_ms: int | None = None) -> Why:
+    """A reason, from a row with REASON and counts, with its likely cause and fix (`words.advice`)."""
+    said = words.advice(row["reason"], row["unit_guess"], row["error_code"], latest_ms)
+    return Why(
+        verdict=row["verdict"],
+        reason=row["reason"],
+        unit_guess=row["unit_guess"],
+        error_code=row["error_code"],
+        is_final=row["is_final"],
+        cause=said.cause,
+        fix=said.fix,
+        batches=row["batches"],
+        records=row["records"],
+        bad_records=row["bad_records"],
+        collateral_records=row["collateral_records"],
+    )
+
+
+def aligned(rows: Rows, name: str, hours: Sequence[str]) -> list[int]:
+    """A column of rows with an `hour`, one number for each of `hours`."""
+    sums = dict.fromkeys(hours, 0)
+    for row in rows:
+        if row["hour"] in sums:
+            sums[row["hour"]] += row[name]
+    return list(sums.values())

@@ -1,0 +1,237 @@
+"""The rollup: two small tables, one partition for each day, which `trend` and `what-if` read.
+
+    producers   one row a client: records judged and rejected          -> trend
+    drift       one row a topic, client, side, bucket and fate        -> what-if
+
+`daily --rollup DIR` writes them from the counters it has added up anyway, so that `trend` and `what-if`
+read megabytes where the log has gigabytes. A day written again replaces its own partitions only.
+"""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from types import MappingProxyType
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+from spark_reports.log.read import of_period
+from spark_reports.log.store import Table
+from spark_reports.report import transforms
+from spark_reports.report.transforms import CLIENT
+from spark_reports.report.what_if import first_bucket_beyond
+from tsproxy.decisions.drift import EDGES, HISTOGRAM_NAME
+from tsproxy.model.verdict import Reason
+
+DAYS_BEFORE: Final = 7
+"""A day is compared with this many days before it."""
+
+LEAST_RECORDS: Final = 10
+"""Fewer rejected records than this are not reported as a change."""
+
+_PRODUCERS_DDL: Final = (
+    "client_id STRING, principal STRING, records BIGINT, rejected_records BIGINT, event_date STRING"
+)
+_DRIFT_DDL: Final = (
+    "topic STRING, client_id STRING, principal STRING, side STRING, is_rejected BOOLEAN, "
+    "is_other_side BOOLEAN, bucket BIGINT, batches BIGINT, records BIGINT, event_date STRING"
+)
+
+_DRIFT_KEY: Final = ("event_date", "topic", *CLIENT, "side", "is_rejected", "is_other_side")
+_SIDES: Final = MappingProxyType({"ahead": "behind", "behind": "ahead"})
+"""Each side and the opposite one."""
+
+
+def producers(rolled: DataFrame) -> DataFrame:
+    """From `transforms.rollup`: one row for each day and client, with records judged and rejected."""
+    return (
+        rolled.groupBy(F.substring("hour", 1, 10).alias("event_date"), *CLIENT)
+        .agg(
+            F.sum(F.when(transforms.is_judged(), F.col("records")).otherwise(0)).alias("records"),
+            F.sum(F.when(transforms.is_rejection(), F.col("records")).otherwise(0)).alias("rejected_records"),
+        )
+        .select(*CLIENT, "records", "rejected_records", "event_date")
+    )
+
+
+def drift_keys(rolled: DataFrame) -> DataFrame:
+    """From `transforms.rollup`: the possible keys of `drift` (_DRIFT_KEY), and the `number` of each."""
+    judged = rolled.where(transforms.is_judged())
+    dated = judged.withColumn("event_date", F.substring("hour", 1, 10))
+    sides = [_of_side(dated, side).select(*_DRIFT_KEY, _number()) for side in _SIDES]
+    return sides[0].unionByName(sides[1]).distinct()
+
+
+def ambiguous(keys: DataFrame) -> DataFrame:
+    """The numbers that two keys of `drift_keys` share."""
+    return keys.groupBy("number").count().where(F.col("count") > 1)
+
+
+def drift(counters: DataFrame, keys: DataFrame | None) -> DataFrame:
+    """From counters: one row for each day, topic, client, side, bucket and outcome of judged batches.
+
+    `is_rejected` is the outcome; `is_other_side` is true if the reason is the other side's drift.
+    Histograms of other versions, and buckets that this version does not have, are left out.
+
+    To unpack histograms is the most expensive part of a report, so `drawn` and `totals` both use this
+    result. A bucket is added up by the number of its key (`keys`: `drift_keys`) instead of by seven names.
+    A client may choose names whose numbers are equal (`ambiguous`); then `keys` is None, and the names are
+    used.
+    """
+    judged = transforms.named(counters).where((F.col("hist") == HISTOGRAM_NAME) & transforms.is_judged())
+    dated = judged.withColumn("event_date", F.col("day"))
+    by = _DRIFT_KEY if keys is None else ("number",)
+    # Each side is added up before the union, so that Spark does not write single buckets to memory as rows.
+    sides = [_sums(_of_side(dated, side).withColumn("number", _number()), by, side) for side in _SIDES]
+    sums = sides[0].unionByName(sides[1])
+    named = sums if keys is None else sums.join(keys, on="number")
+    return named.select(*_DRIFT_KEY[1:], "bucket", "batches", "records", "event_date")
+
+
+def _sums(lines: DataFrame, by: Sequence[str], side: str) -> DataFrame:
+    bucket, batches, records = (F.get("col", F.lit(place)) for place in range(3))
+    return (
+        lines.select(*by, F.explode(side))
+        .groupBy(*by, bucket.alias("bucket"))
+        .agg(
+            F.coalesce(F.sum(batches), F.lit(0)).alias("batches"),
+            F.coalesce(F.sum(records), F.lit(0)).alias("records"),
+        )
+        .where(F.col("bucket").between(-len(EDGES), len(EDGES)))
+    )
+
+
+def _of_side(lines: DataFrame, side: str) -> DataFrame:
+    """Add the _DRIFT_KEY of one side to counters or rows of their rollup, which have `event_date`."""
+    rejected = transforms.is_rejection()
+    return lines.withColumns(
+        {
+            "side": F.lit(side),
+            "is_rejected": rejected,
+            "is_other_side": rejected & _is_rejected_for(_SIDES[side]),
+        }
+    )
+
+
+def _number() -> Column:
+    """A key's number: 64 bits of hash. The hash skips nulls, so it also gets which names are null."""
+    nulls = [F.col(name).isNull() for name in CLIENT]
+    return F.xxhash64(*_DRIFT_KEY, *nulls).alias("number")
+
+
+def _is_rejected_for(side: str) -> Column:
+    """True if the rejection was for drift on that side. Other reasons count for both sides."""
+    reasons = {
+        "ahead": (Reason.TOO_FAR_AHEAD.value,),
+        "behind": (Reason.TOO_OLD.value, Reason.NEGATIVE.value),
+    }
+    return F.coalesce(F.col("reason").isin(*reasons[side]), F.lit(False))
+
+
+def drawn(drifts: DataFrame) -> DataFrame:
+    """One row a side, bucket and fate: `side` (ahead | behind), `bucket`, `rejected`, `batches`, `records`.
+
+    A rejected batch counts on the side for which it was rejected, or on both if the reason has no side.
+    """
+    return (
+        drifts.where(~F.col("is_other_side"))
+        .groupBy("side", "bucket", F.col("is_rejected").alias("rejected"))
+        .agg(F.sum("batches").alias("batches"), F.sum("records").alias("records"))
+    )
+
+
+def store(frame: DataFrame, folder: str, name: str) -> None:
+    """Write the days of one of the two tables."""
+    few = frame.coalesce(4).sortWithinPartitions(*CLIENT)
+    Table(f"{folder}/{name}").replace(few, ["event_date"])
+
+
+def stored(spark: SparkSession, folder: str, name: str, first: date, last: date) -> DataFrame:
+    """The days of a table that are there. Raises AnalysisException if no day was ever written."""
+    ddl = {"producers": _PRODUCERS_DDL, "drift": _DRIFT_DDL}[name]
+    table = spark.read.schema(ddl).parquet(f"{folder}/{name}")
+    return of_period(table.withColumnRenamed("event_date", "day"), first, last)
+
+
+def totals(drifts: DataFrame) -> DataFrame:
+    """From `drift`: one row for each side and bucket, the input of `what_if`."""
+    return drifts.groupBy("side", "bucket").agg(
+        F.sum("batches").alias("batches"), F.sum("records").alias("records")
+    )
+
+
+def beyond_by_client(drifts: DataFrame, after_ms: int | None, before_ms: int | None, count: int) -> DataFrame:
+    """The `count` clients with most records past a limit: CLIENT, `batches`, `records`, at least so many.
+
+    A batch past both limits counts once: on the side that rejects more of the client's batches.
+    """
+    past = F.lit(False)
+    for limit_ms, sign in ((after_ms, 1), (before_ms, -1)):
+        if limit_ms is not None:
+            past = past | (F.col("bucket") * sign >= first_bucket_beyond(limit_ms))
+    sides = (
+        drifts.where(past)
+        .groupBy(*CLIENT, "side")
+        .agg(F.sum("batches").alias("batches"), F.sum("records").alias("records"))
+    )
+    return (
+        sides.groupBy(*CLIENT)
+        .agg(F.max("batches").alias("batches"), F.max("records").alias("records"))
+        .orderBy(F.desc("records"), *CLIENT)
+        .limit(count)
+    )
+
+
+def days(stored_producers: DataFrame) -> DataFrame:
+    """One row a day: `day`, `records`, `rejected_records`, `producers_affected`."""
+    return (
+        stored_producers.groupBy("day")
+        .agg(
+            F.sum("records").alias("records"),
+            F.sum("rejected_records").alias("rejected_records"),
+            F.sum((F.col("rejected_records") > 0).cast("bigint")).alias("producers_affected"),
+        )
+        .orderBy("day")
+    )
+
+
+def changes(stored_producers: DataFrame, day: date, count: int) -> DataFrame:
+    """The `count` clients whose rejections changed most on `day`, against the seven days before it.
+
+    CLIENT, `kind`, `records`, `rejected_records`, `records_before`, `rejected_before` (sums of those days):
+
+        new         rejected now, and never in the days before
+        doubled     at least twice the share of its records is rejected now
+        recovered   rejected before, still sends, and nothing is rejected now
+    """
+    is_today = F.col("day") == day.isoformat()
+    is_before = (
+        F.col("day").between((day - timedelta(days=DAYS_BEFORE)).isoformat(), day.isoformat()) & ~is_today
+    )
+    sums = stored_producers.groupBy(*CLIENT).agg(
+        *[
+            F.coalesce(F.sum(F.when(when, F.col(name))), F.lit(0)).alias(f"{name}{suffix}")
+            for when, suffix in ((is_today, ""), (is_before, "_before"))
+            for name in ("records", "rejected_records")
+        ]
+    )
+    share = F.try_divide("rejected_records", "records")
+    share_before = F.try_divide("rejected_records_before", "records_before")
+    is_news = F.greatest("rejected_records", "rejected_records_before") >= LEAST_RECORDS
+    kind = (
+        F.when((F.col("rejected_records") > 0) & (F.col("rejected_records_before") == 0), "new")
+        .when((F.col("rejected_records") > 0) & (share >= 2 * share_before), "doubled")
+        .when(
+            (F.col("rejected_records") == 0)
+            & (F.col("records") > 0)
+            & (F.col("rejected_records_before") > 0),
+            "recovered",
+        )
+    )
+    return (
+        sums.withColumn("kind", kind)
+        .where(F.col("kind").isNotNull() & is_news)
+        .withColumnRenamed("rejected_records_before", "rejected_before")
+        .orderBy(F.desc("rejected_records"), F.desc("rejected_before"), *CLIENT)
+        .limit(count)
+    )

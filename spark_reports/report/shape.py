@@ -1,0 +1,323 @@
+"""The shape of report.json, version 1. It is small, and renderers read nothing else.
+
+Numbers are exact ints, times `…_ts` are UTC instants, drifts and limits are in ms. `null` means: does not
+apply (a drift without timestamps, a limit that is unlimited). Within a version keys are only added. Counts
+named `records_…` count each record once. `…_retried` counts records that producers sent again by themselves
+after a retriable error; they are not part of `records_judged`:
+
+    records_judged = records_accepted + records_repaired + records_rejected
+                   + records_broker_rejected + records_unconfirmed
+"""
+
+from typing import Final, TypedDict
+
+from spark_reports.log.completeness import LineGap, SilentBoot, UnheardSpan
+
+SHAPE_VERSION: Final = 1
+
+
+class Counts(TypedDict):
+    """How records ended: all of them, or those of one topic."""
+
+    records_judged: int
+    records_accepted: int
+    records_repaired: int
+    records_rejected: int
+    records_broker_rejected: int
+    records_unconfirmed: int
+    records_rejected_retried: int
+    records_broker_rejected_retried: int
+    records_unconfirmed_retried: int
+    bad_records: int
+    collateral_records: int
+    batches_judged: int
+    batches_rejected: int
+
+
+class Totals(Counts):
+    """Counts of the whole period. Unit mistakes are counted in bad records."""
+
+    producers: int
+    producers_affected: int
+    producers_with_unit_mistakes: int
+    unit_mistake_records: int
+
+
+class Topic(Counts):
+    """One topic. The drift range covers all its records that carry a timestamp."""
+
+    topic: str
+    drift_min_ms: int | None
+    drift_max_ms: int | None
+
+
+class Why(TypedDict):
+    """One reason for which batches were not simply accepted, and its counts."""
+
+    verdict: str
+    reason: str | None
+    unit_guess: str | None
+    error_code: int
+    is_final: bool
+    cause: str
+    fix: str
+    batches: int
+    records: int
+    bad_records: int
+    collateral_records: int
+
+
+class ReasonRow(Why):
+    """A reason, over all producers."""
+
+    producers: int
+
+
+class ClientReason(Why):
+    """A reason of one producer, with the drift of its bad records."""
+
+    drift_min_ms: int | None
+    drift_max_ms: int | None
+
+
+class Example(TypedDict):
+    """One rejected batch: the positions and timestamps of its bad records."""
+
+    ts: str
+    topic: str
+    partition: int
+    client_address: str | None
+    error_message: str | None
+    records: int
+    bad_records: int
+    bad_index: list[int]
+    bad_ts: list[int]
+    read_as_ts: str | None
+    """The first bad timestamp, read in the guessed unit."""
+
+
+class TopicShare(TypedDict):
+    topic: str
+    rejected_records: int
+
+
+class Producer(TypedDict):
+    """One client with rejections. `hours` are its rejected records, aligned with Report.hours."""
+
+    client_id: str | None
+    principal: str | None
+    records: int
+    rejected_records: int
+    rejected_batches: int
+    bad_records: int
+    collateral_records: int
+    first_ts: str
+    last_ts: str
+    topics: list[TopicShare]
+    topics_count: int
+    addresses: list[str]
+    client_software: list[str]
+    reasons: list[ClientReason]
+    hours: list[int]
+    examples: list[Example]
+
+
+class Omitted(TypedDict):
+    """The rows that a table left out, in sum."""
+
+    count: int
+    records: int
+    rejected_records: int
+
+
+class DriftBucket(TypedDict):
+    """One bucket of `drift-v1`: magnitudes above `above_ms` up to `up_to_ms`; negative is behind."""
+
+    bucket: int
+    above_ms: int
+    up_to_ms: int
+    not_rejected_records: int
+    not_rejected_batches: int
+    rejected_records: int
+    rejected_batches: int
+
+
+class TopicHours(TypedDict):
+    """Records judged and rejected, aligned with Report.hours."""
+
+    topic: str
+    records: list[int]
+    rejected_records: list[int]
+
+
+class Limits(TypedDict):
+    """Limits of a topic as the proxy saw them, from `first_ts` on."""
+
+    topic: str
+    timestamp_type: str
+    before_max_ms: int | None
+    after_max_ms: int | None
+    first_ts: str
+
+
+class AtLimit(TypedDict):
+    """The batches, and all their records, that this limit would reject. The numbers are exact."""
+
+    limit_ms: int
+    batches: int
+    records: int
+
+
+class WhatIf(TypedDict):
+    """What other limits would reject, among all batches with timestamps."""
+
+    batches: int
+    records: int
+    ahead: list[AtLimit]
+    """By message.timestamp.after.max.ms, ascending."""
+    behind: list[AtLimit]
+    """By message.timestamp.before.max.ms, ascending."""
+
+
+class WouldReject(TypedDict):
+    """Records that a rule in audit or under a waiver, or the candidate limits (`candidate`), would reject."""
+
+    rule: str | None
+    waiver: str | None
+    topic: str
+    client_id: str | None
+    principal: str | None
+    reason: str | None
+    cause: str
+    fix: str
+    batches: int
+    records: int
+    bad_records: int
+
+
+class OutOfOrderTopic(TypedDict):
+    """Accepted records that are out of order, for topics whose rule tracks stream time."""
+
+    topic: str
+    records: int
+    out_of_order_records: int
+    out_of_order_max_ms: int
+
+
+class RuleAtWork(TypedDict):
+    """The batches that a rule rejected, or would have rejected (in audit, or under a waiver)."""
+
+    rule: str | None
+    mode: str | None
+    waiver: str | None
+    batches: int
+    records: int
+    bad_records: int
+    rejected_records: int
+
+
+class InForce(TypedDict):
+    """The configuration of a process when it started or reloaded."""
+
+    ts: str
+    proxy: str
+    kind: str
+    """`start` or `reload`."""
+    mode: str | None
+    limits_from: str | None
+    rules: list[str]
+    waivers: list[str]
+
+
+class DayOfTrend(TypedDict):
+    day: str
+    records: int
+    rejected_records: int
+    producers_affected: int
+
+
+class Change(TypedDict):
+    """A client whose rejections changed; `kind` is new, doubled or recovered (`report.rollup`)."""
+
+    kind: str
+    client_id: str | None
+    principal: str | None
+    records: int
+    rejected_records: int
+    records_before: int
+    rejected_before: int
+
+
+class Trend(TypedDict):
+    """The last day of the period compared with the seven days before it, as far as they are known."""
+
+    days: list[DayOfTrend]
+    changes: list[Change]
+
+
+class LogQuality(TypedDict):
+    """How complete the log is; `sentence` is at the head of every report."""
+
+    is_complete: bool
+    sentence: str
+    proxies: int
+    boots: int
+    lines: int
+    lost_lines: int
+    intervals: int
+    missing_intervals: int
+    silent_boots: int
+    gaps: list[LineGap]
+    """The runs of lost lines, at most 100; `lost_lines` counts all."""
+    silent: list[SilentBoot]
+    unheard: list[UnheardSpan]
+    duplicate_lines: int
+    quarantined_lines: dict[str, int]
+    """By problem (`log.read`), over all files read."""
+    quarantined_examples: list[str]
+    lines_unusable: int
+    """Lines set aside that hold totals of the period, or may hold them. They make the log incomplete."""
+    lines_dropped: int
+    decisions_suppressed: int
+    batches_folded: int
+    files: int
+    open_files: int
+
+
+class Report(TypedDict):
+    """The whole of report.json."""
+
+    report: str
+    version: int
+    generated_ts: str
+    first_day: str
+    last_day: str
+    is_over: bool
+    """False if the report was made before the end of the period."""
+    headline: str
+    details: list[str]
+    log: LogQuality
+    totals: Totals
+    producers: list[Producer]
+    producers_omitted: Omitted
+    topics: list[Topic]
+    topics_omitted: Omitted
+    reasons: list[ReasonRow]
+    drift_hist: str
+    drift: list[DriftBucket]
+    what_if: WhatIf
+    would_reject: list[WouldReject]
+    """The worst, at most `--top`."""
+    out_of_order: list[OutOfOrderTopic]
+    """The topics with most records out of order."""
+    rules: list[RuleAtWork]
+    """At most `--top`."""
+    in_force: list[InForce]
+    """The starts and reloads of the period, newest first. A process that runs on has none."""
+    trend: Trend | None
+    """Null if no day before is known (`daily --rollup`)."""
+    hours: list[str]
+    """`2026-11-20T10`, every hour of the period."""
+    all_topics: TopicHours
+    topic_hours: list[TopicHours]
+    limits: list[Limits]

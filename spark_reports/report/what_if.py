@@ -1,0 +1,122 @@
+"""What would other limits reject? Exact at every published edge of the histogram, an interval between.
+
+Kafka rejects whole batches. The log counts each batch by its largest drift ahead and by its smallest drift
+behind, so "more than T ahead" is a sum of buckets. Two histograms do not show how many batches break at
+least one of two limits: the answer lies between the larger of both numbers and their sum. A record without
+a timestamp (-1) is in no histogram. Batches that a producer sent again by itself are not counted.
+
+Pure: `totals` are rows `side` (ahead | behind), `bucket`, `batches`, `records`.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypedDict
+
+from spark_reports.report.shape import AtLimit, WhatIf
+from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket_bounds_ms
+
+KAFKA_4_AFTER_MS: Final = 3_600_000
+"""Kafka 4's own default of message.timestamp.after.max.ms (KIP-1030)."""
+
+SIDES: Final = ("ahead", "behind")
+
+SHOWN_MS: Final = (
+    *(n * 1_000 for n in (1, 10, 60, 600, 3_600, 21_600)),
+    *(n * 86_400_000 for n in (1, 7, 30, 365, 3_650)),
+)
+"""The limits that a table shows."""
+
+
+class Between(TypedDict):
+    """An interval that holds a number. If both ends are equal, the number is exact."""
+
+    at_least: int
+    at_most: int
+
+
+class Beyond(TypedDict):
+    """The batches and records that are farther from the clock than a limit."""
+
+    batches: Between
+    records: Between
+
+
+def beyond(totals: Iterable[dict[str, Any]], side: str, limit_ms: int) -> Beyond:
+    """The batches and records of one side that drift by more than `limit_ms` (0 or more)."""
+    sums = {"batches": [0, 0], "records": [0, 0]}
+    for row in totals:
+        if row["side"] != side or (row["bucket"] > 0) != (side == "ahead") or row["bucket"] == 0:
+            continue
+        above_ms, up_to_ms = bucket_bounds_ms(row["bucket"])
+        for name, between in sums.items():
+            between[0] += row[name] if above_ms >= limit_ms else 0
+            between[1] += row[name] if up_to_ms > limit_ms else 0
+    return Beyond(
+        batches=Between(at_least=sums["batches"][0], at_most=sums["batches"][1]),
+        records=Between(at_least=sums["records"][0], at_most=sums["records"][1]),
+    )
+
+
+def either(ahead: Beyond, behind: Beyond, batches: int, records: int) -> Beyond:
+    """The batches and records that break at least one limit; `batches` and `records` are all there are."""
+    return Beyond(
+        batches=_union(ahead["batches"], behind["batches"], batches),
+        records=_union(ahead["records"], behind["records"], records),
+    )
+
+
+def _union(one: Between, other: Between, whole: int) -> Between:
+    return Between(
+        at_least=max(one["at_least"], other["at_least"]),
+        at_most=min(one["at_most"] + other["at_most"], whole),
+    )
+
+
+def in_short(found: WhatIf) -> list[tuple[int, int, int, Between]]:
+    """For each of SHOWN_MS: the limit, records farther ahead, farther behind, and on either side."""
+    ahead, behind = ({row["limit_ms"]: row for row in found[side]} for side in SIDES)
+    return [
+        (
+            limit_ms,
+            ahead[limit_ms]["records"],
+            behind[limit_ms]["records"],
+            _union(_exactly(ahead[limit_ms]), _exactly(behind[limit_ms]), found["records"]),
+        )
+        for limit_ms in SHOWN_MS
+        if limit_ms in ahead and limit_ms in behind
+    ]
+
+
+def _exactly(past: AtLimit) -> Between:
+    return Between(at_least=past["records"], at_most=past["records"])
+
+
+def curve(totals: Sequence[dict[str, Any]], side: str) -> list[AtLimit]:
+    """The exact numbers that each limit which people configure would reject on one side."""
+    found = []
+    for limit_ms in THRESHOLDS_MS:
+        past = beyond(totals, side, limit_ms)
+        found.append(
+            AtLimit(
+                limit_ms=limit_ms,
+                batches=past["batches"]["at_least"],
+                records=past["records"]["at_least"],
+            )
+        )
+    return found
+
+
+def first_bucket_beyond(limit_ms: int) -> int:
+    """The nearest bucket that lies completely beyond the limit."""
+    return bisect_left((0, *EDGES), limit_ms) + 1
+
+
+def is_exact(limit_ms: int) -> bool:
+    """True if the limit is one of the histogram's edges, or 0."""
+    return limit_ms == 0 or limit_ms in EDGES
+
+
+def whole(totals: Iterable[dict[str, Any]]) -> tuple[int, int]:
+    """(batches, records) that carry a timestamp: every batch is once on each side."""
+    ahead = [row for row in totals if row["side"] == "ahead"]
+    return sum(row["batches"] for row in ahead), sum(row["records"] for row in ahead)

@@ -1,0 +1,383 @@
+"""Text of a report: numbers, shares, durations, drifts, likely causes and their fixes.
+
+Used for report.json's sentences and by every renderer, so that HTML, Markdown and terminal agree.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final
+
+from spark_reports.report.shape import Limits, ReasonRow, Trend, WouldReject
+from tsproxy.decisions.text import bounded
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.outcome import VerdictName
+from tsproxy.model.policy import CANDIDATE
+from tsproxy.model.units import UNITS
+from tsproxy.model.verdict import Reason, UnitGuess
+
+_SECOND: Final = 1_000
+_MINUTE: Final = 60 * _SECOND
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_YEAR: Final = 31_556_952_000
+"""The mean Gregorian year in ms."""
+
+_UNITS: Final = (("y", _YEAR), ("d", _DAY), ("h", _HOUR), ("min", _MINUTE), ("s", _SECOND), ("ms", 1))
+_FAR_YEARS: Final = 100
+_ALIKE: Final = 0.9
+"""Two drifts with at least this ratio are shown as one, the larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A likely cause and its fix."""
+
+    cause: str
+    fix: str
+
+
+UNIT_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
+    {
+        **{guess: Advice(f"timestamps are in {unit.name}", unit.advice) for guess, unit in UNITS.items()},
+        UnitGuess.TICKS_100NS: Advice(
+            "timestamps are in ticks of 100 ns (.NET, FILETIME)", UNITS[UnitGuess.TICKS_100NS].advice
+        ),
+        UnitGuess.ZERO: Advice(
+            "timestamps are 0: a time that was never set", "set the event's time, or send no timestamp"
+        ),
+    }
+)
+
+REASON_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
+    {
+        Reason.TOO_FAR_AHEAD: Advice(
+            "timestamps lie too far in the future", "check the producer's clock and how it makes event times"
+        ),
+        Reason.TOO_OLD: Advice(
+            "timestamps are older than the topic allows",
+            "a replay or backfill? raise the topic's message.timestamp.before.max.ms while it lasts",
+        ),
+        Reason.NEGATIVE: Advice("timestamps are before 1970", "check how the event time is computed"),
+        Reason.MISSING: Advice("records carry no timestamp", "set a timestamp on every record"),
+        Reason.BAD_RECORD: Advice("batches cannot be read", "update or replace the client library"),
+        Reason.NO_KEY: Advice(
+            "records without a key for a compacted topic",
+            "set a key, or write to a topic that is not compacted",
+        ),
+        Reason.INVALID_MAGIC: Advice("batches of a format that is not allowed", "update the client library"),
+        Reason.INVALID_CRC: Advice(
+            "batches damaged on their way",
+            "look at the network and the client's memory; the producer tries again",
+        ),
+        Reason.INVALID_OFFSET_OR_SEQUENCE: Advice(
+            "offsets or sequence numbers in a batch are wrong", "update or replace the client library"
+        ),
+        Reason.TYPE_MISMATCH: Advice(
+            "batches claim log-append time, which only a broker may set", "send create-time batches"
+        ),
+        Reason.HEADER_MISMATCH: Advice(
+            "a batch's header and its records disagree about time", "update or replace the client library"
+        ),
+        Reason.JUMP_AHEAD: Advice(
+            "timestamps jump far ahead of the newest one before them in their partition",
+            "check the producer's clock and how it makes event times",
+        ),
+        Reason.CUSTOM_RULE: Advice(
+            "a rule of the proxy's operator rejects them", "the text of the error says what it asks for"
+        ),
+        Reason.OTHER: Advice("not about timestamps", "see the error code"),
+    }
+)
+
+ERROR_ADVICE: Final[Mapping[int, Advice]] = MappingProxyType(
+    {
+        ErrorCode.MESSAGE_TOO_LARGE: Advice(
+            "batches are larger than the topic allows",
+            "lower the producer's batch size, or raise max.message.bytes",
+        ),
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED: Advice(
+            "the client may not write to the topic", "grant its principal Write on the topic"
+        ),
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Advice(
+            "the topic does not exist", "create it, or mend its name"
+        ),
+        ErrorCode.NOT_ENOUGH_REPLICAS: Advice(
+            "too few replicas were in sync", "nothing at the producer: look at the brokers"
+        ),
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: Advice(
+            "a batch before it was rejected, so its number was out of order",
+            "nothing: an idempotent producer sends it again, a transaction is aborted",
+        ),
+        ErrorCode.DUPLICATE_SEQUENCE_NUMBER: Advice(
+            "the broker has these records already", "nothing: the producer takes it for a success"
+        ),
+        ErrorCode.CONCURRENT_TRANSACTIONS: Advice(
+            "the producer's transaction before it was still ending", "nothing: the producer sends them again"
+        ),
+    }
+)
+"""For errors of the broker that are not about timestamps."""
+
+REASON_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        Reason.TOO_FAR_AHEAD: "too far ahead",
+        Reason.TOO_OLD: "too old",
+        Reason.NEGATIVE: "negative",
+        Reason.MISSING: "no timestamp",
+        Reason.BAD_RECORD: "bad record",
+        Reason.NO_KEY: "no key",
+        Reason.INVALID_MAGIC: "wrong format",
+        Reason.INVALID_CRC: "damaged",
+        Reason.INVALID_OFFSET_OR_SEQUENCE: "wrong sequence",
+        Reason.TYPE_MISMATCH: "wrong timestamp type",
+        Reason.HEADER_MISMATCH: "header mismatch",
+        Reason.JUMP_AHEAD: "jump ahead",
+        Reason.CUSTOM_RULE: "custom rule",
+        Reason.OTHER: "other",
+    }
+)
+
+VERDICT_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        VerdictName.ACCEPTED: "accepted",
+        VerdictName.REPAIRED: "repaired",
+        VerdictName.REJECTED: "rejected by tsproxy",
+        VerdictName.BROKER_REJECTED: "rejected by the broker",
+        VerdictName.UNCONFIRMED: "unconfirmed",
+    }
+)
+
+
+FOLDED: Final = "(other)"
+"""Topic and client of the row in which the proxy counted many names together."""
+
+CHANGE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "new": "new: never rejected before",
+        "doubled": "rejected share at least doubled",
+        "recovered": "recovered: no rejections any more",
+    }
+)
+"""How a client changed against the seven days before (`shape.Change`)."""
+
+
+SENT_AGAIN: Final = (
+    "After such an error a producer sends the same records again by itself, until a broker accepts or "
+    "rejects them, or the producer gives up. They are counted by how that ends. "
+    "The proxy cannot see a producer give up: records that it gave up are in no total."
+)
+"""Explains "sent again": `is_final` is false."""
+
+OPEN: Final = (
+    "After such an error some clients send the same records again by themselves, and others give them up. "
+    "The proxy cannot know which, so they are counted as unconfirmed."
+)
+"""Explains records that were answered with an error and are `unconfirmed`."""
+
+
+def advice(
+    reason: str | None, unit_guess: str | None, error_code: int, latest_ms: int | None = None
+) -> Advice:
+    """The likely cause and its fix. For a broker's error that is not about timestamps, its code decides.
+
+    `latest_ms` is the latest bad timestamp, if known: to brokers, a timestamp before 1970 is just too old.
+    """
+    if unit_guess is not None and unit_guess in UNIT_ADVICE:
+        return UNIT_ADVICE[unit_guess]
+    if says_little(reason) and error_code in ERROR_ADVICE:
+        return ERROR_ADVICE[error_code]
+    if reason == Reason.TOO_OLD and latest_ms is not None and latest_ms < 0:
+        return REASON_ADVICE[Reason.NEGATIVE]
+    if reason is not None and reason in REASON_ADVICE and reason != Reason.OTHER:
+        return REASON_ADVICE[reason]
+    return Advice(f"the broker answered {error_name(error_code)}", "see Kafka's documentation of this error")
+
+
+def advice_if_let_pass(
+    rule: str | None, reason: str | None, unit_guess: str | None, latest_ms: int | None = None
+) -> Advice:
+    """The same for records that `rule` only counted and did not reject."""
+    if rule == CANDIDATE and reason == Reason.TOO_OLD and unit_guess not in UNIT_ADVICE:
+        return Advice("timestamps lie far behind the clock", "an old archive? else look at unit and clock")
+    return advice(reason, unit_guess, 0, latest_ms)
+
+
+def is_far_behind(row: WouldReject) -> bool:
+    """True if only the candidate limit for old records counted it: a likely mistake that no broker
+    rejects."""
+    reason = row.get("reason")  # a report of an earlier release has none
+    return row["rule"] == CANDIDATE and reason == Reason.TOO_OLD
+
+
+FAR_BEHIND: Final = (
+    "These records lie further behind the clock than the candidate limit for old records (3,650 days, unless "
+    "another is configured). Nothing rejects them, and no version of Kafka does by itself. They are counted "
+    "because a wrong unit or clock is likely, and because a topic that deletes by time deletes them at once."
+)
+
+
+def by_fate(
+    reasons: Sequence[ReasonRow],
+) -> tuple[list[ReasonRow], list[ReasonRow], list[ReasonRow]]:
+    """Three groups of reasons: final ones, unconfirmed ones (OPEN), and those of SENT_AGAIN."""
+    final = [row for row in reasons if row["is_final"]]
+    ended = [row for row in final if row["verdict"] != VerdictName.UNCONFIRMED]
+    open_ = [row for row in final if row["verdict"] == VerdictName.UNCONFIRMED]
+    return ended, open_, [row for row in reasons if not row["is_final"]]
+
+
+def says_little(reason: str | None) -> bool:
+    """True if the error code says more than the reason."""
+    return reason in (None, Reason.OTHER, Reason.BAD_RECORD)
+
+
+def error_name(code: int) -> str:
+    """`INVALID_TIMESTAMP (32)`; a code without a name here is `error 99`."""
+    try:
+        return f"{ErrorCode(code).name} ({code})"
+    except ValueError:
+        return f"error {code}"
+
+
+def count(number: int) -> str:
+    """`103,140`."""
+    return f"{number:,}"
+
+
+def short_count(number: int) -> str:
+    """`980`, `12.4k`, `3.1M`: at most five characters, for axes and small cells."""
+    for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= size:
+            scaled = number / size
+            return f"{scaled:.0f}{letter}" if scaled >= 100 else f"{scaled:.3g}{letter}"
+    return str(number)
+
+
+def many(number: int, one: str, more: str | None = None) -> str:
+    """`1 record`, `2 records`."""
+    return f"{count(number)} {one if number == 1 else more or one + 's'}"
+
+
+def share(part: int, whole: int) -> str:
+    """A percentage. It never rounds more than nothing to 0 %, nor less than all to 100 %."""
+    if whole <= 0 or part <= 0:
+        return "0 %"
+    if part >= whole:
+        return "100 %"
+    percent = 100 * part / whole
+    if percent < 0.1:
+        return "<0.1 %"
+    if percent > 99.9:
+        return ">99.9 %"
+    return f"{percent:.1f} %" if percent < 10 or percent > 99 else f"{percent:.0f} %"
+
+
+def between(low: int, high: int, whole: int) -> str:
+    """`80 to 120 (3.8 % to 5.7 %)`; `80 (3.8 %)` if both are equal."""
+    said = f"{count(low)} ({share(low, whole)})"
+    return (
+        said
+        if low == high
+        else f"{count(low)} to {count(high)} ({share(low, whole)} to {share(high, whole)})"
+    )
+
+
+def duration(magnitude_ms: int) -> str:
+    """`3 d 4 h`, `15 s`, `850 ms`, `56.9 y`, `56.9 million y`, for a magnitude in ms.
+
+    It has a second unit only if the first has a single digit.
+    """
+    years = magnitude_ms / _YEAR
+    if years >= 10**6:
+        return f"{years / 10**6:.3g} million y"
+    if years >= 2:
+        return f"{years:,.0f} y" if years >= 100 else f"{years:.1f} y"
+    for (name, size), (next_name, next_size) in zip(_UNITS[1:], (*_UNITS[2:], ("", 1)), strict=True):
+        if magnitude_ms >= size:
+            whole = magnitude_ms // size
+            rest = magnitude_ms % size // next_size if next_name and whole < 10 else 0
+            return f"{whole} {name}" + (f" {rest} {next_name}" if rest else "")
+    return "0 ms"
+
+
+def drift(drift_ms: int, now_ms: int) -> str:
+    """`2 h ahead`, `4 d behind`; far in the future, the year: `year 56,889,033`."""
+    year = 1970 + (now_ms + drift_ms) / _YEAR
+    if drift_ms > _FAR_YEARS * _YEAR:
+        return f"year {int(year):,}"
+    if drift_ms == 0:
+        return "on time"
+    side = "ahead" if drift_ms > 0 else "behind"
+    is_near_1970 = 1970 <= year < 1971 and drift_ms < -2 * _YEAR
+    return f"{duration(abs(drift_ms))} {side}" + (", in 1970" if is_near_1970 else "")
+
+
+def drift_range(low_ms: int | None, high_ms: int | None, now_ms: int) -> str:
+    """`2 h ahead`, `3 s to 4 d behind`, `1 s behind to 5 s ahead`.
+
+    A dash if no record carries a timestamp.
+    """
+    if low_ms is None or high_ms is None:
+        return "–"
+    near_ms, far_ms = sorted((low_ms, high_ms), key=abs)
+    far = drift(far_ms, now_ms)
+    is_one_sided = low_ms > 0 or high_ms < 0
+    if is_one_sided and abs(near_ms) >= _ALIKE * abs(far_ms):
+        return far
+    if is_one_sided and not far.startswith("year"):
+        return f"{duration(abs(near_ms))} to {far}"
+    return f"{drift(low_ms, now_ms)} to {drift(high_ms, now_ms)}"
+
+
+def bound(limit_ms: int | None) -> str:
+    """A topic's limit: `1 h`, or `unlimited`."""
+    return "unlimited" if limit_ms is None else duration(limit_ms)
+
+
+def client(client_id: str | None) -> str:
+    """A client's name as tables show it."""
+    if client_id is None:
+        return "(no client id)"
+    return client_id or "(empty client id)"
+
+
+def rule(name: str | None) -> str:
+    """A rule's name as tables show it."""
+    return "candidate limits" if name == CANDIDATE else short(name or "–", 60)
+
+
+def new_clients(trend: Trend | None) -> list[str]:
+    """Clients that were rejected today and never in the seven days before, most rejected first."""
+    changes = trend["changes"] if trend else []
+    return [client(change["client_id"]) for change in changes if change["kind"] == "new"]
+
+
+def short(text: str, limit: int = 160) -> str:
+    """Printable text, cut at `limit` characters; report.json has the whole text."""
+    shown = bounded(text)
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
+def instant_words(instant: str) -> str:
+    """`2026-11-20 10:30:34 UTC`."""
+    return f"{instant[:10]} {instant[11:19]} UTC"
+
+
+def epoch_ms(instant: str) -> int:
+    """The instant in ms since 1970."""
+    return int(datetime.fromisoformat(instant).timestamp() * 1000)
+
+
+def limits_by_topic(limits: Sequence[Limits]) -> dict[str, list[str]]:
+    """For each topic `7 d / 1 h` (may be old / ahead), with the time of each change."""
+    said: dict[str, list[str]] = {}
+    for limit in limits:
+        own = said.setdefault(limit["topic"], [])
+        since = f" from {limit['first_ts'][11:16]}" if own else ""
+        if limit["timestamp_type"] == "LogAppendTime":
+            own.append(f"broker's time{since}")
+        else:
+            own.append(f"{bound(limit['before_max_ms'])} / {bound(limit['after_max_ms'])}{since}")
+    return said

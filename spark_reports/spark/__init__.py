@@ -1,0 +1,1 @@
+"""The Spark session: how it starts, its settings, and the optional archive of its classes."""

@@ -1,0 +1,166 @@
+"""The Spark session: the one that spark-submit or a notebook already has, else a quiet local one.
+
+Days and hours of a report are UTC, so the commands set the session's time zone in any case. A session that is
+started here opens no web page, shows no progress bar and writes no log lines. The JVM's own output (it prints
+warnings at every start) goes to a file, which is shown if the start fails.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from tempfile import TemporaryFile
+from types import MappingProxyType
+from typing import IO, TYPE_CHECKING, Final
+
+from spark_reports.exits import SparkUnavailableError
+from spark_reports.spark import class_archive
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOCAL_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.ui.explainMode": "simple",
+        # Otherwise each function of a column calls the JVM six times, to name our line in a possible error.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        "spark.sql.shuffle.partitions": "4",  # AQE does the rest; 200 empty tasks cost seconds
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+    }
+)
+_JVM_OPTIONS: Final = "-XX:+UseParallelGC"
+"""This collector takes less CPU than Java's default. Its pauses do not matter here."""
+_BRIEF: Final = "-XX:TieredStopAtLevel=1"
+"""For many small queries that end in half a minute: no second compiler. It took half of all CPU time for a
+day of 40,000 lines. Millions of lines cost several times as much without it."""
+_LONG: Final = "-XX:-DontCompileHugeMethods"
+"""For millions of lines. Spark generates one method of 10 KB for a line of eighty columns. By default Java
+never compiles such a method, and interpreting it takes 20 microseconds a line."""
+
+_STDERR: Final = 2
+_TAIL_BYTES: Final = 2_000
+
+
+@contextmanager
+def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterator["SparkSession"]:
+    """A session in UTC. At the end, it is stopped if it was started here.
+
+    `master` as Spark spells it; None means spark-submit's, else `local[*]`. `is_brief`: many queries on
+    little data. Raises SparkUnavailableError.
+    """
+    require_pyspark()
+    # Imported here, so that `render` and `--help` need neither pyspark nor Java.
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if running is not None:
+        session = running
+    elif submitted:
+        builder = SparkSession.builder.appName("spark_reports")
+        session = (builder.master(master) if master else builder).getOrCreate()
+    else:
+        session = _start(master or "local[*]", f"{_JVM_OPTIONS} {_BRIEF if is_brief else _LONG}")
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    try:
+        yield session
+    finally:
+        if running is None:
+            session.stop()
+
+
+_SMALL_QUERIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+    }
+)
+
+
+def small_queries(session: "SparkSession") -> AbstractContextManager[None]:
+    """Meanwhile, queries are not compiled, spread out or planned again: that costs more than it saves."""
+    return settings(session, _SMALL_QUERIES)
+
+
+@contextmanager
+def settings(session: "SparkSession", wanted: Mapping[str, str]) -> Iterator[None]:
+    """Meanwhile, the session has these settings; afterwards, it has its own again."""
+    before = {name: str(session.conf.get(name)) for name in wanted}
+    for name, value in wanted.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, was in before.items():
+            session.conf.set(name, was)
+
+
+def require_pyspark() -> None:
+    """Raises SparkUnavailableError, in one sentence, if pyspark or Java is not installed."""
+    if find_spec("pyspark") is None:
+        raise SparkUnavailableError("pyspark is not installed: pip install 'pyspark>=4.0,<5'")
+    java = Path(os.environ["JAVA_HOME"], "bin", "java") if os.environ.get("JAVA_HOME") else which("java")
+    if java is None or not Path(java).exists():
+        raise SparkUnavailableError(
+            "Spark needs Java 17 or newer, and no java was found in JAVA_HOME or on PATH"
+        )
+
+
+def _start(master: str, jvm_options: str) -> "SparkSession":
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    with resources.as_file(resources.files("spark_reports.spark") / "log4j2.properties") as log4j2:
+        builder = SparkSession.builder.appName("spark_reports").master(master)
+        for name, value in _LOCAL_SETTINGS.items() if master.startswith("local") else ():
+            builder = builder.config(name, value)
+        classes, made = class_archive.options()
+        builder = builder.config(
+            "spark.driver.extraJavaOptions",
+            f"{jvm_options} {classes} -Dlog4j2.configurationFile={log4j2.as_uri()}",
+        )
+        with _jvm_stderr_kept() as said:
+            try:
+                session = builder.getOrCreate()
+            except PySparkRuntimeError as error:
+                raise SparkUnavailableError(
+                    f"Spark did not start: {_first_line(error)}{_tail(said)}"
+                ) from error
+    if made is not None:
+        class_archive.keep_at_exit(session.sparkContext._gateway, made)
+    return session
+
+
+@contextmanager
+def _jvm_stderr_kept() -> Iterator[IO[bytes]]:
+    """Meanwhile, descriptor 2 is a file. A JVM that starts now inherits it as its standard error."""
+    sys.stderr.flush()
+    ours = os.dup(_STDERR)
+    with TemporaryFile() as said:
+        os.dup2(said.fileno(), _STDERR)
+        try:
+            yield said
+        finally:
+            os.dup2(ours, _STDERR)
+            os.close(ours)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _tail(said: IO[bytes]) -> str:
+    said.seek(0)
+    text = said.read().decode("utf-8", "replace").strip()[-_TAIL_BYTES:]
+    return f"\n{text}" if text else ""

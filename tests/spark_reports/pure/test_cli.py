@@ -1,0 +1,112 @@
+"""The command without Spark: mistakes in arguments, help, `render`."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from spark_reports.cli import main
+from tests.spark_reports import reports
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["daily", "--date", "2026-02-30"], "not a day"),
+        (["daily", "--date", "2026-11-20..2026-11-01"], "not a period"),
+        (["daily", "--date", "2026-11-01..2026-11-20"], "not a period of 1 to 7 days"),
+        (["daily", "--date", "0001-01-01"], "outside of the years 1970 to 9998"),
+        (["compact", "--date", "9999-12-31"], "outside of the years 1970 to 9998"),
+        (["trend", "--date", "1969-12-31..1970-01-01"], "outside of the years 1970 to 9998"),
+        (["what-if", "--date", "2020-01-01..2026-11-20"], "not a period of 1 to 366 days"),
+        (["daily", "--format", "pdf"], "'pdf' is none of html, md, json, csv"),
+        (["daily", "--top", "0"], "not a number from 1"),
+        (["daily", "--fail-on", "much"], "is not MEASURE>NUMBER"),
+        (["weekly"], "invalid choice"),
+        ([], "required"),
+    ],
+)
+def test_a_mistake_in_the_arguments_is_exit_code_2_in_one_sentence(arguments, says, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "example"),
+    [
+        (["--help"], "spark_reports daily --date 2026-11-20 --input"),
+        (["daily", "--help"], "spark_reports daily --date 2026-11-20 --input"),
+        (["render", "--help"], "spark_reports render out/report.json"),
+    ],
+)
+def test_help_has_an_example(command, example, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 0
+    assert example in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "starts"),
+    [("html", "<!doctype html>"), ("md", "# tsproxy"), ("json", "{"), ("terminal", "tsproxy daily")],
+)
+def test_render_makes_each_form_from_a_report(name, starts, tmp_path, capsys):
+    assert main(["render", str(reports.FIXED), "--format", name, "-o", str(tmp_path / "made")]) == 0
+    assert (tmp_path / "made").read_text().startswith(starts)
+    assert main(["render", str(reports.FIXED), "--format", name]) == 0
+    assert capsys.readouterr().out.startswith(starts)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "No such file"),
+        ("{", "is not JSON"),
+        ("[]", "not a report made by spark_reports"),
+        ('{"report": "daily", "version": 99}', "version 99"),
+        ('{"report": "daily", "version": 1}', "is not of its form (KeyError: 'first_day')"),
+        ('{"report": "daily", "version": 1, "first_day": []}', "docs/report.schema.json has it"),
+    ],
+)
+def test_render_of_what_is_no_report_is_exit_code_1_in_one_sentence(content, says, tmp_path, capsys):
+    path = tmp_path / "report.json"
+    if content is not None:
+        path.write_text(content)
+    assert main(["render", str(path)]) == 1
+    said = capsys.readouterr().err
+    assert says in said
+    assert said.count("\n") == 1
+
+
+def test_a_locale_without_the_signs_of_a_summary_still_shows_it():
+    command = [sys.executable, "-m", "spark_reports", "render", str(reports.FIXED)]
+    done = subprocess.run(command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.isascii()
+    assert b"divide by 1,000,000" in done.stdout
+
+
+def test_render_needs_neither_pyspark_nor_java(tmp_path):
+    """The renderers run where only a report.json is."""
+    script = (
+        "import sys; from spark_reports.cli import main; "
+        f"code = main(['render', {str(reports.FIXED)!r}, '-o', {str(tmp_path / 'x')!r}]); "
+        "sys.exit(code or any(name.split('.')[0] in ('pyspark', 'py4j') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+    assert (tmp_path / "x").exists()
+
+
+def test_without_java_one_sentence_says_what_to_install(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    assert main(["daily", "--input", str(tmp_path), "--output", str(tmp_path / "out")]) == 1
+    assert "Spark needs Java 17 or newer" in capsys.readouterr().err
+
+
+def test_importing_the_package_loads_no_spark():
+    script = "import sys, spark_reports, spark_reports.cli; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0

@@ -1,0 +1,23 @@
+"""Which of the days asked for are missing, and how they are said."""
+
+from datetime import date
+
+import pytest
+
+from spark_reports.commands.running import days_in_words, missing_days
+
+FIRST, LAST = date(2026, 10, 30), date(2026, 11, 3)
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        ((), "2026-10-30 to 2026-11-03"),
+        (("2026-10-30",), "2026-10-31 to 2026-11-03"),
+        (("2026-10-31",), "2026-10-30, 2026-11-01 to 2026-11-03"),
+        (("2026-10-31", "2026-11-02"), "2026-10-30, 2026-11-01, 2026-11-03"),
+        (("2026-10-30", "2026-10-31", "2026-11-01", "2026-11-02", "2026-11-03"), ""),
+    ],
+)
+def test_days_that_are_not_there_are_said_as_spans(there, said):
+    assert days_in_words(missing_days(FIRST, LAST, there)) == said

@@ -1,0 +1,57 @@
+"""What Spark says when it gives up becomes a sentence, with what to do where there is something to do."""
+
+import pytest
+
+from spark_reports.commands.failures import explained
+
+CUT = (
+    "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
+    "file:///in/a.jsonl.gz.  SQLSTATE: KD001"
+)
+CALLED_BACK = """[STREAM_FAILED] Query [id = 1] terminated with exception: Traceback (most recent call last):
+  File "stream.py", line 62, in _write_batch
+py4j.protocol.Py4JJavaError: An error occurred while calling o456.save.
+: org.apache.spark.SparkException: [TASK_FAILED] Task failed while writing rows to file:/out. SQLSTATE: 58030
+\tat org.apache.hadoop.fs.FileSystem.create(FileSystem.java:1)
+Caused by: java.io.IOException: Mkdirs failed to create file:/out
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "line", "advice"),
+    [
+        (
+            [CUT, "java.io.EOFException: Unexpected end of input stream"],
+            "Encountered error while reading file file:///in/a.jsonl.gz: Unexpected end of input stream. ",
+            "--skip-damaged-files",
+        ),
+        (
+            [CUT, "java.io.FileNotFoundException: /in/a.jsonl (Permission denied)"],
+            "Encountered",
+            "the right to read",
+        ),
+        (
+            [CALLED_BACK],
+            "Task failed while writing rows to file:/out: Mkdirs failed to create file:/out. ",
+            "may not write there",
+        ),
+        (['x: No FileSystem for scheme "foo"'], "x: No FileSystem", "hadoop-aws for s3a"),
+        (["[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\nand a plan"], "Division by zero", ""),
+        (["java.lang.OutOfMemoryError: " + "x" * 1_000], "x" * 300 + "…", ""),
+    ],
+)
+def test_a_failure_is_one_line_with_what_to_do(said, line, advice):
+    found = explained(said)
+    assert found.startswith(line)
+    assert advice in found
+    assert "\n" not in found
+    assert not any(
+        noise in found for noise in ("SQLSTATE", "org.apache.spark.SparkException", "Traceback", "java.")
+    )
+
+
+def test_whoever_knows_more_of_what_is_missing_may_say_it():
+    assert (
+        explained(["[PATH_NOT_FOUND] Path does not exist: file:/x."], "Make it.")
+        == "Path does not exist: file:/x. Make it."
+    )

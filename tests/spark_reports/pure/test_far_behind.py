@@ -1,0 +1,90 @@
+"""What only looks like a mistake is told apart from what a newer broker would reject, in every rendering."""
+
+import copy
+
+import pytest
+
+from spark_reports.render import html, markdown, terminal
+from spark_reports.report import words
+from spark_reports.report.headline import details
+from spark_reports.report.notices import notices
+from tests.spark_reports.reports import fixed
+
+ROW = {
+    "rule": "candidate",
+    "waiver": None,
+    "topic": "clicks",
+    "client_id": "in-seconds",
+    "principal": None,
+    "reason": "too_old",
+    "cause": "timestamps are in seconds",
+    "fix": "multiply by 1,000",
+    "batches": 5,
+    "records": 600,
+    "bad_records": 500,
+}
+AHEAD = ROW | {"client_id": "too-early", "reason": "too_far_ahead", "cause": "too far in the future"}
+IN_AUDIT, BEHIND = "What rules in audit would reject", "Far behind the clock"
+
+
+def with_rows(*rows):
+    report = copy.deepcopy(fixed())
+    return report | {"would_reject": list(rows), "producers": []}
+
+
+@pytest.mark.parametrize("render", [html.render, markdown.render])
+def test_the_page_has_a_section_for_each(render):
+    text = render(with_rows(AHEAD, ROW))
+    audit, behind = text.index(IN_AUDIT), text.index(BEHIND)
+    assert audit < text.index("too-early") < behind < text.index("in-seconds")
+    assert "no version of Kafka does by itself" in text
+
+
+@pytest.mark.parametrize("render", [html.render, markdown.render])
+def test_the_section_is_left_out_where_nothing_is_far_behind(render):
+    assert BEHIND not in render(with_rows(AHEAD))
+
+
+def test_the_terminal_says_that_nothing_rejects_it():
+    text = " ".join(terminal.render(with_rows(AHEAD, ROW), columns=140).split())
+    assert "far behind, rejected by nothing: clicks, timestamps are in seconds" in text
+    assert "candidate limits: clicks, too far in the future" in text
+
+
+def test_the_owner_is_told_in_words_that_name_no_version_of_kafka():
+    [text] = notices(with_rows(ROW))
+    assert "* 500 records to clicks: timestamps are in seconds: multiply by 1,000." in text
+    assert "Nothing rejects them" in text
+    assert "Kafka 4" not in text
+    [ahead] = notices(with_rows(AHEAD))
+    assert "Kafka 4" in ahead
+
+
+def test_an_owner_of_both_is_told_both_apart():
+    [text] = notices(with_rows(ROW, AHEAD | {"client_id": "in-seconds"}))
+    rejected, mistaken = text.split("They lie so far behind the clock")
+    assert "too far in the future" in rejected
+    assert "timestamps are in seconds" in mistaken
+
+
+def test_a_sentence_below_the_headline_names_the_worst():
+    report = fixed()
+    said = details(report["totals"], [], [], None, [AHEAD, ROW, ROW | {"client_id": "b", "bad_records": 1}])
+    assert said[-1] == (
+        "501 records far behind the clock were not rejected; most came from in-seconds: timestamps "
+        "are in seconds (multiply by 1,000)."
+    )
+
+
+def test_a_limit_that_somebody_set_in_audit_is_a_rule_as_ever():
+    assert not words.is_far_behind(ROW | {"rule": "week"})
+    assert not words.is_far_behind({key: value for key, value in ROW.items() if key != "reason"})
+
+
+def test_far_behind_without_a_unit_is_not_put_down_to_the_topics_limit():
+    said = words.advice_if_let_pass("candidate", "too_old", None)
+    assert said.cause == "timestamps lie far behind the clock"
+    assert (
+        words.advice_if_let_pass("week", "too_old", None).cause
+        == "timestamps are older than the topic allows"
+    )

@@ -1,0 +1,37 @@
+"""Quality gates: what trips, what does not, and what is no gate."""
+
+import pytest
+
+from spark_reports.report import gates
+from tests.spark_reports import reports
+
+
+@pytest.mark.parametrize(
+    ("text", "trips"),
+    [
+        ("rejected_rate>1%", True),
+        ("rejected_rate > 0.5", False),
+        ("rejected_rate>17.2%", False),
+        ("lost_lines>0", False),
+        ("unit_mistake_records>719771", True),
+        ("unit_mistake_records>719772", False),
+        ("corrupt_rate>0", False),
+        ("producers_affected>5", True),
+    ],
+)
+def test_a_gate_trips_above_its_bound(text, trips):
+    assert (gates.parse(text).tripped_by(reports.fixed()) is not None) is trips
+
+
+@pytest.mark.parametrize("measure", gates.MEASURES)
+def test_every_measure_can_be_taken_of_any_report(measure):
+    for report in (reports.fixed(), reports.empty()):
+        assert gates.parse(f"{measure}>1000000000").tripped_by(report) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "rejected_rate", "rejected_rate<1%", "rejekted>1", "rejected_rate>x", "lost_lines>-1"]
+)
+def test_what_is_no_gate_is_told_what_is(text):
+    with pytest.raises(ValueError, match="measures: rejected_rate, "):
+        gates.parse(text)

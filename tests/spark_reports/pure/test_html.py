@@ -1,0 +1,214 @@
+"""report.html: one safe, small, self-contained file. How it looks was judged by eye."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from spark_reports.render import html, markdown
+from spark_reports.render.charts import NARROW, WIDE, drift_chart, sparkline
+from spark_reports.render.plots import marks
+from tests.spark_reports import reports
+from tsproxy.model.markup import element, join, raw
+
+TAGS = {
+    *("html", "head", "meta", "title", "style", "body", "header", "main", "footer", "section"),
+    *("h1", "h2", "h3", "p", "pre", "ul", "li", "dl", "dt", "dd", "div", "span", "b", "i", "strong", "code"),
+    *("table", "thead", "tbody", "tr", "th", "td", "details", "summary"),
+    *("svg", "rect", "line", "path", "circle", "text"),
+}
+VOID = {"meta"}
+
+
+class Page(HTMLParser):
+    """Every element and attribute of a page, and whether its elements nest."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.attributes, self.text, self.open, self.crossed = set(), set(), [], [], []
+        self.ids, self.labelled_by = [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.labelled_by += [value for name, value in attrs if name == "aria-labelledby"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.crossed.append(tag)
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    @property
+    def words(self):
+        return " ".join("".join(self.text).split())
+
+
+def test_the_page_nests_and_has_no_elements_but_ours():
+    page = Page(html.render(reports.fixed()))
+    assert (page.open, page.crossed) == ([], [])
+    assert page.tags <= TAGS
+
+
+def test_the_page_asks_nobody_for_anything():
+    """No network: no address, no import, no image, no script, not even an SVG namespace."""
+    text = html.render(reports.fixed())
+    assert not re.search(r"https?:|//[a-z]|url\(|@import|<script|<link|<img|<iframe|src=|href=", text)
+
+
+@pytest.mark.parametrize("text", reports.HOSTILE)
+def test_hostile_text_is_text(text):
+    page = Page(html.render(reports.hostile(text)))
+    assert page.tags <= TAGS
+    assert (page.open, page.crossed) == ([], [])
+    assert not [name for name in page.attributes if name.startswith("on")]
+    assert page.attributes == Page(html.render(reports.hostile("harmless"))).attributes
+
+
+def test_a_page_is_small_even_where_a_report_is_large():
+    report = reports.large()
+    page = html.render(report)
+    assert len(page.encode()) <= html.MAX_BYTES == 300_000
+    found = re.search(r"And ([\d,]+) more producers", Page(page).words)
+    shown = page[page.index('id="producers"') : page.index('id="trend"')].count('class="client"')
+    omitted = report["producers_omitted"]["count"]
+    assert int(found[1].replace(",", "")) + shown == len(report["producers"]) + omitted
+
+
+def test_an_ordinary_page_is_far_below_the_limit():
+    assert len(html.render(reports.fixed()).encode()) < 100_000
+
+
+def test_every_section_is_labelled_by_a_heading_that_exists():
+    page = Page(html.render(reports.fixed()))
+    assert len(page.labelled_by) == 11
+    assert sorted(page.labelled_by) == sorted(page.ids)
+
+
+def test_the_sum_stands_on_the_page():
+    said = Page(html.render(reports.fixed())).words
+    totals = reports.fixed()["totals"]
+    for name in ("judged", "accepted", "rejected", "broker_rejected", "unconfirmed"):
+        assert f"{totals[f'records_{name}']:,}" in said
+
+
+def test_the_fix_stands_on_the_page_in_words():
+    said = Page(html.render(reports.fixed())).words
+    assert "Timestamps are in nanoseconds: divide by 1,000,000." in said
+    assert "which reads as 2026-11-20" in said
+
+
+def of_two_bounds():
+    """1,000 records: 400 farther ahead than an hour, 300 farther behind, so 400 to 700 on either side."""
+    report = reports.fixed()
+    found = report["what_if"] | {"records": 1_000}
+    for side, records in (("ahead", 400), ("behind", 300)):
+        found[side] = [row | {"records": records} for row in found[side]]
+    return report | {"what_if": found}
+
+
+@pytest.mark.parametrize("render", [html.render, markdown.render])
+def test_of_a_limit_for_both_sides_the_page_prints_the_bounds(render):
+    """Two histograms do not tell which batches lie beyond it on both sides."""
+    assert "400 to 700 (40 % to 70 %)" in render(of_two_bounds())
+
+
+def test_rules_and_waivers_stand_on_the_page_with_what_they_let_pass():
+    said = Page(html.render(reports.fixed())).words
+    assert "payments" in said
+    assert "backfill" in said
+    assert (
+        "px-2 reloaded its configuration, 2026-11-20 10:30:00 UTC: mode audit; limits from stricter; "
+        "rules: none; waivers: none." in said
+    )
+
+
+def test_producers_that_are_new_are_counted_among_those_affected():
+    report = reports.fixed()
+    assert f"of {report['totals']['producers']}, 1 new" in Page(html.render(report)).words
+    assert ", 1 new" not in Page(html.render(report | {"trend": None})).words
+
+
+def test_a_complete_log_and_an_incomplete_one_look_different():
+    report = reports.fixed()
+    assert 'class="proof complete"' in html.render(report)
+    report["log"] |= {"is_complete": False, "sentence": "Log incomplete: 1 line lost."}
+    page = html.render(report)
+    assert 'class="proof incomplete"' in page
+    assert "Log incomplete: 1 line lost." in page
+
+
+def test_a_day_without_anything_is_a_page_too():
+    page = Page(html.render(reports.empty()))
+    assert (page.open, page.crossed) == ([], [])
+    assert "No producer had a record rejected." in page.words
+    assert "No record carried a timestamp." in page.words
+
+
+def test_a_report_of_a_week_fits():
+    report = reports.fixed()
+    hours = [f"2026-11-{day}T{hour:02d}" for day in range(20, 27) for hour in range(24)]
+    report |= {"last_day": "2026-11-26", "hours": hours}
+    for row in [report["all_topics"], *report["topic_hours"]]:
+        row |= {"records": row["records"] * 7, "rejected_records": row["rejected_records"] * 7}
+    for producer in report["producers"]:
+        producer["hours"] *= 7
+    assert len(html.render(report).encode()) <= html.MAX_BYTES
+
+
+@pytest.mark.parametrize("frame", [WIDE, NARROW])
+def test_bars_and_marks_of_the_drift_stay_inside_their_drawing(frame):
+    report = reports.fixed()
+    drawing = drift_chart(report["drift"], marks(report), frame)
+    for x, y, width, height in re.findall(r'<rect x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)"', drawing):
+        assert frame.left <= float(x) <= float(x) + float(width) <= frame.width
+        assert 0 <= float(y) <= float(y) + float(height) <= frame.height
+    names = re.findall(r'class="mid (?:limit|unit)">(.*?)<', drawing)
+    assert {"seconds", "microseconds", "nanoseconds", "after 1 h", "before 7 d"} <= set(names)
+
+
+def test_extreme_drifts_can_be_drawn():
+    top = {
+        "bucket": 173,
+        "above_ms": 2**62,
+        "up_to_ms": 2**63 - 1,
+        "not_rejected_records": 2**60,
+        "not_rejected_batches": 1,
+    }
+    bottom = top | {"bucket": -173}
+    nothing = {
+        "bucket": 0,
+        "above_ms": 0,
+        "up_to_ms": 0,
+        "not_rejected_records": 1,
+        "not_rejected_batches": 1,
+    }
+    rejected = {"rejected_records": 2**60, "rejected_batches": 1}
+    drawing = drift_chart([bottom | rejected, nothing | rejected, top | rejected], [], WIDE)
+    assert drawing.count("<rect") == 6
+    assert "nan" not in drawing
+    assert "inf" not in drawing
+
+
+def test_a_sparkline_of_noughts_has_no_bars():
+    assert 'class="rejected"' not in sparkline([0] * 24, "nothing")
+    assert 'class="rejected"' in sparkline([0] * 23 + [1], "something")
+
+
+def test_markup_escapes_everything_that_is_not_markup():
+    assert element("b", "<i>") == "<b>&lt;i&gt;</b>"
+    assert element("b", element("i", "&")) == "<b><i>&amp;</i></b>"
+    assert element("b", title='"><script>') == '<b title="&quot;&gt;&lt;script&gt;"></b>'
+    assert join("<", None, 7, raw("<br/>")) == "&lt;7<br/>"
+    assert element("td", class_="num", data_label="A & B") == '<td class="num" data-label="A &amp; B"></td>'

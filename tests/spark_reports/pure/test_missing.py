@@ -1,0 +1,79 @@
+"""What is missing of a log, said one by one, in every rendering."""
+
+import copy
+
+import pytest
+
+from spark_reports.render import html, markdown, terminal
+from spark_reports.report import missing
+from tests.spark_reports.reports import fixed
+
+GAP = {
+    "proxy": "px-1",
+    "boot": "b",
+    "seq_first": 1_000,
+    "seq_last": 1_007,
+    "after_ts": "2026-11-20T10:00:00.086Z",
+    "before_ts": "2026-11-20T10:03:00.000Z",
+}
+
+
+def with_log(**facts):
+    report = copy.deepcopy(fixed())
+    report["log"] |= facts
+    return report
+
+
+@pytest.mark.parametrize(
+    ("changed", "when"),
+    [
+        ({}, "between"),
+        ({"after_ts": None}, "before"),
+        ({"before_ts": None}, "after"),
+        ({"after_ts": None, "before_ts": None}, "at its beginning"),
+    ],
+)
+def test_lost_lines_are_named_by_their_numbers_and_time(changed, when):
+    [sentence] = missing.said(with_log(gaps=[GAP | changed])["log"])
+    assert sentence.startswith(f"px-1 (boot b) lost lines 1,000 to 1,007, {when}")
+
+
+def test_of_many_gaps_the_first_are_said_and_the_rest_counted():
+    sentences = missing.said(with_log(gaps=[GAP] * 100)["log"])
+    assert (len(sentences), sentences[-1]) == (21, "And run of lost lines: 80 more, at least.")
+
+
+def test_nothing_is_said_of_a_complete_log():
+    assert missing.said(fixed()["log"]) == []
+
+
+@pytest.mark.parametrize("render", [html.render, markdown.render, terminal.render])
+def test_every_rendering_names_what_is_missing(render):
+    text = render(
+        with_log(
+            silent=[{"proxy": "px-2", "boot": "killed", "last_ts": "2026-11-20T10:00:00.086Z"}],
+            unheard=[
+                {"proxy": "px-3", "from_ts": "2026-11-20T10:00:00.000Z", "to_ts": "2026-11-20T11:00:00.000Z"}
+            ],
+            gaps=[GAP],
+        )
+    )
+    shown = " ".join(text.replace("\\", "").split())
+    for said in ("px-2", "ended without a stop line", "lost lines 1,000 to 1,007", "px-3 wrote no heartbeat"):
+        assert said in shown
+
+
+def test_a_screenful_says_only_the_longest_time_in_which_a_proxy_was_not_heard():
+    """It may just have been down: totals lack nothing then, so what is lost comes first."""
+    spans = [
+        {
+            "proxy": f"px-{hours}",
+            "from_ts": "2026-11-20T01:00:00.000Z",
+            "to_ts": f"2026-11-20T0{hours}:00:00.000Z",
+        }
+        for hours in (2, 7, 3)
+    ]
+    shown = " ".join(terminal.render(with_log(unheard=spans)).split())
+    assert "px-7 wrote no heartbeat" in shown
+    assert "was down, or its whole log of that time is missing. And 2 times more." in shown
+    assert "px-2" not in shown

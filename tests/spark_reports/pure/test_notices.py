@@ -1,0 +1,101 @@
+"""Texts for owners: the fix in words, one example, nothing that a terminal or a mail obeys."""
+
+import pytest
+
+from spark_reports.cli import main
+from spark_reports.render import html
+from spark_reports.report import words
+from spark_reports.report.notices import notices
+from tests.spark_reports import reports
+
+
+def test_each_producer_that_was_rejected_has_a_text_with_its_fix():
+    report = reports.fixed()
+    texts = notices(report)
+    *rejected, _ = texts
+    for text, producer in zip(rejected, report["producers"], strict=True):
+        assert text.startswith(f"To the owner of {producer['client_id']}")
+        assert f"{producer['rejected_records']:,} record" in text
+        assert all(reason["fix"] in text for reason in producer["reasons"])
+
+
+def test_the_example_says_what_the_timestamp_reads_as():
+    assert any(
+        "carried" in text and "which reads as 2026-11-20T" in text for text in notices(reports.fixed())
+    )
+
+
+def text_for(client_id, report=None):
+    [text] = [each for each in notices(report or reports.fixed()) if f"of {client_id}" in each.split("\n")[0]]
+    return text
+
+
+def test_what_was_rejected_for_its_size_is_not_put_down_to_its_time():
+    text = text_for("attachments")
+    assert "4,346 records of yours were rejected, 100 % of what you sent.\n" in text
+    assert "batches are larger than the topic allows" in text
+
+
+def test_good_records_that_fell_are_told_where_there_are_some():
+    assert "117,547 of them were good, and rejected with others of the same batch" in text_for("mobile-sdk")
+    assert "good" not in text_for("kiosk-clock")
+
+
+def test_the_limits_that_were_broken_stand_beside_the_topics():
+    said = "Topics (how old / how far ahead a record may be): orders (7 d / 1 h)."
+    assert said in text_for("orders-replay").split("\n")
+    report = reports.fixed() | {"limits": []}
+    assert "Topics: orders." in text_for("orders-replay", report).split("\n")
+
+
+def test_an_example_in_milliseconds_says_which_time_it_is():
+    assert "carried 1794398367053, that is 2026-11-11T11:59:27.053Z." in text_for("orders-replay")
+
+
+@pytest.mark.parametrize("time_ms", [-1, -(2**63), 2**63 - 1])
+def test_a_timestamp_that_is_no_time_is_not_read_as_one(time_ms):
+    report = reports.fixed()
+    for producer in report["producers"]:
+        for example in producer["examples"]:
+            example |= {"bad_ts": [time_ms], "read_as_ts": None}
+    assert f"a record carried {time_ms}.\n" in text_for("orders-replay", report)
+
+
+def test_who_is_only_counted_is_told_before_anything_is_rejected():
+    """A platform that runs in audit has to convince owners while all is still let pass."""
+    report = reports.empty() | {"would_reject": reports.fixed()["would_reject"]}
+    [text] = notices(report)
+    to, said, *rows = text.splitlines()
+    assert to == "To the owner of web-7:"
+    assert said.startswith("On 2026-11-20 (UTC) these records of yours were forwarded and only counted.")
+    advice = "its clock runs ahead: keep its clock by NTP."
+    assert rows == [
+        "* 480 records to clicks, by the candidate limits (Kafka 4's own, unless others are configured): "
+        f"{advice}",
+        f"* 480 records to clicks, by the rule audit-clicks, held back by the waiver backfill: {advice}",
+    ]
+    report["would_reject"] = report["would_reject"] * 10
+    assert notices(report)[0].endswith("And 10 more like this.\n")
+
+
+def test_clients_that_were_counted_together_have_no_owner():
+    report = reports.fixed()
+    folded = report["producers"][0]
+    folded |= {"client_id": words.FOLDED, "principal": None}
+    folded["topics"] = [{"topic": words.FOLDED, "rejected_records": 1}]
+    assert len(notices(report)) == len(notices(reports.fixed())) - 1
+    assert not any(words.FOLDED in text for text in notices(report))
+    assert html.render(report).count("Text for its owner") == len(report["producers"]) - 1
+
+
+@pytest.mark.parametrize("text", reports.HOSTILE)
+def test_hostile_names_stay_on_their_line_and_move_no_cursor(text):
+    plain = notices(reports.fixed())
+    hostile = notices(reports.hostile(text))
+    assert [each.count("\n") for each in hostile] == [each.count("\n") for each in plain]
+    assert all(character.isprintable() or character == "\n" for each in hostile for character in each)
+
+
+def test_render_prints_them_without_spark(capsys):
+    assert main(["render", str(reports.FIXED), "--format", "notices"]) == 0
+    assert capsys.readouterr().out == "\n".join(notices(reports.fixed()))

@@ -1,0 +1,44 @@
+"""The examples of a producer: each bad timestamp is also shown as it was meant."""
+
+import pytest
+
+from spark_reports.report.producers import example
+from tsproxy.decisions.text import instant
+from tsproxy.model.units import UNITS
+from tsproxy.model.verdict import UnitGuess
+
+MEANT_MS = 1_795_211_960_588
+VALUES = {
+    UnitGuess.SECONDS: [MEANT_MS // 1000],
+    UnitGuess.MICROSECONDS: [MEANT_MS * 1000],
+    UnitGuess.NANOSECONDS: [MEANT_MS * 1_000_000],
+    UnitGuess.MILLISECONDS_TIMES_1000_TWICE: [MEANT_MS * 1_000_000],
+    UnitGuess.TICKS_100NS: [
+        (MEANT_MS + 62_135_596_800_000) * 10_000,  # .NET, from year 1
+        (MEANT_MS + 11_644_473_600_000) * 10_000,  # FILETIME, from 1601
+    ],
+}
+
+
+def read_as(unit_guess, *bad_ts):
+    names = ("topic", "partition", "client_address", "error_message", "records", "bad_records", "bad_index")
+    row = dict.fromkeys(names) | {"ts": instant(MEANT_MS), "bad_ts": list(bad_ts), "unit_guess": unit_guess}
+    return example(row)["read_as_ts"]
+
+
+def test_every_unit_has_a_value_here():
+    assert set(VALUES) == set(UNITS)
+
+
+@pytest.mark.parametrize(("unit", "value"), [(unit, value) for unit in VALUES for value in VALUES[unit]])
+def test_a_bad_timestamp_is_read_in_the_unit_that_was_guessed(unit, value):
+    assert read_as(unit.value, value)[:19] == instant(MEANT_MS)[:19]
+
+
+@pytest.mark.parametrize("unit_guess", [None, "zero", "a unit of a newer version"])
+def test_where_no_unit_is_known_nothing_is_read(unit_guess):
+    assert read_as(unit_guess, 0) is None
+
+
+def test_an_example_without_timestamps_reads_as_nothing():
+    assert read_as("seconds") is None

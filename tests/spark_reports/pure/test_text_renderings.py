@@ -1,0 +1,90 @@
+"""Markdown and terminal text, from the same report.json."""
+
+import re
+
+import pytest
+
+from spark_reports.render import markdown, terminal
+from tests.spark_reports import reports
+
+
+def cells(row):
+    return len(re.findall(r"(?<!\\)\|", row)) - 1
+
+
+def test_markdown_holds_the_headline_the_proof_and_the_sum():
+    report = reports.fixed()
+    text = markdown.render(report)
+    assert text.startswith("# tsproxy daily report, 2026-11-20 (UTC)\n")
+    assert report["headline"] in text
+    assert report["log"]["sentence"] in text
+    assert f"| records judged | {report['totals']['records_judged']:,} |" in text
+    assert "timestamps are in nanoseconds: divide by 1,000,000" in text
+
+
+@pytest.mark.parametrize("text", reports.HOSTILE)
+def test_hostile_text_is_text_in_markdown_and_breaks_no_table(text):
+    rendered = markdown.render(reports.hostile(text))
+    for table in re.findall(r"(?:^\|.*\n?)+", rendered, re.MULTILINE):
+        assert len({cells(row) for row in table.strip().split("\n")}) == 1
+    assert not re.search(r"(?<!\\)<", rendered)
+    assert not re.search(r"(?<!\\)\[[^\]]*(?<!\\)\]\(", rendered)
+    assert "://" not in rendered
+
+
+@pytest.mark.parametrize("text", reports.HOSTILE)
+def test_hostile_text_moves_no_cursor_and_paints_nothing(text):
+    rendered = terminal.render(reports.hostile(text), columns=100, has_colour=False)
+    assert all(character.isprintable() or character == "\n" for character in rendered)
+
+
+def test_terminal_text_fits_its_columns():
+    for columns in (72, 80, 120):
+        lines = terminal.render(reports.fixed(), columns=columns).split("\n")
+        assert max(map(len, lines)) <= columns
+
+
+def test_colours_come_only_where_they_are_wanted():
+    plain = terminal.render(reports.fixed(), has_colour=False)
+    painted = terminal.render(reports.fixed(), has_colour=True)
+    assert "\x1b" not in plain
+    assert re.sub(r"\x1b\[\d+m", "", painted) == plain
+
+
+def test_terminal_text_says_who_why_and_what_to_do():
+    text = terminal.render(reports.fixed(), columns=120)
+    assert re.search(
+        r"sensor-gateway +475,316 +100 %  timestamps are in nanoseconds: divide by 1,000,000", text
+    )
+    assert "2,386 records that met an error after which producers send again" in text
+
+
+@pytest.mark.parametrize("render", [markdown.render, terminal.render])
+def test_a_day_without_anything_is_said_in_a_line(render):
+    assert "No producer had a record rejected." in render(reports.empty())
+
+
+@pytest.mark.parametrize("render", [markdown.render, terminal.render])
+def test_a_day_that_is_not_over_says_so(render):
+    assert "not over" in render(reports.fixed() | {"is_over": False})
+    assert "not over" not in render(reports.fixed())
+
+
+@pytest.mark.parametrize("render", [markdown.render, terminal.render])
+def test_what_was_only_counted_is_told_with_the_rule_that_would_have_rejected_it(render):
+    text = " ".join(render(reports.fixed()).split())
+    assert re.search(r"web-7 .{0,40}candidate limits.*its clock runs ahead", text)
+    assert "audit-clicks, waiver backfill" in text
+    assert "waiver" not in render(reports.empty())
+
+
+def test_markdown_says_who_changed_and_which_rules_were_in_force():
+    text = markdown.render(reports.fixed())
+    assert "| svc-2 | new: never rejected before | 300 | 0 |" in text
+    assert "| payments | enforce | backfill | 4 | 400 | 12 | 0 |" in text
+    assert "* px-2 reloaded its configuration, 2026-11-20 10:30:00 UTC: mode audit;" in text
+
+
+def test_a_long_list_of_what_was_only_counted_is_cut_and_says_so():
+    text = terminal.render(reports.fixed() | {"would_reject": reports.fixed()["would_reject"] * 4})
+    assert "and 3 more like this in report.json" in text

@@ -1,0 +1,64 @@
+"""What other limits would reject: exact at edges, an interval elsewhere, and never outside the truth."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_reports.report import what_if
+from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket
+
+batches = st.lists(
+    st.tuples(st.integers(-(2**63) + 1, 2**63 - 1) | st.integers(-10_000, 10_000), st.integers(1, 50)),
+    max_size=30,
+).map(lambda some: [(drift, drift, records) for drift, records in some])
+
+
+def totals_of(some):
+    """Of (lowest, highest drift, records) the rows that the log's histograms add up to."""
+    return [
+        {"side": side, "bucket": bucket(drift), "batches": 1, "records": records}
+        for low, high, records in some
+        for side, drift in (("ahead", high), ("behind", low))
+    ]
+
+
+@given(batches, st.sampled_from((0, *EDGES)))
+def test_at_an_edge_the_answer_is_exact(some, limit_ms):
+    rows = totals_of(some)
+    for side, sign in (("ahead", 1), ("behind", -1)):
+        truth = [records for drift, _, records in some if drift * sign > limit_ms]
+        found = what_if.beyond(rows, side, limit_ms)
+        assert found["batches"] == {"at_least": len(truth), "at_most": len(truth)}
+        assert found["records"] == {"at_least": sum(truth), "at_most": sum(truth)}
+
+
+@given(batches, st.integers(0, 2**63 - 1), st.integers(0, 10_000))
+def test_between_edges_and_for_both_sides_the_truth_lies_in_the_interval(some, after_ms, before_ms):
+    rows = totals_of(some)
+    count, records = what_if.whole(rows)
+    ahead, behind = what_if.beyond(rows, "ahead", after_ms), what_if.beyond(rows, "behind", before_ms)
+    found = what_if.either(ahead, behind, count, records)["records"]
+    truth = sum(n for low, high, n in some if high > after_ms or low < -before_ms)
+    assert found["at_least"] <= truth <= found["at_most"] <= records
+
+
+@given(batches, st.sampled_from(what_if.SHOWN_MS))
+def test_a_report_says_of_one_limit_for_both_sides_between_what_the_truth_lies(some, limit_ms):
+    rows = totals_of(some)
+    count, records = what_if.whole(rows)
+    found = {"batches": count, "records": records}
+    found |= {side: what_if.curve(rows, side) for side in what_if.SIDES}
+    [(_, ahead, behind, either)] = [row for row in what_if.in_short(found) if row[0] == limit_ms]
+    truth = sum(n for low, high, n in some if high > limit_ms or low < -limit_ms)
+    assert max(ahead, behind) == either["at_least"] <= truth <= either["at_most"]
+    assert either["at_most"] == min(ahead + behind, records)
+
+
+@given(st.integers(0, 2**63 - 1))
+def test_the_first_bucket_beyond_a_limit_begins_at_it_or_later(limit_ms):
+    first = what_if.first_bucket_beyond(limit_ms)
+    assert first > len(EDGES) or (0, *EDGES)[first - 1] >= limit_ms
+    assert first == 1 or (0, *EDGES)[first - 2] < limit_ms
+
+
+def test_every_limit_that_people_use_is_exact():
+    assert all(what_if.is_exact(limit_ms) for limit_ms in THRESHOLDS_MS)

@@ -1,0 +1,152 @@
+"""How numbers, times and causes are said."""
+
+import pytest
+
+from spark_reports.report import words
+from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
+from tsproxy.decisions.drift import drift_ms
+from tsproxy.decisions.fields import FIELDS
+from tsproxy.model.verdict import Reason, UnitGuess
+
+SECOND_MS = 1_000
+YEAR_MS = 31_556_952_000
+
+
+@pytest.mark.parametrize(
+    ("magnitude_ms", "said"),
+    [
+        (0, "0 ms"),
+        (1, "1 ms"),
+        (999, "999 ms"),
+        (SECOND_MS, "1 s"),
+        (1_500, "1 s 500 ms"),
+        (15_486, "15 s"),
+        (61_000, "1 min 1 s"),
+        (2 * HOUR_MS + 60_000, "2 h 1 min"),
+        (23 * HOUR_MS, "23 h"),
+        (DAY_MS, "1 d"),
+        (9 * DAY_MS + HOUR_MS, "9 d 1 h"),
+        (365 * DAY_MS, "365 d"),
+        (2 * YEAR_MS, "2.0 y"),
+        (int(56.89 * YEAR_MS), "56.9 y"),
+        (56_889 * YEAR_MS, "56,889 y"),
+        (56_889_033 * YEAR_MS, "56.9 million y"),
+        (2**63 - 1, "292 million y"),
+    ],
+)
+def test_durations_say_what_matters(magnitude_ms, said):
+    assert words.duration(magnitude_ms) == said
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "said"),
+    [
+        (MIDNIGHT_MS, "on time"),
+        (MIDNIGHT_MS + 2 * HOUR_MS, "2 h ahead"),
+        (MIDNIGHT_MS - 9 * DAY_MS, "9 d behind"),
+        (MIDNIGHT_MS // 1000, "56.8 y behind, in 1970"),
+        (MIDNIGHT_MS * 1000, "year 58,855"),
+        (MIDNIGHT_MS * 1_000_000, "year 56,887,463"),
+        (2**63 - 1, "year 292,278,994"),
+        (-(2**63), "292 million y behind"),
+    ],
+)
+def test_drifts_are_durations_until_only_a_year_makes_sense(timestamp_ms, said):
+    assert words.drift(drift_ms(timestamp_ms, MIDNIGHT_MS), MIDNIGHT_MS) == said
+
+
+@pytest.mark.parametrize(
+    ("low_ms", "high_ms", "said"),
+    [
+        (None, None, "–"),
+        (HOUR_MS, HOUR_MS, "1 h ahead"),
+        (-9 * DAY_MS, -9 * DAY_MS + HOUR_MS, "9 d behind"),
+        (-DAY_MS, -SECOND_MS, "1 s to 1 d behind"),
+        (SECOND_MS, HOUR_MS, "1 s to 1 h ahead"),
+        (-SECOND_MS, 2 * SECOND_MS, "1 s behind to 2 s ahead"),
+        (HOUR_MS, MIDNIGHT_MS * 1000, "1 h ahead to year 58,912"),
+    ],
+)
+def test_a_range_of_drifts_is_as_short_as_it_can_be(low_ms, high_ms, said):
+    assert words.drift_range(low_ms, high_ms, MIDNIGHT_MS) == said
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "said"),
+    [
+        (0, 100, "0 %"),
+        (0, 0, "0 %"),
+        (1, 10**6, "<0.1 %"),
+        (17, 1000, "1.7 %"),
+        (17, 100, "17 %"),
+        (996, 1000, "99.6 %"),
+        (999_999, 10**6, ">99.9 %"),
+        (5, 5, "100 %"),
+    ],
+)
+def test_a_share_never_rounds_something_to_nothing_or_nearly_all_to_all(part, whole, said):
+    assert words.share(part, whole) == said
+
+
+def test_a_number_between_two_bounds_is_one_number_where_they_are_the_same():
+    assert words.between(80, 120, 2_120) == "80 to 120 (3.8 % to 5.7 %)"
+    assert words.between(80, 80, 2_120) == "80 (3.8 %)"
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(980, "980"), (12_400, "12.4k"), (3_100_000, "3.1M"), (999_999, "1000k")]
+)
+def test_short_counts_fit_into_an_axis(number, said):
+    assert words.short_count(number) == said
+
+
+@pytest.mark.parametrize("unit", list(UnitGuess))
+def test_every_unit_has_its_advice(unit):
+    said = words.advice(Reason.TOO_FAR_AHEAD, unit, 32)
+    assert said == words.UNIT_ADVICE[unit]
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_every_reason_has_its_advice_and_its_word(reason):
+    assert words.advice(reason, None, 32).fix
+    assert words.REASON_WORDS[reason]
+
+
+def test_the_fix_for_nanoseconds_is_said_in_words():
+    said = words.advice("too_far_ahead", "nanoseconds", 32)
+    assert (said.cause, said.fix) == ("timestamps are in nanoseconds", "divide by 1,000,000")
+
+
+def test_a_time_before_1970_is_not_taken_for_a_replay():
+    """Brokers know no such reason: to them it is too old (`LogValidator.java`)."""
+    assert words.advice("too_old", None, 32, -5).cause == "timestamps are before 1970"
+    assert words.advice("too_old", None, 32, 5).cause == "timestamps are older than the topic allows"
+    assert words.advice("too_old", "seconds", 32, 5).cause == "timestamps are in seconds"
+
+
+def test_an_error_of_the_broker_goes_by_its_name():
+    assert words.advice("other", None, 22).cause == "the broker answered error 22"
+    assert words.advice("bad_record", None, 10).cause == "batches are larger than the topic allows"
+    assert words.error_name(32) == "INVALID_TIMESTAMP (32)"
+
+
+def test_reasons_and_units_are_those_of_the_decision_log():
+    choices = {field.name: set(field.choices) for field in FIELDS if field.choices}
+    assert set(words.REASON_WORDS) == choices["reason"]
+    assert set(words.UNIT_ADVICE) == choices["unit_guess"]
+    assert set(words.VERDICT_WORDS) == choices["verdict"]
+
+
+def test_limits_are_told_with_the_time_of_each_change():
+    limit = {"topic": "t", "timestamp_type": "CreateTime", "before_max_ms": None, "after_max_ms": HOUR_MS}
+    changed = limit | {"timestamp_type": "LogAppendTime", "first_ts": "2026-11-20T14:02:00.000Z"}
+    said = words.limits_by_topic([limit | {"first_ts": "2026-11-20T00:00:00.000Z"}, changed])
+    assert said == {"t": ["unlimited / 1 h", "broker's time from 14:02"]}
+
+
+def test_a_client_without_a_name_is_called_something():
+    assert [words.client(name) for name in (None, "", "app")] == [
+        "(no client id)",
+        "(empty client id)",
+        "app",
+    ]

@@ -1,0 +1,116 @@
+"""Is anything missing? Each way of losing lines, and what the report says of it."""
+
+from datetime import date
+
+import pytest
+
+from spark_reports.log import read, sequence
+from spark_reports.log.completeness import completeness
+from spark_reports.report import tables
+from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
+from tests.spark_reports.logs import MINUTE_MS, heartbeat, line, write
+
+FRIDAY = date(2026, 11, 20)
+NEXT_MORNING_MS = MIDNIGHT_MS + DAY_MS + 5 * HOUR_MS
+
+
+def a_boot(minutes=range(3), start_ms=MIDNIGHT_MS + 10 * HOUR_MS, ends=True, **fields):
+    """Start, one heartbeat a minute, stop."""
+    lines = [line(0, at_ms=start_ms, kind="start", **fields)]
+    lines += [heartbeat(n + 1, start_ms + minute * MINUTE_MS, **fields) for n, minute in enumerate(minutes)]
+    if ends:
+        lines.append(line(len(lines), at_ms=start_ms + len(minutes) * MINUTE_MS, kind="stop", **fields))
+    return lines
+
+
+@pytest.fixture
+def proof(spark, tmp_path):
+    """What a log of these lines proves about Friday."""
+
+    def prove(*lines, now_ms=NEXT_MORNING_MS):
+        source = read.Source([str(write(tmp_path / "a.jsonl", *lines))], FRIDAY, FRIDAY)
+        with read.opened(spark, source) as log:
+            return completeness(*tables.proof(log, sequence.side(FRIDAY, FRIDAY)), {}, FRIDAY, FRIDAY, now_ms)
+
+    return prove
+
+
+def test_a_boot_from_start_to_stop_is_complete(proof):
+    found = proof(*a_boot())
+    assert found.is_complete
+    assert found.sentence == "Log complete: 3 of 3 intervals from 1 proxy, no line missing."
+
+
+def test_a_missing_number_is_a_lost_line(proof):
+    lines = a_boot(range(10))
+    found = proof(*lines[:4], *lines[6:])
+    assert (found.lost_lines, found.missing_intervals) == (2, 2)
+    assert "2 lines lost" in found.sentence
+    assert "lower bound" in found.sentence
+
+
+def test_lines_in_any_order_and_twice_are_no_loss(proof):
+    lines = a_boot()
+    assert proof(*reversed(lines), *lines).is_complete
+
+
+def test_a_line_of_friday_numbered_after_one_of_saturday_is_no_loss(proof):
+    """A decision is dated by the clock its batch was judged by, and written when its fate is known."""
+    midnight_ms = MIDNIGHT_MS + DAY_MS
+    lines = a_boot(range(1440), MIDNIGHT_MS, ends=False)
+    late = [
+        line(len(lines), "decision", midnight_ms + 5),
+        line(len(lines) + 1, "decision", midnight_ms - 5),
+        heartbeat(len(lines) + 2, midnight_ms),
+    ]
+    assert proof(*lines, *late).is_complete
+
+
+def test_a_boot_killed_at_noon_is_named(proof):
+    found = proof(*a_boot(ends=False))
+    assert (len(found.silent), found.lost_lines) == (1, 0)
+    assert "1 proxy process ended without a stop line" in found.sentence
+
+
+def test_a_boot_killed_before_its_first_heartbeat_is_named(proof):
+    assert proof(*a_boot(range(0), ends=False)).silent != []
+
+
+def test_a_boot_that_is_alive_now_is_not_called_dead(proof):
+    start_ms = MIDNIGHT_MS + 10 * HOUR_MS
+    assert proof(*a_boot(ends=False), now_ms=start_ms + 4 * MINUTE_MS).is_complete
+
+
+def test_a_boot_that_goes_on_after_midnight_covers_the_day_to_its_end(proof):
+    lines = a_boot(range(1440), MIDNIGHT_MS, ends=False)
+    whole = [*lines, heartbeat(len(lines), MIDNIGHT_MS + DAY_MS)]
+    assert proof(*whole).is_complete
+    found = proof(*[each for each in whole if each["seq"] < 1400 or each["seq"] == len(lines)])
+    assert found.missing_intervals == 41
+
+
+def test_a_boot_that_began_before_the_day_must_cover_it_from_midnight(proof):
+    yesterday_ms = MIDNIGHT_MS - 2 * MINUTE_MS
+    lines = a_boot(range(10), yesterday_ms)
+    assert proof(*lines).is_complete
+    found = proof(*lines[0:2], *lines[5:])
+    assert (found.lost_lines, found.missing_intervals) == (3, 2)
+
+
+def test_two_proxies_are_proved_one_by_one(proof):
+    found = proof(*a_boot(), *a_boot(ends=False, proxy="px-2", boot="c"))
+    assert (found.proxies, found.boots, len(found.silent)) == (2, 2, 1)
+
+
+def test_one_proxy_restarted_is_one_proxy(proof):
+    found = proof(*a_boot(), *a_boot(start_ms=MIDNIGHT_MS + 11 * HOUR_MS, boot="c"))
+    assert (found.proxies, found.boots) == (1, 2)
+    assert found.is_complete
+
+
+def test_what_the_proxy_says_of_itself_is_passed_on(proof):
+    lines = a_boot(range(2))
+    lines[1] |= {"decisions_suppressed": 3, "batches_folded": 1, "lines_dropped": 1}
+    lines[2] |= {"decisions_suppressed": 4, "lines_dropped": 5}
+    found = proof(*lines)
+    assert (found.decisions_suppressed, found.batches_folded, found.lines_dropped) == (7, 1, 5)
