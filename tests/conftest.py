@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 from hypothesis import settings
 
-from spark_reports.session import spark_session
+from spark_reports.spark.session import spark_session
 from tests.markers import NoJava, add_markers, needs_java
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.kafka_cluster import KafkaCluster

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from spark_reports.session import spark_session
+from spark_reports.spark.session import spark_session
 from tests.markers import NoJava, add_markers, needs_java
 from tests.test_imports import loaded_by
 from tsproxy.testing.java import JavaError, find_java

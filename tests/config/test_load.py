@@ -7,10 +7,10 @@ import pytest
 
 from tests.config.files import SMALLEST, config_of, problems_of
 from tsproxy.config import ConfigError, build_sasl, empty_document, load, put_setting, read_yaml
-from tsproxy.config.connection_limits import ConnectionLimits
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.reference import reference_table
-from tsproxy.config.settings import Address, BrokerPorts, ClientAuth, SaslMechanism, Secret
+from tsproxy.config.settings import BrokerPorts, ClientAuth, ConnectionLimits, SaslMechanism, Secret
+from tsproxy.model.addresses import Address
 from tsproxy.model.policy import Mode, TimeLimit
 from tsproxy.model.view import SessionLimits
 

@@ -135,8 +135,8 @@ def test_a_count_that_cannot_be_enough_for_the_brokers_that_are_named_is_told():
     ]
     assert told == [
         [
-            "is 2, and upstream.bootstrap_servers names 3: one has no port, and who is told of it is closed; "
-            "say a larger count"
+            "is 2, and upstream.bootstrap_servers names 3: one has no port, and clients "
+            "that are sent to it are disconnected; give a larger count"
         ],
         [],
     ]

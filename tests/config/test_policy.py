@@ -183,8 +183,8 @@ PROBE = "clock: { when_beyond: audit, max_offset: 5s, probe: { topic: time } }\n
         (
             "clock: { probe: {} }\n",
             "tsproxy.yaml:4: clock.probe.topic: is missing: topic (A topic with "
-            "`message.timestamp.type=LogAppendTime`, to which the proxy writes empty records; it must be "
-            "there.)",
+            "`message.timestamp.type=LogAppendTime`, to which the proxy writes empty records; it must "
+            "exist.)",
         ),
     ],
 )

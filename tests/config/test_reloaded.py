@@ -1,9 +1,9 @@
 """A reload takes what may change while the proxy runs, and names what must wait for a restart."""
 
 from tests.config.files import SMALLEST, config_of
-from tsproxy.config.keys import KEYS, OPTIONAL
 from tsproxy.config.reloaded import reloaded
-from tsproxy.config.settings import Address
+from tsproxy.config.tree import KEYS, OPTIONAL
+from tsproxy.model.addresses import Address
 from tsproxy.model.policy import Mode
 
 TWO = """\

@@ -8,8 +8,8 @@ import yaml
 
 from tests.config.files import SMALLEST
 from tests.config.test_load import WRONG
-from tsproxy.config.keys import KEYS
 from tsproxy.config.schema import as_text, json_schema
+from tsproxy.config.tree import KEYS
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLE = Path(__file__).parents[2] / "deploy" / "tsproxy.yaml"

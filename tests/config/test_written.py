@@ -2,8 +2,8 @@
 
 import pytest
 
-from tsproxy.config.keys import KEYS
 from tsproxy.config.kinds import HIDDEN, SECRET
+from tsproxy.config.tree import KEYS
 
 WITH_DEFAULT = [key for key in KEYS if key.default is not None]
 

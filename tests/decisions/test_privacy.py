@@ -6,7 +6,7 @@ import pytest
 
 from tests.decisions.conformance import complaints
 from tests.decisions.outcomes import NOON_MS, named, outcome, rejected
-from tsproxy.decisions import DecisionLog, Privacy, Shown
+from tsproxy.decisions import DecisionLog, Privacy, Redaction
 from tsproxy.decisions.schema import json_schema
 
 SALT = b"s" * 32
@@ -32,7 +32,7 @@ def test_they_are_kept_as_they_are_unless_it_is_asked_otherwise():
     assert (counters["addresses"], counters["principal"]) == (["10.9.8.7"], "User:alice")
 
 
-@pytest.mark.parametrize("how", [Shown.HASH, Shown.DROP])
+@pytest.mark.parametrize("how", [Redaction.HASH, Redaction.DROP])
 def test_no_line_holds_what_is_private(how):
     text = json.dumps(written(Privacy(how, how, SALT), rejected(peer=ALICE), outcome(peer=ALICE)))
     assert "10.9.8.7" not in text
@@ -40,7 +40,7 @@ def test_no_line_holds_what_is_private(how):
 
 
 def test_what_is_dropped_is_not_there_nor_is_the_port_of_an_address():
-    lines = written(Privacy(Shown.DROP, Shown.DROP), rejected(peer=ALICE))
+    lines = written(Privacy(Redaction.DROP, Redaction.DROP), rejected(peer=ALICE))
     decision, counters = of("decision", lines), of("counters", lines)
     assert not {"client_address", "client_port", "principal"} & decision.keys()
     assert counters["addresses"] == []
@@ -48,7 +48,7 @@ def test_what_is_dropped_is_not_there_nor_is_the_port_of_an_address():
 
 
 def test_a_hash_is_the_same_in_every_line_and_every_boot_of_one_salt():
-    privacy = Privacy(Shown.HASH, Shown.HASH, SALT)
+    privacy = Privacy(Redaction.HASH, Redaction.HASH, SALT)
     lines = written(privacy, rejected(peer=ALICE)) + written(privacy, rejected(peer=ALICE))
     addresses = {line["client_address"] for line in lines if line["event"] == "decision"}
     principals = {line["principal"] for line in lines if "principal" in line}
@@ -58,7 +58,10 @@ def test_a_hash_is_the_same_in_every_line_and_every_boot_of_one_salt():
 
 
 def test_another_salt_another_client_or_another_kind_gives_another_hash():
-    privacy, other = Privacy(Shown.HASH, Shown.HASH, SALT), Privacy(Shown.HASH, Shown.HASH, b"other")
+    privacy, other = (
+        Privacy(Redaction.HASH, Redaction.HASH, SALT),
+        Privacy(Redaction.HASH, Redaction.HASH, b"other"),
+    )
     hashes = [
         privacy.address("10.0.0.1"),
         privacy.address("10.0.0.2"),
@@ -69,11 +72,11 @@ def test_another_salt_another_client_or_another_kind_gives_another_hash():
 
 
 def test_a_principal_of_any_text_can_be_hashed():
-    privacy = Privacy(principals=Shown.HASH, salt=SALT)
+    privacy = Privacy(principals=Redaction.HASH, salt=SALT)
     texts = ["", "x" * 32_000, "x" * 32_001, "\udc80", "\x00"]
     assert len({privacy.principal(text) for text in texts}) == len(texts)
     assert privacy.principal(None) is None
 
 
 def test_the_salt_is_not_shown():
-    assert "sss" not in repr(Privacy(Shown.HASH, Shown.HASH, SALT))
+    assert "sss" not in repr(Privacy(Redaction.HASH, Redaction.HASH, SALT))

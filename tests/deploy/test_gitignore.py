@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tsproxy.config.keys import KEYS
+from tsproxy.config.tree import KEYS
 
 IGNORED = (Path(__file__).parents[2] / ".gitignore").read_text(encoding="utf-8").splitlines()
 

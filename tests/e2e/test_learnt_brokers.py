@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from tests.proxy.surroundings import until
-from tsproxy.config.settings import Address, BrokersFrom, Upstream
+from tsproxy.config.settings import BrokersFrom, Upstream
+from tsproxy.model.addresses import Address
 from tsproxy.proxy.brokers.learnt import LearntCluster
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -65,4 +66,4 @@ async def test_brokers_that_cannot_be_reached_are_told_once_and_found_again():
 
 
 def upstream_of(address):
-    return Upstream((address,), None, None, 1_000, brokers_from=BrokersFrom.CLIENTS, clients_use_sasl=False)
+    return Upstream((address,), refresh_ms=1_000, brokers_from=BrokersFrom.CLIENTS, clients_use_sasl=False)

@@ -9,7 +9,7 @@ from tests.proxy.surroundings import until
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.config import load
 from tsproxy.config.document import parse_yaml
-from tsproxy.config.settings import Address
+from tsproxy.model.addresses import Address
 from tsproxy.proxy.brokers.discovery import ClusterFacts
 from tsproxy.proxy.connections.listener import ProxyListener
 

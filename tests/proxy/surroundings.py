@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tsproxy.clock import Clock
-from tsproxy.config.connection_limits import ConnectionLimits
+from tsproxy.config.settings import ConnectionLimits
 from tsproxy.proxy.connections.context import Surroundings
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.metrics.registry import Metrics

@@ -7,7 +7,7 @@ from http import HTTPStatus
 import pytest
 
 from tests.proxy.surroundings import until
-from tsproxy.config.settings import Address
+from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin import http as admin_http
 from tsproxy.proxy.admin.http import AdminHttp, Answer
 from tsproxy.proxy.ports import ListenError

@@ -11,7 +11,7 @@ import yaml
 from tests.proxy.measured import REJECTED
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.load import load
-from tsproxy.decisions.privacy import Privacy, Shown
+from tsproxy.decisions.privacy import Privacy, Redaction
 from tsproxy.model.outcome import Culprit, RejectionCause, Totals, VerdictName
 from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.pages import pages
@@ -131,7 +131,7 @@ def test_a_storm_of_names_hides_nobody_and_loses_no_count():
 
 
 def test_persons_are_shown_as_in_the_decision_log():
-    offenders = Offenders(Privacy(Shown.DROP, Shown.HASH, b"salt"))
+    offenders = Offenders(Privacy(Redaction.DROP, Redaction.HASH, b"salt"))
     peer = replace(REJECTED.peer, principal="User:alice")
     offenders.book(replace(REJECTED, peer=peer, now_ms=NOW_MS))
 

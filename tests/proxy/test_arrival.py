@@ -12,7 +12,7 @@ from tests.proxy.loops import on_both_loops
 from tests.proxy.surroundings import PATIENCE_S, World, until
 from tests.proxy.test_proxy_protocol import header, tcp4, tcp6
 from tsproxy.clock import Clock
-from tsproxy.config.connection_limits import ConnectionLimits
+from tsproxy.config.settings import ConnectionLimits
 from tsproxy.model.view import Endpoint
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.reload.certificates import Sources

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 
 from tsproxy.cluster.admin_connection import RejectedError
-from tsproxy.config.settings import Address
+from tsproxy.model.addresses import Address
 from tsproxy.proxy.brokers.links import BrokerLink
 
 

@@ -13,7 +13,8 @@ from tests.proxy.surroundings import until
 from tsproxy.clock import Clock
 from tsproxy.cluster import upstream
 from tsproxy.cluster.admin_connection import ConversationError, connected
-from tsproxy.config.settings import Address, Password, Sasl, SaslMechanism, Secret, Upstream, UpstreamTls
+from tsproxy.config.settings import Password, Sasl, SaslMechanism, Secret, Upstream, UpstreamTls
+from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import TimestampType
 from tsproxy.proxy.brokers.discovery import Cluster, PermissionDeniedError
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -61,7 +62,7 @@ def upstream_of(kafka, *, sasl=None, tls=None, refresh_ms=30_000):
         Address(host, int(port))
         for host, _, port in (each.rpartition(":") for each in kafka.bootstrap_servers.split(","))
     )
-    return Upstream(servers, tls, sasl, refresh_ms)
+    return Upstream(servers, tls, sasl=sasl, refresh_ms=refresh_ms)
 
 
 async def test_brokers_and_the_clusters_id_are_discovered(kafka):
@@ -264,7 +265,7 @@ async def test_a_wanted_node_makes_brokers_be_read_at_once():
     async with KafkaCluster(nodes=[1, 2]) as kafka:
         await kafka.stop_node(2)
         node = kafka.node(1)
-        upstream = Upstream((Address(node.host, node.port),), None, None, 3_600_000)
+        upstream = Upstream((Address(node.host, node.port),), refresh_ms=3_600_000)
         async with learning(upstream) as learned:
             await until(lambda: learned.told)
             await kafka.start_node(2)
@@ -328,7 +329,7 @@ async def test_permission_and_authentication_are_told_apart(guarded, topic):
 async def test_a_cluster_with_tls_is_understood_and_a_plain_connection_to_it_explained(certificates, topic):
     async with KafkaCluster(security="SSL", authority=certificates) as kafka:
         await kafka.create_topic(topic)
-        tls = UpstreamTls(certificates.certificate, None, None)
+        tls = UpstreamTls(certificates.certificate)
         async with learning(upstream_of(kafka, tls=tls), lambda: upstream_context(tls)) as learned:
             assert await learned.limits_of(topic)
 

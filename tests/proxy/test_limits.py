@@ -12,7 +12,7 @@ from tests.proxy.loops import on_both_loops
 from tests.proxy.surroundings import until
 from tests.proxy.wire import MIB, wire
 from tsproxy.clock import Clock
-from tsproxy.config.connection_limits import ConnectionLimits
+from tsproxy.config.settings import ConnectionLimits
 from tsproxy.proxy.limits import descriptors
 from tsproxy.proxy.limits.admission import Admission
 from tsproxy.proxy.limits.connection_monitor import ConnectionMonitor, ConnectionStats, Memory

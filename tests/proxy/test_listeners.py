@@ -13,7 +13,8 @@ from tests.proxy.fronts import HOST, ask, config_of, echoing_broker, facts_of, f
 from tests.proxy.loops import on_both_loops
 from tests.proxy.running import rejects
 from tests.proxy.surroundings import World, until
-from tsproxy.config.settings import Address, ListenerTls, UpstreamTls
+from tsproxy.config.settings import ListenerTls, UpstreamTls
+from tsproxy.model.addresses import Address
 from tsproxy.model.view import Endpoint
 from tsproxy.proxy.ports import ListenError, Port
 from tsproxy.testing.ports import free_ports
@@ -175,12 +176,16 @@ def client_tls(certificates):
 
 
 def tls_of(identity, client_ca=None, client_auth="none"):
-    context = listener_context(ListenerTls(identity.certificate, identity.key, client_ca, client_auth))
+    context = listener_context(
+        ListenerTls(
+            certificate=identity.certificate, key=identity.key, client_ca=client_ca, client_auth=client_auth
+        )
+    )
     return lambda: context
 
 
 def to_brokers(certificates):
-    context = upstream_context(UpstreamTls(certificates.certificate, None, None))
+    context = upstream_context(UpstreamTls(certificates.certificate))
     return lambda: context
 
 

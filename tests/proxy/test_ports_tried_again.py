@@ -17,7 +17,7 @@ from tests.proxy.loops import on_both_loops
 from tests.proxy.running import TWO, command, series, until_page
 from tests.proxy.surroundings import World
 from tsproxy.config.port_notices import OutgoingPorts, port_notices
-from tsproxy.config.settings import Address
+from tsproxy.model.addresses import Address
 from tsproxy.proxy.connections.unserved_endpoints import TELL_EVERY_MS, UnservedEndpoints
 from tsproxy.proxy.outgoing_ports import known_outgoing_ports, outgoing_ports
 from tsproxy.proxy.ports import ListenError, Port, listen_text

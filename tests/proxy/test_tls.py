@@ -24,26 +24,35 @@ def identity(certificates):
 
 def problem(certificate, key, client_ca=None, client_auth=ClientAuth.NONE, password=None):
     with pytest.raises(ConfigError) as caught:
-        listener_context(ListenerTls(certificate, key, client_ca, client_auth, password, place=PLACE))
+        listener_context(
+            ListenerTls(
+                certificate=certificate,
+                key=key,
+                client_ca=client_ca,
+                client_auth=client_auth,
+                key_password=password,
+                place=PLACE,
+            )
+        )
     return str(caught.value)
 
 
 def test_tls_below_1_2_is_not_spoken(identity):
-    context = listener_context(ListenerTls(identity.certificate, identity.key, None, ClientAuth.NONE))
+    context = listener_context(ListenerTls(certificate=identity.certificate, key=identity.key))
 
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
 
 
 def test_tls_1_3_alone_can_be_asked_for(identity, certificates):
-    tls = ListenerTls(identity.certificate, identity.key, None, ClientAuth.NONE, min_version=TlsVersion.V1_3)
-    upstream = UpstreamTls(certificates.certificate, None, None, min_version=TlsVersion.V1_3)
+    tls = ListenerTls(certificate=identity.certificate, key=identity.key, min_version=TlsVersion.V1_3)
+    upstream = UpstreamTls(certificates.certificate, min_version=TlsVersion.V1_3)
 
     assert listener_context(tls).minimum_version is ssl.TLSVersion.TLSv1_3
     assert upstream_context(upstream).minimum_version is ssl.TLSVersion.TLSv1_3
 
 
 def test_brokers_host_names_are_checked(certificates):
-    context = upstream_context(UpstreamTls(certificates.certificate, None, None))
+    context = upstream_context(UpstreamTls(certificates.certificate))
 
     assert context.check_hostname
     assert context.verify_mode is ssl.CERT_REQUIRED
@@ -111,7 +120,7 @@ def test_an_encrypted_key_does_not_ask_on_the_terminal(identity, encrypted):
 
 def test_an_encrypted_key_is_read_with_its_passphrase(identity, encrypted):
     password = Secret("hunter2")
-    listener_context(ListenerTls(identity.certificate, encrypted, None, ClientAuth.NONE, password))
+    listener_context(ListenerTls(certificate=identity.certificate, key=encrypted, key_password=password))
 
 
 @pytest.mark.parametrize("wrong", ["hunter3", "x", "p" * 2000])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsproxy.config.settings import ClientAuth, ListenerTls, TlsVersion, UpstreamTls
+from tsproxy.config.settings import ListenerTls, TlsVersion, UpstreamTls
 from tsproxy.tls.connection import TlsConnection
 from tsproxy.tls.contexts import listener_context, upstream_context
 
@@ -16,8 +16,8 @@ from tsproxy.tls.contexts import listener_context, upstream_context
 def contexts(request, certificates):
     """The listener's, and a client's that speaks this version of TLS."""
     made = certificates.issue("tls-connection")
-    listener = listener_context(ListenerTls(made.certificate, made.key, None, ClientAuth.NONE))
-    client = upstream_context(UpstreamTls(certificates.certificate, None, None))
+    listener = listener_context(ListenerTls(certificate=made.certificate, key=made.key))
+    client = upstream_context(UpstreamTls(certificates.certificate))
     client.check_hostname = False
     newest = {TlsVersion.V1_2: ssl.TLSVersion.TLSv1_2, TlsVersion.V1_3: ssl.TLSVersion.TLSv1_3}
     client.maximum_version = newest[request.param]

@@ -11,7 +11,8 @@ from tests.config.files import config_of
 from tests.proxy.running import series, until_page
 from tests.proxy.surroundings import until
 from tsproxy.clock import Clock
-from tsproxy.config.settings import Address, Upstream
+from tsproxy.config.settings import Upstream
+from tsproxy.model.addresses import Address
 from tsproxy.proxy.brokers.discovery import TROUBLE_AGAIN_MS, Cluster
 from tsproxy.proxy.brokers.own_addresses import names_us, own_listener
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -59,7 +60,7 @@ async def test_a_broker_that_is_gone_or_back_makes_brokers_be_read_at_once():
     async with KafkaCluster(nodes=[1, 2]) as kafka:
         told = []
         node = kafka.node(1)
-        upstream = Upstream((Address(node.host, node.port),), None, None, 3_600_000)
+        upstream = Upstream((Address(node.host, node.port),), refresh_ms=3_600_000)
         async with conversing(Cluster(upstream, None, Clock(), told.append, lambda _: None)):
             await until(lambda: told and told[-1].brokers.keys() == {1, 2})
             await kafka.stop_node(2)  # in good order: the cluster hears of it before the connection ends
@@ -68,7 +69,7 @@ async def test_a_broker_that_is_gone_or_back_makes_brokers_be_read_at_once():
 
 async def test_an_upstream_that_does_not_answer_is_told_of_again_every_five_minutes():
     clock = Hasty()
-    upstream = Upstream((Address("127.0.0.1", free_ports(1)[0]),), None, None, 30_000)
+    upstream = Upstream((Address("127.0.0.1", free_ports(1)[0]),), refresh_ms=30_000)
     with structlog.testing.capture_logs() as logs:
         async with conversing(Cluster(upstream, None, clock, lambda _: None, lambda _: None)):
             await until(lambda: logs)
@@ -88,7 +89,7 @@ async def test_an_upstream_that_does_not_answer_is_told_of_again_every_five_minu
 
 async def test_a_controllers_port_is_called_what_it_is(kafka):
     node = kafka.node(1)
-    upstream = Upstream((Address(node.host, node.controller_port),), None, None, 30_000)
+    upstream = Upstream((Address(node.host, node.controller_port),), refresh_ms=30_000)
     with structlog.testing.capture_logs() as logs:
         async with conversing(Cluster(upstream, None, Clock(), lambda _: None, lambda _: None)):
             await until(lambda: logs)
@@ -119,7 +120,7 @@ async def test_an_upstream_that_names_brokers_as_the_proxy_does_is_told_of(kafka
     """Another proxy like it, behind a load balancer, or this one."""
     node = kafka_431.node(1)
     config = listening(free_ports(1)[0], f", brokers: {{ ports_from: {node.port - 1} }}")
-    upstream = Upstream((Address(node.host, node.port),), None, None, 30_000)
+    upstream = Upstream((Address(node.host, node.port),), refresh_ms=30_000)
     told = []
     cluster = Cluster(upstream, None, Clock(), told.append, lambda _: None, listeners=config.listeners)
     with structlog.testing.capture_logs() as logs:
@@ -180,7 +181,7 @@ async def test_a_broker_that_ends_each_connection_at_once_is_not_connected_witho
         writer.close()
 
     server = await asyncio.start_server(relayed, "127.0.0.1", 0)
-    upstream = Upstream((Address(*server.sockets[0].getsockname()),), None, None, 3_600_000)
+    upstream = Upstream((Address(*server.sockets[0].getsockname()),), refresh_ms=3_600_000)
     cluster = Cluster(upstream, None, Clock(), lambda _: None, lambda _: None, reads_limits=False)
     async with conversing(cluster):
         await until(lambda: len(taken) == 4)

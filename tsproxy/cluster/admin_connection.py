@@ -21,7 +21,8 @@ from aiokafka.protocol.metadata import MetadataRequest
 from tsproxy.cluster.client_options import security_options
 from tsproxy.cluster.topic_limits import CONFIG_NAMES
 from tsproxy.cluster.upstream import CONNECT_ERRORS, connect_text
-from tsproxy.config.settings import Address, Kerberos, Sasl
+from tsproxy.config.settings import Kerberos, Sasl
+from tsproxy.model.addresses import Address
 
 LAST_REJECTED_RETRY_MS: Final = 10_000
 """Where a broker answers and will not have us, as with a wrong password, which it counts."""

@@ -9,7 +9,8 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
 from tsproxy.cluster.client_options import security_options
-from tsproxy.config.settings import Address, Upstream
+from tsproxy.config.settings import Upstream
+from tsproxy.model.addresses import Address
 from tsproxy.tls.contexts import CurrentTls
 
 _REQUEST_TIMEOUT_MS: Final = 10_000

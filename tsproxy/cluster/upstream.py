@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tsproxy.config.settings import Address
+from tsproxy.model.addresses import Address
 from tsproxy.tls.contexts import HANDSHAKE_S, CurrentTls, handshake_text
 
 CONNECT_S: Final = 10.0

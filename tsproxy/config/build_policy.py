@@ -1,21 +1,29 @@
 """Turns the parsed section `policy` into a `Policy`, and finds what is wrong between its keys."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
 from tsproxy.config.custom_rules import RuleError, load_rule
-from tsproxy.config.parsed import Parsed
+from tsproxy.config.parsed import Parsed, make
 from tsproxy.config.problems import Problem
+from tsproxy.config.settings.policy import (
+    AFTER,
+    BEFORE,
+    CANDIDATE,
+    DEFAULTS,
+    DIFFERENCE,
+    POLICY,
+    RULE,
+    WAIVER,
+)
+from tsproxy.model import policy
 from tsproxy.model.custom_rule import CustomRule, OnError
 from tsproxy.model.policy import (
-    CANDIDATE,
     HOUR_MS,
     INTERNAL_TOPICS,
     TOPIC_LIMITS,
     Match,
     Policy,
-    Preset,
     Rule,
     RuleSettings,
     TimeLimit,
@@ -23,20 +31,23 @@ from tsproxy.model.policy import (
 )
 from tsproxy.policy.stream_time import STREAM_TIME_GUARD
 
-BEFORE: Final = "message.timestamp.before.max.ms"
-AFTER: Final = "message.timestamp.after.max.ms"
-DIFFERENCE: Final = "message.timestamp.difference.max.ms"
-
 _UNLIMITED: Final = TimeLimit(None)
-_RESERVED: Final = frozenset({TOPIC_LIMITS, CANDIDATE, INTERNAL_TOPICS})
-"""Names under which something else decides."""
+_RESERVED: Final = frozenset({TOPIC_LIMITS, policy.CANDIDATE, INTERNAL_TOPICS})
+"""Names in the decision log that stand for something other than a rule."""
 
 
 def build_policy(parsed: Parsed | None, problems: list[Problem]) -> Policy | None:
     """The policy, or None where the section cannot be built; `problems` then say why."""
     if parsed is None or not isinstance(parsed["defaults"], Parsed):
         return None
-    defaults = _terms(parsed["defaults"], problems, before=_UNLIMITED, after=TimeLimit(HOUR_MS))
+    before, after = _limits(parsed["defaults"], problems)
+    defaults = make(
+        RuleSettings,
+        parsed["defaults"],
+        DEFAULTS,
+        before=before or _UNLIMITED,
+        after=after or TimeLimit(HOUR_MS),
+    )
     candidate = _candidate(parsed["candidate"], problems) if parsed["candidate"] else None
     rules = tuple(_rule(each, problems) for each in parsed["rules"] or () if each.is_sound)
     waivers = tuple(_waiver(each, problems) for each in parsed["waivers"] or () if each.is_sound)
@@ -44,29 +55,21 @@ def build_policy(parsed: Parsed | None, problems: list[Problem]) -> Policy | Non
     _check_names("waiver", [(waiver.name, waiver.place) for waiver in waivers], problems)
     if not parsed.is_sound:
         return None
-    return Policy(
-        mode=parsed["mode"],
-        limits_from=parsed["limits_from"],
-        clock_tolerance_ms=parsed["clock_tolerance"],
-        defaults=defaults,
-        candidate=candidate,
-        rules=rules,
-        waivers=waivers,
-        names_unit=parsed["name_unit"],
-    )
+    return make(Policy, parsed, POLICY, defaults=defaults, candidate=candidate, rules=rules, waivers=waivers)
 
 
 def _rule(parsed: Parsed, problems: list[Problem]) -> Rule:
-    terms = _terms(parsed, problems)
-    if terms.preset is not None and (terms.before or terms.after):
-        text = f"has the preset {terms.preset} and limits of its own; give one of them"
+    before, after = _limits(parsed, problems)
+    if parsed["preset"] is not None and (before or after):
+        text = f"has the preset {parsed['preset']} and limits of its own; give one of them"
         problems.append(Problem(parsed.place, parsed.path, text))
-    terms = replace(terms, custom_rules=(*_guard(parsed, problems), *_own(parsed, problems)))
-    return Rule(parsed["name"], _match(parsed["match"]), terms, f"{parsed.place}: {parsed.path}")
+    own = (*_guard(parsed, problems), *_custom(parsed, problems))
+    terms = make(RuleSettings, parsed, RULE, before=before, after=after, custom_rules=own)
+    return make(Rule, parsed, RULE, terms=terms)
 
 
 def _guard(parsed: Parsed, problems: list[Problem]) -> Iterable[CustomRule]:
-    """Ours, and found as an operator's own are."""
+    """The stream time rule is tsproxy's, and is loaded as custom rules are."""
     most_ms = parsed["max_jump_ahead"]
     if most_ms is None:
         return ()
@@ -75,7 +78,7 @@ def _guard(parsed: Parsed, problems: list[Problem]) -> Iterable[CustomRule]:
     )
 
 
-def _own(parsed: Parsed, problems: list[Problem]) -> Iterable[CustomRule]:
+def _custom(parsed: Parsed, problems: list[Problem]) -> Iterable[CustomRule]:
     name, fail = parsed["rule"], parsed["fail"]
     if name == STREAM_TIME_GUARD:
         text = "is tsproxy's own; say max_jump_ahead: 10m instead"
@@ -92,7 +95,7 @@ def _own(parsed: Parsed, problems: list[Problem]) -> Iterable[CustomRule]:
 def _loaded(
     parsed: Parsed, key: str, name: str, fail: OnError, problems: list[Problem], **settings: object
 ) -> Iterable[CustomRule]:
-    """One, or none where it cannot be had; `key` is the one that asks for it."""
+    """One rule, or none if it cannot be loaded; `key` is the key that names it."""
     try:
         return (CustomRule(name, load_rule(name, **settings), fail),)
     except RuleError as error:
@@ -101,53 +104,21 @@ def _loaded(
 
 
 def _waiver(parsed: Parsed, problems: list[Problem]) -> Waiver:
-    match = _match(parsed["match"])
-    if match == Match():
+    waiver = make(Waiver, parsed, WAIVER)
+    if waiver.match == Match():
         text = "would let everything pass: name topics, client_ids, principals, addresses or client_software"
         problems.append(Problem(parsed.place, f"{parsed.path}.match", text))
-    return Waiver(
-        name=parsed["name"],
-        match=match,
-        until_ms=parsed["until"],
-        owner=parsed["owner"],
-        reason=parsed["reason"],
-        place=f"{parsed.place}: {parsed.path}",
-    )
-
-
-def _match(parsed: Parsed) -> Match:
-    return Match(**{name: parsed[name] for name in Match.__dataclass_fields__})
+    return waiver
 
 
 def _candidate(parsed: Parsed, problems: list[Problem]) -> RuleSettings | None:
-    preset: Preset | None = parsed["preset"]
-    before, after = _sides(parsed, problems)
-    return RuleSettings(preset=preset, before=before, after=after) if preset or before or after else None
+    before, after = _limits(parsed, problems)
+    terms = make(RuleSettings, parsed, CANDIDATE, before=before, after=after)
+    return None if terms == RuleSettings() else terms
 
 
-def _terms(
-    parsed: Parsed, problems: list[Problem], before: TimeLimit | None = None, after: TimeLimit | None = None
-) -> RuleSettings:
-    """`before` and `after` are what holds where nothing is given."""
-    given_before, given_after = _sides(parsed, problems)
-    return RuleSettings(
-        mode=parsed.values.get("mode"),
-        preset=parsed.values.get("preset"),
-        before=given_before or before,
-        after=given_after or after,
-        no_timestamp=parsed["no_timestamp"],
-        zero=parsed["zero"],
-        negative=parsed["negative"],
-        extended_timestamps=parsed.values.get("extended_timestamps"),
-        on_violation=parsed.values.get("on_violation"),
-        keep_original_time=parsed.values.get("keep_original_time"),
-        keep_both_times=parsed.values.get("keep_both_times"),
-        dead_letters=parsed.values.get("dead_letters"),
-    )
-
-
-def _sides(parsed: Parsed, problems: list[Problem]) -> tuple[TimeLimit | None, TimeLimit | None]:
-    """The two limits that are given; KIP-32's one sets both sides."""
+def _limits(parsed: Parsed, problems: list[Problem]) -> tuple[TimeLimit | None, TimeLimit | None]:
+    """The two limits that are given, before and after; KIP-32's one sets both."""
     before, after, difference = (parsed[name] for name in (BEFORE, AFTER, DIFFERENCE))
     if difference is not None and (before is not None or after is not None):
         text = f"sets both sides: give it alone, or {BEFORE} and {AFTER}"

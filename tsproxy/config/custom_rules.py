@@ -1,4 +1,4 @@
-"""Operators' own rules, found among the entry points of what is installed: `load_rule`."""
+"""Custom rules: Python code of an operator, found by its entry point (`load_rule`)."""
 
 import pickle
 from importlib.metadata import entry_points
@@ -10,11 +10,11 @@ from tsproxy.policy.stream_time import STREAM_TIME_GUARD
 
 
 class RuleError(Exception):
-    """No rule can be had by that name; the text says why, and what there is."""
+    """No rule can be loaded by that name; the text says why, and which names there are."""
 
 
 def load_rule(name: str, **settings: object) -> TimestampRule:
-    """The rule of that name, ours or an operator's, made with `settings`. Raises RuleError."""
+    """The rule of that name, tsproxy's or an operator's, made with `settings`. Raises RuleError."""
     found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if name not in found:
         known = ", ".join(sorted(found.keys() - {STREAM_TIME_GUARD})) or "none"
@@ -25,7 +25,7 @@ def load_rule(name: str, **settings: object) -> TimestampRule:
     try:
         loaded = found[name].load()
         rule = loaded(**settings) if isinstance(loaded, type) else loaded
-    except Exception as error:  # somebody else's module: whatever it raises is told as its fault
+    except Exception as error:  # foreign code: whatever it raises is reported as its fault
         raise RuleError(f"{found[name].value} cannot be loaded: {type(error).__name__}: {error}") from None
     if not callable(getattr(rule, "culprits", None)):
         raise RuleError(f"{found[name].value} has no method culprits(timestamps_ms, context)")
@@ -35,6 +35,6 @@ def load_rule(name: str, **settings: object) -> TimestampRule:
         raise RuleError(f"{found[name].value} has the reason {reason!r}; must be one of {words}")
     try:
         pickle.dumps(rule)
-    except Exception as error:  # as above: pickling runs the rule's own code
+    except Exception as error:  # pickling runs the rule's own code, too
         raise RuleError(f"{found[name].value} cannot be handed to workers: {error}") from None
     return cast("TimestampRule", rule)

@@ -1,8 +1,8 @@
 """A configuration as written: nodes that know their place, whether from YAML or from a flag.
 
-Every scalar stays the text that was written (YAML's own idea of `off`, `1:30` and `010` is not
-asked for); what it means is decided by the key's parser. `${NAME}` is replaced from the environment
-when a value is read, never in the document, so that an error can show the text as written.
+Every scalar stays the text that was written: the key's parser, not YAML, decides the meaning of `off`, `1:30`
+or `010`. `${NAME}` is replaced from the environment when a value is read, never in the document, so that an
+error can show the text as written.
 """
 
 import re
@@ -19,7 +19,8 @@ _VARIABLE: Final = re.compile(r"\$(\$\{)|\$\{([^}]*)(\}?)")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _MOST_NODES: Final = 200_000
-"""Aliases written out: ten thousand rules have half as many, a few lines of aliases may have any number."""
+"""Counted with aliases written out: ten thousand rules have half as many; a few lines of aliases may have
+any number."""
 _HINTS: Final = {
     "found character '\\t'": "indent with blanks: YAML takes no tabs",
     "expected <block end>": "this line is indented otherwise than those that it belongs to",
@@ -29,8 +30,8 @@ _HINTS: Final = {
     "found undefined alias": "a text that begins with * or & stands in quotes",
     "expected alphabetic or numeric character": "a text that begins with * or & stands in quotes",
 }
-"""What is usually behind what the parser says."""
-_MAX_DEPTH: Final = 16  # the table of keys is 5 deep; an alias may make a document endless
+"""The usual mistake behind a message of the YAML parser."""
+_MAX_DEPTH: Final = 16  # the tree of keys is 5 deep; an alias may make a document endless
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Items:
 
 @dataclass(slots=True)
 class Section:
-    """A mapping. Growing it is for flags, before anything is read from it."""
+    """A mapping. Only flags add to it, before anything is read from it."""
 
     place: str
     entries: dict[str, "Node"] = field(default_factory=dict)
@@ -80,7 +81,7 @@ class Section:
         self.key_places[key] = node.place
 
     def section(self, key: str, place: str) -> "Section":
-        """The section below `key`, made where there is none (or something else) yet."""
+        """The section below `key`; made if there is none, or something else, yet."""
         found = self.entries.get(key)
         if not isinstance(found, Section):
             found = Section(place)
@@ -105,7 +106,7 @@ def empty_document() -> Document:
 
 
 def read_yaml(file: Path) -> Document:
-    """The YAML file as a document. Raises ConfigError where it cannot be read or is not YAML."""
+    """The YAML file as a document. Raises ConfigError if it cannot be read or is not YAML."""
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
@@ -144,7 +145,7 @@ def parse_yaml(text: str, source: str) -> Document:
 
 
 def _is_small(root: yaml.Node) -> bool:
-    """True where all that the node stands for can be written out, down to the depth that is looked at."""
+    """True if the node with all its aliases written out is small, down to the depth that is read."""
     waiting, count = [(root, 0)], 0
     while waiting and count <= _MOST_NODES:
         node, depth = waiting.pop()

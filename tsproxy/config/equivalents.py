@@ -1,6 +1,7 @@
-"""Durations and sizes as other programs write them, and the same as it is written here.
+"""Durations, sizes and addresses as other programs write them, and the same in this program's form.
 
-One form of a value is enough to read, and to look for. Whoever writes another one is told this one.
+A value has one form here, so that readers know it and can search for it. An error about another form names
+the right one.
 """
 
 import re
@@ -12,7 +13,7 @@ from typing import Final
 from tsproxy.config import values
 
 Meant = Callable[[str], Iterator[tuple[str, str]]]
-"""(a value as it is written here, the advice that names it) for a text that is none, the likeliest first."""
+"""For a text that is not allowed: (a value in the right form, the advice that names it), likeliest first."""
 
 _DAY_MS: Final = 86_400_000
 _MS_OF: Final[Mapping[str, int]] = {
@@ -33,14 +34,14 @@ _BYTES_OF: Final[Mapping[str, str]] = {
 _NUMBER: Final = re.compile(r"[0-9][0-9_]{0,18}")
 _PART: Final = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-z]+)\s*,?")
 _ISO: Final = re.compile(r"P([0-9]+D)?(T[0-9.HMS]+)?")
-"""As Java writes a Duration (ISO 8601); a P1M without T would be a month."""
+"""Java's form of a Duration (ISO 8601); P1M without T would be a month."""
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+]*://")
 _FEW: Final = 1_000
-"""A number below it is hardly meant in milliseconds, or bytes."""
+"""A smaller number is hardly meant in milliseconds or bytes."""
 
 
 def durations(text: str) -> Iterator[tuple[str, str]]:
-    """Of `1h30m`, `1.5h`, `1w`, `2 days`, `PT10M`, `604800000`."""
+    """Reads `1h30m`, `1.5h`, `1w`, `2 days`, `PT10M`, `604800000`."""
     if _NUMBER.fullmatch(text.strip()):
         yield from _without_unit(text, "ms", "s", values.duration_text)
         return
@@ -53,7 +54,7 @@ def durations(text: str) -> Iterator[tuple[str, str]]:
 
 
 def sizes(text: str) -> Iterator[tuple[str, str]]:
-    """Of `128MB`, `1.5GiB`, `64 mib`, `134217728`."""
+    """Reads `128MB`, `1.5GiB`, `64 mib`, `134217728`."""
     if _NUMBER.fullmatch(text.strip()):
         yield from _without_unit(text, "B", "MiB", values.size_text)
         return
@@ -68,22 +69,22 @@ def sizes(text: str) -> Iterator[tuple[str, str]]:
 
 
 def addresses(text: str) -> Iterator[tuple[str, str]]:
-    """Of `PLAINTEXT://kafka:9092`, `kafka: 9092`, `:9092`."""
+    """Reads `PLAINTEXT://kafka:9092`, `kafka: 9092`, `:9092`."""
     address = _SCHEME.sub("", "".join(text.split())).rstrip("/")
-    every = f"0.0.0.0{address}"  # noqa: S104  # told to an operator who left the host out; nothing is bound
+    every = f"0.0.0.0{address}"  # noqa: S104  # advice to an operator who left the host out; nothing is bound
     for written in (address, every if address.startswith(":") else ""):
         yield written, f"write {written}"
 
 
 def hosts(text: str) -> Iterator[tuple[str, str]]:
-    """Of `kafka.example.com:9092` and `https://kafka.example.com`."""
+    """Reads `kafka.example.com:9092` and `https://kafka.example.com`."""
     host = _SCHEME.sub("", text.strip()).rstrip("/")
     for written in (host, host.rpartition(":")[0]):
         yield written, f"write {written}"
 
 
 def strange_character(text: str) -> str | None:
-    """What a text says that looks right: the first character of it that is none of ASCII; else None."""
+    """Names the first character that is not ASCII, for a text that only looks right; None if all are."""
     found = next((each for each in text if not each.isascii()), None)
     if found is None:
         return None
@@ -93,7 +94,7 @@ def strange_character(text: str) -> str | None:
 def _without_unit(
     text: str, smallest: str, usual: str, write: Callable[[int], str]
 ) -> Iterator[tuple[str, str]]:
-    """A number in the smallest unit, or where it is small in the usual one."""
+    """A number in the smallest unit; a small number in the usual unit as well."""
     number = int(text.strip().replace("_", ""))
     if number < _FEW:
         yield f"{number}{usual}", f"it needs a unit, such as {number}{usual}"
@@ -103,7 +104,7 @@ def _without_unit(
 
 
 def _sum(text: str) -> Fraction | None:
-    """Milliseconds of durations in a row, None where something else stands there."""
+    """The sum in milliseconds of durations in a row; None for any other text."""
     total, position = Fraction(0), 0
     while position < len(text):
         match = _PART.match(text, position)

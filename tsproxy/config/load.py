@@ -1,4 +1,4 @@
-"""Walks a document along the table of keys: a `Config`, or every problem at once."""
+"""Walks a document along the tree of keys: a `Config`, or every problem at once."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from tsproxy.config.build import build
 from tsproxy.config.document import Document, Items, Node, Scalar, Section
-from tsproxy.config.keys import KEYS
-from tsproxy.config.kinds import SECRET, TEXT, Key
+from tsproxy.config.keys import Key, SectionKeys
+from tsproxy.config.kinds import SECRET
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config
-from tsproxy.config.tree import TREE, Branch, ListOf, join, optional_section
+from tsproxy.config.tree import KEYS, TREE, join, steps_of
 
 _MISSPELT: Final = 0.8
-"""How alike two words are of which one is the other, misspelt."""
+"""How similar a word is to the one that it is a misspelling of."""
 
 
 def load(document: Document, environ: Mapping[str, str]) -> Config:
@@ -40,19 +40,19 @@ def put_setting(document: Document, setting: str) -> None:
     place = "--set"
     if not equals:
         raise ConfigError(Problem(place, setting, "must be key=value, such as policy.mode=off"))
-    *sections, leaf = Key(path, TEXT, "").steps
-    branch, section = TREE, document.root
+    *sections, leaf = steps_of(path)
+    keys, section = TREE, document.root
     for name in sections:
-        below = branch.get(name)
-        if isinstance(below, ListOf):
+        below = keys.below.get(name)
+        if not isinstance(below, SectionKeys):
+            raise ConfigError(Problem(place, path, _unknown(name, keys)))
+        if below.is_list:
             raise ConfigError(
                 Problem(place, path, f"lies in the list {name!r}: write it in a file (--config)")
             )
-        if not isinstance(below, dict):
-            raise ConfigError(Problem(place, path, _unknown(name, branch)))
-        branch, section = below, section.section(name, place)
-    if not isinstance(branch.get(leaf), Key):
-        raise ConfigError(Problem(place, path, _unknown(leaf, branch)))
+        keys, section = below, section.section(name, place)
+    if not isinstance(keys.below.get(leaf), Key):
+        raise ConfigError(Problem(place, path, _unknown(leaf, keys)))
     section.put(leaf, Scalar(text, place))
 
 
@@ -61,53 +61,49 @@ class _Reader:
     environ: Mapping[str, str]
     problems: list[Problem]
 
-    def section(self, node: Section | None, branch: Branch, path: str, place: str) -> Parsed:
+    def section(self, node: Section | None, keys: SectionKeys, path: str, place: str) -> Parsed:
         """All values of a section, defaults included; `place` is where missing ones are missed."""
         before = len(self.problems)
         entries = node.entries if node else {}
         for name in entries:
-            if name not in branch and node is not None:
+            if name not in keys.below and node is not None:
                 full = join(path, name)
-                self.problems.append(Problem(node.key_places[name], full, _unknown(name, branch)))
+                self.problems.append(Problem(node.key_places[name], full, _unknown(name, keys)))
         parsed: dict[str, Any] = {}
-        for name, below in branch.items():
+        for name, below in keys.below.items():
             parsed[name] = self._below(entries.get(name), below, join(path, name), place)
         return Parsed(parsed, place, path, is_sound=len(self.problems) == before)
 
-    def _below(self, node: Node | None, below: Key | Branch | ListOf, path: str, place: str) -> Any:
+    def _below(self, node: Node | None, below: Key | SectionKeys, path: str, place: str) -> Any:
         if isinstance(below, Key):
             return self._key(node, below, path, place)
-        if isinstance(below, ListOf):
+        if below.is_list:
             return self._sections(node, below, path, place)
         if node is None:
-            if optional_section(path):
-                return None
-            return self.section(None, below, path, place)
+            return None if below.is_optional else self.section(None, below, path, place)
         if isinstance(node, Section):
             return self.section(node, below, path, node.place)
-        return self._wrong(node, path, _section_text(path, below))
+        example = f", such as {below.example}" if below.example else ""
+        return self._wrong(node, path, f"must be a section with {', '.join(below.below)}{example}")
 
-    def _sections(self, node: Node | None, below: ListOf, path: str, place: str) -> tuple[Parsed, ...]:
-        is_optional = optional_section(f"{path}[]") is not None
+    def _sections(self, node: Node | None, below: SectionKeys, path: str, place: str) -> tuple[Parsed, ...]:
+        names = ", ".join(below.below)
         if node is None:
-            if not is_optional:
-                text = "is missing: a list of sections with " + ", ".join(below.branch)
-                self.problems.append(Problem(place, path, text))
+            if not below.is_optional:
+                self.problems.append(Problem(place, path, f"is missing: a list of sections with {names}"))
             return ()
-        if not isinstance(node, Items) or not (node.nodes or is_optional):
-            text = "must be a list of sections with " + ", ".join(below.branch)
-            dash = (
-                f"; a dash begins each (- {next(iter(below.branch))}: …)" if isinstance(node, Section) else ""
-            )
-            self._wrong(node, path, text + dash)
+        if not isinstance(node, Items) or not (node.nodes or below.is_optional):
+            first = next(iter(below.below))
+            dash = f"; a dash begins each (- {first}: …)" if isinstance(node, Section) else ""
+            self._wrong(node, path, f"must be a list of sections with {names}{dash}")
             return ()
         parsed = []
         for index, item in enumerate(node.nodes):
             item_path = f"{path}[{index}]"
             if isinstance(item, Section):
-                parsed.append(self.section(item, below.branch, item_path, item.place))
+                parsed.append(self.section(item, below, item_path, item.place))
             else:
-                self._wrong(item, item_path, "must be a section with " + ", ".join(below.branch))
+                self._wrong(item, item_path, f"must be a section with {names}")
         return tuple(parsed)
 
     def _key(self, node: Node | None, key: Key, path: str, place: str) -> Any:
@@ -145,34 +141,29 @@ class _Reader:
         self.problems.append(Problem(node.place, path, text))
 
 
-def _section_text(path: str, branch: Branch) -> str:
-    optional = optional_section(path)
-    example = f", such as {optional.example}" if optional and optional.example else ""
-    return f"must be a section with {', '.join(branch)}{example}"
-
-
-def _unknown(name: str, branch: Branch) -> str:
+def _unknown(name: str, keys: SectionKeys) -> str:
     """Says that a key is unknown, and which is nearest: here, or the same word elsewhere."""
-    dotted = [key for key in branch if key.startswith(f"{name}.")]
+    allowed = ", ".join(keys.below)
+    dotted = [key for key in keys.below if key.startswith(f"{name}.")]
     if dotted:
         return f"unknown key; it is one key here, with its dots: {', '.join(dotted)}"
-    *sections, leaf = Key(name, TEXT, "").steps
-    if sections and _leads_to_key([*sections, leaf], branch):
+    *sections, leaf = steps_of(name)
+    if sections and _leads_to_key([*sections, leaf], keys):
         opened = "".join(f"{section}: {{ " for section in sections)
         return f"unknown key; write a section for each dot: {opened}{leaf}: …{' }' * len(sections)}"
     # As Kafka's own files, flags and other languages write it.
     names = {name, name.replace(".", "_").replace("-", "_"), name.removeprefix("log.")}
-    elsewhere = [key.path for key in KEYS if key.steps[-1] in names]
-    likely = get_close_matches(name, branch, n=1, cutoff=_MISSPELT)
-    near = likely or elsewhere or get_close_matches(name, branch, n=1)
+    elsewhere = [key.path for key in KEYS if steps_of(key.path)[-1] in names]
+    likely = get_close_matches(name, keys.below, n=1, cutoff=_MISSPELT)
+    near = likely or elsewhere or get_close_matches(name, keys.below, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"unknown key; {hint}Allowed here: {', '.join(branch)}"
+    return f"unknown key; {hint}Allowed here: {allowed}"
 
 
-def _leads_to_key(steps: Iterable[str], branch: Branch) -> bool:
-    below: Key | Branch | ListOf | None = branch
+def _leads_to_key(steps: Iterable[str], keys: SectionKeys) -> bool:
+    below: Key | SectionKeys | None = keys
     for step in steps:
-        below = below.get(step) if isinstance(below, dict) else None
+        below = below.below.get(step) if isinstance(below, SectionKeys) and not below.is_list else None
     return isinstance(below, Key)
 
 

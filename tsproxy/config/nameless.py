@@ -1,7 +1,7 @@
-"""Rules by principal that a client without a principal passes by: `passed_by_nobody`.
+"""Notices about rules by principal that a client without a principal avoids: `passed_by_nobody`.
 
-Nobody fits no `principals`, whatever the pattern. So an allowance by name is never given to nobody, and a
-rule that is stricter for one name holds only as long as that client comes with its name.
+A client without a principal fits no `principals`, whatever the pattern. So it never gets an allowance by
+principal. But a stricter rule for one principal holds only while that client authenticates.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _CHOICES: Final = ("no_timestamp", "zero", "negative")
 
 
 def passed_by_nobody(parsed: Sequence[Parsed], policy: Policy) -> Iterator[Problem]:
-    """A notice for each rule by principal that is stricter than what nobody gets in its place."""
+    """A notice for each rule by principal that is stricter than the rule for clients without a principal."""
     for index, (written, rule) in enumerate(zip(parsed, policy.rules, strict=True)):
         if not rule.match.principals:
             continue
@@ -31,7 +31,7 @@ def passed_by_nobody(parsed: Sequence[Parsed], policy: Policy) -> Iterator[Probl
 
 
 def _for_nobody(match: Match, later: Sequence[Rule]) -> Rule | None:
-    """The first of these that certainly fits a client that fits `match` but for its name."""
+    """The first of these that certainly fits a client that fits `match`, but has no principal."""
     wanted = replace(match, principals=())
     return next((rule for rule in later if _covers(rule.match, wanted)), None)
 
@@ -43,7 +43,7 @@ def _covers(match: Match, wanted: Match) -> bool:
 
 
 def _is_stricter(terms: RuleSettings, other: RuleSettings, policy: Policy) -> bool:
-    """True where `terms` certainly reject something that `other` let pass, as far as a file can tell."""
+    """True if `terms` certainly reject something that `other` accept, as far as a file can tell."""
     if (terms.mode or policy.mode) is not Mode.ENFORCE:
         return False
     if (other.mode or policy.mode) is not Mode.ENFORCE:
@@ -57,7 +57,7 @@ def _is_stricter(terms: RuleSettings, other: RuleSettings, policy: Policy) -> bo
 
 
 def _is_narrower(own: TimeLimit | None, other: TimeLimit | None) -> bool:
-    """A bound that is left to the topic counts as wide: where it is not, brokers reject all the same."""
+    """A limit that is left to the topic counts as wide: if the topic's is narrow, brokers reject anyway."""
     if own is None or own.max_ms is None:
         return False
     return other is None or other.max_ms is None or own.max_ms < other.max_ms

@@ -1,19 +1,19 @@
-"""What a right configuration says to no effect, or no longer: `notices`.
+"""Notices about a valid configuration: parts of it that have no effect, or no longer, or a risk.
 
-None of it is a mistake that must keep a proxy from starting: a rule that is in audit for a night keeps what
-it says of repair. But nobody should believe that it holds.
+None of them keeps a proxy from starting: a rule in audit for one night may keep its repair settings. But
+nobody should believe that they hold.
 """
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from tsproxy.config.build_policy import AFTER, BEFORE, DIFFERENCE
 from tsproxy.config.nameless import passed_by_nobody
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.patterns import meant_as_regex
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import BrokerPorts, Config, Listener, SaslMechanism, Secret, Upstream
+from tsproxy.config.settings.policy import AFTER, BEFORE, DIFFERENCE
 from tsproxy.config.values import instant_text
 from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, OnViolation, Policy, Rule, RuleSettings
 from tsproxy.policy.claimed import allowances, claims_of
@@ -27,13 +27,13 @@ _ONLY_ENFORCED: Final = (
     "keep_both_times",
     "dead_letters",
 )
-"""Keys of a rule that may change or copy a batch, which only a rule that enforces does."""
+"""Keys of a rule that may change or copy a batch. Only a rule that enforces does so."""
 _SHELL_VARIABLE: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%")
 _CHANGE_NOTHING: Final = frozenset({None, False, OnViolation.REJECT, Choice.ACCEPT, Choice.REJECT})
 
 
 def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
-    """Each says what to do about it; `key` and `place` are those of a problem. `now_ms`: waivers end."""
+    """Each names its place and what to do about it. `now_ms` shows which waivers have ended."""
     section, policy = config.parsed["policy"], config.policy
     found = [*_of_defaults(section["defaults"], policy), *_deprecated(section["candidate"])]
     allowed = {rule.name: what for rule, what in allowances(policy)}
@@ -69,7 +69,7 @@ def _of_upstream(parsed: Parsed) -> Iterator[Problem]:
 
 
 def _of_variables(parsed: Parsed) -> Iterator[Problem]:
-    """A shell's own form of a variable is a text like any other here; it is not shown, being a password."""
+    """`$NAME`, a shell's form of a variable, is not replaced. The text is a password: it is not shown."""
     sasl: Parsed | None = parsed["admin"]["sasl"]
     password: Secret | None = sasl["password"] if sasl else None
     if sasl and password and _SHELL_VARIABLE.fullmatch(password.reveal()):
@@ -85,14 +85,14 @@ def _of_listener(parsed: Parsed) -> Iterator[Problem]:
 
 
 def _few_ports(parsed: Parsed, listener: Listener, upstream: Upstream) -> Iterator[Problem]:
-    """What is certain without asking the cluster: there are at least as many ids as brokers."""
+    """Certain without asking the cluster: there are at least as many node ids as bootstrap servers."""
     given, brokers = len(set(upstream.bootstrap_servers)), listener.brokers
     if isinstance(brokers, BrokerPorts) and given > brokers.count:
         yield Problem(
             parsed.place,
             f"{parsed.path}.count",
-            f"is {brokers.count}, and upstream.bootstrap_servers names {given}: one has no port, and who is "
-            "told of it is closed; say a larger count",
+            f"is {brokers.count}, and upstream.bootstrap_servers names {given}: one has no port, and clients "
+            "that are sent to it are disconnected; give a larger count",
         )
 
 
@@ -146,8 +146,8 @@ def _nothing_to_keep(parsed: Parsed, terms: RuleSettings, defaults: RuleSettings
 
 
 def _never_reached(parsed: Parsed, rule: Rule, first: dict[Match, Rule]) -> Iterator[Problem]:
-    """`first` has the first rule of each match so far. One for everybody leaves internal topics to rules that
-    name them."""
+    """`first` has the first rule of each match so far. A rule for everybody leaves internal topics to rules
+    that name them."""
     names_internal = any(is_internal(pattern.text.strip("/")) for pattern in rule.match.topics)
     other = first.get(rule.match) or (None if names_internal else first.get(Match()))
     if other is not None:

@@ -1,10 +1,10 @@
-"""Patterns that names must fit: globs, and regular expressions that cannot take for ever.
+"""Patterns for names: globs, and regular expressions whose time is bounded.
 
-A client chooses its own id, and a name made for it keeps some regular expressions busy for years: those
-that repeat, without an end, what itself varies. They are rejected when the file is read. Of the others is
-counted in how many ways they may fit a name of MOST_CHARACTERS: names are looked at on the loop of all
-clients, where nothing may take long. Globs are no such danger: `fnmatch.translate` makes groups that are
-tried in one way alone.
+A client chooses its own id, and a crafted name keeps some regular expressions busy for years: those with a
+repeated group that itself repeats, such as `(a+)+`. They are rejected when the file is read. For all others
+the number of ways in which they may match a name of MOST_CHARACTERS is estimated, and bounded: names are
+matched on the event loop of all clients, where nothing may take long. Globs are safe: `fnmatch.translate`
+makes atomic groups, which are tried in only one way.
 """
 
 import re
@@ -14,13 +14,14 @@ from typing import Final
 from tsproxy.model.policy import NamePattern
 
 MOST_CHARACTERS: Final = 249
-"""A longer name fits no regular expression. Topics' names end there, and clients' in the decision log."""
+"""A longer name fits no regular expression. Kafka allows no longer topic names, and the decision log cuts
+client ids there."""
 
 _MOST_WAYS: Final = 50_000_000
-"""Three open ends and an alternative or two; some 50 ms at the very worst."""
+"""Enough for three unbounded repetitions and an alternative or two; about 50 ms at worst."""
 
 _FEW_TIMES: Final = 10
-"""So often something that varies may be repeated: three numbers with dots between them."""
+"""How often a group that varies may be repeated, as in three numbers with dots between them."""
 
 _REPEAT: Final = re.compile(r"([*+?])|\{(\d*)(?:(,)(\d*))?\}")
 _CLASS: Final = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
@@ -29,7 +30,8 @@ _WILD: Final = re.compile(r"[*?\[]")
 _OF_TOPICS: Final = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
 _PRINCIPAL: Final = "User:"
 _OF_REGEXES: Final = re.compile(r"(?<![0-9])\.[*+]|^\^|\$$|\||\\[bBdDsSwW.-]")
-"""`\\,` is none of them, which distinguished names have (RFC 2253), nor is `2.*`, which versions have."""
+"""Signs of a regular expression. `\\,` is none: distinguished names have it (RFC 2253); nor is `2.*`, which
+versions have."""
 
 
 def name_pattern(text: str) -> NamePattern:
@@ -52,7 +54,7 @@ def name_pattern(text: str) -> NamePattern:
 
 
 def topic_pattern(text: str) -> NamePattern:
-    """The same for topics: a glob that no topic's name can fit is a mistake."""
+    """The same for topics. A glob that fits no possible topic name is a mistake."""
     pattern = name_pattern(text)
     if pattern.most_characters is None and not _OF_TOPICS.fullmatch(text):
         raise ValueError(
@@ -72,7 +74,7 @@ def principal_pattern(text: str) -> NamePattern:
 
 
 def meant_as_regex(pattern: NamePattern) -> str | None:
-    """How to write it, where a glob looks as if a regular expression was meant; None for all others.
+    """How to write a glob that looks as if a regular expression was meant; None for all others.
 
     Topics' names have dots, so `shop.*` may mean either; as a glob `shop[.]*` fits the same.
     """
@@ -88,19 +90,19 @@ def meant_as_regex(pattern: NamePattern) -> str | None:
 
 
 class _Ways:
-    """In how many ways a regular expression may fit a name, at most and roughly: a product of its choices."""
+    """Estimates in how many ways a regular expression may match a name: the product of its choices."""
 
     def __init__(self, regex: str) -> None:
         self._regex = regex
         self._at = 0
 
     def of_all(self) -> int:
-        """Raises ValueError where they grow with every character of the name."""
+        """Raises ValueError if they grow exponentially with the length of the name."""
         ways, _ = self._alternatives()
         return ways
 
     def _alternatives(self) -> tuple[int, bool]:
-        """(ways, whether it may fit texts of several kinds), up to the closing bracket or the end."""
+        """(ways, whether it matches more than one text), up to the closing bracket or the end."""
         ways, varies = self._sequence()
         while self._regex.startswith("|", self._at):
             self._at += 1

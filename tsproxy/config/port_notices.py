@@ -1,7 +1,7 @@
-"""Which ports of a right configuration the system may give to outgoing connections: `port_notices`.
+"""Notices about ports that the system may give to outgoing connections: `port_notices`.
 
-A port that an outgoing connection has cannot be listened on, and a broker that is not served keeps all
-clients out. The range is the system's; whoever asks reads it (`proxy.outgoing_ports`).
+The proxy cannot listen on a port that an outgoing connection has, and if one broker is not served, all
+clients are kept out. The caller reads the system's range.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tsproxy.config.values import ports_text
 
 @dataclass(frozen=True, slots=True)
 class OutgoingPorts:
-    """`usual`: where the system takes ports for outgoing connections; it leaves out those in `reserved`."""
+    """`usual`: the system's range of ports for outgoing connections; it never takes those in `reserved`."""
 
     usual: range
     reserved: tuple[range, ...] = ()
@@ -23,13 +23,13 @@ class OutgoingPorts:
         return f"the system takes {ports_text(self.usual)} for those"
 
     def some_of(self, ports: range) -> bool:
-        """Whether an outgoing connection may get one of these."""
+        """True if an outgoing connection may get one of these ports."""
         shared = range(max(ports.start, self.usual.start), min(ports.stop, self.usual.stop))
         return any(all(port not in kept for kept in self.reserved) for port in shared)
 
 
 def port_notices(config: Config, outgoing: OutgoingPorts | None) -> tuple[Problem, ...]:
-    """What `notices` cannot know; none where nothing is known of the system (`outgoing` None)."""
+    """Notices that depend on the system; none if nothing is known of it (`outgoing` None)."""
     if outgoing is None:
         return ()
     return tuple(
@@ -40,7 +40,7 @@ def port_notices(config: Config, outgoing: OutgoingPorts | None) -> tuple[Proble
 
 
 def _claims(config: Config) -> Iterator[tuple[str, str, range]]:
-    """Place, key and ports of everything that is listened on at a port of its own."""
+    """Place, key and ports of each key that makes the proxy listen."""
     for parsed, listener in zip(config.parsed["listeners"], config.listeners, strict=True):
         port, brokers = listener.bind.port, listener.brokers
         if port:

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, where, and what would be right."""
+"""Mistakes in a configuration: where, and what would be right."""
 
 from dataclasses import dataclass
 

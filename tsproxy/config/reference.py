@@ -1,11 +1,11 @@
-"""The table of keys as Markdown: `python -m tsproxy.config.reference` prints what the docs carry."""
+"""The declared keys as Markdown: `python -m tsproxy.config.reference` prints what the docs carry."""
 
-from tsproxy.config.keys import KEYS, OPTIONAL
-from tsproxy.config.kinds import Key, OptionalSection
+from tsproxy.config.keys import Key, SectionKeys
+from tsproxy.config.tree import KEYS, OPTIONAL
 
 
 def reference_table() -> str:
-    """The tables of `docs/configuration.md`, from the table that configurations are read by."""
+    """The tables of `docs/configuration.md`, from the declarations that configurations are read by."""
     rows = ["| key | value | default | change | meaning |", "| --- | --- | --- | --- | --- |"]
     rows += [
         f"| `{key.path}` | {_value(key)} | {_default(key)} | {_change(key)} | {key.meaning} |" for key in KEYS
@@ -26,7 +26,7 @@ def _default(key: Key) -> str:
     return f"`{key.default}`" if key.default is not None else "none"
 
 
-def _change(row: Key | OptionalSection) -> str:
+def _change(row: Key | SectionKeys) -> str:
     """When a new value takes effect: at a reload, or with the next start."""
     return "live" if row.is_live else "restart"
 

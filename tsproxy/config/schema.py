@@ -1,19 +1,19 @@
-"""The table of keys as JSON Schema, for editors that complete and check as one writes.
+"""The declared keys as JSON Schema, for editors that complete and check while one writes.
 
 `python -m tsproxy.config.schema` prints what `docs/configuration.schema.json` holds, and
-`tsproxy check --schema` too. It says of a value what it looks like; whether it is right, and what is
-wrong between keys, only `tsproxy check FILE` knows.
+`tsproxy check --schema` too. It describes the form of each value; only `tsproxy check FILE` knows whether
+values are right, and go together.
 
-Editors read YAML's own types: `count: 200` is a number to them, `min_version: 1.2` as well. To us every
-value is a text, so both forms are allowed; and a text with `${NAME}` in it may stand for anything.
+Editors read YAML's own types: `count: 200` is a number to them, `min_version: 1.2` as well. Here every value
+is a text, so both forms are allowed; and a text with `${NAME}` in it may stand for anything.
 """
 
 import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tsproxy.config.kinds import Key, Kind
-from tsproxy.config.tree import TREE, Branch, ListOf, join, optional_section
+from tsproxy.config.keys import Key, Kind, SectionKeys
+from tsproxy.config.tree import TREE
 
 _FROM_ENVIRONMENT: Final = {"type": "string", "pattern": r"\$\{"}
 _DIGITS: Final = {"type": "string", "pattern": "^[0-9_]+$"}
@@ -25,41 +25,32 @@ def json_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "tsproxy configuration",
-        **_section(TREE, ""),
+        **_section(TREE),
     }
 
 
-def _section(branch: Branch, path: str) -> dict[str, Any]:
-    below = {name: _below(each, join(path, name)) for name, each in branch.items()}
-    required = [name for name, each in branch.items() if _is_required(each, join(path, name))]
+def _section(keys: SectionKeys) -> dict[str, Any]:
+    below = {name: _below(each) for name, each in keys.below.items()}
+    required = [name for name, each in keys.below.items() if _is_required(each)]
     whole = {"type": "object", "properties": below, "additionalProperties": False}
     return {**whole, "required": required} if required else whole
 
 
-def _below(below: Key | Branch | ListOf, path: str) -> dict[str, Any]:
+def _below(below: Key | SectionKeys) -> dict[str, Any]:
     if isinstance(below, Key):
         return _key(below)
-    if not isinstance(below, ListOf):
-        return {**_section(below, path), **_described(path)}
-    items = _section(below.branch, f"{path}[0]")
-    fewest = {} if optional_section(f"{path}[]") else {"minItems": 1}
-    return {"type": "array", "items": items, **fewest, **_described(f"{path}[]")}
+    described = {"description": below.meaning} if below.is_optional else {}
+    if not below.is_list:
+        return {**_section(below), **described}
+    fewest = {} if below.is_optional else {"minItems": 1}
+    return {"type": "array", "items": _section(below), **fewest, **described}
 
 
-def _described(path: str) -> dict[str, str]:
-    found = optional_section(path)
-    return {"description": found.meaning} if found else {}
-
-
-def _is_required(below: Key | Branch | ListOf, path: str) -> bool:
-    """True where a file without it is wrong: itself, or because of what must stand below it."""
+def _is_required(below: Key | SectionKeys) -> bool:
+    """True if a file without it is wrong: itself, or because of a key below it."""
     if isinstance(below, Key):
         return below.is_required
-    if isinstance(below, ListOf):
-        return optional_section(f"{path}[]") is None
-    return optional_section(path) is None and any(
-        _is_required(each, join(path, name)) for name, each in below.items()
-    )
+    return not below.is_optional and (below.is_list or any(map(_is_required, below.below.values())))
 
 
 def _key(key: Key) -> dict[str, Any]:
@@ -89,7 +80,7 @@ def _value(kind: Kind) -> dict[str, Any]:
 
 
 def _forms(choice: str) -> list[object]:
-    """A choice, and what YAML makes of it where it does not stand in quotes."""
+    """A choice, and its value in YAML if it does not stand in quotes."""
     if choice in ("on", "off", "yes", "no"):
         return [choice, choice in ("on", "yes")]
     try:

@@ -1,4 +1,4 @@
-"""Where a configuration comes from, so that it can be read again."""
+"""The source of a configuration, so that it can be read again."""
 
 import os
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from pathlib import Path
 from tsproxy.config.settings import Config
 
 Look = tuple[int, int, int] | None
-"""What a file looked like: (inode, size, time of change in ns), None where there is none."""
+"""A file's (inode, size, time of change in ns), None if there is no file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """`read` gives the configuration as it is written now, flags included, or raises ConfigError.
+    """`read` returns the configuration as it is written now, flags included, or raises ConfigError.
 
-    `file` is None where flags alone say everything.
+    `file` is None if there are only flags.
     """
 
     file: Path | None
@@ -26,9 +26,9 @@ class Source:
 
 
 def look_at(file: Path) -> Look:
-    """Differs from the last look when the file was written or replaced."""
+    """Changes when the file is written or replaced."""
     try:
-        status = os.stat(file)  # of what a link leads to: that is how mounted files are replaced
+        status = os.stat(file)  # follows links: a mounted file is replaced by changing one
     except OSError:
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns

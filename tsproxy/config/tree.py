@@ -1,51 +1,60 @@
-"""The table of keys as the tree that documents are walked along."""
+"""The declared keys as the tree that documents are walked along: `TREE`, and flat: `KEYS`."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
-from tsproxy.config.keys import KEYS, OPTIONAL
-from tsproxy.config.kinds import Key, OptionalSection
+from tsproxy.config.keys import Key, Keys, SectionKeys, keys_of, name_of
+from tsproxy.config.settings import Config
 
-Branch = dict[str, "Key | Branch | ListOf"]
-
-
-@dataclass(frozen=True, slots=True)
-class ListOf:
-    """A list whose items are sections of one shape."""
-
-    branch: Branch
+_KAFKA_NAMES: Final = "message.timestamp."
 
 
-def key_tree() -> Branch:
-    """The table as a tree: section name -> key, section, or list of sections."""
-    root: Branch = {}
-    for key in KEYS:
-        *sections, leaf = key.steps
-        branch = root
-        for section in sections:
-            name = section.removesuffix("[]")
-            below = branch.setdefault(name, ListOf({}) if section != name else {})
-            assert not isinstance(below, Key), f"{key.path} lies below a key"
-            branch = below.branch if isinstance(below, ListOf) else below
-        branch[leaf] = key
-    return root
-
-
-TREE: Final = key_tree()
-
-_OPTIONAL: Final[Mapping[str, OptionalSection]] = {each.path: each for each in OPTIONAL}
-
-
-def optional_section(path: str) -> OptionalSection | None:
-    """What the table says of leaving out the section `listeners[3].tls` or the list `policy.rules[]`."""
-    return _OPTIONAL.get(_generic(path))
+def steps_of(path: str) -> list[str]:
+    """The names on the way to a key. Kafka's own names have dots and are one key here."""
+    above, kafka_name, rest = path.partition(_KAFKA_NAMES)
+    return [*above.split(".")[:-1], kafka_name + rest] if kafka_name else path.split(".")
 
 
 def join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _generic(path: str) -> str:
-    """`listeners[3].tls` as the table writes it: `listeners[].tls`."""
-    return ".".join(part.partition("[")[0] + "[]" if part.endswith("]") else part for part in path.split("."))
+def _grow(section: SectionKeys, declared: Keys) -> SectionKeys:
+    """`section`, with all that is declared below it."""
+    for field_name, each in declared.items():
+        *names, leaf = steps_of(name_of(field_name, each))
+        above = section
+        for name in names:
+            above = _section(above, name, SectionKeys())
+        if isinstance(each, SectionKeys):
+            _grow(_section(above, leaf, each), each.below)
+        else:
+            path = join(above.path, leaf)
+            assert leaf not in above.below, f"{path} is declared twice"
+            above.below[leaf] = replace(each, path=path)
+    return section
+
+
+def _section(above: SectionKeys, name: str, declared: SectionKeys) -> SectionKeys:
+    """The section of that name, made if there is none yet: several fields may be filled from one."""
+    path = join(above.path, name) + ("[]" if declared.is_list else "")
+    found = above.below.setdefault(name, replace(declared, path=path, below={}))
+    assert isinstance(found, SectionKeys), f"{path} is a key"
+    assert found.meaning == declared.meaning or not declared.meaning, f"{path} is declared twice"
+    return found
+
+
+def _all_below(section: SectionKeys) -> Iterator[Key | SectionKeys]:
+    for each in section.below.values():
+        yield each
+        if isinstance(each, SectionKeys):
+            yield from _all_below(each)
+
+
+TREE: Final = _grow(SectionKeys(), keys_of(Config))
+KEYS: Final = tuple(each for each in _all_below(TREE) if isinstance(each, Key))
+OPTIONAL: Final = tuple(
+    each for each in _all_below(TREE) if isinstance(each, SectionKeys) and each.is_optional
+)
+"""Sections that mean something by being there, and lists that may be empty."""

@@ -1,4 +1,4 @@
-"""One parser per kind of value: text in, value out, or a ValueError that says what is allowed.
+"""One parser for each kind of value: text in, value out, or a ValueError that says what is allowed.
 
 A parser never shows the text it was given: the caller does, unless the key is secret.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from tsproxy.config.settings import Address, BrokerHosts, Secret
+from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import LONG_MAX, is_topic_name
 from tsproxy.model.policy import TimeLimit
 
@@ -23,11 +23,32 @@ _MOST_MS: Final = 3_660_000 * 86_400_000
 """Ten thousand years: sums of times and durations stay far within 64 bits."""
 BYTES_OF_UNIT: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _QUANTITY: Final = re.compile(r"([0-9]+)([A-Za-z]*)")
-# What DNS and addresses are made of; an underscore is common in container networks.
+# The characters of DNS names and addresses; an underscore is common in container networks.
 _HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?")
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _PORT: Final = re.compile(r"[0-9]{1,5}")
+
+
+class Secret:
+    """A value that no `repr` and no log line shows: only `reveal` returns it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret(***)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
 
 
 def duration_ms(text: str) -> int:
@@ -46,8 +67,8 @@ def bound(text: str) -> TimeLimit:
 
 
 def kafka_bound(text: str) -> TimeLimit:
-    """The same for a key of Kafka's that ends in `.ms`: a number alone is milliseconds, as in Kafka's files,
-    and Long.MAX unlimited."""
+    """The same for a Kafka key that ends in `.ms`: a number without a unit is milliseconds, as in Kafka's own
+    files, and Long.MAX unlimited."""
     digits = text.strip().replace("_", "")
     if not digits.isascii() or not digits.isdigit():
         return bound(text)
@@ -55,7 +76,7 @@ def kafka_bound(text: str) -> TimeLimit:
 
 
 def interval_ms(text: str) -> int:
-    """Milliseconds, of which an hour is a multiple: no interval lies in two hours, or two days."""
+    """Milliseconds that divide an hour: so no interval lies in two hours, or in two days."""
     allowed = "a duration from 1s to 1h that divides an hour, such as 10s, 1m or 5m"
     interval = _quantity(text, _MS_OF_UNIT, allowed)
     if interval < 1_000 or 3_600_000 % interval:
@@ -64,7 +85,7 @@ def interval_ms(text: str) -> int:
 
 
 def file_age_ms(text: str) -> int:
-    """Milliseconds up to a day: reports look for a day's lines in files opened the day before, at most."""
+    """Milliseconds up to a day: reports do not look for a day's lines in files older than the day before."""
     allowed = "a duration up to 1d, such as 15m or 1h: reports do not read older files for a day's lines"
     age_ms = _quantity(text, _MS_OF_UNIT, allowed)
     if age_ms > _MS_OF_UNIT["d"]:
@@ -73,7 +94,7 @@ def file_age_ms(text: str) -> int:
 
 
 def unless(word: str, parse: Parser) -> Parser:
-    """What `parse` reads, or None for `word`."""
+    """A parser that returns None for `word`, and for any other text what `parse` returns."""
 
     def parse_unless(text: str) -> object:
         if text.strip() == word:
@@ -87,28 +108,23 @@ def unless(word: str, parse: Parser) -> Parser:
 
 
 def size_bytes(text: str) -> int:
-    """Bytes, from 1 up to what Kafka's 32-bit frame length can say."""
-    allowed = "a size from 1B to 2047MiB, such as 512KiB or 64MiB"
-    size = _quantity(text, BYTES_OF_UNIT, allowed)
-    if size >= 1 << 31:
-        raise ValueError(allowed)
-    return size
+    """Bytes, from 1 up to the largest 32-bit frame length of Kafka."""
+    return _size(text, 1, (1 << 31) - 1, "a size from 1B to 2047MiB, such as 512KiB or 64MiB")
 
 
 def file_size_bytes(text: str) -> int:
-    """Bytes, at least 1 KiB: a file that holds less than a line would be turned at every line."""
-    allowed = "a size of at least 1KiB, such as 128MiB or 1GiB"
-    size = _quantity(text, BYTES_OF_UNIT, allowed)
-    if size < 1 << 10:
-        raise ValueError(allowed)
-    return size
+    """Bytes, at least 1 KiB: a smaller file would be closed after each line."""
+    return _size(text, 1 << 10, None, "a size of at least 1KiB, such as 128MiB or 1GiB")
 
 
 def total_size_bytes(text: str) -> int:
-    """Bytes, at least 1 MiB: room for what many connections hold together, so no frame's length bounds it."""
-    allowed = "a size of at least 1MiB, such as 256MiB or 1GiB"
+    """Bytes that many connections hold together, at least 1 MiB; a frame's length is no bound here."""
+    return _size(text, 1 << 20, None, "a size of at least 1MiB, such as 256MiB or 1GiB")
+
+
+def _size(text: str, lowest: int, highest: int | None, allowed: str) -> int:
     size = _quantity(text, BYTES_OF_UNIT, allowed)
-    if size < 1 << 20:
+    if size < lowest or (highest is not None and size > highest):
         raise ValueError(allowed)
     return size
 
@@ -124,7 +140,7 @@ def _quantity(text: str, units: dict[str, int], allowed: str) -> int:
 
 
 def url(text: str) -> str:
-    """Where to ask over HTTP. Plain HTTP only of this machine: a secret is sent there."""
+    """An HTTPS URL. Plain HTTP is for this machine only: a secret is sent there."""
     allowed = "an https URL, such as https://login.example.com/oauth2/token (http only for localhost)"
     try:
         parts = urlsplit(text.strip())
@@ -141,13 +157,11 @@ def url(text: str) -> str:
 
 def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        stripped = text.strip().replace("_", "")
-        if not stripped.isascii() or not stripped.isdigit() or len(stripped) > 18:
+        digits = text.strip().replace("_", "")
+        is_number = digits.isascii() and digits.isdigit() and len(digits) <= 18
+        if not is_number or not lowest <= int(digits) <= highest:
             raise ValueError(f"a whole number from {lowest} to {highest}")
-        number = int(stripped)
-        if not lowest <= number <= highest:
-            raise ValueError(f"a whole number from {lowest} to {highest}")
-        return number
+        return int(digits)
 
     return parse
 
@@ -171,18 +185,6 @@ def host(text: str) -> str:
     return stripped
 
 
-def broker_host(text: str) -> BrokerHosts:
-    allowed = "a host name with {node_id} in it once, such as b{node_id}.kafka.example.com"
-    before, found, after = text.strip().lower().partition("{node_id}")
-    try:
-        host(f"{before}0{after}")
-    except ValueError:
-        raise ValueError(allowed) from None
-    if not found:
-        raise ValueError(allowed)
-    return BrokerHosts(before, after)
-
-
 def upstream_address(text: str) -> Address:
     return _address(text, lowest_port=1)
 
@@ -191,22 +193,12 @@ def bind_address(text: str) -> Address:
     return _address(text, lowest_port=0)
 
 
-def bind_address_or_off(text: str) -> Address | None:
-    if text.strip() == "off":
-        return None
-    try:
-        return bind_address(text)
-    except ValueError as error:
-        raise ValueError(f"{error}, or off") from None
-
-
 def _address(text: str, lowest_port: int) -> Address:
     allowed = f"host:port with a port from {lowest_port} to 65535, such as 127.0.0.1:9092 or [::1]:9092"
-    name, colon, port = text.strip().rpartition(":")
+    name, _, port = text.strip().rpartition(":")
     bracketed = name.startswith("[") and name.endswith("]")
-    if not colon or not _PORT.fullmatch(port) or (":" in name and not bracketed):
-        raise ValueError(allowed)
-    if not lowest_port <= int(port) <= 65535:
+    is_port = _PORT.fullmatch(port) and lowest_port <= int(port) <= 65535
+    if not is_port or (":" in name and not bracketed):
         raise ValueError(allowed)
     try:
         return Address(host(name), int(port))
@@ -215,37 +207,37 @@ def _address(text: str, lowest_port: int) -> Address:
 
 
 def duration_text(ms: int) -> str:
-    """What `duration_ms` reads as that many."""
+    """A text that `duration_ms` reads as that many milliseconds."""
     return _quantity_text(ms, _MS_OF_UNIT)
 
 
-def or_text(word: str, write: Callable[[Any], str]) -> Callable[[Any], str]:
-    """What writes None as the word that stands for it, and other values as `write` does."""
+def or_text(word: str, write: Callable[[Any], str | int]) -> Callable[[Any], str | int]:
+    """A function that writes None as the word that stands for it, and other values as `write` does."""
     return lambda value: word if value is None else write(value)
 
 
 def bound_text(bound: TimeLimit) -> str:
-    """What `bound` reads so."""
+    """A text that `bound` reads as this limit."""
     return "unlimited" if bound.max_ms is None else duration_text(bound.max_ms)
 
 
 def instant_text(ms: int) -> str:
-    """What `instant_ms` reads so."""
+    """A text that `instant_ms` reads as this instant."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat()
 
 
 def size_text(size: int) -> str:
-    """What the parsers of sizes read as that many bytes."""
+    """A text that the parsers of sizes read as that many bytes."""
     return _quantity_text(size, BYTES_OF_UNIT)
 
 
 def ports_text(ports: range) -> str:
-    """The first and the last of them, or the only one."""
+    """The first and the last port, or the only one."""
     return str(ports.start) if len(ports) == 1 else f"{ports.start} to {ports.stop - 1}"
 
 
 def _quantity_text(number: int, units: dict[str, int]) -> str:
-    """In the largest unit that leaves nothing over."""
+    """In the largest unit that leaves no remainder."""
     fits = [unit for unit, size in units.items() if not number % size]
     return f"{number // units[fits[-1]]}{fits[-1]}" if number else f"0{next(iter(units))}"
 
@@ -271,14 +263,8 @@ def entry_point(text: str) -> str:
 
 
 def words(text: str) -> str:
-    """As it is, but not of blanks alone."""
+    """The text as it is; blanks alone are not allowed."""
     if not text.strip():
-        raise ValueError("a text that is not empty")
-    return text
-
-
-def not_empty(text: str) -> str:
-    if not text:
         raise ValueError("a text that is not empty")
     return text
 
@@ -290,11 +276,13 @@ def topic_name(text: str) -> str:
 
 
 def secret(text: str) -> Secret:
-    return Secret(not_empty(text))
+    if not text:
+        raise ValueError("a text that is not empty")
+    return Secret(text)
 
 
 def yes_or_no(text: str) -> bool:
-    """YAML's own words for it, all of them, as every user has another habit."""
+    """True or False, by any of YAML's words: users have different habits."""
     word = text.strip().lower()
     if word not in {"yes", "true", "on", "no", "false", "off"}:
         raise ValueError("yes or no")
@@ -318,7 +306,7 @@ def network(text: str) -> IPv4Network | IPv6Network:
 
 
 def instant_ms(text: str) -> int:
-    """Milliseconds since 1970. The zone must be said: a date means another instant in each."""
+    """Milliseconds since 1970. The zone must be given: a date means another instant in each."""
     allowed = "an instant with its zone, such as 2026-12-01T00:00:00Z"
     try:
         instant = datetime.fromisoformat(text.strip())

@@ -1,37 +1,37 @@
-"""A configuration that is in force, as a file would say it: defaults included, secrets left out."""
+"""A configuration in force, written as a file: defaults included, secrets left out."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
-from tsproxy.config.kinds import Key
+from tsproxy.config.keys import Key, SectionKeys
 from tsproxy.config.parsed import Parsed
-from tsproxy.config.tree import TREE, Branch, ListOf
+from tsproxy.config.tree import TREE
 
 
 def as_yaml(parsed: Parsed) -> str:
-    """YAML that reads as the same configuration, but for the secrets; what has no value is left out."""
+    """YAML that reads as the same configuration, except for secrets; keys without a value are left out."""
     return yaml.safe_dump(_section(TREE, parsed), sort_keys=False, allow_unicode=True, width=1000)
 
 
-def _section(branch: Branch, parsed: Parsed) -> Mapping[str, Any]:
-    written = {name: _below(below, parsed[name]) for name, below in branch.items()}
+def _section(keys: SectionKeys, parsed: Parsed) -> Mapping[str, Any]:
+    written = {name: _below(below, parsed[name]) for name, below in keys.below.items()}
     return {name: value for name, value in written.items() if value not in (None, [])}
 
 
-def _below(below: Key | Branch | ListOf, value: Any) -> Any:
+def _below(below: Key | SectionKeys, value: Any) -> Any:
     if isinstance(below, Key):
         return _value(below, value)
-    if isinstance(below, ListOf):
-        return [_section(below.branch, item) for item in value]
+    if below.is_list:
+        return [_section(below, item) for item in value]
     return None if value is None else _section(below, value)
 
 
 def _value(key: Key, value: Any) -> Any:
     if key.is_list:
         return [_text(key, each) for each in value or ()]
-    # Of some kinds None is a value, and reads as `off` or `unlimited`; of the others there is none.
+    # None is a value of some kinds (`off`, `unlimited`). A key of another kind then has no value.
     if value is None and key.default is None:
         return None
     return _text(key, value)

@@ -27,6 +27,6 @@ Non-goals: no encoding to bytes, no files (that is `proxy`); no record keys, val
 from tsproxy.decisions.fields import EventName, LifecycleKind
 from tsproxy.decisions.lines import Lines
 from tsproxy.decisions.log import DecisionLog, WriterHealth
-from tsproxy.decisions.privacy import Privacy, Shown
+from tsproxy.decisions.privacy import Privacy, Redaction
 
-__all__ = ["DecisionLog", "EventName", "LifecycleKind", "Lines", "Privacy", "Shown", "WriterHealth"]
+__all__ = ["DecisionLog", "EventName", "LifecycleKind", "Lines", "Privacy", "Redaction", "WriterHealth"]

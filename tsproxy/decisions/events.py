@@ -10,7 +10,7 @@ from typing import Final
 
 from tsproxy.decisions.drift import drift_ms
 from tsproxy.decisions.fields import LifecycleKind
-from tsproxy.decisions.privacy import Privacy, Shown
+from tsproxy.decisions.privacy import Privacy, Redaction
 from tsproxy.decisions.text import NAME_CHARS, bounded
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, TimestampType
 from tsproxy.model.outcome import CulpritColumns, Outcome, VerdictName
@@ -105,7 +105,7 @@ def decision(outcome: Outcome, suppressed: int, privacy: Privacy) -> Event:
             "client_id": peer.client_id,
             "principal": privacy.principal(peer.principal),
             "client_address": privacy.address(peer.client_address),
-            "client_port": None if privacy.addresses is Shown.DROP else peer.client_port,
+            "client_port": None if privacy.addresses is Redaction.DROP else peer.client_port,
             "client_software": peer.client_software,
             "topic": outcome.topic,
             "partition": outcome.partition,

@@ -1,7 +1,7 @@
-"""What of a person is written down: addresses and principals can be kept, hashed, or left out.
+"""Privacy of persons in the decision log: addresses and principals can be kept, hashed, or left out.
 
-A hash is keyed by a secret salt (HMAC-SHA-256): there are so few addresses that anybody could try them
-all against a plain one. The same salt gives the same hash, so that a client is still one client, in
+A hash is keyed by a secret salt (HMAC-SHA-256): there are so few addresses that anybody could find one by
+hashing them all. The same salt gives the same hash, so that a client is still one client, in
 every boot and every worker that shares the salt.
 """
 
@@ -16,8 +16,8 @@ HASH_MARK: Final = "~"
 _HASH_DIGITS: Final = 16
 
 
-class Shown(StrEnum):
-    """How a value that points to a person is written."""
+class Redaction(StrEnum):
+    """How a value that identifies a person is written: as it is, hashed, or not at all."""
 
     KEEP = "keep"
     HASH = "hash"
@@ -28,8 +28,8 @@ class Shown(StrEnum):
 class Privacy:
     """`salt` is used where something is hashed; it is a secret, and not empty then."""
 
-    addresses: Shown = Shown.KEEP
-    principals: Shown = Shown.KEEP
+    addresses: Redaction = Redaction.KEEP
+    principals: Redaction = Redaction.KEEP
     salt: bytes = field(default=b"", repr=False)
 
     def address(self, address: str) -> str | None:
@@ -40,12 +40,12 @@ class Privacy:
         """The same for a principal; None where there is none."""
         return None if principal is None else self._shown("principal", bounded(principal), self.principals)
 
-    def _shown(self, kind: str, text: str, how: Shown) -> str | None:
+    def _shown(self, kind: str, text: str, how: Redaction) -> str | None:
         match how:
-            case Shown.KEEP:
+            case Redaction.KEEP:
                 return text
-            case Shown.HASH:
+            case Redaction.HASH:
                 digest = hmac.digest(self.salt, f"{kind}:{text}".encode(), "sha256")
                 return HASH_MARK + digest.hex()[:_HASH_DIGITS]
-            case Shown.DROP:
+            case Redaction.DROP:
                 return None

@@ -1,10 +1,13 @@
-"""A client's address as it is compared and counted: one client, whatever form the address comes in.
+"""Addresses: `Address`, where a port is; and a client's IP address as it is compared and counted.
+
+One client counts as one, whatever form its address comes in.
 
 Sources: RFC 4291 (2.5.1: a host chooses the last 64 bits itself; 2.5.5.2: IPv4-mapped addresses), RFC 6177
 (a site gets at least a /64), RFC 6052 (2.1: the well-known prefix of IPv4 behind a translator).
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
@@ -13,6 +16,18 @@ Network = IPv4Network | IPv6Network
 _OF_ONE_HOST: Final = 64
 """Bits of an IPv6 address that tell networks apart; a host has all addresses that begin with them."""
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A host and port to connect to or to listen on; never one that a client is told."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
 
 
 def canonical(text: str) -> IPv4Address | IPv6Address | None:

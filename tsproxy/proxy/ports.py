@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from tsproxy.config.settings import Address
+from tsproxy.model.addresses import Address
 from tsproxy.proxy.outgoing_ports import outgoing_ports
 
 log = structlog.get_logger()

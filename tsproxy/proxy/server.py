@@ -21,7 +21,8 @@ from tsproxy import __version__
 from tsproxy.clock import Clock
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.config.reloaded import Reloaded
-from tsproxy.config.settings import Address, BrokersFrom, Config
+from tsproxy.config.settings import BrokersFrom, Config
+from tsproxy.model.addresses import Address
 from tsproxy.model.outcome import Totals
 from tsproxy.proxy.admin.http import AdminHttp, own_names
 from tsproxy.proxy.admin.pages import pages

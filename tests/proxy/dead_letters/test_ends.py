@@ -8,8 +8,8 @@ import pytest
 from tests.config.files import SMALLEST, config_of
 from tests.proxy.surroundings import PATIENCE_S
 from tsproxy.clock import Clock
-from tsproxy.config.settings import Address
 from tsproxy.decisions import Privacy
+from tsproxy.model.addresses import Address
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Peer

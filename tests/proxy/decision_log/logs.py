@@ -23,7 +23,14 @@ class HandClock:
 
 
 def settings_of(folder, *, every_ms=HOUR_MS, size_bytes=1 << 20, sync_every_ms=None, retention=FOR_EVER):
-    return Decisions(folder, MINUTE_MS, every_ms, size_bytes, sync_every_ms, retention)
+    return Decisions(
+        directory=folder,
+        interval_ms=MINUTE_MS,
+        rotate_every_ms=every_ms,
+        rotate_size_bytes=size_bytes,
+        sync_every_ms=sync_every_ms,
+        retention=retention,
+    )
 
 
 def files_in(folder, *, clock=None, boot="boot.9", **settings):

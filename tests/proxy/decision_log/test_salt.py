@@ -8,12 +8,12 @@ import pytest
 
 from tests.proxy.decision_log.logs import names, settings_of
 from tsproxy.config.settings import Secret
-from tsproxy.decisions import Shown
+from tsproxy.decisions import Redaction
 from tsproxy.proxy.decision_log.salt import salt_of
 
 
 def hashing(folder, **more):
-    return replace(settings_of(folder), **({"addresses": Shown.HASH} | more))
+    return replace(settings_of(folder), **({"addresses": Redaction.HASH} | more))
 
 
 def test_where_nothing_is_hashed_there_is_none(tmp_path):
@@ -30,7 +30,7 @@ def test_it_is_made_once_and_nobody_else_may_read_it(tmp_path):
     folder = tmp_path / "new"
     first, again = (
         salt_of(hashing(folder)),
-        salt_of(hashing(folder, addresses=Shown.KEEP, principals=Shown.HASH)),
+        salt_of(hashing(folder, addresses=Redaction.KEEP, principals=Redaction.HASH)),
     )
     assert first == again
     assert len(first) == 32

@@ -17,7 +17,8 @@ from aiokafka.protocol.metadata import MetadataRequest
 
 from tsproxy.cluster.admin_connection import AdminConnection, ConversationError, connected
 from tsproxy.cluster.newest_timestamps import newest_timestamps
-from tsproxy.config.settings import Address, Upstream
+from tsproxy.config.settings import Upstream
+from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.offline.scan.retention import CONFIG_NAMES
 from tsproxy.tls.contexts import upstream_context

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
-from tsproxy.config.settings import Address, Config
+from tsproxy.config.settings import Config
+from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin.hosts import misdirected, read_headers
 from tsproxy.proxy.ports import ListenError, listen_text
 

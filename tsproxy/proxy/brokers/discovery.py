@@ -28,7 +28,8 @@ from tsproxy.cluster.admin_connection import (
     connected,
 )
 from tsproxy.cluster.topic_limits import topic_limits
-from tsproxy.config.settings import Address, Config, Listener, Upstream
+from tsproxy.config.settings import Config, Listener, Upstream
+from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode, TimestampType, is_topic_name
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.proxy.brokers.limits import (

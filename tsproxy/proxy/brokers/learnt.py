@@ -18,8 +18,9 @@ import structlog
 
 from tsproxy.cluster.admin_connection import AdminConnection
 from tsproxy.cluster.upstream import Upstream, UpstreamError
-from tsproxy.config.settings import Address, Config
+from tsproxy.config.settings import Config
 from tsproxy.config.settings import Upstream as Settings
+from tsproxy.model.addresses import Address
 from tsproxy.proxy.brokers.discovery import ClusterFacts
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble

@@ -19,7 +19,8 @@ from tsproxy.cluster.admin_connection import (
     RejectedError,
     connected,
 )
-from tsproxy.config.settings import Address, Upstream
+from tsproxy.config.settings import Upstream
+from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.proxy.brokers.limits import Given, given_by
 from tsproxy.proxy.notes import frames_of

@@ -8,7 +8,8 @@ that it gives them itself.
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 
-from tsproxy.config.settings import Address, BrokerHosts, Listener
+from tsproxy.config.settings import BrokerHosts, Listener
+from tsproxy.model.addresses import Address
 
 
 def own_listener(address: Address, listeners: Sequence[Listener]) -> str | None:

@@ -13,7 +13,8 @@ import structlog
 from aiokafka.protocol.admin import ApiVersionRequest
 
 from tsproxy.cluster.admin_connection import ConversationError, connected
-from tsproxy.config.settings import Address, Config, Upstream
+from tsproxy.config.settings import Config, Upstream
+from tsproxy.model.addresses import Address
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.tls.contexts import CurrentTls

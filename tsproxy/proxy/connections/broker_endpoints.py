@@ -7,7 +7,8 @@ and replicas agree without talking, and it is told only when a connection there 
 from collections.abc import Callable, Set
 from typing import Protocol
 
-from tsproxy.config.settings import Address, BrokerHosts, BrokerPorts
+from tsproxy.config.settings import BrokerHosts, BrokerPorts
+from tsproxy.model.addresses import Address
 from tsproxy.model.view import Endpoint
 from tsproxy.proxy.ports import ListenError, Port
 

@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from tsproxy.clock import Clock
-from tsproxy.config.settings import Address
+from tsproxy.model.addresses import Address
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.proxy.connections.answer_reader import READERS

@@ -8,8 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol, assert_never
 
-from tsproxy.config.settings import Address
-from tsproxy.model.addresses import counted_as
+from tsproxy.model.addresses import Address, counted_as
 from tsproxy.model.outcome import Peer, Totals
 from tsproxy.model.view import View
 from tsproxy.proxy.connections.answer_reader import Read, Reading

@@ -16,7 +16,8 @@ from types import MappingProxyType
 import structlog
 
 from tsproxy.cluster.upstream import Upstream, UpstreamError
-from tsproxy.config.settings import Address, AddressesInConfigs, BrokerHosts, Config, Listener
+from tsproxy.config.settings import AddressesInConfigs, BrokerHosts, Config, Listener
+from tsproxy.model.addresses import Address
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import Endpoint, View
 from tsproxy.proxy.admin.report import Broker

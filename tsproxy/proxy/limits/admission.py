@@ -6,7 +6,7 @@ A connection over a limit is closed before anything is read from it or said to i
 
 from collections.abc import Mapping
 
-from tsproxy.config.connection_limits import ConnectionLimits
+from tsproxy.config.settings import ConnectionLimits
 from tsproxy.model.addresses import counted_as
 from tsproxy.proxy.limits.limit import Limit
 

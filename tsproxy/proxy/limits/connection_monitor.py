@@ -20,7 +20,7 @@ from typing import Final, Protocol
 import structlog
 
 from tsproxy.clock import Clock
-from tsproxy.config.connection_limits import ConnectionLimits
+from tsproxy.config.settings import ConnectionLimits
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.notes import frames_of
 from tsproxy.wire.frames import Unfinished

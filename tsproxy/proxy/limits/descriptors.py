@@ -11,8 +11,7 @@ from typing import Final
 
 import structlog
 
-from tsproxy.config.connection_limits import ConnectionLimits
-from tsproxy.config.settings import Config
+from tsproxy.config.settings import Config, ConnectionLimits
 
 log = structlog.get_logger()
 

@@ -3,8 +3,7 @@
 from collections.abc import KeysView, Mapping
 
 from tsproxy.clock import Clock
-from tsproxy.config.connection_limits import ConnectionLimits
-from tsproxy.config.settings import Config
+from tsproxy.config.settings import Config, ConnectionLimits
 from tsproxy.proxy.limits.admission import Admission
 from tsproxy.proxy.limits.connection_monitor import ConnectionMonitor, Memory, MonitoredConnection
 from tsproxy.proxy.limits.descriptors import share_of

@@ -14,7 +14,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Final
 
-from tsproxy.config.settings import Address, BrokerHosts, BrokerPorts, Config, Listener
+from tsproxy.config.settings import BrokerHosts, BrokerPorts, Config, Listener
+from tsproxy.model.addresses import Address
 from tsproxy.proxy.ports import ListenError, bind
 
 _FIRST: Final = 20_000

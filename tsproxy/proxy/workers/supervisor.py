@@ -18,8 +18,9 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.reloaded import Reloaded
-from tsproxy.config.settings import Address, Config
+from tsproxy.config.settings import Config
 from tsproxy.config.source import Source
+from tsproxy.model.addresses import Address
 from tsproxy.proxy import native_code as variant
 from tsproxy.proxy.admin.http import AdminHttp, own_names
 from tsproxy.proxy.admin.pages import pages

@@ -53,5 +53,5 @@ def test_a_rule_that_is_one_is_made(tmp_path, monkeypatch):
 )
 def test_one_that_cannot_be_used_is_named_with_what_is_wrong(tmp_path, monkeypatch, name, says):
     install(tmp_path, monkeypatch, name)
-    with pytest.raises(RuleError, match=rf"^tests\.config\.test_own_rules:{name} {says}"):
+    with pytest.raises(RuleError, match=rf"^tests\.config\.test_custom_rules:{name} {says}"):
         load_rule("mine")

@@ -1,0 +1,200 @@
+"""A key is declared once, on the field that holds its value; all else follows from that line."""
+
+from dataclasses import dataclass, fields
+from types import UnionType
+from typing import get_args, get_origin, get_type_hints
+
+import pytest
+
+from tests.config.files import SMALLEST, config_of
+from tsproxy.config import load, put_setting, settings
+from tsproxy.config.document import parse_yaml
+from tsproxy.config.keys import Key, SectionKeys, fixed, keys_for, keys_of, live, name_of, section
+from tsproxy.config.kinds import DURATION, NAME, SIZE, TEXT
+from tsproxy.config.parsed import Parsed, make
+from tsproxy.config.reloaded import reloaded
+from tsproxy.config.settings.limits import SESSION_LIMITS
+from tsproxy.config.settings.policy import CANDIDATE, DEFAULTS, POLICY, RULE, WAIVER
+from tsproxy.config.tree import KEYS, OPTIONAL
+from tsproxy.model.policy import Match, Policy, Rule, RuleSettings, Waiver
+from tsproxy.model.view import SessionLimits
+
+
+@dataclass(frozen=True)
+class Inner:
+    size_bytes: int = live(SIZE, "How large.", default="1KiB")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outer:
+    name: str = fixed(NAME, "How it is called.")
+    every_ms: int = live(DURATION, "How often.", path="rotate.every", default="1s")
+    owner: str = live(TEXT, "Who answers for it.", default=None, otherwise="nobody")
+    tags: tuple[str, ...] = live(TEXT, "More words.", default=None, many=True)
+    inner: Inner = section(Inner)  # noqa: RUF009  # declares a field, as `field` does
+    items: tuple[Inner, ...] = section(Inner, many=True, optional="None or more of them.")
+    made_elsewhere: bool = False
+    place: str = ""
+
+
+def test_a_declaration_says_what_a_key_is():
+    keys = keys_of(Outer)
+
+    assert keys["name"] == Key("", NAME, "How it is called.", is_required=True)
+    assert keys["every_ms"] == Key("rotate.every", DURATION, "How often.", default="1s", is_live=True)
+    assert keys["tags"] == Key("", TEXT, "More words.", is_list=True, is_live=True)
+    assert isinstance(keys["items"], SectionKeys)
+    assert [name_of(*each) for each in keys.items()] == [
+        *("name", "rotate.every", "owner", "tags", "inner", "items")
+    ]
+    assert name_of("size_bytes", keys_of(Inner)["size_bytes"]) == "size"
+
+
+def parsed(**values):
+    return Parsed(values, "a.yaml:7", "outer", is_sound=True)
+
+
+def test_every_field_is_filled_from_its_key():
+    values = {
+        "name": "n",
+        "rotate": parsed(every=5),
+        "owner": None,
+        "tags": ("x",),
+        "inner": parsed(size=3),
+        "items": (parsed(size=4), parsed(size=5)),
+    }
+
+    assert make(Outer, parsed(**values), made_elsewhere=True) == Outer(
+        name="n",
+        every_ms=5,
+        owner="nobody",
+        tags=("x",),
+        inner=Inner(3),
+        items=(Inner(4), Inner(5)),
+        made_elsewhere=True,
+        place="a.yaml:7: outer",
+    )
+
+
+def test_a_value_made_by_hand_has_the_defaults_of_the_file():
+    assert (Inner().size_bytes, settings.ConnectionLimits().idle_ms) == (1024, 12 * 60_000)
+
+
+@dataclass
+class Lower:
+    """Of a layer that cannot declare keys."""
+
+    name: str
+    every_ms: int = 30_000
+    owner: str | None = None
+
+
+def test_keys_of_a_class_that_does_not_know_them_have_its_defaults():
+    keys = keys_for(Lower, {"name": live(NAME, ""), "every_ms": live(DURATION, ""), "owner": live(TEXT, "")})
+
+    assert [(each.default, each.is_required) for each in keys.values()] == [
+        *((None, True), ("30s", False), (None, False))
+    ]
+
+
+NOT_CONFIGURED = {
+    SessionLimits: set(),
+    Match: set(),
+    Waiver: {"place"},
+    Rule: {"terms", "place"},
+    RuleSettings: {"before", "after", "custom_rules"},
+    Policy: {"is_suspended"},
+}
+"""Fields without a key of their name: `build_policy` makes them of several keys, or the file has none."""
+KEYS_OF = {
+    SessionLimits: SESSION_LIMITS,
+    Match: RULE["match"].below,
+    Waiver: WAIVER,
+    Rule: RULE,
+    RuleSettings: RULE,
+    Policy: POLICY,
+}
+
+
+@pytest.mark.parametrize("lower", KEYS_OF, ids=lambda each: each.__name__)
+def test_every_field_of_a_lower_layers_class_has_its_key(lower):
+    names = {each.name for each in fields(lower)}
+
+    assert names - KEYS_OF[lower].keys() == NOT_CONFIGURED[lower]
+
+
+def test_defaults_and_the_candidate_have_keys_that_rules_have():
+    assert DEFAULTS.keys() <= RULE.keys()
+    assert CANDIDATE.keys() <= RULE.keys()
+
+
+CLASSES = [
+    each
+    for name in settings.__all__
+    if hasattr(each := getattr(settings, name), "__dataclass_fields__") and keys_of(each)
+]
+
+
+@pytest.mark.parametrize("made", CLASSES, ids=lambda each: each.__name__)
+def test_a_default_has_the_type_of_its_field(made):
+    hints = get_type_hints(made)
+    for name, declared in keys_of(made).items():
+        if isinstance(declared, Key) and declared.default is not None:
+            hint = hints[name]
+            of = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+            assert isinstance(declared.kind.parse(declared.default), (*map(_plain, of),)), name
+
+
+def _plain(hint):
+    return get_origin(hint) or hint
+
+
+OTHER = {
+    "duration": "7s",
+    "duration or `off`": "7s",
+    "duration or `never`": "7s",
+    "duration or `unlimited`": "7s",
+    "duration up to 1d": "7s",
+    "duration that divides an hour": "5m",
+    "size": "7MiB",
+    "size or `unlimited`": "7MiB",
+    "number": "7",
+    "path": "elsewhere",
+    "text": "word",
+    "secret": "word",
+    "host": "a.example",
+    "list of host": "a.example",
+    "list of host:port": "a.example:1",
+    "host:port or `off`": "127.0.0.1:1",
+    "`yes` or `no`": "yes",
+    "duration, milliseconds or `unlimited`": "1234",
+}
+"""A value of each kind that is nobody's default."""
+WITH_OTHERS = ("upstream.brokers_from", "upstream.clients_use_sasl", "policy.defaults.dead_letters")
+"""Keys whose other values need other keys as well."""
+ALONE = [
+    key
+    for key in KEYS
+    if "[]" not in key.path
+    and not any(key.path.startswith(f"{each.path}.") for each in OPTIONAL)
+    and key.path not in WITH_OTHERS
+]
+
+
+@pytest.mark.parametrize("key", ALONE, ids=lambda key: key.path)
+def test_a_reload_takes_a_new_value_if_and_only_if_the_key_is_live(key):
+    kind = f"list of {key.kind.word}" if key.is_list else key.kind.word
+    choices = [each for each in key.kind.choices if each != key.default]
+    value = choices[0] if choices else OTHER[kind]
+
+    change = reloaded(config_of(SMALLEST), with_value(key.path, value))
+
+    assert (key.path in change.changed, key.path in change.needs_restart) == (key.is_live, not key.is_live)
+    assert (change.config == config_of(SMALLEST)) is not key.is_live
+
+
+def with_value(path, value):
+    """The smallest configuration with this value set over it."""
+    document = parse_yaml(SMALLEST, "tsproxy.yaml")
+    put_setting(document, f"{path}={value}")
+    return load(document, {})

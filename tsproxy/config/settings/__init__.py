@@ -1,0 +1,78 @@
+"""The configuration as the rest of the program reads it, frozen and typed; and the declaration of each key.
+
+A key is one line on the class that holds its value. To add one, add such a line: `upstream`,
+`listeners`, `decisions`, `limits` and `root` have the classes. Rules, waivers and the limits of one
+connection are classes of `tsproxy.model`: their keys stand in `policy` and `limits`, by field.
+"""
+
+from tsproxy.config.settings.decisions import Decisions, Retention, TopicSettings
+from tsproxy.config.settings.limits import ConnectionLimits
+from tsproxy.config.settings.listeners import (
+    AddressesInConfigs,
+    BrokerHosts,
+    BrokerPorts,
+    ClientAuth,
+    Listener,
+    ListenerTls,
+    ProxyProtocol,
+    ProxyProtocolVersion,
+)
+from tsproxy.config.settings.root import (
+    ClockProbe,
+    ClockSettings,
+    Config,
+    DeadLetterSettings,
+    LogLevel,
+    WhenBeyond,
+)
+from tsproxy.config.settings.upstream import (
+    BrokersFrom,
+    ClientCredentials,
+    Credentials,
+    Kerberos,
+    MskIam,
+    Password,
+    Sasl,
+    SaslMechanism,
+    TlsVersion,
+    TokenFile,
+    Upstream,
+    UpstreamTls,
+)
+from tsproxy.config.values import Secret
+from tsproxy.model.addresses import Address
+
+__all__ = [
+    "Address",
+    "AddressesInConfigs",
+    "BrokerHosts",
+    "BrokerPorts",
+    "BrokersFrom",
+    "ClientAuth",
+    "ClientCredentials",
+    "ClockProbe",
+    "ClockSettings",
+    "Config",
+    "ConnectionLimits",
+    "Credentials",
+    "DeadLetterSettings",
+    "Decisions",
+    "Kerberos",
+    "Listener",
+    "ListenerTls",
+    "LogLevel",
+    "MskIam",
+    "Password",
+    "ProxyProtocol",
+    "ProxyProtocolVersion",
+    "Retention",
+    "Sasl",
+    "SaslMechanism",
+    "Secret",
+    "TlsVersion",
+    "TokenFile",
+    "TopicSettings",
+    "Upstream",
+    "UpstreamTls",
+    "WhenBeyond",
+]

@@ -1,0 +1,94 @@
+"""`limits`: bounds of one connection (`SessionLimits`) and of all of them together (`ConnectionLimits`)."""
+
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from tsproxy.config.keys import keys_for, live
+from tsproxy.config.kinds import DURATION, SIZE, TOTAL_SIZE, number, or_word
+from tsproxy.model.view import SessionLimits
+
+MOST_CONNECTIONS: Final = 10_000
+
+SESSION_LIMITS: Final = keys_for(
+    SessionLimits,
+    {
+        "produce_frame": live(
+            SIZE, "Largest Produce request; brokers' `socket.request.max.bytes` has the same default."
+        ),
+        "other_frame": live(SIZE, "Largest request of any other kind."),
+        "share_answer": live(
+            SIZE, "Largest answer of ShareFetch and ShareAcknowledge, which are held whole."
+        ),
+        "in_flight_requests": live(
+            number(1, 1_000_000), "Requests of one connection that wait for an answer."
+        ),
+        "decompressed_batch": live(SIZE, "Largest batch after decompression."),
+        "records_per_batch": live(number(1, 100_000_000), "Most records in one batch."),
+        "decompressed_request": live(
+            TOTAL_SIZE,
+            "Largest Produce request after decompression, all its batches together; batches beyond it are "
+            "rejected unread if timestamps are limited.",
+        ),
+        "records_per_request": live(
+            number(1, 1_000_000_000),
+            "Most records in one Produce request; batches beyond it are rejected unread likewise.",
+        ),
+        "culprits_listed": live(number(1, 1_000_000), "Most culprits listed in one answer; all are counted."),
+        "zstd_window": live(SIZE, "Largest window a zstd frame may ask for."),
+        "throttle_ms": live(
+            or_word(DURATION, "off"),
+            "A client is throttled while the proxy rejects more than 1,000 of its batches a second, or 64 "
+            "MB; at most so long at a time (KIP-219's `throttle_time_ms`). `off`: no client is.",
+        ),
+    },
+)
+"""Their defaults are those of `SessionLimits`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """`connections` and `buffered` (bytes) hold for the whole proxy; times are in ms.
+
+    `follows_system`: no number of connections is configured, so fewer will do if open files are few.
+    """
+
+    connections: int = live(
+        number(1, 1_000_000),
+        "Clients that may be connected at a time; each takes two file descriptors. Without it 10,000, or as "
+        "many as the system's limit of open files allows.",
+        default=None,
+        otherwise=MOST_CONNECTIONS,
+    )
+    connections_per_address: int = live(
+        number(1, 1_000_000),
+        "The same for one address; IPv6 addresses of one /64 count as one.",
+        default="1000",
+    )
+    buffered: int = live(
+        TOTAL_SIZE,
+        "Bytes that are held for all connections together; beyond it the connection that holds most is "
+        "closed.",
+        default="1GiB",
+    )
+    stalled_frame_ms: int = live(
+        DURATION,
+        "How long the end of a request may take once it has begun, plus 1 s for each MiB that it announces.",
+        default="30s",
+    )
+    idle_ms: int = live(
+        DURATION,
+        "A connection is closed when neither end has sent anything for so long and no answer is "
+        "outstanding. Longer than the brokers' own `connections.max.idle.ms` (10 minutes).",
+        default="12m",
+    )
+    handshake_ms: int = live(DURATION, "How long a TLS handshake may take.", default="10s")
+    follows_system: bool = True
+
+    def share(self, workers: int) -> Self:
+        """The share of one of so many workers, rounded up: they share nothing, so each keeps its own."""
+        return replace(
+            self,
+            connections=-(-self.connections // workers),
+            connections_per_address=-(-self.connections_per_address // workers),
+            buffered=-(-self.buffered // workers),
+        )

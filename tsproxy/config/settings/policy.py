@@ -1,0 +1,212 @@
+"""`policy`: the keys of rules, waivers and candidate limits, by the fields of `model.policy`."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+from tsproxy.config.keys import Keys, keys_for, live, section
+from tsproxy.config.kinds import (
+    BOUND,
+    CIDR,
+    ENTRY_POINT,
+    INSTANT,
+    NAME,
+    PATTERN,
+    PRINCIPAL_PATTERN,
+    TEXT,
+    TOLERANCE,
+    TOPIC_PATTERN,
+    YES_OR_NO,
+    choice,
+    or_word,
+)
+from tsproxy.model.custom_rule import OnError
+from tsproxy.model.policy import (
+    Choice,
+    LimitsFrom,
+    Match,
+    Mode,
+    OnViolation,
+    Policy,
+    Preset,
+    Rule,
+    RuleSettings,
+    Waiver,
+)
+
+BEFORE: Final = "message.timestamp.before.max.ms"
+AFTER: Final = "message.timestamp.after.max.ms"
+DIFFERENCE: Final = "message.timestamp.difference.max.ms"
+
+_optional: Final = partial(live, default=None)
+_ACCEPT_OR_REJECT: Final = choice((Choice.ACCEPT, Choice.REJECT))
+
+
+def _limits(before: str, after: str, difference: str) -> Mapping[str, Any]:
+    """Kafka's three keys, which `build_policy` turns into two limits."""
+    meanings = {BEFORE: before, AFTER: after, DIFFERENCE: difference}
+    return {name: _optional(BOUND, meaning) for name, meaning in meanings.items()}
+
+
+def _match(whose: str) -> Keys:
+    """The clients and topics of a rule or waiver; all that are given must fit."""
+    pattern = partial(_optional, many=True)
+    return keys_for(
+        Match,
+        {
+            "topics": pattern(TOPIC_PATTERN, f"Topics {whose}."),
+            "client_ids": pattern(PATTERN, f"Client ids {whose}."),
+            "principals": pattern(PRINCIPAL_PATTERN, f"Principals {whose} (`User:etl`)."),
+            "addresses": pattern(CIDR, f"Clients' addresses {whose}."),
+            "client_software": pattern(PATTERN, f"Clients' libraries {whose}, as `name/version` (KIP-511)."),
+        },
+    )
+
+
+def _terms(values: str, others: str, dead_letters: str) -> Mapping[str, Any]:
+    """Keys that the defaults and every rule have. The arguments say what holds without them."""
+    return {
+        "no_timestamp": _optional(
+            choice(Choice), f"Records without a timestamp (-1); `stamp` sets the proxy's clock; {values}."
+        ),
+        "zero": _optional(_ACCEPT_OR_REJECT, f"Records whose timestamp is 0; {values}."),
+        "negative": _optional(_ACCEPT_OR_REJECT, f"Records whose timestamp is below -1; {values}."),
+        "extended_timestamps": _optional(
+            YES_OR_NO,
+            "Whether a batch with attribute bit 6 is read as KIP-228 proposed: -1 is a timestamp, "
+            "Long.MIN_VALUE is none. It is forwarded in the form that brokers read.",
+        ),
+        "on_violation": _optional(
+            choice(OnViolation),
+            "Records with timestamps that are not allowed: `reject` rejects their batch, `repair` converts "
+            "timestamps that are plainly in another unit and rejects the rest, `stamp` sets the proxy's "
+            f"clock; {others}.",
+        ),
+        "keep_original_time": _optional(
+            YES_OR_NO, "Whether a repaired or stamped record gets a header `tsproxy-original-timestamp`."
+        ),
+        "keep_both_times": _optional(
+            YES_OR_NO, "Whether every accepted record gets a header `tsproxy-arrival-timestamp`."
+        ),
+        "dead_letters": _optional(
+            YES_OR_NO,
+            f"Whether the culprits of a rejected batch are copied to `dead_letters.topic`; {dead_letters}.",
+        ),
+    }
+
+
+DEFAULTS: Final = keys_for(
+    RuleSettings,
+    {
+        **_limits(
+            "How far a record may lie behind the clock, with `limits_from: config` or `stricter`; without it "
+            "unlimited.",
+            "How far a record may lie ahead of the clock, with `limits_from: config` or `stricter`; without "
+            "it `1h`.",
+            "Both limits at once (KIP-32); deprecated, as KIP-937 says.",
+        ),
+        **_terms("without it they are accepted", "without it `reject`", "without it `no`"),
+    },
+)
+
+CANDIDATE: Final = keys_for(
+    RuleSettings,
+    {
+        "preset": live(
+            or_word(choice(Preset), "none"),
+            "Limits that are never enforced: the proxy counts what they would reject. `kafka-4`: the "
+            "topic's limits as a 4.x broker computes them.",
+            default="kafka-4",
+        ),
+        **_limits(
+            "The candidate's own limit behind the clock. Without it, a preset counts records older than "
+            "`3650d` in topics that allow any age: they look like mistakes.",
+            "The candidate's own limit ahead of the clock.",
+            "Both limits at once; deprecated.",
+        ),
+    },
+)
+
+RULE: Final = keys_for(
+    RuleSettings,
+    {
+        "name": live(NAME, "Names the rule in the decision log."),
+        "match": section(Match, _match("that the rule is for")),
+        "mode": _optional(choice(Mode), "The rule's own mode; without it `policy.mode`."),
+        "preset": _optional(
+            choice(Preset),
+            "`kafka-4`: the topic's limits as a 4.x broker computes them; `kip-937-draft`: at most an hour "
+            "ahead, rejected in the words of KIP-937's first draft.",
+        ),
+        **_limits(
+            "The rule's own limit behind the clock.",
+            "The rule's own limit ahead of the clock.",
+            "Both limits at once; deprecated.",
+        ),
+        **_terms(*["without it `policy.defaults`"] * 3),
+        "max_jump_ahead": _optional(
+            TOLERANCE,
+            "How far a record may lie ahead of the newest record before it in its partition, plus the time "
+            "since then (stream time). It is checked last.",
+        ),
+        "rule": _optional(
+            ENTRY_POINT,
+            "A custom rule, by its name in the entry point group `tsproxy.rules`. It is checked last.",
+        ),
+        "fail": _optional(
+            choice(OnError),
+            "Whether a batch is forwarded (`open`) or rejected (`closed`) when `rule` fails; without it "
+            "`closed`.",
+        ),
+    },
+)
+"""The keys of one rule: its name, its match, and its `RuleSettings`."""
+
+WAIVER: Final = keys_for(
+    Waiver,
+    {
+        "name": live(NAME, "Names the waiver in the decision log."),
+        "match": section(Match, _match("that the waiver is for")),
+        "until_ms": live(INSTANT, "When the waiver ends; from then on it has no effect."),
+        "owner": live(TEXT, "The person or team responsible for it."),
+        "reason": live(TEXT, "Why it is needed."),
+    },
+)
+
+POLICY: Final = keys_for(
+    Policy,
+    {
+        "mode": live(
+            choice(Mode),
+            "`enforce` rejects bad batches, `audit` counts what it would reject and forwards it untouched, "
+            "`off` judges nothing. A rule may have its own.",
+        ),
+        "limits_from": live(
+            choice(LimitsFrom),
+            "`broker`: each topic's own limits; `config`: `policy.defaults` for every topic, for clusters "
+            "where the proxy may not read topic configurations; `stricter`: the narrower of both, for each "
+            "side.",
+        ),
+        "clock_tolerance_ms": live(
+            TOLERANCE, "Every limit is wider by this much, because clocks differ a little."
+        ),
+        "names_unit": live(
+            YES_OR_NO,
+            "Whether the error message to the client names the unit that its timestamp seems to be in.",
+            path="name_unit",
+        ),
+        "defaults": section(RuleSettings, DEFAULTS),
+        "candidate": section(RuleSettings, CANDIDATE),
+        "rules": section(
+            Rule, RULE, many=True, optional="The first rule that fits holds, in this order.", live=True
+        ),
+        "waivers": section(
+            Waiver,
+            WAIVER,
+            many=True,
+            optional="Until it ends, batches that a waiver matches are judged and counted, but forwarded.",
+            live=True,
+        ),
+    },
+)
+"""Keys whose text has no default here have the one of the class."""

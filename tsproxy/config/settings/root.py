@@ -1,0 +1,148 @@
+"""`Config`, the whole of it; and the small sections `clock`, `dead_letters`, `admin`, `log`."""
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Self
+
+from tsproxy.config.keys import fixed, live, section
+from tsproxy.config.kinds import BIND, DURATION, HOST, TOLERANCE, TOPIC, TOTAL_SIZE, choice, number, or_word
+from tsproxy.config.parsed import Parsed
+from tsproxy.config.settings.decisions import Decisions
+from tsproxy.config.settings.limits import SESSION_LIMITS, ConnectionLimits
+from tsproxy.config.settings.listeners import Listener
+from tsproxy.config.settings.policy import POLICY
+from tsproxy.config.settings.upstream import Upstream
+from tsproxy.model.addresses import Address
+from tsproxy.model.policy import Policy
+from tsproxy.model.view import SessionLimits
+
+
+class WhenBeyond(StrEnum):
+    """What is done while this proxy's clock is too far from the brokers'."""
+
+    WARN = "warn"
+    AUDIT = "audit"
+    """Nothing is enforced: whatever would be rejected is counted, and left to the brokers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockProbe:
+    topic: str = live(
+        TOPIC,
+        "A topic with `message.timestamp.type=LogAppendTime`, to which the proxy writes empty records; "
+        "it must exist.",
+    )
+    every_ms: int = live(DURATION, "How often the clocks are compared.", default="30s")
+
+
+@dataclass(frozen=True, slots=True)
+class ClockSettings:
+    """`probe` None where brokers' clocks are not measured."""
+
+    max_offset_ms: int = live(DURATION, "How far the proxy's clock may be from the brokers'.", default="1s")
+    when_beyond: WhenBeyond = live(
+        choice(WhenBeyond),
+        "The reaction while it is further: `warn` only logs it, `audit` enforces nothing until the "
+        "clock is right again. Without `clock.probe` the proxy estimates the offset, to a few seconds, "
+        "from timestamps that brokers assign anyway.",
+        default="warn",
+    )
+    probe: ClockProbe | None = section(
+        ClockProbe,
+        optional="The proxy's clock is compared with the brokers' if this section is present.",
+        live=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterSettings:
+    """The topic for copies of rejected records, and how much may wait to be copied."""
+
+    topic: str = live(TOPIC, "The topic; it must exist.")
+    max_in_flight_bytes: int = live(
+        TOTAL_SIZE,
+        "Bytes of rejected batches, as they were received, that may wait to be copied; beyond it no "
+        "copies are made.",
+        default="64MiB",
+    )
+    max_records: int = live(number(1, 10_000_000), "The same in records.", default="100000")
+
+    def share(self, workers: int) -> Self:
+        """The share of one of so many workers, rounded up."""
+        return replace(
+            self,
+            max_in_flight_bytes=-(-self.max_in_flight_bytes // workers),
+            max_records=-(-self.max_records // workers),
+        )
+
+
+class LogLevel(StrEnum):
+    """The least severe lines that the operators' log has."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    upstream: Upstream = section(Upstream)
+    listeners: tuple[Listener, ...] = section(Listener, many=True)
+    policy: Policy = section(Policy, POLICY)
+    decisions: Decisions = section(Decisions)
+    clock: ClockSettings = section(ClockSettings)
+    dead_letters: DeadLetterSettings | None = section(
+        DeadLetterSettings,
+        optional="Copies of rejected records go to a Kafka topic if this section is present, for rules with "
+        "`dead_letters: yes`.",
+        live=True,
+    )
+    session_limits: SessionLimits = section(SessionLimits, SESSION_LIMITS, path="limits")
+    connection_limits: ConnectionLimits = section(ConnectionLimits, path="limits")
+    drain_delay_ms: int = live(
+        TOLERANCE,
+        "How long SIGTERM leaves the ports open while `/readyz` already returns 503: time for a load "
+        "balancer or Kubernetes to send clients elsewhere.",
+        path="limits.drain_delay",
+        default="0s",
+    )
+    drain_timeout_ms: int = live(
+        DURATION,
+        "How long SIGTERM waits for requests that brokers are still answering.",
+        path="limits.drain_timeout",
+        default="30s",
+    )
+    admin_bind: Address | None = fixed(
+        or_word(BIND, "off"),
+        "The address of a status page (`/`), `/metrics`, `/livez`, `/readyz`, `/config`, `/brokers` "
+        "and `/decisions/top`. Everybody who can connect to it may read them.",
+        path="admin.bind",
+        default="127.0.0.1:9464",
+    )
+    admin_hosts: tuple[str, ...] = live(
+        HOST,
+        "Host names that a browser may use for them, besides addresses, `localhost` and the host of "
+        "`admin.bind`; scrapes and probes may use any.",
+        path="admin.hosts",
+        default=None,
+        many=True,
+    )
+    log_level: LogLevel = live(
+        choice(LogLevel),
+        "The lowest level that is logged; `debug` adds two lines for each connection.",
+        path="log.level",
+        default="info",
+    )
+    workers: int = fixed(
+        number(1, 256),
+        "Processes that share the listening ports; more than 1 adds a supervisor over them.",
+        default="1",
+    )
+    parsed: Parsed = field(compare=False, repr=False)
+    """Every value by its key, as it was written or by default: a reload compares these."""
+
+    @property
+    def stop_ms(self) -> int:
+        """How long stopping in order may take."""
+        return self.drain_delay_ms + self.drain_timeout_ms
