@@ -1,19 +1,19 @@
-"""The one class that reads clocks; everything else is given a time."""
+"""The one class that reads clocks. All other code receives the time."""
 
 import time
 
 
 class Clock:
-    """Wall clock for what is judged and logged, monotonic clock for what is measured."""
+    """The wall clock is for judging and logging, the monotonic clock for measuring."""
 
     __slots__ = ()
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch, as a broker's `System.currentTimeMillis`."""
+        """Milliseconds since the epoch, like a broker's `System.currentTimeMillis`."""
         return time.time_ns() // 1_000_000
 
     def monotonic_us(self) -> int:
-        """Microseconds since some moment in the past (on Linux CLOCK_MONOTONIC)."""
+        """Microseconds since some moment in the past (CLOCK_MONOTONIC on Linux)."""
         return time.monotonic_ns() // 1_000
 
     def monotonic_ms(self) -> int:

@@ -1,8 +1,8 @@
-"""The folder of decision files: how they are called, and how it is kept tidy.
+"""The folder of decision files: the names of files, and how the folder is tidied.
 
-A file is called `decisions-<UTC time>-<proxy>-<boot>-<n>.jsonl.open` while it is written and loses
-`.open` when it is closed, so that a reader of `*.jsonl` sees only whole files. Several processes may
-share the folder; each tidies it for all.
+A file is called `decisions-<UTC time>-<proxy>-<boot>-<n>.jsonl.open` while it is written. It loses `.open`
+when it is closed, so that a reader of `*.jsonl` sees only whole files. Several processes may share the
+folder, and each tidies it for all.
 """
 
 import fcntl
@@ -26,12 +26,12 @@ _CHUNK_BYTES: Final = 64 * 1024
 
 
 def name_of(proxy: str, boot: str) -> str:
-    """The part of a file's name that tells boots apart."""
+    """The part of a file's name that identifies the boot."""
     return "-".join(_NOT_IN_NAMES.sub("_", text)[:60] or "_" for text in (proxy, boot))
 
 
 def open_path(directory: Path, now_ms: int, name: str, number: int) -> Path:
-    """Of a file that is begun now."""
+    """The path of a file that is opened now."""
     time = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
     return directory / f"decisions-{time}-{name}-{number:04}.jsonl{_OPEN}"
 
@@ -41,13 +41,13 @@ def is_open(path: Path) -> bool:
 
 
 def files_of(directory: Path, name: str) -> list[tuple[int, Path]]:
-    """The files of one boot that are there now, open or closed, by their numbers."""
+    """The existing files of one boot, open or closed, sorted by number."""
     found = ((_NAME.fullmatch(path.name), path) for path in directory.glob(f"decisions-*-{name}-*"))
     return sorted((int(match["number"]), path) for match, path in found if match and match["boot"] == name)
 
 
 def all_files(directory: Path) -> list[Path]:
-    """All that are decision files by their names, open or closed."""
+    """All files with the name of a decision file, open or closed."""
     return sorted(path for path in directory.glob("decisions-*") if _NAME.fullmatch(path.name))
 
 
@@ -56,8 +56,8 @@ def closed_path(path: Path) -> Path:
 
 
 def lock(descriptor: int) -> bool | None:
-    """True where the file is this process's now, False where it is another's, None where the file
-    system knows no locks. A lock ends with the process that holds it."""
+    """True if this process now holds the file's lock, False if another one does, None if the file system has
+    no locks. A lock ends with the process that holds it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -69,7 +69,7 @@ def lock(descriptor: int) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """A file whose writer was killed, as it was closed; `cut_bytes` of an unfinished line were cut off."""
+    """The closed file of a writer that was killed. `cut_bytes` of an unfinished line were cut off."""
 
     path: Path
     size_bytes: int
@@ -77,9 +77,9 @@ class Abandoned:
 
 
 def close_abandoned(directory: Path) -> Iterator[Abandoned]:
-    """Close the files that no living process writes, so that readers see their lines.
+    """Close the files that no running process writes, so that readers see their lines.
 
-    A file system without locks does not tell, so there they stay open.
+    Without locks in the file system nobody can know, so the files stay open there.
     """
     for path in filter(is_open, all_files(directory)):
         with suppress(OSError):  # somebody else closed or removed it
@@ -103,7 +103,7 @@ def _closed(path: Path, descriptor: int) -> Abandoned:
 
 
 def _whole_lines_bytes(descriptor: int, size_bytes: int) -> int:
-    """Up to and including the last line's end; looked for from the end of the file."""
+    """The bytes up to and including the last line's end. The search begins at the end of the file."""
     end = size_bytes
     while end:
         start = max(0, end - _CHUNK_BYTES)
@@ -119,37 +119,37 @@ class ClosedFile:
     path: Path
     size_bytes: int
     written_ms: int
-    """When its last line was written, by the file system's clock."""
+    """The time of the last write, by the file system's clock."""
 
 
 def closed_files(directory: Path) -> list[ClosedFile]:
-    """All of them, whoever wrote them, the oldest first."""
+    """All closed files of all writers, the oldest first."""
     files = []
     for path in all_files(directory):
         if is_open(path):
             continue
-        with suppress(OSError):  # it went while we looked
+        with suppress(OSError):  # it was removed meanwhile
             status = path.stat()
             files.append(ClosedFile(path, status.st_size, status.st_mtime_ns // 1_000_000))
     return sorted(files, key=lambda file: (file.written_ms, file.path))
 
 
 def expired(files: list[ClosedFile], retention: Retention, now_ms: int) -> list[ClosedFile]:
-    """Those that are too old, and the oldest of those that are too many bytes together. Pure."""
+    """The files that are too old, and the oldest files beyond the limit on total bytes. Pure."""
     too_many_bytes = sum(file.size_bytes for file in files) - (retention.size_bytes or 0)
     gone = []
     for file in files:
         is_too_old = retention.age_ms is not None and now_ms - file.written_ms > retention.age_ms
         is_too_much = retention.size_bytes is not None and too_many_bytes > 0
         if not (is_too_old or is_too_much):
-            break  # every later one is younger
+            break  # all later ones are newer
         gone.append(file)
         too_many_bytes -= file.size_bytes
     return gone
 
 
 def delete(files: list[ClosedFile]) -> list[ClosedFile]:
-    """Those that were still there to be deleted. Raises OSError where the folder does not allow it."""
+    """Delete the files. Returns those that still existed. Raises OSError if the folder does not allow it."""
     deleted = []
     for file in files:
         with suppress(FileNotFoundError):  # another process of the same folder was faster

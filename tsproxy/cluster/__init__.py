@@ -1,7 +1,7 @@
-"""The client that asks the cluster: brokers, topics, limits, the newest timestamps; and a producer.
+"""Queries the cluster for brokers, topics, limits and the newest timestamps, and provides a producer.
 
-The proxy and the offline commands use it. Its connections are never a client's: what the proxy wants to
-know itself it asks on connections of its own.
+The proxy and the offline commands use it. It opens connections of its own and never uses a client's
+connection.
 
-Non-goals: no judging and no state of a running proxy. `proxy.brokers` keeps what was learnt.
+Non-goals: no judging and no state of a running proxy. `proxy.brokers` keeps the results.
 """

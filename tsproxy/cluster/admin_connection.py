@@ -1,8 +1,8 @@
-"""The proxy's own connection to a broker: which brokers there are, how topics are configured.
+"""The proxy's own connection to a broker. It asks which brokers there are and how topics are configured.
 
-Made of aiokafka's connection, not of its admin client: that one keeps the metadata of all topics of
-a cluster fresh, which nobody here needs. aiokafka speaks Metadata up to v5 and DescribeConfigs up to
-v2; brokers from 3.6 to 4.x take both.
+It uses aiokafka's connection, not its admin client, because the admin client keeps the metadata of all topics
+of a cluster fresh, which nobody here needs. aiokafka speaks Metadata up to v5 and DescribeConfigs up to v2.
+Brokers from 3.6 to 4.x accept both.
 """
 
 import asyncio
@@ -25,7 +25,8 @@ from tsproxy.config.settings import Kerberos, Sasl
 from tsproxy.model.addresses import Address
 
 LAST_REJECTED_RETRY_MS: Final = 10_000
-"""Where a broker answers and will not have us, as with a wrong password, which it counts."""
+"""The longest wait after a broker has answered and rejected the proxy, for example for a wrong password.
+Brokers count failed logins."""
 CLIENT_ID: Final = "tsproxy"
 REQUEST_TIMEOUT_MS: Final = 10_000
 TOPICS_A_REQUEST: Final = 200
@@ -37,24 +38,24 @@ _CONTROLLER: Final = (
     "clients; name the brokers' own listeners in upstream.bootstrap_servers"
 )
 _CLOSE_S: Final = 1.0
-"""How long the end of a connection is waited for; the transport ends it all the same."""
+"""How long to wait for a connection to close. The transport closes it even without this wait."""
 
 _NOT_ACCEPTED: Final = "the broker does not accept the token (upstream.admin.sasl)"
-"""A broker answers such a token with success and a text (RFC 7628), which aiokafka takes for the end. The
-next request then gets an answer without brokers, or none."""
+"""A broker answers such a token with success and a text (RFC 7628), and aiokafka takes this for the end of
+the login. The next request then gets an answer without brokers, or none."""
 
 
 class ConversationError(Exception):
-    """A broker cannot be reached, or does not answer as one does; the text is for operators."""
+    """A broker cannot be reached, or its answer is no answer of a broker. The text is for operators."""
 
 
 class RejectedError(ConversationError):
-    """A broker answered, and will not have it: asked again, it says the same until somebody acts."""
+    """A broker answered and rejected the proxy. It will answer the same until somebody changes something."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterAnswer:
-    """`topics` only where they were asked for, without Kafka's internal ones."""
+    """`topics` is filled only if the request asked for topics. It leaves out Kafka's internal ones."""
 
     cluster_id: str | None
     brokers: Mapping[int, Address]
@@ -63,9 +64,9 @@ class ClusterAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TopicAnswer:
-    """`settings` by configuration name; empty where `error_code` is not 0. `defaults` are the names of
-    those that nobody has set, on the topic or on its broker; `own` of those that the topic sets itself:
-    all others are those of the broker that answered."""
+    """`settings` are keyed by configuration name, and empty if `error_code` is not 0. `defaults` names the
+    settings that nobody has set on the topic or on its broker, `own` those that the topic sets itself. All
+    other settings come from the broker that answered."""
 
     topic: str
     error_code: int
@@ -79,7 +80,7 @@ class AdminConnection:
 
     def __init__(self, connection: AIOKafkaConnection, address: Address, sasl: Sasl | None) -> None:
         self.has_ended = False
-        """The broker, or the network, has ended it."""
+        """The broker or the network has closed the connection."""
         self._address = address
         self._connection = connection
         self._has_been_answered = False
@@ -96,7 +97,7 @@ class AdminConnection:
         return ClusterAnswer(getattr(answer, "cluster_id", None), brokers, topics)
 
     async def describe(self, topics: Sequence[str], names: Sequence[str] = CONFIG_NAMES) -> list[TopicAnswer]:
-        """How topics are configured, as far as limits depend on it, or `names` says."""
+        """How topics are configured: the settings in `names`, by default those that limits depend on."""
         answers: list[TopicAnswer] = []
         remaining = iter(topics)
         while chunk := list(islice(remaining, TOPICS_A_REQUEST)):
@@ -123,7 +124,7 @@ class AdminConnection:
             raise RejectedError(f"{self._address}: {text}") from error
         except KafkaError as error:
             raise RejectedError(f"{self._address}: {_error_text(error)}") from error
-        except NotImplementedError as error:  # how aiokafka says that the versions do not meet
+        except NotImplementedError as error:  # aiokafka's sign that no version is supported by both sides
             text = f"the broker does not speak {request}"
             raise RejectedError(f"{self._address}: {text}") from error
         self._has_been_answered = True
@@ -158,7 +159,7 @@ async def connected(
 ) -> AsyncIterator[AdminConnection]:
     """An open connection to one broker, closed at the end. Raises ConversationError.
 
-    `on_end` is called when the other side has ended it (`has_ended`), asked or not.
+    `on_end` is called when the other side has closed it (`has_ended`), whether or not we asked for that.
     """
     yielded: list[AdminConnection] = []
 
@@ -207,16 +208,16 @@ async def _connect(
 
 
 def _is_own(source: bool | int) -> bool:
-    """v0, which names no source, tells only what nobody has set: the rest may be the topic's."""
+    """v0 names no source and only marks settings that nobody has set. The others may be the topic's own."""
     return not source if isinstance(source, bool) else source == _TOPIC_CONFIG
 
 
 def _is_default(source: bool | int) -> bool:
-    """v0 says so itself; from v1 on the source is named."""
+    """v0 says so itself. v1 and later name the source."""
     return source if isinstance(source, bool) else source == _DEFAULT_CONFIG
 
 
 def _error_text(error: KafkaError) -> str:
-    """aiokafka's errors by Kafka's names; the broker's own words where it sent some."""
+    """The error by Kafka's name, with the broker's own text if it sent one."""
     name = getattr(error, "message", "") or type(error).__name__
     return f"{name}: {error.args[0]}" if error.args and isinstance(error.args[0], str) else name

@@ -1,4 +1,4 @@
-"""How the proxy's own connections to brokers are secured: `security_options`, in aiokafka's words."""
+"""`security_options`: the security settings of the proxy's own connections, as aiokafka's arguments."""
 
 import ssl
 from typing import Any, assert_never
@@ -17,7 +17,7 @@ _BEARER = "OAUTHBEARER"
 
 
 def security_options(tls: ssl.SSLContext | None, sasl: Sasl | None) -> dict[str, Any]:
-    """Arguments that every client of aiokafka takes: protocol, TLS, mechanism and credentials."""
+    """The arguments that every aiokafka client accepts: protocol, TLS, mechanism and credentials."""
     protocol = ("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT")
     return {"security_protocol": protocol, "ssl_context": tls, **(_credentials(sasl) if sasl else {})}
 

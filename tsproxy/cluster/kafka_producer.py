@@ -1,4 +1,4 @@
-"""A producer of the proxy's own: connections on which it writes what no client has sent."""
+"""The proxy's own producer. It uses connections of its own, for records that no client has sent."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -25,8 +25,8 @@ async def own_producer(
     servers: Sequence[Address] = (),
     **options: Any,
 ) -> AsyncIterator[AIOKafkaProducer]:
-    """One that has found its brokers, closed at the end. `servers` stand in for upstream's, `options` are
-    aiokafka's. Raises whatever aiokafka does: mostly a KafkaError."""
+    """A producer that has found its brokers. It is closed at the end. `servers` replace the upstream's
+    addresses, `options` are aiokafka's. Raises the errors of aiokafka, mostly a KafkaError."""
     producer = AIOKafkaProducer(
         bootstrap_servers=[str(server) for server in servers or upstream.bootstrap_servers],
         client_id=client_id,

@@ -1,6 +1,6 @@
-"""ListOffsets v7 through aiokafka's connection, which knows no version that asks for MAX_TIMESTAMP.
+"""ListOffsets v7 over aiokafka's connection. aiokafka itself has no version that supports MAX_TIMESTAMP.
 
-Only the frame is aiokafka's; the layout is `wire`'s.
+aiokafka only builds the frame. `wire` defines the layout.
 """
 
 from collections import defaultdict

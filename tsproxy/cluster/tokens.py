@@ -1,9 +1,9 @@
-"""The tokens that the proxy's own connection logs in with (OAUTHBEARER): `token_provider`.
+"""`token_provider`: the tokens with which the proxy's own connection logs in (OAUTHBEARER).
 
-A token comes from a file, from an issuer's endpoint, or from AWS's signer. Each is asked for in a thread,
-since all of them may take a while. A token is used again until shortly before it ends.
+A token comes from a file, from an issuer's endpoint, or from AWS's signer. A thread fetches each, since all
+three may take a while. A token is used again until shortly before it expires.
 
-Sources: KIP-768 (client credentials as Kafka's own clients ask for them), RFC 6749 section 4.4.
+Sources: KIP-768 (client credentials as Kafka's own clients request them), RFC 6749 section 4.4.
 """
 
 import asyncio
@@ -28,11 +28,12 @@ from tsproxy.clock import Clock
 from tsproxy.config.settings import ClientCredentials, MskIam, TokenFile
 
 ANSWER_S: Final = 10.0
-"""How long an issuer may be silent."""
+"""How long to wait for an issuer's answer."""
 MOST_BYTES: Final = 1 << 18
-"""Of an issuer's answer, or of a token's file."""
+"""The largest answer of an issuer, and the largest token file."""
 _RENEWED_AT: Final = 0.8
-"""Of a token's lifetime, as Kafka's `sasl.login.refresh.window.factor`."""
+"""The part of a token's lifetime after which it is fetched again, like Kafka's
+`sasl.login.refresh.window.factor`."""
 
 _TOKEN: Final = re.compile(r"[!-~]+")
 
@@ -40,20 +41,20 @@ TokenSource = TokenFile | ClientCredentials | MskIam
 
 
 class TokenError(OSError):
-    """No token could be had; the text says why, and holds no secret. An OSError, since aiokafka takes those
-    for a connection that could not be made and tries again."""
+    """No token could be fetched. The text says why and holds no secret. It is an OSError because aiokafka
+    treats an OSError as a failed connection and tries again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`lasts_ms` is None where nobody said how long: then it is asked for anew each time."""
+    """`lasts_ms` is None if the lifetime is unknown. Such a token is fetched anew each time."""
 
     text: str
     lasts_ms: int | None = None
 
 
 class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka carries no types
-    """aiokafka asks it for a token at each login."""
+    """aiokafka calls it for a token at each login."""
 
     def __init__(self, fetch: Callable[[], Token], clock: Clock) -> None:
         self._fetch = fetch
@@ -63,7 +64,7 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka ca
         self._asking: asyncio.Task[None] | None = None
 
     async def token(self) -> str:
-        """Raises TokenError. All connections that ask meanwhile wait for one answer."""
+        """Raises TokenError. Connections that call it at the same time share one answer."""
         if not self._token or self._clock.monotonic_ms() >= self._renew_at_ms:
             loop = asyncio.get_running_loop()
             if self._asking is None or self._asking.get_loop() is not loop:
@@ -81,12 +82,12 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka ca
     def _has_asked(self, asking: asyncio.Task[None]) -> None:
         self._asking = None
         if not asking.cancelled():
-            asking.exception()  # whoever waits for it is told; nobody may wait any more
+            asking.exception()  # those who wait get the error; without them asyncio would log it
 
 
 async def _in_a_thread_of_its_own(fetch: Callable[[], Token]) -> Token:
-    """What `fetch` gives. An issuer may be silent for long: neither may the threads of the loop, which look
-    up host names as well, be kept by it, nor the exit of the process."""
+    """The result of `fetch`. An issuer may be silent for long, and it must block neither the loop's threads,
+    which also look up host names, nor the exit of the process."""
     loop = asyncio.get_running_loop()
     told: asyncio.Future[Token] = loop.create_future()
 
@@ -98,7 +99,7 @@ async def _in_a_thread_of_its_own(fetch: Callable[[], Token]) -> Token:
         tell: Callable[[], None]
         try:
             tell = partial(told.set_result, fetch())
-        except BaseException as error:  # it is the waiting side's to handle
+        except BaseException as error:  # the caller that waits handles it
             tell = partial(told.set_exception, error)
         with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends
             loop.call_soon_threadsafe(settle, tell)
@@ -109,7 +110,7 @@ async def _in_a_thread_of_its_own(fetch: Callable[[], Token]) -> Token:
 
 @lru_cache(maxsize=8)
 def token_provider(source: TokenSource) -> TokenProvider:
-    """One for all connections that log in alike, so that they share a token."""
+    """One provider for all connections with the same login, so that they share a token."""
     match source:
         case TokenFile():
             fetch = partial(_from_file, source.path)
@@ -132,7 +133,8 @@ def _from_file(path: Path) -> Token:
 
 
 def _from_endpoint(asked: ClientCredentials) -> Token:
-    """As Kafka's `HttpAccessTokenRetriever` asks: the client's id and secret in a Basic header."""
+    """A request like that of Kafka's `HttpAccessTokenRetriever`: the client's id and secret in a Basic
+    header."""
     form = {"grant_type": "client_credentials"}
     if asked.scope is not None:
         form["scope"] = asked.scope
@@ -150,7 +152,7 @@ def _from_endpoint(asked: ClientCredentials) -> Token:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """A secret is sent to the endpoint that was named, and to no other."""
+    """The secret goes only to the configured endpoint."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -159,7 +161,7 @@ class _NoRedirect(HTTPRedirectHandler):
 def _answer_to(request: Request, asked: ClientCredentials) -> bytes:
     try:
         context = ssl.create_default_context(cafile=str(asked.ca) if asked.ca else None)
-        # An HTTP proxy of the environment sees no secret of a TLS connection, but it would of a plain one.
+        # An HTTP proxy from the environment cannot read a TLS connection, but it could read a plain one.
         proxies = {scheme: proxy for scheme, proxy in getproxies().items() if scheme == "https"}
         opener = build_opener(HTTPSHandler(context=context), _NoRedirect, ProxyHandler(proxies))
         with opener.open(request, timeout=ANSWER_S) as answer:
@@ -173,7 +175,7 @@ def _answer_to(request: Request, asked: ClientCredentials) -> bytes:
 
 
 def _reason(error: HTTPError) -> str:
-    """RFC 6749, 5.2: `error` is one of a few words. Nothing else of the answer is shown."""
+    """RFC 6749, 5.2: `error` is one of a few words. The rest of the answer is not shown."""
     try:
         answer = json.loads(error.read(MOST_BYTES))
     except (OSError, ValueError, RecursionError):
@@ -195,14 +197,14 @@ def _token_of(answer: bytes, endpoint: str) -> Token:
 
 
 def _checked(text: object, source: str) -> str:
-    """A token has no blank and no control character: those mean something in the exchange (RFC 7628)."""
+    """The token, if it has no blank and no control character, since RFC 7628 gives these a meaning."""
     if not isinstance(text, str) or _TOKEN.fullmatch(text) is None:
         raise TokenError(f"{source} holds no token: one word of printable ASCII is needed")
     return text
 
 
 def _from_msk_signer(asked: MskIam) -> Token:
-    """AWS's own signer makes the token: a signed request for `kafka-cluster:Connect`."""
+    """AWS's own signer makes the token, a signed request for `kafka-cluster:Connect`."""
     from aws_msk_iam_sasl_signer.MSKAuthTokenProvider import (  # an extra: tsproxy[msk]
         generate_auth_token,
         generate_auth_token_from_profile,
@@ -216,6 +218,6 @@ def _from_msk_signer(asked: MskIam) -> Token:
             text, ends_ms = generate_auth_token_from_profile(asked.region, asked.profile)
         else:
             text, ends_ms = generate_auth_token(asked.region)
-    except Exception as error:  # botocore has some fifty kinds; all of them mean that there is no token
+    except Exception as error:  # botocore has some fifty kinds; each means that there is no token
         raise TokenError(f"AWS gives no credentials for MSK: {type(error).__name__}") from error
     return Token(_checked(text, "AWS's signer"), max(0, int(ends_ms) - Clock().now_ms()))

@@ -1,10 +1,10 @@
-"""A topic's limits from its configuration as a broker describes it. Pure.
+"""A topic's limits, from its configuration as a broker describes it. Pure.
 
-Brokers up to 3.5 know `message.timestamp.difference.max.ms` alone; 3.6 to 3.9 know it beside
-`before` and `after`, each of which falls back to it where it is unlimited itself (KIP-937,
-`LogConfig.getMessageTimestampBeforeMaxMs`); 4.0 and later know `before` and `after` alone
-(KAFKA-17997). A topic's description already holds the broker's own settings where the topic has
-none, so the same rule serves all three.
+Brokers up to 3.5 only know `message.timestamp.difference.max.ms`. Brokers 3.6 to 3.9 also know `before` and
+`after`. Each of these falls back to it if it is unlimited itself (KIP-937,
+`LogConfig.getMessageTimestampBeforeMaxMs`). Brokers from 4.0 on know only `before` and `after` (KAFKA-17997).
+A topic's description already holds the broker's own settings if the topic sets none, so the same rule serves
+all three.
 """
 
 from collections.abc import Collection, Mapping
@@ -31,7 +31,7 @@ CONFIG_NAMES: Final = (
     CLEANUP_POLICY,
     COMPRESSION_TYPE,
 )
-"""What to ask for; a broker leaves out what it does not know."""
+"""The settings to ask for. A broker leaves out those that it does not know."""
 
 _TIMESTAMP_TYPES: Final = {
     "CreateTime": TimestampType.CREATE_TIME,
@@ -49,9 +49,9 @@ _CODECS: Final = {
 
 
 def topic_limits(described: Mapping[str, str | None]) -> TopicLimits:
-    """The limits that `described` (configuration name -> value) amounts to.
+    """The limits that result from `described` (configuration name -> value).
 
-    Raises ValueError where a value is not what Kafka documents.
+    Raises ValueError if Kafka's documentation does not allow a value.
     """
     defaults = TopicLimits()
     timestamp_type = described.get(TIMESTAMP_TYPE) or "CreateTime"
@@ -73,8 +73,8 @@ def topic_limits(described: Mapping[str, str | None]) -> TopicLimits:
 
 
 def as_kafka_4(described: Mapping[str, str | None], defaults: Collection[str]) -> dict[str, str | None]:
-    """The same topic as a 4.x broker would describe it: what was set on the topic or its broker stays,
-    what nobody set (`defaults`) gets KIP-1030's value, and the one difference is gone (KAFKA-17997)."""
+    """The same topic as a 4.x broker would describe it. Values that were set on the topic or its broker stay,
+    values that nobody set (`defaults`) become KIP-1030's, and `difference` is gone (KAFKA-17997)."""
     set_by_somebody = {
         name: value for name, value in described.items() if name != DIFFERENCE and name not in defaults
     }
@@ -86,7 +86,7 @@ def _but_bounds(described: Mapping[str, str | None]) -> dict[str, str | None]:
 
 
 def _bound(described: Mapping[str, str | None], name: str) -> int | None:
-    """Milliseconds; None where the broker does not know the setting or it is Long.MAX, "unlimited"."""
+    """Milliseconds; None if the broker does not know the setting, or if it is Long.MAX, "unlimited"."""
     value = described.get(name)
     bound = LONG_MAX if value is None else int(value)
     return None if bound == LONG_MAX else bound

@@ -1,4 +1,4 @@
-"""Connects to brokers: one connection for one client, the given addresses in turn."""
+"""Connects to brokers: one connection for each client. It tries the given addresses in turn."""
 
 import asyncio
 import ssl
@@ -9,20 +9,20 @@ from tsproxy.model.addresses import Address
 from tsproxy.tls.contexts import HANDSHAKE_S, CurrentTls, handshake_text
 
 CONNECT_S: Final = 10.0
-"""How long one address may take, name look-up and TLS handshake included."""
+"""How long one address may take, including name lookup and TLS handshake."""
 
 
 CONNECT_ERRORS: Final = (OSError, TimeoutError, UnicodeError)
-"""What connecting raises; UnicodeError for a host name that no DNS can have."""
+"""The errors that connecting raises; UnicodeError is for a host name that no DNS can have."""
 
 
 class UpstreamError(Exception):
-    """No address could be connected; the text names each with its reason."""
+    """No address could be connected. The text names each address with its reason."""
 
 
 class Upstream:
-    """How brokers are connected; `tls` None for plain connections. `on_connected` hears of each address that
-    was reached, before a byte of its client is judged."""
+    """Connects to brokers; `tls` is None for plain connections. `on_connected` is called with each address
+    that was reached, before a byte of its client is judged."""
 
     __slots__ = ("_on_connected", "_tls")
 
@@ -62,8 +62,8 @@ class Upstream:
 
 
 def connect_text(error: Exception, *, over_tls: bool) -> str:
-    """Why a connection could not be made, in a few words."""
-    # A plain listener takes the handshake for a request of absurd size, and closes.
+    """A short text that says why a connection could not be made."""
+    # A plain listener reads the handshake as a request of absurd size, and closes.
     was_cut_off = isinstance(error, ConnectionResetError | BrokenPipeError)
     if isinstance(error, ssl.SSLError) or (over_tls and was_cut_off):
         return handshake_text(error)

@@ -1,8 +1,10 @@
 """The commands of `tsproxy`, one module each.
 
-A module has `HELP`, `EXAMPLES`, and `add`, which gives a parser its arguments. `cli.COMMANDS` lists them.
+Each module has `HELP`, `EXAMPLES` and `add`, which adds the arguments to a parser. `cli.COMMANDS` lists the
+modules.
 
-A command's own imports stand inside its functions: `--help` needs neither a loop nor a Kafka client.
+Each command imports its own modules inside its functions, since `--help` needs neither a loop nor a Kafka
+client.
 
-Non-goals: no logic. `proxy` runs, `offline` asks and judges, `config` checks.
+Non-goals: no logic. `proxy` runs, `offline` queries and judges, `config` checks.
 """

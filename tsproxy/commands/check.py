@@ -68,7 +68,7 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 
 
 def _checked(file: Path) -> Config:
-    """The configuration of a file whose certificates can be used. Raises ConfigError."""
+    """The configuration in a file whose certificates are usable. Raises ConfigError."""
     config = load(read_yaml(file), os.environ)
     from tsproxy.tls.contexts import check_files  # OpenSSL, but no loop and no Kafka client
 

@@ -33,7 +33,7 @@ example:
 
 POLL_S: Final = 0.3
 MOST_LINES: Final = 100_000
-"""All are held in memory before the first one is shown."""
+"""The most old lines that can be shown. All are in memory before the first one is shown."""
 
 
 def add(decisions: argparse.ArgumentParser) -> None:
@@ -89,7 +89,7 @@ def _tail(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:
-        raise  # the reader of our output has gone: `cli.main` ends the command
+        raise  # nobody reads our output any more: `cli.main` ends the command
     except OSError as error:
         print(f"tsproxy: {error}: name the folder of decisions.directory", file=sys.stderr)
         return MISTAKEN

@@ -1,4 +1,4 @@
-"""How a command ends."""
+"""The exit codes of commands."""
 
 from typing import Final
 
@@ -7,4 +7,4 @@ FAILED: Final = 1
 MISTAKEN: Final = 2
 """Wrong usage or configuration."""
 TRIPPED: Final = 3
-"""A quality gate (`--fail-on`)."""
+"""A quality gate (`--fail-on`) failed."""

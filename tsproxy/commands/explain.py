@@ -95,7 +95,8 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
 def _topic_limits(
     before: TimeLimit | None, after: TimeLimit | None
 ) -> tuple[TopicLimits | None, TopicLimits | None]:
-    """A topic's own limits, and as a 4.x broker computes them: what is given is what somebody has set."""
+    """A topic's own limits, and the same as a 4.x broker computes them. The given values count as set by
+    somebody."""
     if before is None and after is None:
         return None, None
     before_ms, after_ms = (None if span is None else span.max_ms for span in (before, after))

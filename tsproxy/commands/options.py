@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and the configuration that they lead to."""
+"""Arguments that several commands share, and the configuration that they result in."""
 
 import argparse
 import os
@@ -47,7 +47,7 @@ def add_output(parser: argparse.ArgumentParser, what: str) -> None:
 def config_of(
     parser: argparse.ArgumentParser, options: argparse.Namespace, *, needs_upstream: bool = True
 ) -> Config:
-    """The file with the flags laid over it, or the flags alone. Raises ConfigError."""
+    """The file with the flags applied over it, or the flags alone. Raises ConfigError."""
     if not options.config and not options.upstream and needs_upstream:
         parser.error("needs --upstream or --config")
     document = read_yaml(options.config) if options.config else empty_document()
@@ -55,11 +55,11 @@ def config_of(
         upstream = document.root.section("upstream", "--upstream")
         upstream.put("bootstrap_servers", Scalar(options.upstream, "--upstream"))
     elif "upstream" not in document.root.entries and not needs_upstream:
-        # Nobody is asked where limits come from the file alone (or from a log).
+        # No broker is queried if limits come only from the file (or from a log).
         upstream = document.root.section("upstream", "--upstream")
         upstream.put("bootstrap_servers", Scalar(_NO_BROKER, "--upstream"))
     if "listeners" not in document.root.entries:
-        # A configuration must have one; nobody will listen there.
+        # A configuration must have a listener; nothing will listen there.
         listener = Section("--upstream")
         listener.put("bind", Scalar("127.0.0.1:0", "--upstream"))
         document.root.put("listeners", Items((listener,), "--upstream"))
@@ -73,7 +73,7 @@ def names_no_broker(config: Config) -> bool:
 
 
 def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """A parser of configuration values as argparse wants it: its words, too, reach the user."""
+    """A parser of configuration values in argparse's form: the user also sees the parser's error text."""
 
     def parsed(text: str) -> T:
         try:

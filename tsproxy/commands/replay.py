@@ -1,4 +1,4 @@
-"""`tsproxy replay`: judges traffic that is over, or runs elsewhere."""
+"""`tsproxy replay`: judges recorded traffic, or traffic that does not pass through the proxy."""
 
 import argparse
 import json

@@ -66,8 +66,8 @@ def _run(options: argparse.Namespace) -> int:
     from tsproxy.proxy.workers.supervisor import supervise
     from tsproxy.proxy.workers.worker import serve_as_worker
 
-    # Until there is something to reload: a SIGHUP would end the process. Workers leave it so, since
-    # their supervisor tells them.
+    # Ignored until there is something to reload, since a SIGHUP would end the process. Workers keep ignoring
+    # it: the supervisor sends them their orders.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     main: Callable[[], Coroutine[Any, Any, None]]
     orders = inherited_orders(os.environ)
@@ -92,7 +92,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _document(options: argparse.Namespace) -> Document:
-    """The file with the flags laid over it, or the flags alone."""
+    """The file with the flags applied over it, or the flags alone."""
     document = read_yaml(options.config) if options.config else empty_document()
     root = document.root
     if options.upstream:

@@ -24,7 +24,7 @@ Reads no record and changes nothing. docs/offline.md says what a finding means.
 """
 
 INTERNAL: Final = "__"
-"""Names of Kafka's own topics begin so. They are left out unless a pattern begins so, too."""
+"""The names of Kafka's own topics begin so. They are left out unless a pattern begins with it, too."""
 
 
 def add(scan: argparse.ArgumentParser) -> None:
@@ -87,7 +87,8 @@ def _scan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 
 
 def _why_nothing(visible: int, looked_at: int, patterns: Sequence[str], sasl: Sasl | None) -> str | None:
-    """Why a survey had nothing to look at; None where it had, or where there are only Kafka's own topics."""
+    """Why a survey checked no topic; None if it checked some, or if the cluster only has Kafka's own
+    topics."""
     if not visible:
         who = sasl.user if sasl else "this connection's principal"
         return (
@@ -101,7 +102,7 @@ def _why_nothing(visible: int, looked_at: int, patterns: Sequence[str], sasl: Sa
 
 
 def _wanted(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """By name; Kafka's own topics only where a pattern names them."""
+    """Selects topics by name; Kafka's own topics only if a pattern names them."""
     globs = [glob.strip() for each in patterns for glob in each.split(",") if glob.strip()]
     if not globs:
         return lambda topic: not topic.startswith(INTERNAL)

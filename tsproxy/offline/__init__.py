@@ -1,7 +1,7 @@
-"""The same judge without a proxy in the path: what is in a cluster, what a policy would have said.
+"""The rules of the proxy without a proxy in the path.
 
-`scan` asks a cluster which partitions hold a timestamp in the future, and what that means for their
-retention. `explain` says why one timestamp is accepted or rejected. `replay` judges traffic that is over.
+`scan` finds the partitions of a cluster that hold a timestamp in the future, and says what that means for
+their retention. `explain` says why one timestamp is accepted or rejected. `replay` judges recorded traffic.
 
-Non-goals: nothing here changes anything, in a cluster or in a file.
+Non-goals: nothing here changes a cluster or a file.
 """

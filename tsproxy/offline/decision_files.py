@@ -1,7 +1,7 @@
 """The lines of a folder of decision files: the newest ones, and those that are written from now on.
 
-Nothing is locked or changed. A file that is still written is read up to its last whole line, and goes on to
-be the same file when it loses its `.open`.
+The reader locks and changes nothing. It reads an open file up to its last whole line, and recognizes the file
+after it has lost its `.open`.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,17 +15,17 @@ from tsproxy.offline.decision_lines import Line
 
 
 class Reader:
-    """Of one folder. `unreadable` counts lines that are no JSON object."""
+    """Reads one folder. `unreadable` counts lines that are no JSON object."""
 
     def __init__(self, directory: Path) -> None:
         self.unreadable = 0
         self._directory = directory
         self._read_bytes: dict[Path, int] = {}
-        """How much of each file, by the name it has when it is closed."""
+        """The bytes read of each file, by the name that it has when it is closed."""
 
     def newest(self, count: int, is_wanted: Callable[[Line], bool]) -> list[Line]:
-        """The last `count` that are wanted, oldest first; older files are not opened once there are enough.
-        Raises OSError where the folder cannot be read."""
+        """The last `count` lines that `is_wanted` selects, oldest first. Older files are not opened once
+        there are enough. Raises OSError if the folder cannot be read."""
         found: list[Line] = []
         for path in reversed(self._files()):
             lines = list(self._new_lines(path)) if len(found) < count else []
@@ -36,7 +36,7 @@ class Reader:
         return found[-count:] if count else []
 
     def more(self, is_wanted: Callable[[Line], bool]) -> list[Line]:
-        """What has been written since the last call. Raises OSError."""
+        """The lines written since the last call. Raises OSError."""
         lines = [line for path in self._files() for line in self._new_lines(path)]
         return sorted(filter(is_wanted, lines), key=_time)
 
@@ -52,13 +52,11 @@ class Reader:
     def _new_lines(self, path: Path) -> Iterator[Line]:
         name = closed_path(path)
         try:
-            with (path if path.exists() else name).open(
-                "rb"
-            ) as file:  # it may have been closed since we looked
+            with (path if path.exists() else name).open("rb") as file:  # it may have been closed meanwhile
                 file.seek(self._read_bytes.get(name, 0))
                 for raw in file:
                     if not raw.endswith(b"\n"):
-                        break  # its end is still to come
+                        break  # its end is not written yet
                     self._read_bytes[name] = self._read_bytes.get(name, 0) + len(raw)
                     if (line := _parsed(raw)) is not None:
                         yield line

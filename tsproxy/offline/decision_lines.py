@@ -1,6 +1,7 @@
-"""A line of the decision log in words, for whoever looks on. Pure.
+"""A line of the decision log as text for people. Pure.
 
-Readers ignore what they do not know (docs/decision-log.md): of an event that is new, its name is shown.
+Readers ignore fields and events that they do not know (docs/decision-log.md). An unknown event is shown by
+its name.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,12 +15,12 @@ Line = Mapping[str, Any]
 
 
 def is_for_people(line: Line) -> bool:
-    """False for counters and heartbeats: they are for reports."""
+    """False for counters and heartbeats, which are for reports."""
     return line.get("event") not in (EventName.COUNTERS, EventName.HEARTBEAT)
 
 
 def in_words(line: Line) -> str:
-    """One line, printable whatever a client called itself."""
+    """One line as text. It is printable, whatever a client called itself."""
     tell = _TELLERS.get(str(line.get("event")), _other)
     return bounded(f"{line.get('ts', 'no time')}  {tell(line)}", 1_000)
 
@@ -45,7 +46,7 @@ def _why(line: Line) -> str:
 
 
 def _drift(line: Line) -> str:
-    """The side on which the records are out, as far as the farthest of them is."""
+    """The side on which the records are out of range, and the distance of the farthest one."""
     lowest, highest = line.get("drift_min_ms"), line.get("drift_max_ms")
     if lowest is None or highest is None:
         return ""

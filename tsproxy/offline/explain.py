@@ -1,4 +1,4 @@
-"""`tsproxy explain` in words: which rule, which limits, what becomes of the timestamp, and why."""
+"""`tsproxy explain` as text: the rule, the limits, the verdict on the timestamp, and its reason."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -40,7 +40,7 @@ def as_json(found: Explanation) -> dict[str, object]:
 
 
 def as_text(found: Explanation, timestamp_ms: int, now_ms: int) -> str:
-    """A line a fact, its name before it."""
+    """One line for each fact, with its name first."""
     return "\n".join(f"{name:<10} {text}" for name, text in _lines(found, timestamp_ms, now_ms))
 
 
@@ -74,7 +74,7 @@ def _fate(found: Explanation) -> str:
 
 
 def _by_candidate(rejection: Reject | None) -> str:
-    """No broker's limit is said to reject what is only far behind: Kafka 4 has none by default."""
+    """The text does not mention broker limits for old timestamps: Kafka 4 has none by default."""
     if rejection is None:
         return "would be taken"
     return (

@@ -1,4 +1,4 @@
-"""One line on a terminal for whoever waits longer than two seconds."""
+"""One line of progress on a terminal, for commands that take longer than two seconds."""
 
 import sys
 from types import TracebackType
@@ -7,11 +7,11 @@ from typing import Final, Self
 from tsproxy.clock import Clock
 
 PATIENCE_MS: Final = 2_000
-_BACK: Final = "\r\x1b[K"  # to the line's beginning, and empty it
+_BACK: Final = "\r\x1b[K"  # carriage return, erase to the end of the line
 
 
 class Progress:
-    """Called with what has been done so far; says nothing where stderr is no terminal."""
+    """A callable for progress. It prints nothing if stderr is no terminal."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

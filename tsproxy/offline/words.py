@@ -1,4 +1,4 @@
-"""Instants and spans in words that a table has room for. Pure."""
+"""Times and durations as short texts for tables. Pure."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -19,7 +19,7 @@ _SPANS: Final = (
 
 
 def instant(at_ms: int) -> str:
-    """`2026-11-21 15:20:01 UTC`; beyond the calendar the year alone."""
+    """`2026-11-21 15:20:01 UTC`; only the year if it is beyond the calendar."""
     if _FIRST_DATED_MS <= at_ms <= _LAST_DATED_MS:
         return f"{datetime.fromtimestamp(at_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
     return f"the year {1970 + at_ms // _YEAR_MS:,}"

@@ -1,12 +1,32 @@
-"""The asyncio shell: performs what a session wants done, and knows everything a session must not.
+"""The running proxy: one process, or several that share the ports. It performs the effects of sessions.
 
-`server` wires one process and owns its signals; `workers` has several of them behind the same ports.
-The path of a connection: `listeners` (a port for bootstrapping, one for each broker) accepts,
-`upstream` connects to the broker, `relay` holds the two ends and the session between them, `flow`
-keeps their memory bounded. What a session is told comes from `cluster` (the proxy's own connection:
-brokers, limits of topics). What it tells goes to `decision_log`, `metrics` and `notes`. `clock` is
-the one reader of clocks, `tls` makes contexts from PEM files, `admin` answers scrapers, probes and
-people, `logging` sets the operators' log up.
+Modules that hold the process together:
 
-Non-goals: no rule, no wire format, no decision is made here; nothing here reads a Kafka frame.
+    server          connects all parts of one process: start, reload, drain, stop
+    process         runs the proxy as the only process; `workers` runs several
+    startup         opens the decision log, and refuses to start without it
+    reloadable      how a part takes new settings: prepare, then commit
+    loop            chooses the event loop: uvloop or asyncio
+    ports           listening sockets; `outgoing_ports` knows the range that the system gives away itself
+    logging         the operators' log; `notes` bounds the lines about clients, `trouble` those about outages
+    native_code     logs at the start if there is no native code
+    service_manager tells systemd the state (sd_notify)
+    daemon_threads  threads that do not delay the exit
+
+Packages:
+
+    connections   clients' connections: handshake, one session between two sockets, judging in threads
+    pipe          reads and writes the bytes of connections, natively or in Python
+    brokers       the brokers of the cluster, their limits, and connections to ask for them
+    limits        bounds for all clients together: connections, idle time, memory, open files
+    clock_check   checks the clock that timestamps are judged by
+    decision_log  writes the decision log to files, and sends it to a topic
+    dead_letters  sends copies of culprits to a topic
+    metrics       Prometheus metrics of one process, and the sum over several
+    admin         the admin port: metrics, health, configuration, a page for people
+    reload        new configuration, new certificates, the end of waivers, while the proxy runs
+    workers       a supervisor and its workers
+
+Non-goals: no rule and no wire format. `policy` and `session` judge, `wire` reads and writes Kafka's frames,
+`cluster` speaks to brokers, `tls` makes contexts.
 """

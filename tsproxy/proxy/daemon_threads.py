@@ -1,7 +1,8 @@
-"""Threads that do not hold up the end of the process: `DaemonThreads`.
+"""`DaemonThreads`: threads that do not delay the exit of the process.
 
 Python joins every thread of `concurrent.futures.ThreadPoolExecutor` before it exits, whatever `shutdown` was
-told: one that reads a large answer, or unpacks a large batch, delays the exit until it is done.
+called with. A thread that reads a large answer, or decompresses a large batch, delays the exit until it is
+done.
 """
 
 import threading
@@ -15,9 +16,9 @@ T = TypeVar("T")
 
 
 class DaemonThreads(Executor):
-    """At most `most` threads called `name`, started one by one as there is work for them. First come, first
-    served; what is cancelled before its turn is let go of at once. Nobody is told of what is at work when the
-    process ends: wait for what must be whole."""
+    """At most `most` threads called `name`, each started when there is work for it. Work runs in the order of
+    submission, and cancelled work is dropped at once. Work that runs when the process ends is lost without
+    notice, so wait for results that must be complete."""
 
     def __init__(self, most: int, name: str) -> None:
         self._changed = threading.Condition()
@@ -42,7 +43,7 @@ class DaemonThreads(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more work. `wait`: return once all is done that was taken and not cancelled."""
+        """Accept no more work. With `wait`: return when all accepted work that was not cancelled is done."""
         with self._changed:
             self._is_stopped = True
             dropped = [future for future, _ in self._waiting] if cancel_futures else []
@@ -56,7 +57,7 @@ class DaemonThreads(Executor):
                 thread.join()
 
     def _let_go(self, future: Future[Any]) -> None:
-        """What was cancelled before its turn leaves the queue, and all that it holds with it."""
+        """Remove cancelled work from the queue, with everything that it references."""
         if future.cancelled():
             with self._changed:
                 self._waiting = deque(each for each in self._waiting if each[0] is not future)
@@ -68,7 +69,7 @@ class DaemonThreads(Executor):
         thread.start()
 
     def _next(self) -> tuple[Future[Any], Callable[[], object]] | None:
-        """What is to be done, once there is something; None at the end."""
+        """Wait for the next work. None at the end."""
         with self._changed:
             self._idle += 1
             while not self._waiting and not self._is_stopped:
@@ -79,7 +80,7 @@ class DaemonThreads(Executor):
     def _work(self) -> None:
         while (taken := self._next()) is not None:
             _do(*taken)
-            del taken  # until there is more work nothing of this is kept
+            del taken  # keep no references while the thread is idle
 
 
 def _do(future: Future[Any], job: Callable[[], object]) -> None:
@@ -87,8 +88,8 @@ def _do(future: Future[Any], job: Callable[[], object]) -> None:
         return
     try:
         done = job()
-    except BaseException as error:  # whatever it is, who waits is told, and the thread goes on
+    except BaseException as error:  # the caller gets the error, and the thread continues
         future.set_exception(error)
-        del future  # or the error would hold, by its traceback, the future that holds it
+        del future  # otherwise the error's traceback would reference the future that holds the error
     else:
         future.set_result(done)

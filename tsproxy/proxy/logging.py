@@ -1,7 +1,7 @@
-"""The operators' log: one event a line on stderr, as JSON or, on a terminal, for the eye.
+"""The operators' log: one event per line on stderr, as JSON or, on a terminal, as readable text.
 
-Events are `snake_case_past_tense` with facts as key-values. Errors come without local variables,
-which may hold what a client sent. A log that cannot be written to takes no connection down.
+Events are `snake_case_past_tense` with facts as key-values. Errors come without local variables, which may
+hold a client's data. If the log cannot be written, connections still work.
 """
 
 import contextlib
@@ -26,14 +26,14 @@ class LogFormat(StrEnum):
 
 
 _LEVELS: Final = {
-    # Its failures reach us as exceptions and are told in our words; at DEBUG it prints SASL tokens.
+    # Its failures reach us as exceptions, which we log ourselves. At DEBUG it prints SASL tokens.
     "aiokafka": logging.CRITICAL,
     "asyncio": logging.WARNING,
 }
 
 
 def set_level(level: LogLevel) -> None:
-    """From now on tell nothing that is less than this."""
+    """From now on, log nothing below this level."""
     least = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(least))
 
@@ -41,13 +41,13 @@ def set_level(level: LogLevel) -> None:
 def configure_logging(
     log_format: LogFormat, worker: int | None = None, level: LogLevel = LogLevel.INFO
 ) -> None:
-    """Set up structlog, and lead the standard library's logging into it.
+    """Set up structlog, and redirect the standard library's logging to it.
 
-    `worker`: the number that every line of this process carries, where it is one of several.
+    `worker`: the number that every line of this process carries if it is one of several.
     """
     is_console = log_format is LogFormat.CONSOLE or (log_format is LogFormat.AUTO and sys.stderr.isatty())
     renderer: Processor = (
-        # Texts as literals: a line break in what a client sent must not make a line of its own.
+        # Texts as literals: a line break in a client's text must not begin a new line.
         structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback, repr_native_str=True)
         if is_console
         else structlog.processors.JSONRenderer(_encode)
@@ -72,7 +72,7 @@ def configure_logging(
 
 
 class _Forgiving:
-    """A stream that may be gone (a closed pipe, a full disk): then lines are lost, nothing else."""
+    """A stream that may fail (a closed pipe, a full disk). Then lines are lost, and nothing else fails."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -87,7 +87,7 @@ class _Forgiving:
 
 
 class _IntoStructlog(logging.Handler):
-    """What libraries log, as events of ours."""
+    """Turns log records of libraries into our events."""
 
     def emit(self, record: logging.LogRecord) -> None:
         facts: dict[str, Any] = {"library": record.name, "text": record.getMessage()}
@@ -98,7 +98,7 @@ class _IntoStructlog(logging.Handler):
 
 
 def _lead(_: Any, __: str, event: EventDict) -> EventDict:
-    """What every line has, first."""
+    """Put the fields that every line has first."""
     return {
         "timestamp": event.pop("timestamp"),
         "level": event.pop("level"),
@@ -118,5 +118,5 @@ def _number(worker: int) -> Processor:
 def _encode(event: Any, **_: Any) -> str:  # structlog's signature for serializers
     try:
         return orjson.dumps(event, default=str).decode()
-    except TypeError:  # a text with half a surrogate pair, which a client may well send
+    except TypeError:  # a text with half a surrogate pair, which a client may send
         return json.dumps(event, default=str)

@@ -1,8 +1,7 @@
-"""What sessions want operators to see, no faster than an operator can read.
+"""Log lines about clients, at a rate that an operator can read.
 
-A client in a loop could write a log line for each connection it makes. So each client address has a
-small budget (each /64 of IPv6 addresses); what goes over it is counted, and the count comes with the
-address's next line.
+A client in a loop could write a log line for each of its connections. So each client address (each /64 of
+IPv6 addresses) has a small budget. Lines beyond it are counted, and the address's next line has the count.
 """
 
 import traceback
@@ -18,7 +17,7 @@ from tsproxy.model.token_bucket import Bucket, Rate
 PER_ADDRESS: Final = Rate(burst=10, refill_ms=10_000)
 MAX_ADDRESSES: Final = 10_000
 MAX_CHARS: Final = 1_000
-"""Of one fact."""
+"""The most characters of one fact."""
 
 
 class Log(Protocol):
@@ -30,7 +29,8 @@ class Log(Protocol):
 
 
 class Notes:
-    """A log with a budget for each client address; the longest unseen address is forgotten first."""
+    """A log with a budget for each client address. The address that was quiet for longest is forgotten
+    first."""
 
     __slots__ = ("_budgets", "_clock", "_log")
 
@@ -47,7 +47,7 @@ class Notes:
         self._tell(self._log.warning, client_address, event, facts)
 
     def error(self, client_address: str, event: str, facts: Mapping[str, object]) -> None:
-        """The same about what went wrong on our side."""
+        """The same for an error on our side."""
         self._tell(self._log.error, client_address, event, facts)
 
     def _tell(
@@ -77,11 +77,11 @@ class Notes:
 
 
 def _bounded(value: object) -> object:
-    """A text may be a client's own, of any length and any characters."""
+    """The fact with bounded text, since a text from a client may have any length and any characters."""
     return bounded(value, MAX_CHARS) if isinstance(value, str) else value
 
 
 def frames_of(error: BaseException) -> list[str]:
-    """Where an error came from, without its text and without any value: `file:line function`."""
+    """The place of an error, without its text and without any value: `file:line function`."""
     frames = traceback.extract_tb(error.__traceback__)
     return [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]

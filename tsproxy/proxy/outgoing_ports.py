@@ -1,4 +1,4 @@
-"""The ports that this system gives to outgoing connections, from /proc (Linux, ip-sysctl.rst)."""
+"""The port range that this system uses for outgoing connections, from /proc (Linux, ip-sysctl.rst)."""
 
 from pathlib import Path
 from typing import Final
@@ -7,11 +7,11 @@ from tsproxy.config.port_notices import OutgoingPorts
 
 _FOLDER: Final = Path("/proc/sys/net/ipv4")
 _DEFAULT: Final = range(32_768, 61_000)
-"""Linux's own. Other systems begin at 49152 (RFC 6335), which lies in it."""
+"""Linux's default. Other systems begin at 49152 (RFC 6335), which is inside it."""
 
 
 def known_outgoing_ports(folder: Path = _FOLDER) -> OutgoingPorts | None:
-    """As the system tells it, or None where it does not (another system, `ProcSubset=pid`)."""
+    """The system's range, or None if it is unknown (another system, `ProcSubset=pid`)."""
     try:
         first, last = map(int, (folder / "ip_local_port_range").read_text().split())
         reserved = (folder / "ip_local_reserved_ports").read_text().strip()
@@ -24,5 +24,5 @@ def known_outgoing_ports(folder: Path = _FOLDER) -> OutgoingPorts | None:
 
 
 def outgoing_ports() -> OutgoingPorts:
-    """As the system tells it, else what is usual."""
+    """The system's range, or else the usual one."""
     return known_outgoing_ports() or OutgoingPorts(_DEFAULT)

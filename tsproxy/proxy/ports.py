@@ -1,7 +1,7 @@
-"""One listening socket: bound first, opened later, every connection handed over.
+"""A listening socket: it is bound first and opened later, and passes on every connection.
 
-Bound but not yet opened, the port is ours and rejects connections, which is what clients know from a
-broker that is down.
+A port that is bound but not yet opened is reserved for us and rejects connections. To clients this looks like
+a broker that is down.
 """
 
 import asyncio
@@ -24,18 +24,18 @@ RETRY_S: Final = 1.0
 _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 Accepted = Callable[[socket.socket, str, int], None]
-"""Given a connected, non-blocking socket and its peer's address and port; it owns the socket."""
+"""Called with a connected, non-blocking socket and its peer's address and port. It owns the socket."""
 
 
 class ListenError(Exception):
-    """A port cannot be had; the text says which, why, and what to do."""
+    """A port cannot be bound. The text says which one, why, and what to do."""
 
 
 class Port:
     """Binds at once (port 0: any free one; `address` has the real one). Raises ListenError.
 
-    `is_shared`: processes of this user that say so too may have the same port, and the kernel spreads
-    connections over those of them that have opened it.
+    `is_shared`: other processes of this user with the same setting may bind the same port. The kernel
+    distributes connections over the processes that have opened it.
     """
 
     __slots__ = ("_accepted", "_is_open", "_retry", "_socket", "address")
@@ -48,7 +48,7 @@ class Port:
         self.address = Address(address.host, self._socket.getsockname()[1])
 
     def open(self) -> None:
-        """Accept connections from now on. Raises ListenError where somebody else listens already."""
+        """Accept connections from now on. Raises ListenError if another process already listens."""
         try:
             self._socket.listen(BACKLOG)
         except OSError as error:
@@ -57,7 +57,7 @@ class Port:
         self._watch()
 
     def close(self) -> None:
-        """Accept no more; connections made so far stay."""
+        """Stop accepting. Existing connections stay."""
         if self._retry is not None:
             self._retry.cancel()
         if self._is_open:
@@ -84,7 +84,8 @@ class Port:
             self._accepted(connection, host, port)
 
     def _pause(self, error: OSError) -> None:
-        """Out of file descriptors: accepting would fail in a busy loop until some are given back."""
+        """Pause after file descriptors ran out. Otherwise accepting would fail in a busy loop until some are
+        closed."""
         log.error("accepting_paused", address=str(self.address), error=error.strerror, retry_s=RETRY_S)
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._socket.fileno())
@@ -92,7 +93,7 @@ class Port:
 
 
 def bind(address: Address, *, is_shared: bool = False) -> socket.socket:
-    """A non-blocking socket that has the port and does not listen yet. Raises ListenError."""
+    """A non-blocking socket that is bound to the port and does not listen yet. Raises ListenError."""
     try:
         family, kind, protocol, _, sockaddr = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -107,7 +108,7 @@ def bind(address: Address, *, is_shared: bool = False) -> socket.socket:
         if is_shared:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
-            # As asyncio does: "::" must not take the IPv4 port as well, or both could not be given.
+            # As in asyncio: "::" must not bind the IPv4 port as well, or nobody could configure both.
             listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listening.setblocking(False)
         listening.bind(sockaddr)
@@ -131,8 +132,8 @@ def listen_text(address: Address, error: OSError) -> str:
 
 
 def _taken_text(port: int) -> str:
-    """The system gives an outgoing connection any port of its range that nobody has bound. Such a port is in
-    use until a minute after that connection has ended (TIME_WAIT), whatever SO_REUSEADDR says."""
+    """The system may give any unbound port of its range to an outgoing connection. Such a port stays in use
+    until a minute after that connection has ended (TIME_WAIT), whatever SO_REUSEADDR says."""
     outgoing = outgoing_ports()
     if port not in outgoing.usual:
         return "another program listens there: stop it or choose another port"

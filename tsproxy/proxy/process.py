@@ -26,9 +26,9 @@ log = structlog.get_logger()
 
 
 async def serve(config: Config, source: Source, manager: ServiceManager) -> None:
-    """Run the proxy until it is told to stop, and stop it in order; reload it when `source` has changed.
+    """Run the proxy until it is told to stop, then stop it gracefully. Reload it when `source` changes.
 
-    Raises ConfigError for certificates that cannot be used, and StartError.
+    Raises ConfigError for unusable certificates, and StartError.
     """
     try:
         proxy = Proxy(config, Clock(), partial(_announce, manager))

@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterable
 from tsproxy.config.problems import ConfigError, Problem
 
 Commit = Callable[[], None]
-"""Puts into use what was prepared. Cannot fail."""
+"""Applies the prepared settings. It cannot fail."""
 
 
 def prepare_all(prepares: Iterable[Callable[[], Commit]]) -> Commit:
-    """All of them as one. Raises ConfigError with the problems of all."""
+    """All of them as one. Raises ConfigError with the problems of all of them."""
     commits: list[Commit] = []
     problems: list[Problem] = []
     for prepare in prepares:

@@ -1,10 +1,10 @@
-"""All parts of one process of the proxy, wired: the only process, or one worker.
+"""Connects all parts of one process of the proxy: the only process, or one worker.
 
-Start: certificates are read, the decision log is opened, ports are reserved; then the proxy's own
-connection finds the brokers, each gets its port, and clients are let in. Stop (SIGTERM, SIGINT): not
-ready, and open for the drain delay; then no new connections and no new requests; answers that brokers
-still owe are passed on until the drain timeout; then the last lines of the decision log. A second signal
-ends the delay; one while it drains does not wait any more.
+Start: it reads certificates, opens the decision log and reserves ports. Then the proxy's own connection finds
+the brokers, each broker gets its port, and clients are accepted. Stop (SIGTERM, SIGINT): it is not ready, and
+stays open for the drain delay. Then it accepts no new connections and no new requests, and forwards missing
+answers of brokers until the drain timeout. At last it writes the last lines of the decision log. A second
+signal ends the delay; one during the drain ends the drain.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ log = structlog.get_logger()
 
 
 JUDGES_END_S: Final = 1.0
-"""How long a judge may take to see that it is not wanted any more: it looks after each piece."""
+"""How long a thread that judges may take to notice that it must end: it checks after each piece."""
 
 
 Announce = Callable[[str, Mapping[str, Any]], None]
@@ -67,10 +67,10 @@ Announce = Callable[[str, Mapping[str, Any]], None]
 
 
 class Proxy:
-    """All parts of one process, wired. Its constructor reserves the ports (ListenError).
+    """All parts of one process. The constructor reserves the ports (ListenError).
 
-    `needs_all_ports`: it ends where a port of the brokers that it finds first cannot be had, since it could
-    let nobody in. A worker that replaces another tries such a port again, as it does for brokers found later.
+    `needs_all_ports`: the process ends if a port of the first known brokers cannot be bound, since it could
+    then serve no client. A worker that replaces another one retries such a port, as for brokers found later.
     """
 
     def __init__(
@@ -137,13 +137,13 @@ class Proxy:
         self._admin_address: Address | None = None
 
     async def run(self) -> None:
-        """Returns once it was told to stop. Raises PermissionDeniedError, ListenError, StartError."""
+        """Returns after it was told to stop. Raises PermissionDeniedError, ListenError, StartError."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(complain)
         await self._begin()
         learning = loop.create_task(self._cluster.run())
         serving = loop.create_task(self._unserved.run(self._clock))
-        rooms = [loop.create_task(run()) for run in self._rooms()]
+        tasks = [loop.create_task(run()) for run in self._parts()]
         try:
             await asyncio.wait([self._stopping, learning], return_when=asyncio.FIRST_COMPLETED)
             for ended in (self._stopping, learning):
@@ -153,7 +153,7 @@ class Proxy:
         finally:
             await cancelled(learning, serving)  # first: a broker served now would open a port
             cut = await self._drain()
-            await cancelled(*rooms)
+            await cancelled(*tasks)
             await self._end(cut)
 
     def _cluster_of(self, config: Config, tls: CurrentTls | None) -> Cluster | LearntCluster:
@@ -169,8 +169,8 @@ class Proxy:
             listeners=config.listeners,
         )
 
-    def _rooms(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
-        """What goes on beside the connections, until all of them are gone."""
+    def _parts(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+        """The tasks beside the connections. They run until all connections are closed."""
         return [
             self._recorder.tick,
             self._certificates.watch,
@@ -185,35 +185,35 @@ class Proxy:
 
     @property
     def config(self) -> Config:
-        """What is in force."""
+        """The configuration in force."""
         return self._config
 
     def stop(self) -> None:
-        """Stop in order, from whatever state."""
+        """Stop gracefully, in any state."""
         if not self._stopping.done():
             self._stopping.set_result(None)
 
     def close(self) -> None:
-        """Stop in order, and take no client any more."""
+        """Stop gracefully, and accept no more clients."""
         self._is_closing.set()
         self.stop()
 
     def stop_now(self) -> None:
-        """While it stops: take no client any more; where that is so already, wait for nobody any more."""
+        """During the drain delay: accept no more clients. During the drain: wait for no client any more."""
         if self._config.drain_delay_ms and not self._is_draining:
             self._is_closing.set()
         else:
             self._waits_no_more.set()
 
     def stop_by_signal(self) -> None:
-        """What a signal means, and another one."""
+        """The first signal stops gracefully, another one calls `stop_now`."""
         if self._stopping.done():
             self.stop_now()
         else:
             self.stop()
 
     def prepare(self, config: Config) -> Commit:
-        """All rooms as one (`reload`). Raises ConfigError where one of them cannot be made ready."""
+        """Prepare all parts as one (`reload`). Raises ConfigError if one of them fails."""
         prepares = [
             self._certificates.prepare,
             self._cluster.prepare,
@@ -226,28 +226,28 @@ class Proxy:
             self._sanity.prepare,
             *(listener.prepare for listener in self._listeners),
         ]
-        commit_rooms = prepare_all(partial(prepare, config) for prepare in prepares)
+        commit_parts = prepare_all(partial(prepare, config) for prepare in prepares)
         recorder = self._recorder.prepare(config, in_force(config))
 
         def commit() -> None:
             self._config = config
             self.metrics.rules.know(config.policy)
             set_level(config.log_level)
-            commit_rooms()
+            commit_parts()
             recorder()
 
         return commit
 
     async def adopt(self, change: Reloaded) -> None:
-        """Run by another configuration from now on. Raises ConfigError, and then nothing has changed."""
+        """Apply another configuration. If it raises ConfigError, nothing has changed."""
         self.prepare(change.config)()
 
     def hanging(self) -> list[str]:
-        """Nothing: a process that hangs cannot say so."""
+        """Empty: a process that hangs cannot report it."""
         return []
 
     def not_ready(self) -> list[str]:
-        """Why no client should be sent here now, a sentence each; empty while all is well."""
+        """A sentence for each reason why no client should connect here now; empty if there is none."""
         not_ready = []
         if not self._is_open:
             not_ready.append("brokers are not known yet: clients are not let in")
@@ -263,12 +263,13 @@ class Proxy:
         return not_ready
 
     def warnings(self) -> list[str]:
-        """What is wrong although clients can be served, a sentence each. Data goes before what is said of it:
-        if this kept clients away, a disk that is full everywhere would end all service."""
+        """A sentence for each problem that exists while clients are served. Forwarding data is more important
+        than reporting on it: if these kept clients away, a disk that is full on all machines would end all
+        service."""
         return [*self._recorder.warnings(), *self._dead_letters.warnings(), *self._sanity.warnings()]
 
     async def report(self) -> Report:
-        """How this process is now."""
+        """The state of this process now."""
         self._recorder.measure()
         self.metrics.buffered_bytes = self._limits.memory.held_bytes + self._judges.abandoned_bytes
         now_ms = self._clock.now_ms()
@@ -306,7 +307,7 @@ class Proxy:
         self._dead_letters.start()
 
     async def _stay_open(self) -> None:
-        """Whoever sends clients here learns with a delay that it is not ready any more."""
+        """Stay open for the drain delay, since load balancers notice late that this process is not ready."""
         delay_ms = self._config.drain_delay_ms
         if not delay_ms or not self._is_open or self._is_closing.is_set():
             return
@@ -316,7 +317,7 @@ class Proxy:
                 await self._is_closing.wait()
 
     async def _drain(self) -> int:
-        """Returns how many clients were cut off. What they are not waited for any more is left to copies."""
+        """Drain. Returns how many clients were cut off. The rest of the time is for dead letters."""
         self._is_draining = True
         clients, loop = len(self._relays()), asyncio.get_running_loop()
         log.info("drain_started", clients=clients, timeout_ms=self._config.drain_timeout_ms)
@@ -331,15 +332,15 @@ class Proxy:
         return cut
 
     async def _end(self, cut: int) -> None:
-        """The last lines, in the decision log and in this one."""
+        """Write the last lines of the decision log and of the operators' log."""
         self._admin.stop()
         if not await self._recorder.stop():
             log.error("decision_log_not_finished", directory=str(self._config.decisions.directory))
         self._announce("stopped", {"clients_cut": cut})
 
     def _see(self, facts: ClusterFacts) -> None:
-        """Serve the brokers that there are now; let clients in once there are some."""
-        if self._is_draining:  # a broker that is learnt now would open a port
+        """Serve the current brokers. Accept clients once there are brokers."""
+        if self._is_draining:  # a new broker would open a port
             return
         for listener in self._listeners:
             listener.see(facts)
@@ -394,7 +395,7 @@ class Proxy:
         return [totals for relay in self._relays() for totals in relay.drain_totals()]
 
     def _where(self) -> dict[str, Any]:
-        """All addresses, with their real ports."""
+        """All addresses with their real ports, and other facts for the log."""
         return {
             "listeners": {listener.name: str(listener.address) for listener in self._listeners},
             "admin": str(self._admin_address) if self._admin_address else "off",
@@ -414,7 +415,7 @@ def _ports(listener: ProxyListener) -> dict[str, int]:
 
 
 def complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What nobody else caught on the loop: told, never fatal."""
+    """Log errors on the loop that no other code has caught. They are never fatal."""
     error = context.get("exception")
     facts = {"error": type(error).__name__, "frames": frames_of(error)} if error else {}
     log.error("loop_complained", text=context.get("message", ""), **facts)

@@ -1,4 +1,4 @@
-"""What a process of the proxy writes its decisions to from its start on, and how it says that it cannot."""
+"""Opens the decision log at the start of a process, and the errors of a start that fails."""
 
 import secrets
 import socket
@@ -17,11 +17,11 @@ from tsproxy.tls.contexts import CurrentTls
 
 
 class StartError(Exception):
-    """The proxy cannot run as it is configured; the text says why and what to do."""
+    """The proxy cannot run with this configuration. The text says why and what to do."""
 
 
 def in_force(config: Config) -> dict[str, object]:
-    """What the decision log says of a configuration."""
+    """The facts about a configuration for the decision log."""
     return {
         "mode": config.policy.mode.value,
         "limits_from": config.policy.limits_from.value,
@@ -42,7 +42,7 @@ def recorder_of(
     clock: Clock,
     drain: Callable[[], Iterable[Totals]],
 ) -> DecisionRecorder:
-    """The decision log of this boot. The proxy is named after its machine; a boot's name is new."""
+    """The decision log of this boot. The proxy's name is the machine's; the boot's name is new."""
     proxy, boot, now_ms = socket.gethostname(), f"{clock.now_ms():x}{secrets.token_hex(4)}", clock.now_ms()
     files = DecisionFiles(config.decisions, proxy, boot, clock)
     decisions = config.decisions

@@ -1,4 +1,4 @@
-"""Something that may fail for a while: one log line when it fails, one when it works again."""
+"""Logs an operation that may fail for a while: one line when it fails, one when it works again."""
 
 import structlog
 
@@ -6,9 +6,9 @@ log = structlog.get_logger()
 
 
 class Trouble:
-    """`text` says what is wrong now; None while all is well.
+    """`text` is the current problem; None if there is none.
 
-    With `logs_changes`, a new text gets a line of its own while the trouble lasts.
+    With `logs_changes`, a new text gets a line of its own while the problem lasts.
     """
 
     __slots__ = ("_failed", "_logs_changes", "_resumed", "text")

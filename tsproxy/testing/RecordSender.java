@@ -14,21 +14,21 @@ import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Kafka's own producer, told line by line what to do, telling line by line what its application sees.
- * java_producer.py speaks to it. It is compiled at start by Janino, so that a Java without a compiler
- * will do; Janino knows no lambdas and infers no type arguments, hence the old-fashioned style.
+ * Kafka's own producer. It reads a command per line and writes a line for each result that an application sees.
+ * java_producer.py drives it. Janino compiles it at each start, so that it needs no Java compiler. Janino
+ * supports no lambdas and infers no type arguments, hence the old-fashioned style.
  *
- * Lines in, fields parted by tabs, bytes in base64, "-" for null:
+ * Input lines, with fields separated by tabs, bytes in base64, "-" for null:
  *   option NAME VALUE                  a property of the producer; the value is in base64
  *   start                              makes the producer, and begins to serve its transactions if it has any
  *   send TOPIC PARTITION TIMESTAMP KEY VALUE [NAME VALUE]...      the pairs are headers
  *   flush | begin | commit | abort     as in KafkaProducer; close ends the program
- * Lines out:
+ * Output lines:
  *   ack NUMBER PARTITION OFFSET TIMESTAMP      NUMBER counts the sends from 0
  *   error NUMBER EXCEPTION MESSAGE             the message is in base64
  *   done COMMAND | failed COMMAND EXCEPTION MESSAGE               for every line that is not option or send
- * At the end of its input without close, whoever gave the commands is gone, and the program ends. It reads no
- * input during a flush, which takes two minutes where the brokers are gone too: java_producer.py guards for that.
+ * If its input ends without close, the caller is gone, and the program ends. It reads no input during a flush,
+ * which takes two minutes if the brokers are gone too. The guard (guard.py) kills it in that case.
  */
 public class RecordSender {
     private static final String NULL = "-";
@@ -107,12 +107,12 @@ public class RecordSender {
                 }
             });
         } catch (Exception exception) {
-            // Rejected on the spot (a negative timestamp, a fatal state): then the callback is not called.
+            // Rejected at once (a negative timestamp, a fatal state). Then the callback is not called.
             complete(number, null, exception);
         }
     }
 
-    /** Called by the producer's own thread as well. */
+    /** The producer's own thread calls it as well. */
     private void complete(long number, RecordMetadata metadata, Exception exception) {
         try {
             if (exception == null) {
@@ -122,7 +122,7 @@ public class RecordSender {
                 tell("error\t" + number + "\t" + described(exception), false);
             }
         } catch (IOException broken) {
-            Runtime.getRuntime().halt(1); // nobody listens any more
+            Runtime.getRuntime().halt(1); // nobody reads the output any more
         }
     }
 

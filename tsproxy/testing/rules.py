@@ -1,4 +1,4 @@
-"""For authors of rules: batches and a clock, made up, and a check in one line.
+"""For authors of custom rules: synthetic batches, a fake clock, and a check in one line.
 
 from tsproxy.testing.rules import FakeClock, batch_times, check_rule, rejected
 
@@ -20,34 +20,34 @@ from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy.custom_rules import bounds_of, consult
 
 NOW_MS: Final = 1_767_225_600_000
-"""The made-up clock: 2026-01-01T00:00:00Z."""
+"""The time of the fake clock: 2026-01-01T00:00:00Z."""
 
 _EDGES: Final = (NO_TIMESTAMP, 0, 1, -2, LONG_MIN, LONG_MAX, NOW_MS, NOW_MS // 1000, NOW_MS * 1_000_000)
 _SPANS_MS: Final = (0, 1, 1_000, 3_600_000, 86_400_000, 400 * 86_400_000)
 
 
 class FakeClock:
-    """Stands still at NOW_MS until it is moved."""
+    """A clock that stands at NOW_MS until a test moves it."""
 
     def __init__(self, now_ms: int = NOW_MS) -> None:
         self.now_ms = now_ms
 
     def advance(self, by_ms: int) -> None:
-        """Back where `by_ms` is below 0."""
+        """Moves the clock; backwards if `by_ms` is below 0."""
         self.now_ms += by_ms
 
 
 def batch_times(clock: FakeClock, *offsets_ms: int | None) -> tuple[int, ...]:
-    """The times of a batch, each so far from the clock; None for a record without one."""
+    """The timestamps of a batch, as distances from the clock; None for a record without one."""
     return tuple(NO_TIMESTAMP if offset is None else clock.now_ms + offset for offset in offsets_ms)
 
 
 def rejected(
     rule: TimestampRule, timestamps_ms: Sequence[int], clock: FakeClock, **facts: Any
 ) -> dict[int, str]:
-    """The records that the rule rejects, by position, each with its text; `facts` are the context's.
+    """The records that the rule rejects, by position, each with its text. `facts` are the context's.
 
-    AssertionError where the rule raises, or answers what none may.
+    Raises AssertionError if the rule raises an error, or returns a forbidden result.
     """
     context = rule_context(now_ms=clock.now_ms, **facts)
     found = consult(CustomRule("asked", rule), timestamps_ms, context)
@@ -56,7 +56,7 @@ def rejected(
 
 
 def rule_context(**facts: Any) -> RuleContext:
-    """A context at NOW_MS for partition 0 of `orders`; `facts` replace what is there."""
+    """A context at NOW_MS for partition 0 of `orders`. `facts` replace its defaults."""
     whole = RuleContext(
         topic="orders",
         partition=0,
@@ -71,12 +71,13 @@ def rule_context(**facts: Any) -> RuleContext:
 
 
 def check_rule(rule: TimestampRule, batches: int = 1_000, seed: int = 2026) -> None:
-    """Asserts that a rule keeps to what rules must.
+    """Asserts that a rule fulfils the contract of rules.
 
-    It raises for no times whatever; it names records that are there, in order; it says the same of the
-    same batch again, and so does a copy of it; it takes what it says that it always takes (`bounds`).
+    It raises no error for any timestamps. It names existing records, in order. It returns the same for the
+    same batch again, and so does a copy of the rule. It accepts all timestamps that it declares as always
+    accepted (`bounds`).
     """
-    pick = Random(seed)  # noqa: S311  # nothing secret: the same batches every time
+    pick = Random(seed)  # noqa: S311  # not secret: the same batches every time
     contexts = (rule_context(), rule_context(limits=None, client_id=None, principal=None))
     own, untouched = CustomRule("checked", rule), copy.deepcopy(rule)
     asked = [(_times(pick), pick.choice(contexts)) for _ in range(batches)]
@@ -102,7 +103,7 @@ def _check_bounds(own: CustomRule, bounds: tuple[int | None, int | None], pick: 
 
 
 def _times(pick: Random) -> Sequence[int]:
-    """A batch's times: mostly near the clock, some at the ends of what a long holds."""
+    """The timestamps of a batch: mostly near the clock, some at the limits of a long."""
 
     def time_ms() -> int:
         if pick.random() < 0.2:

@@ -1,4 +1,4 @@
-"""TLS contexts for both sides, made from files, and what a certificate says of its owner and its end.
+"""TLS contexts for both sides, made from files, and the owner and expiry of certificates.
 
 Non-goals: no connections. `cluster` and `proxy.connections` open them.
 """

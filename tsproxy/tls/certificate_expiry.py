@@ -1,6 +1,6 @@
-"""How long certificates last that a configuration names, and what `tsproxy check` says of them.
+"""When the certificates of a configuration expire, and the notices of `tsproxy check` about that.
 
-The proxy that runs says the same in its log once a day, and counts down (`certificates`).
+A running proxy logs the same once a day, and has a metric for it (`reload.certificates`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,16 +15,16 @@ from tsproxy.tls.x509 import Certificate, RevocationList, read_crls, read_pem
 from tsproxy.wire.primitives import DecodeError
 
 CRL: Final = "_crl"
-"""How the names of settings end whose files hold lists of revoked certificates."""
+"""The end of the names of settings for certificate revocation lists."""
 
 WARNED_EARLY_S: Final = 30 * 86_400.0
-"""A certificate's end is told this long before, or in the last quarter of its life if that is later:
-one that is made anew every day would be told of all day."""
+"""A warning begins this long before a certificate's expiry, or in the last quarter of its life if that is
+later. Otherwise a certificate that is replaced every day would always cause a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """When the certificates of one file are over, and when to say so first."""
+    """When the certificates of one file expire, and when to warn first."""
 
     setting: str
     file: Path
@@ -35,8 +35,8 @@ class End:
 
 
 def ends_of(files: Mapping[str, Path]) -> Iterator[End]:
-    """A chain ends with its first certificate that does, so do lists of revoked certificates (clients of that
-    authority are turned away then); a list of authorities ends with its last."""
+    """A chain expires with the first of its certificates that does. So do revocation lists, since clients of
+    that authority are rejected then. A list of authorities expires with its last certificate."""
     for setting, file in files.items():
         if setting.endswith(".key"):
             continue
@@ -46,7 +46,7 @@ def ends_of(files: Mapping[str, Path]) -> Iterator[End]:
         )
         try:
             found = read(file.read_bytes())
-        except (OSError, DecodeError):  # OpenSSL took it a moment ago: not a reason to reject it
+        except (OSError, DecodeError):  # OpenSSL has accepted it before: no reason to reject it
             continue
         if found:
             it = choose(found, key=lambda each: each.not_after_s)
@@ -56,7 +56,7 @@ def ends_of(files: Mapping[str, Path]) -> Iterator[End]:
 
 
 def certificate_notices(config: Config, now_ms: int) -> Iterator[Problem]:
-    """Certificates that are over, end soon, or are not valid yet, in files that can be used."""
+    """Notices about certificates that are expired, expire soon, or are not valid yet, in usable files."""
     now_s = now_ms / 1000
     for end in ends_of(_files(config)):
         place, _, key = end.setting.rpartition(": ")
@@ -75,7 +75,7 @@ def certificate_notices(config: Config, now_ms: int) -> Iterator[Problem]:
 
 
 def _files(config: Config) -> Mapping[str, Path]:
-    """Files of certificates by their place in the file."""
+    """Certificate files by the name of their setting."""
     named = [
         (
             tls.place,

@@ -1,8 +1,8 @@
-"""TLS as the event loops read it, without an error of OpenSSL's at the end of each read.
+"""TLS objects for the event loops that avoid an OpenSSL error at the end of each read.
 
-Both loops read a connection until it raises `SSLWantReadError`, and the `ssl` module takes longer to make
-that one than to decrypt a small request: it writes a text and fills in OpenSSL's numbers. There is nothing
-to ask OpenSSL, though, where no byte has come that it has not taken and nothing that it took is left.
+Both loops read a connection until it raises `SSLWantReadError`. The `ssl` module takes longer to make that
+error than to decrypt a small request, because it formats a text with OpenSSL's numbers. The call to OpenSSL
+is useless if no new byte has arrived and OpenSSL holds no decrypted rest.
 """
 
 import ssl
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 class TlsConnection(ssl.SSLObject):
-    """`asked_host` is the host name that a client asked for (SNI), in lower case."""
+    """A TLS connection. `asked_host` is the host name that a client asked for (SNI), in lower case."""
 
     asked_host: str | None = None
 
     incoming: ssl.MemoryBIO
-    """What has come, encrypted, and was not taken yet: the loop puts it there."""
+    """Encrypted bytes that have arrived and that OpenSSL has not read yet. The loop puts them there."""
 
     _sslobj: Any
-    """OpenSSL's connection, which ssl.SSLObject wraps; asked itself, as each call through both counts."""
+    """OpenSSL's connection, which ssl.SSLObject wraps. It is called directly to save a call."""
 
     def read(self, len: int = 1024, buffer: "Buffer | None" = None) -> Any:  # bytes, or how many there are
         """See `ssl.SSLObject.read`."""
@@ -32,7 +32,7 @@ class TlsConnection(ssl.SSLObject):
 
 
 class TlsContext(ssl.SSLContext):
-    """Of such connections; all else is as ever."""
+    """A context that makes such connections. Everything else is unchanged."""
 
     sslobject_class = TlsConnection
 

@@ -1,8 +1,8 @@
-"""TLS contexts from PEM files, and what went wrong with a handshake in words that help.
+"""TLS contexts from PEM files, and helpful texts for failed handshakes.
 
-TLS 1.2 and newer. The cipher suites of TLS 1.3 are left to OpenSSL's own configuration, since Python sets
-them from 3.15 only. Toward brokers the host name is checked, as Kafka's own clients do. A problem with
-a file is the operator's, so it is a `ConfigError` that names the section.
+TLS 1.2 and newer. OpenSSL's own configuration chooses the cipher suites of TLS 1.3, since Python sets them
+only from 3.15 on. Connections to brokers check the host name, as Kafka's own clients do. A problem with a
+file is the operator's, so it is a `ConfigError` that names the section.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ HANDSHAKE_S: Final = 10.0
 """How long a handshake may take before the connection is closed."""
 
 CurrentTls = Callable[[], ssl.SSLContext]
-"""The context to make the next connection with; those that are made keep theirs."""
+"""Returns the context for the next connection. Existing connections keep theirs."""
 
 _VERSIONS: Final = {TlsVersion.V1_2: ssl.TLSVersion.TLSv1_2, TlsVersion.V1_3: ssl.TLSVersion.TLSv1_3}
 
@@ -30,7 +30,7 @@ _VERIFY: Final = {
     ClientAuth.NONE: ssl.CERT_NONE,
 }
 
-# OpenSSL's names for what a peer did wrong, and what usually is behind them.
+# OpenSSL's names for a peer's errors, and their usual causes.
 _HINTS: Final = {
     "HTTP_REQUEST": "an HTTP request came to a port that speaks Kafka over TLS",
     "WRONG_VERSION_NUMBER": "the other side does not speak TLS here: plain on a TLS port, or the reverse",
@@ -50,7 +50,7 @@ _HINTS: Final = {
 _CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 _KEY: Final = b"PRIVATE KEY-----"
 _DER: Final = b"\x30"
-"""A SEQUENCE: what certificates and keys are without PEM around them."""
+"""The tag of a SEQUENCE, with which certificates and keys begin if they have no PEM around them."""
 
 
 def _remember_host(handshake: ssl.SSLObject, host: str | None, _: ssl.SSLContext) -> None:
@@ -59,7 +59,7 @@ def _remember_host(handshake: ssl.SSLObject, host: str | None, _: ssl.SSLContext
 
 
 def listener_context(tls: ListenerTls) -> ssl.SSLContext:
-    """For connections from clients. Raises ConfigError for a file that cannot be used."""
+    """The context for connections from clients. Raises ConfigError for an unusable file."""
     context = TlsContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _VERSIONS[tls.min_version]
     _choose_ciphers(context, tls.ciphers, tls.place)
@@ -74,7 +74,8 @@ def listener_context(tls: ListenerTls) -> ssl.SSLContext:
 
 
 def upstream_context(tls: UpstreamTls) -> ssl.SSLContext:
-    """For connections to brokers, host names checked. Raises ConfigError for an unusable file."""
+    """The context for connections to brokers, which checks host names. Raises ConfigError for an unusable
+    file."""
     context = TlsContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = _VERSIONS[tls.min_version]
     _choose_ciphers(context, tls.ciphers, tls.place)
@@ -103,7 +104,7 @@ def check_files(config: Config) -> None:
 
 
 def handshake_text(error: BaseException) -> str:
-    """Why a handshake failed, in one line, with a hint where the cause is a usual one."""
+    """One line that says why a handshake failed, with a hint if the cause is a usual one."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the other side's certificate was rejected: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
@@ -122,7 +123,7 @@ def _load_chain(
     _check_readable(key, f"{place}.key")
     is_encrypted = False
 
-    def told() -> str:  # asked for an encrypted key only; without this, OpenSSL would ask on the terminal
+    def told() -> str:  # called for encrypted keys only; without it OpenSSL would prompt on the terminal
         nonlocal is_encrypted
         is_encrypted = True
         if password is None:
@@ -134,7 +135,7 @@ def _load_chain(
     except _EncryptedKeyError:
         text = f"{key} is encrypted: give its passphrase as key_password, or a key without one"
         raise ConfigError(Problem("", f"{place}.key", text)) from None
-    except (ssl.SSLError, ValueError) as error:  # ValueError: a passphrase longer than OpenSSL takes
+    except (ssl.SSLError, ValueError) as error:  # ValueError: a passphrase longer than OpenSSL allows
         if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
             text = f"{key} is not the private key of the first certificate in {certificate}"
         elif is_encrypted:
@@ -146,7 +147,7 @@ def _load_chain(
 
 
 def _pair_text(certificate: Path, key: Path) -> str:
-    """What is wrong with two files of which OpenSSL only says that they are none."""
+    """The problem with a certificate and a key that OpenSSL rejects without a reason."""
     first, second = certificate.read_bytes(), key.read_bytes()
     if _KEY in first and _CERTIFICATE not in first and _CERTIFICATE in second and _KEY not in second:
         return f"are exchanged: certificate is {certificate}, a private key, and key is {key}, a certificate"
@@ -173,8 +174,8 @@ def _load_authorities(context: ssl.SSLContext, ca: Path, place: str) -> None:
 
 
 def _load_revocations(context: ssl.SSLContext, crl: Path, place: str) -> None:
-    """From now on a client's certificate must not be on its authority's list, and there must be a list that
-    is not out of date."""
+    """Load a revocation list. From now on client certificates must not be on their authority's list, and a
+    current list must exist."""
     _check_readable(crl, place)
     before = context.cert_store_stats()
     with contextlib.suppress(ssl.SSLError):
@@ -208,4 +209,4 @@ def _check_readable(file: Path, place: str) -> None:
 
 
 class _EncryptedKeyError(Exception):
-    """The key asks for a passphrase, and the configuration has none."""
+    """The key is encrypted, and the configuration has no passphrase."""

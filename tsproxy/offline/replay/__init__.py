@@ -1,6 +1,6 @@
-"""`tsproxy replay`: what a policy would have said of traffic that is over, or that runs elsewhere.
+"""`tsproxy replay`: the verdicts of a policy on recorded traffic, or on traffic outside the proxy.
 
-Three sources, each with its own limits, which are told: `capture` → `packets` → `streams` → `captured`
-for a file of captured packets (the whole judge, request by request), `tail` for a topic (record by
+There are three sources, and the output names the limits of each: `capture` → `packets` → `streams` →
+`captured` for a file of captured packets (all rules, request by request), `tail` for a topic (record by
 record), `histograms` for a decision log (thresholds only). All fill a `tally`, which `tables` prints.
 """

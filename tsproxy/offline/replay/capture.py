@@ -1,7 +1,7 @@
-"""Packets out of a capture file: `read_packets`.
+"""`read_packets`: the packets in a capture file of tcpdump or Wireshark.
 
 Source: draft-ietf-opsawg-pcap (both byte orders, micro- and nanoseconds) and draft-ietf-opsawg-pcapng
-(section, interface, enhanced packet; blocks of other kinds are skipped). What tcpdump and Wireshark write.
+(section, interface, enhanced packet; blocks of other kinds are skipped).
 """
 
 import struct
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 MOST_BYTES: Final = 16 * 1024 * 1024
-"""Of one packet or block: a file that says more is damaged."""
+"""The largest packet or block. A file that announces a larger one is damaged."""
 
 _PCAP: Final = {
     b"\xd4\xc3\xb2\xa1": ("<", 1_000),
@@ -18,7 +18,7 @@ _PCAP: Final = {
     b"\x4d\x3c\xb2\xa1": ("<", 1_000_000),
     b"\xa1\xb2\x3c\x4d": (">", 1_000_000),
 }
-"""Magic number -> byte order, and parts of a millisecond that the fraction counts."""
+"""Magic number -> byte order, and units of the timestamp's fraction in one millisecond."""
 
 _SECTION: Final = b"\x0a\x0d\x0d\x0a"
 _ORDERS: Final = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
@@ -30,12 +30,13 @@ _OFFSET_S: Final = 14  # if_tsoffset
 
 
 class CaptureError(ValueError):
-    """The file is no capture, or is damaged; the text is for the person who named it."""
+    """The file is no capture, or is damaged. The text is for the user who named the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """`link` is the capture's LINKTYPE, `data` from the link layer on. `is_cut`: not all of it was kept."""
+    """`link` is the capture's LINKTYPE. `data` begins with the link layer. `is_cut`: the capture kept only a
+    part."""
 
     at_ms: int
     link: int
@@ -44,7 +45,7 @@ class Packet:
 
 
 def read_packets(file: BinaryIO) -> Iterator[Packet]:
-    """Every packet of the file, in its order. Raises CaptureError."""
+    """All packets of the file, in its order. Raises CaptureError."""
     magic = file.read(4)
     if magic in _PCAP:
         yield from _pcap(file, *_PCAP[magic])
@@ -73,7 +74,7 @@ class _Interface:
 
 
 class _Sections:
-    """A pcapng file behind its first four bytes."""
+    """A pcapng file after its first four bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -102,7 +103,7 @@ class _Sections:
         _exactly(self._file, size - 12)  # up to the end of the block
 
     def _block(self) -> bytes:
-        """The body of the block whose kind was read."""
+        """The body of the block. Its kind was read before."""
         (size,) = self._unpack("I", _exactly(self._file, 4))
         if size < 12:
             raise CaptureError(f"is damaged: a block of {size} bytes")

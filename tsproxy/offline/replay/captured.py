@@ -1,7 +1,7 @@
-"""The whole judge over captured traffic: `Captured`, fed packet by packet.
+"""`Captured`: applies all rules to captured traffic, packet by packet.
 
-A client is a TCP connection; its client id and library are taken from its own requests, as the proxy
-takes them. Who it proved to be is not in the requests, so rules for principals do not fit here.
+A client is a TCP connection. Its client id and library come from its own requests, as in the proxy. The
+requests do not hold the authenticated user, so rules for principals do not match here.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,14 +34,14 @@ class _Connection:
 
 @dataclass(slots=True)
 class Captured:
-    """`ports` are those that brokers listen at. What is counted besides verdicts says how much was read."""
+    """`ports` are the ports of brokers. The other counts say how much was read."""
 
     view: View
     ports: frozenset[int]
     packets: int = 0
     requests: int = 0
     unreadable: int = 0
-    """Produce requests that do not fit their layout."""
+    """Produce requests that do not match their layout."""
     first_ms: int | None = None
     last_ms: int | None = None
     _stream_times: StreamTimes = field(default_factory=StreamTimes)
@@ -60,7 +60,7 @@ class Captured:
         return sum(each.stream.lost_bytes for each in self._connections.values())
 
     def outcomes(self, packets: Iterable[Packet]) -> Iterator[Outcome]:
-        """What would have become of each captured batch. Raises what reading packets raises."""
+        """The outcome of each captured batch. Raises the errors of reading packets."""
         for packet in packets:
             self.packets += 1
             segment = segment_of(packet)
@@ -104,7 +104,7 @@ class Captured:
         yield from outcomes.unconfirmed(ruling)
 
     def _learn(self, connection: _Connection, header: RequestHeader, payload: memoryview) -> None:
-        """Who it is that sends, as far as this request tells."""
+        """Learn the client's facts from this request."""
         peer = replace(connection.policies.peer, client_id=header.client_id)
         if header.api_key == ApiKey.API_VERSIONS:
             body = payload[header.body_start :]

@@ -1,4 +1,6 @@
-"""The three sources of a replay: `capture`, `topic`, `decisions`. Each says what it cannot know."""
+"""The three sources of a replay: `capture`, `topic`, `decisions`. Each names the facts that it cannot
+know.
+"""
 
 import asyncio
 import sys
@@ -45,11 +47,11 @@ DECISIONS_UNKNOWN: Final = (
 
 
 class ReplayError(Exception):
-    """Nothing can be replayed; the text is for whoever asked."""
+    """Nothing can be replayed. The text is for the user."""
 
 
 def capture(config: Config, file: Path, ports: frozenset[int], progress: Progress) -> Replayed:
-    """The whole judge over a capture file. Raises ReplayError."""
+    """Apply all rules to a capture file. Raises ReplayError."""
     tally = Tally()
     try:
         with file.open("rb") as opened:
@@ -75,7 +77,7 @@ def capture(config: Config, file: Path, ports: frozenset[int], progress: Progres
 def topic(
     config: Config, name: str, clock: Clock, duration_ms: int, most_records: int | None, progress: Progress
 ) -> Replayed:
-    """A topic from its end, as long as asked for or until Ctrl-C. Raises ReplayError."""
+    """Read a topic from its end, for the given time or until Ctrl-C. Raises ReplayError."""
     tally, partitions = Tally(), 0
     line = tally.line(name, None)
 
@@ -98,13 +100,13 @@ def topic(
             began=began,
         )
 
-    with suppress(KeyboardInterrupt):  # who has seen enough gets what there is
+    with suppress(KeyboardInterrupt):  # Ctrl-C shows the results so far
         _asked(read())
     return Replayed(f"topic {name}", {"partitions": partitions}, TOPIC_UNKNOWN, tally)
 
 
 def decisions(config: Config, directory: Path) -> Replayed:
-    """Thresholds over the histograms of a decision log. Raises ReplayError."""
+    """Apply thresholds to the histograms of a decision log. Raises ReplayError."""
     files = sorted(directory.glob(FILES))
     if not files:
         raise ReplayError(f"{directory} holds no decision log ({FILES})")

@@ -1,8 +1,9 @@
-"""Thresholds over a decision log: `from_decisions`. Pure but for the files it reads.
+"""`from_decisions`: applies thresholds to a decision log. Pure except for the files it reads.
 
-The log's counters hold, for each topic and client, how far batches lay from the clock (`drift-v1`). A limit
-that is one of its edges is counted exactly, any other between two edges. A batch too far ahead and too old
-at once stands in both histograms, so its count lies between the larger of the two and their sum.
+The log's counters hold the distance of batches from the clock, for each topic and client (`drift-v1`). A
+limit that is an edge of these histograms is counted exactly, any other limit lies between two edges. A batch
+that is both too far ahead and too old is in both histograms, so its count lies between the larger of the two
+and their sum.
 """
 
 import json
@@ -30,14 +31,14 @@ Bars = Sequence[tuple[int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """How many batches and records there are at least, and at most."""
+    """The least and the most batches and records."""
 
     batches: tuple[int, int] = (0, 0)
     records: tuple[int, int] = (0, 0)
 
 
 def over(bars: Bars, limit_ms: int | None) -> Span:
-    """What lies further from the clock than `limit_ms`, on the side that `bars` are of."""
+    """The batches and records further from the clock than `limit_ms`. `bars` are of one side of the clock."""
     if limit_ms is None:
         return Span()
     least, most = [0, 0], [0, 0]
@@ -64,7 +65,7 @@ def outside(ahead: Bars, behind: Bars, limits: TopicLimits | None) -> Span:
 
 @dataclass(slots=True)
 class Decisions:
-    """What was read of a log; `tally` is by topic and client."""
+    """The counts read from a log; `tally` is by topic and client."""
 
     policy: Policy
     tally: Tally = field(default_factory=Tally)
@@ -90,7 +91,7 @@ class Decisions:
                 self._counters(line)
             elif line["event"] == EventName.LIFECYCLE and line["kind"] == LifecycleKind.LIMITS:
                 self._limits[line["topic"]] = _limits_of(line)
-        except (ValueError, KeyError, TypeError, IndexError):  # a line cut by a crash, or not of this log
+        except (ValueError, KeyError, TypeError, IndexError):  # a line cut by a crash, or of another log
             self.unreadable += 1
 
     def _counters(self, line: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
-"""TCP segments out of packets: `segment_of`.
+"""`segment_of`: the TCP segment in a packet.
 
-Source: the LINKTYPE registry, RFC 791, RFC 8200, RFC 9293. Link layers that a capture beside a broker or
-a producer has; other ones are told by number.
+Source: the LINKTYPE registry, RFC 791, RFC 8200, RFC 9293. It knows the link layers of captures at a broker
+or a producer. It reports other ones by number.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _SYN: Final = 0x02
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """`payload` may be empty. `missing` bytes at its end were sent and not kept in the capture."""
+    """`payload` may be empty. `missing` bytes at its end were sent, but the capture does not hold them."""
 
     at_ms: int
     source: Endpoint
@@ -42,7 +42,7 @@ class UnknownLinkError(ValueError):
 
 
 def segment_of(packet: Packet) -> Segment | None:
-    """None for what is no TCP, or no whole IP packet. Raises UnknownLinkError."""
+    """The segment, or None if the packet is not TCP or no whole IP packet. Raises UnknownLinkError."""
     if packet.link not in _LINK_HEADS:
         raise UnknownLinkError(f"has packets of link type {packet.link}, which is not read here")
     data, start = packet.data, _LINK_HEADS[packet.link]
@@ -60,8 +60,8 @@ def segment_of(packet: Packet) -> Segment | None:
 def _ipv4(at_ms: int, data: bytes) -> Segment | None:
     head = (data[0] & 0x0F) * 4
     if len(data) < max(head, 20) or data[9] != _TCP or int.from_bytes(data[6:8], "big") & 0x3FFF:
-        return None  # the last: a fragment, which TCP hardly ever comes in
-    # 0 where the capture saw what the network card had yet to cut into packets.
+        return None  # the last case is a fragment, which is very rare for TCP
+    # 0 if the network card cut the data into packets only after the capture saw it.
     whole = int.from_bytes(data[2:4], "big") or len(data)
     return _tcp(at_ms, data[12:16], data[16:20], data[head:whole], whole - head)
 

@@ -1,8 +1,8 @@
-"""Kafka requests out of one direction of a TCP connection: `RequestStream`.
+"""`RequestStream`: Kafka requests in one direction of a TCP connection.
 
-Segments are put in order, repetitions left out. A capture that began after the connection did, or that
-lost packets, is taken up again at the next segment that begins as a request does: clients write whole
-requests, so that nearly every one begins a segment. What lies between is counted, not guessed.
+Segments are put in order, and repetitions are left out. After lost packets, or in a capture that began later
+than the connection, reading continues at the next segment that begins like a request. Clients write whole
+requests, so nearly every request begins a segment. The bytes between are counted as lost, not guessed.
 """
 
 from collections.abc import Iterator
@@ -15,17 +15,17 @@ from tsproxy.wire.headers import read_request_header
 from tsproxy.wire.primitives import DecodeError
 
 WAITING_BYTES: Final = 1024 * 1024
-"""Kept of what came after a hole; with more than this, the hole is taken for what it is: lost."""
+"""How many bytes to keep after a hole. With more than this, the hole counts as lost."""
 
 _WRAP: Final = 1 << 32
 _HALF: Final = 1 << 31
 
 Framed = tuple[bytes, int]
-"""A whole request, its size included, and when the capture had all of it, in ms."""
+"""A whole request including its size, and the time in ms at which the capture had all of it."""
 
 
 class RequestStream:
-    """`lost_bytes`: what was sent and cannot be read; `holes`: how often that happened."""
+    """`lost_bytes`: bytes that were sent and cannot be read; `holes`: how often that happened."""
 
     __slots__ = ("_frame_bytes", "_frames", "_next", "_waiting", "holes", "lost_bytes")
 
@@ -38,7 +38,7 @@ class RequestStream:
         self.lost_bytes = 0
 
     def take(self, segment: Segment) -> Iterator[Framed]:
-        """The requests that are whole with this segment."""
+        """The requests that this segment completes."""
         if segment.is_syn:
             self._waiting.clear()
             self._next = (segment.sequence + 1) % _WRAP
@@ -59,14 +59,14 @@ class RequestStream:
             yield from self._deliver(following)
 
     def end(self) -> Iterator[Framed]:
-        """The requests after holes that nothing came to fill."""
+        """The requests after holes that were never filled."""
         while self._waiting:
             self._skip_hole()
             while (following := self._following()) is not None:
                 yield from self._deliver(following)
 
     def _ahead(self, sequence: int) -> int:
-        """How far a sequence number lies beyond what comes next; below 0 it has been here."""
+        """The distance of a sequence number from the next expected one; below 0 if it was seen before."""
         assert self._next is not None
         return (sequence - self._next + _HALF) % _WRAP - _HALF
 
@@ -101,11 +101,11 @@ class RequestStream:
         try:
             while (frame := self._frames.next_frame()) is not None:
                 yield frame, at_ms
-        except DecodeError:  # a token of SASL, another protocol, or a hole that nobody noticed
+        except DecodeError:  # a SASL token, another protocol, or an unnoticed hole
             self._lose(0)
 
     def _lose(self, size: int) -> None:
-        """So many bytes are missing, and the request that had begun before them is lost with them."""
+        """Count `size` missing bytes. The request that had begun before them is lost as well."""
         self.holes += 1
         self.lost_bytes += size + (self._frames.buffered if self._frames else 0)
         self._frames = None
@@ -115,7 +115,7 @@ class RequestStream:
 
 
 def _begins_request(payload: bytes, frame_bytes: int) -> bool:
-    """True where these bytes look like a request: a size, a known API and version, a client id."""
+    """True if these bytes look like a request: a size, a known API and version, a client id."""
     if not 0 < int.from_bytes(payload[:SIZE_BYTES], "big", signed=True) <= frame_bytes:
         return False
     try:

@@ -1,4 +1,4 @@
-"""What a policy is judged by: the configuration, and the topics' own limits where it asks for them."""
+"""The configuration and the topics' own limits, as rules need them outside the proxy."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from types import MappingProxyType
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 
 async def view_of(config: Config, topics: Sequence[str] | None = None) -> View:
-    """The same that a session would see. `topics` None: all that the cluster has.
+    """The view that a session would have. `topics` None: all topics of the cluster.
 
-    Raises ConversationError where limits come from a cluster that cannot be asked.
+    Raises ConversationError if limits come from a cluster that cannot be queried.
     """
     if not config.policy.asks_broker:
         return View(limits=config.session_limits, policy=config.policy)
@@ -41,13 +41,14 @@ async def view_of(config: Config, topics: Sequence[str] | None = None) -> View:
 
 
 async def partitions_of(upstream: Upstream, topic: str) -> list[int]:
-    """The numbers of a topic's partitions; asking does not create it. Raises ConversationError."""
+    """The numbers of a topic's partitions. The request does not create the topic. Raises
+    ConversationError."""
 
     async def question(connection: AdminConnection) -> Any:
         return await connection.ask(MetadataRequest([topic], allow_auto_topic_creation=False))
 
     answer = await _asked(upstream, question)
-    # (error_code, topic, is_internal, partitions), and of those (error_code, partition, …)
+    # (error_code, topic, is_internal, partitions), each partition (error_code, partition, …)
     return sorted(one[1] for entry in answer.topics if entry[0] == 0 for one in entry[3])
 
 

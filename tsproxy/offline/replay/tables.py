@@ -1,4 +1,4 @@
-"""A replay for the terminal, and for programs. Pure."""
+"""The output of a replay, for the terminal and for programs. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,8 @@ _NUMBERS: Final = frozenset({2, 3, 4, 5, 6})
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """`source` in words, what was read of it by name, and what it cannot tell, a sentence each."""
+    """`source` as text, the counts of what was read by name, and a sentence for each fact that the source
+    cannot know."""
 
     source: str
     facts: dict[str, int]

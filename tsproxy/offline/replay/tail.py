@@ -1,4 +1,4 @@
-"""A topic from its end, record by record, each judged by the time at which it was read: `tail`.
+"""`tail`: reads a topic from its end and judges each record at the time of reading.
 
 A record that a broker has stored is within the broker's own limits, and no longer says who sent it; batches
 may have been rewritten. So this is about timestamps alone, for the topic as a whole.
@@ -33,7 +33,7 @@ POLL_MS: Final = 200
 
 
 class LiveTopic:
-    """JudgePool the records of one topic as if each had come in a batch of its own, and counts them in
+    """Judges the records of one topic as if each had come in a batch of its own, and counts them in
     `line`."""
 
     def __init__(self, topic: str, policy: TopicPolicy, line: Line) -> None:
@@ -106,9 +106,9 @@ async def tail(
     most_records: int | None,
     began: Callable[[int], None],
 ) -> None:
-    """Fill `line` with what arrives within `duration_ms`, or until so many records have.
+    """Count in `line` the records that arrive within `duration_ms`, or so many records.
 
-    `began` hears how many partitions are read, once nothing that arrives can be missed. Raises
+    `began` is called with the number of partitions, when no later record can be missed. Raises
     ConversationError.
     """
     policy = of_anybody(view).of(topic, clock.now_ms())
@@ -141,7 +141,7 @@ def _is_the_clients(record: ConsumerRecord[bytes | None, bytes | None]) -> bool:
 
 
 async def _to_the_end(consumer: AIOKafkaConsumer, partitions: list[TopicPartition]) -> None:
-    """The next record that comes to a partition is the first that is read of it."""
+    """Seek to the end. The next record of each partition is the first one that is read."""
     consumer.assign(partitions)
     for partition, offset in (await consumer.end_offsets(partitions)).items():
         consumer.seek(partition, offset)

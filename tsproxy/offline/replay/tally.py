@@ -1,4 +1,4 @@
-"""What a policy would have said, added up by topic and client: `Tally`. Pure."""
+"""`Tally`: the verdicts of a policy, added up by topic and client. Pure."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason, UnitGuess
 
 MOST_KEYS: Final = 100_000
-"""Topics and clients told apart; more are added up under the empty names."""
+"""The most pairs of topic and client with a line of their own. All others share a line with empty names."""
 
 
 @dataclass(slots=True)
 class Line:
-    """One topic of one client. `rejected_records` are all records of rejected batches, `bad_records` those at
-    fault. `counted_*`: what a rule in audit, a waiver or the candidate would have rejected, and did not.
-    `uncertain_records` may have been rejected besides: a histogram is coarser than a limit."""
+    """One topic of one client. `rejected_records` counts all records of rejected batches, `bad_records` those
+    with a violation. `counted_*`: what a rule in audit, a waiver or the candidate limit would have rejected,
+    and did not. `uncertain_records` may have been rejected as well: a histogram is coarser than a limit."""
 
     batches: int = 0
     records: int = 0

@@ -1,6 +1,6 @@
-"""`tsproxy scan`: the partitions of a cluster whose newest timestamp lies in the future.
+"""`tsproxy scan`: finds the partitions of a cluster whose newest timestamp lies in the future.
 
-`cluster` asks (Metadata, ListOffsets MAX_TIMESTAMP of every leader, DescribeConfigs; no record is
-read), `retention` says what an answer means for what is kept, `survey` puts the two together, `tables`
-prints it.
+`cluster` queries the cluster (Metadata, ListOffsets MAX_TIMESTAMP of every leader, DescribeConfigs; it reads
+no record), `retention` says what an answer means for the retention of records, `survey` combines the two,
+`tables` prints the result.
 """

@@ -1,7 +1,7 @@
-"""Asks a cluster for the newest timestamp of each partition: `ask_cluster`.
+"""`ask_cluster`: queries a cluster for the newest timestamp of each partition.
 
-Every leader is asked for its own partitions, all of them at once; one that cannot answer costs its own
-partitions alone. A partition whose leader has just moved is asked for again.
+It queries every leader for all partitions of that leader at once. A leader that cannot answer affects only
+its own partitions. It queries a partition again if the leader has just moved.
 """
 
 import asyncio
@@ -27,10 +27,12 @@ from tsproxy.wire.k02_list_offsets import PartitionOffset
 PARTITIONS_A_REQUEST: Final = 2_000
 ROUNDS: Final = 3
 AGAIN_S: Final = 0.5
-"""How often, and after how long, a partition is asked for whose leader has moved."""
+"""The wait before the next round, in which partitions are queried again whose leader has moved. There are at
+most ROUNDS rounds."""
 
 _AGAIN: Final = frozenset({3, 5, 6, 74, 75, 78})
-"""Unknown here, no leader, not the leader, two of a leader's epoch, an offset not known yet."""
+"""The error codes after which it asks again: unknown partition, no leader, not the leader, two for a wrong
+leader epoch, an offset that is not known yet."""
 
 TopicPartition = tuple[str, int]
 Settings = Mapping[str, str | None]
@@ -38,7 +40,7 @@ Settings = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A partition that nobody answered for, and why."""
+    """A partition without an answer, and the reason."""
 
     topic: str
     partition: int
@@ -47,8 +49,8 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """`settings` of the topics that hold timestamps; None where they may not be read. `visible_topics`: so
-    many there are, wanted or not; brokers tell nobody of topics that he may not Describe."""
+    """`settings` of the topics that hold timestamps; None if the user may not read them. `visible_topics`
+    counts all topics, selected or not. Brokers do not list topics that the user may not Describe."""
 
     cluster_id: str | None
     brokers: int
@@ -61,8 +63,8 @@ class Answers:
 async def ask_cluster(
     upstream: Upstream, is_wanted: Callable[[str], bool], progress: Callable[[str], None]
 ) -> Answers:
-    """All that a cluster tells of the topics wanted. Raises ConversationError where no broker can be asked,
-    ConfigError for a certificate that cannot be used."""
+    """The cluster's answers for the selected topics. Raises ConversationError if no broker can be queried,
+    ConfigError for an unusable certificate."""
     tls = upstream_context(upstream.tls) if upstream.tls else None
     async with AsyncExitStack() as stack:
         connections = _Connections(upstream, tls, stack)
@@ -70,7 +72,7 @@ async def ask_cluster(
 
 
 class _Connections:
-    """One to each broker that is asked, opened when it is, closed with `stack`."""
+    """One connection to each broker, opened at its first query and closed with `stack`."""
 
     def __init__(self, upstream: Upstream, tls: ssl.SSLContext | None, stack: AsyncExitStack) -> None:
         self._upstream = upstream
@@ -123,7 +125,7 @@ class _Inquiry:
         )
 
     async def _ask_leaders(self, layout: "_Layout", wanted: set[TopicPartition]) -> set[TopicPartition]:
-        """Ask for what is wanted; returns what to ask for again."""
+        """Query the leaders of `wanted`. Returns the partitions to query again."""
         by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
         for partition in wanted:
             by_leader[layout.leaders.get(partition, -1)].append(partition)
@@ -169,7 +171,7 @@ class _Inquiry:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """`leaders`: the node that leads each wanted partition, -1 where none does."""
+    """`leaders`: the node that leads each selected partition, -1 if there is none."""
 
     cluster_id: str | None
     brokers: Mapping[int, Address]

@@ -1,10 +1,10 @@
-"""What a partition's newest timestamp means for what a broker keeps of it: `hazard`. Pure.
+"""`hazard`: what a partition's newest timestamp means for its retention. Pure.
 
 Source: `UnifiedLog.deletableSegments`, `LocalLog`, `LogSegment.largestTimestamp`, `LogCleanerManager` of
-Kafka 3.9 and 4.3. Retention goes by a segment's largest timestamp and from the oldest segment on, and it
-stops at the first one that is to stay: a record from the future therefore keeps its own segment and all
-that were written after it, until that time plus `retention.ms`. A segment whose times are all older than
-`retention.ms` is deleted at the next check, the one that is being written to as well.
+Kafka 3.9 and 4.3. Retention uses a segment's largest timestamp. It begins with the oldest segment and stops
+at the first one that stays. A record from the future therefore keeps its own segment and all later ones,
+until its timestamp plus `retention.ms`. A segment whose timestamps are all older than `retention.ms` is
+deleted at the next check, even the active one.
 """
 
 from collections.abc import Mapping
@@ -27,11 +27,11 @@ CONFIG_NAMES: Final = (
     RETENTION_BYTES,
     MIN_COMPACTION_LAG_MS,
 )
-"""What to ask of a topic."""
+"""The settings of a topic that matter here."""
 
 
 class Kind(StrEnum):
-    """`ahead`: the newest timestamp lies in the future. `expired`: it is older than what is kept."""
+    """`ahead`: the newest timestamp lies in the future. `expired`: it is older than the retention."""
 
     AHEAD = "ahead"
     EXPIRED = "expired"
@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """A topic's own rules; None for what is unlimited."""
+    """A topic's own retention settings; None for unlimited."""
 
     deletes: bool
     compacts: bool
@@ -49,7 +49,7 @@ class Retention:
 
     @classmethod
     def of(cls, settings: Mapping[str, str | None]) -> "Retention":
-        """Raises ValueError where a value is not what Kafka documents."""
+        """Raises ValueError if Kafka's documentation does not allow a value."""
         policies = {each.strip() for each in (settings.get(CLEANUP_POLICY) or "delete").split(",")}
         return cls(
             deletes="delete" in policies,
@@ -62,7 +62,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """`kept_until_ms`: when retention by time may first delete it; None where that never will."""
+    """`kept_until_ms`: when retention by time may first delete the segment; None if never."""
 
     kind: Kind
     kept_until_ms: int | None
@@ -70,9 +70,10 @@ class Hazard:
 
 
 def hazard(newest_ms: int, retention: Retention | None, now_ms: int, ahead_ms: int) -> Hazard | None:
-    """None where nothing is wrong. More than `ahead_ms` from now is the future, since clocks differ.
+    """The hazard, or None if nothing is wrong. A timestamp counts as future if it is more than `ahead_ms`
+    from now, since clocks differ.
 
-    `retention` is None where the topic's configuration may not be read.
+    `retention` is None if the user may not read the topic's configuration.
     """
     if newest_ms > now_ms + ahead_ms:
         return _ahead(newest_ms, retention)
@@ -107,6 +108,6 @@ def _ahead(newest_ms: int, retention: Retention | None) -> Hazard:
 
 
 def _limit(value: str | None) -> int | None:
-    """Kafka's -1 and Long.MAX both mean that there is no limit."""
+    """The limit. Kafka's -1 and Long.MAX both mean that there is none."""
     limit = -1 if value is None else int(value)
     return None if limit < 0 or limit == LONG_MAX else limit

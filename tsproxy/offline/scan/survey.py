@@ -1,4 +1,4 @@
-"""What a scan found, from what a cluster answered: `survey`. Pure."""
+"""`survey`: the findings of a scan, from the answers of a cluster. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from tsproxy.wire.k02_list_offsets import PartitionOffset
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One partition at risk: the record with its newest timestamp, and what follows.
+    """One partition at risk: the record with its newest timestamp, and the consequences.
 
-    `drift_ms` is that timestamp minus the clock. `is_still_taken`: the topic's own limits would let such
-    a record in today; None where they may not be read.
+    `drift_ms` is that timestamp minus the clock. `is_still_taken`: the topic's own limits would accept such a
+    record today; None if the user may not read them.
     """
 
     topic: str
@@ -32,8 +32,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """`empty` counts partitions without any timestamp; `findings` come with the worst first. `topics` of the
-    `visible_topics` were looked at."""
+    """`empty` counts partitions without a timestamp. `findings` are sorted, the worst first. The survey
+    covers `topics` of the `visible_topics`."""
 
     now_ms: int
     cluster_id: str | None
@@ -50,7 +50,7 @@ class Survey:
 
 
 def survey(answers: Answers, now_ms: int, ahead_ms: int) -> Survey:
-    """What is at risk at `now_ms`; a timestamp counts as ahead from `ahead_ms` on."""
+    """The partitions at risk at `now_ms`. A timestamp counts as ahead from `ahead_ms` on."""
     found = (_finding(one, answers.settings, now_ms, ahead_ms) for one in answers.newest if one.offset >= 0)
     findings = [one for one in found if one is not None]
     findings.sort(key=lambda one: (one.hazard.kind, -one.newest_ms, one.topic, one.partition))
@@ -89,14 +89,14 @@ def _finding(
 
 @dataclass(frozen=True, slots=True)
 class _Understood:
-    """A topic's configuration, as far as it matters here."""
+    """The parts of a topic's configuration that matter here."""
 
     retention: Retention
     limits: TopicLimits
 
 
 def _understood(settings: Settings | None) -> _Understood | None:
-    """None where it may not be read, or says what no Kafka known to us says."""
+    """None if the user may not read it, or if it holds a value that no known Kafka has."""
     if settings is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A survey for the terminal, and for programs. Pure."""
+"""The output of a survey, for the terminal and for programs. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ _HEADS: Final = ("partition", "offset", "newest timestamp", "by", "looks like", 
 
 
 def as_text(survey: Survey, took_ms: int, rows: int) -> str:
-    """At most `rows` findings of each kind, and how many there are."""
+    """At most `rows` findings of each kind, and the number of all."""
     return "\n".join(_lines(survey, took_ms, rows))
 
 
 def as_json(survey: Survey, took_ms: int) -> dict[str, Any]:
-    """Everything, one entry a partition."""
+    """All findings, one entry for each partition."""
     return {
         "at_ms": survey.now_ms,
         "took_ms": took_ms,

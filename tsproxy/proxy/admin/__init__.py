@@ -1,15 +1,14 @@
-"""The admin port: what scrapers, probes and people are shown of a proxy while it runs.
+"""The admin port: it shows the state of a running proxy to scrapers, probes and people.
 
-    http       GET over HTTP/1.1, bounded in every direction
-    pages      the paths, and what is said under each
-    report     what one process says of itself; several processes as one
-    totals     metrics of several processes as one
-    offenders  who sent what was rejected lately, highest score first
-    live       the page for people, one document without anything from outside
+    http     GET over HTTP/1.1, bounded in every direction
+    hosts    the host names under which a browser may open the pages
+    pages    the paths and their contents
+    report   the state of one process, and of several processes as one
+    numbers  sums and quantiles of metrics, for the page
+    live     the page for people, one document without external parts
 
-Whoever reaches the port reads all of it: the addresses of brokers and clients, names of topics, the
-configuration without its secrets. It is bound to the loopback address by default.
+Everybody who reaches the port can read all of it: the addresses of brokers and clients, the names of topics,
+the configuration without its secrets. By default it is bound to the loopback address.
 
-Non-goals: nothing can be changed here, nobody is asked who they are, and TLS is left to what stands in
-front of it.
+Non-goals: nothing can be changed here. There is no login, and no TLS: use a reverse proxy for both.
 """

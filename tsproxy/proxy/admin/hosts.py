@@ -1,17 +1,17 @@
-"""Under which names a browser may ask for the admin pages: `misdirected`.
+"""`misdirected`: the host names under which a browser may open the admin pages.
 
-A page on the Internet can have its own name lead to an address inside (DNS rebinding), and then reads the
-admin port as if it were its own server, through the browser of somebody inside. The browser tells: it
-names that page's host in `Host`. So a browser must ask by an address, localhost, the host of `admin.bind`,
-or a name of `admin.hosts`.
+A page on the Internet can point its own name to an internal address (DNS rebinding). It then reads the
+admin port as if it were its own server, through the browser of somebody inside. The browser reveals that:
+it sends the page's host name in `Host`. So a browser must use an address, localhost, the host of
+`admin.bind`, or a name in `admin.hosts`.
 
-Others may ask by any name. A scrape comes under whatever a Service or a host is called, and nobody can make
-Prometheus, a kubelet or curl ask for a stranger's page. A list of names for them as well would break
+Other clients may use any name. A scrape uses the name of a Service or a host, and nobody can make
+Prometheus, a kubelet or curl request the page of a stranger. A list of names for them would break
 scrapes that work, and protect nobody.
 
-A browser is known by what scripts cannot take out of its requests. Over plain HTTP no `Sec-Fetch-*` comes,
-and neither `Origin` nor `Referer` has to; `Accept-Language` does (Fetch standard), though a script may choose
-its value.
+A browser is recognized by a header that scripts cannot remove from its requests. Over plain HTTP browsers
+send no `Sec-Fetch-*`, and may send neither `Origin` nor `Referer`. They always send `Accept-Language` (Fetch
+standard), though a script may choose its value.
 """
 
 import re
@@ -22,7 +22,7 @@ from typing import Final
 from tsproxy.decisions.text import bounded
 
 MOST_SHOWN: Final = 100
-"""Characters of a name that is told back."""
+"""The most characters of a name that an error text repeats."""
 
 _OF_BROWSERS: Final = ("accept-language", "cookie", "origin", "referer")
 _OF_BROWSERS_START: Final = "sec-fetch-"
@@ -30,11 +30,11 @@ _LOCAL: Final = "localhost"
 _PORT: Final = re.compile(r"(:[0-9]*)?")
 
 Headers = Sequence[tuple[str, str]]
-"""Names in lower case, and values, in the order in which they came."""
+"""Names in lower case with their values, in the order of arrival."""
 
 
 def read_headers(head: bytes) -> Headers:
-    """The headers of a request's head; a line without a colon is none."""
+    """The headers in a request's head. A line without a colon is ignored."""
     lines = (line.partition(b":") for line in head.split(b"\r\n")[1:])
     return [
         (name.strip().decode("latin-1").lower(), value.strip().decode("latin-1"))
@@ -44,7 +44,7 @@ def read_headers(head: bytes) -> Headers:
 
 
 def misdirected(headers: Headers, own_names: Collection[str]) -> str | None:
-    """Why a browser is told nothing here, None where it is told. `own_names`: hosts that are this proxy."""
+    """Why a browser gets no page, or None if it gets one. `own_names`: hosts that are this proxy."""
     if not _is_from_browser(headers):
         return None
     hosts = [value for name, value in headers if name == "host"]
@@ -68,7 +68,7 @@ def _is_from_browser(headers: Headers) -> bool:
 
 
 def _name(host: str) -> str | None:
-    """The name or address of a Host header, without its port; None for what is neither."""
+    """The name or address in a Host header, without its port; None if it is neither."""
     if host.startswith("["):
         inner, bracket, port = host[1:].partition("]")
         is_whole = bool(bracket) and _is_address(inner)
@@ -81,7 +81,7 @@ def _name(host: str) -> str | None:
 def _is_own(name: str, own_names: Collection[str]) -> bool:
     return (
         name == _LOCAL
-        or name.endswith(f".{_LOCAL}")  # which browsers take for their own machine (RFC 6761, 6.3)
+        or name.endswith(f".{_LOCAL}")  # which browsers resolve to their own machine (RFC 6761, 6.3)
         or _is_address(name)
         or name in (own.lower().removesuffix(".") for own in own_names)
     )

@@ -1,8 +1,8 @@
 """A few pages over HTTP/1.1, for scrapers, probes and people.
 
-Small on purpose: GET and HEAD, one request a connection, every read bounded in bytes and time, a
-bounded number of connections. Nothing here waits for anything but the other end and the page itself. A
-browser is answered only where it asks by a name of this proxy's (`hosts`).
+It is small on purpose: GET and HEAD, one request per connection, every read bounded in bytes and time, a
+bounded number of connections. It waits only for the other end and for the page. It answers a browser only
+under a name of this proxy (`hosts`).
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from tsproxy.proxy.ports import ListenError, listen_text
 MAX_HEAD_BYTES: Final = 8 * 1024
 MAX_CONNECTIONS: Final = 64
 PATIENCE_S: Final = 5.0
-"""For the whole request to come, and again for the whole answer to be taken."""
+"""The time limit for reading the whole request, and again for sending the whole answer."""
 
 TEXT: Final = "text/plain; charset=utf-8"
 
@@ -31,15 +31,15 @@ class Answer:
     content_type: str = TEXT
     allow: str | None = None
     policy: str | None = None
-    """Its Content-Security-Policy."""
+    """The Content-Security-Policy of the page."""
 
 
 Page = Callable[[], Answer | Awaitable[Answer]]
-"""A page that must be asked for elsewhere bounds its own patience, below PATIENCE_S."""
+"""Makes a page. A page that needs answers from elsewhere has a time limit of its own, below PATIENCE_S."""
 
 
 OwnNames = Callable[[], Collection[str]]
-"""The hosts by which a browser may ask, beside addresses and localhost, as configured now."""
+"""The hosts that a browser may use besides addresses and localhost, by the current configuration."""
 
 
 def own_names(config: Config) -> Collection[str]:
@@ -48,7 +48,8 @@ def own_names(config: Config) -> Collection[str]:
 
 
 class AdminHttp:
-    """Serves `pages` by path; one with a query of its own (`/path?query`) by the whole of that."""
+    """Serves `pages` by path. A page with a query of its own (`/path?query`) is served for exactly that
+    query."""
 
     def __init__(self, pages: Mapping[str, Page], own_names: OwnNames = tuple) -> None:
         self._connections = 0
@@ -57,7 +58,7 @@ class AdminHttp:
         self._server: asyncio.Server | None = None
 
     async def start(self, bind: Address) -> Address:
-        """Listen; returns the address with the real port. Raises ListenError."""
+        """Listen. Returns the address with the real port. Raises ListenError."""
         try:
             self._server = await asyncio.start_server(self._serve, bind.host, bind.port, limit=MAX_HEAD_BYTES)
         except OSError as error:
@@ -77,13 +78,13 @@ class AdminHttp:
                 async with asyncio.timeout(PATIENCE_S):
                     await _send(_encode(answer, with_body=not is_head), reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
-            pass  # the other end went away, or is too slow to be served
+            pass  # the other end closed the connection, or is too slow
         finally:
             self._connections -= 1
             writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader) -> tuple[bool, Answer]:
-        """Read one request's head. Raises IncompleteReadError where the other end stops early."""
+        """Read one request's head. Raises IncompleteReadError if the other end stops early."""
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
@@ -106,8 +107,8 @@ class AdminHttp:
 
 
 async def _send(answer: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Send, and wait for the other end's goodbye: closing with bytes unread would make the kernel
-    reset the connection, and take the answer to an oversized request with it."""
+    """Send, and wait until the other end closes. If we closed with bytes unread, the kernel would reset the
+    connection, and the answer to an oversized request would be lost."""
     writer.write(answer)
     writer.write_eof()
     while await reader.read(MAX_HEAD_BYTES):

@@ -1,5 +1,5 @@
-// Every two seconds the page is fetched again and its <main> takes the old one's place; what counts up
-// gets its rate from the looks of the last ten seconds. Hidden pages ask for nothing.
+// Fetches the page again every two seconds and replaces its <main>. The rate of a counter comes from its
+// values of the last ten seconds. A hidden page fetches nothing.
 "use strict";
 const EVERY_MS = 2000, SPAN_MS = 10000;
 const looks = [];

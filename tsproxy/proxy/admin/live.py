@@ -1,7 +1,7 @@
-"""The page for people: one HTML document, made anew at each look, without anything from outside.
+"""The page for people: one HTML document without external parts, made anew for each request.
 
-It is whole without its script, which only fetches it again and says how fast counts rise. All texts that
-a client or a broker chose are escaped, and no style or script but the page's own runs (`POLICY`).
+It is complete without its script. The script only fetches the page again and shows how fast counts rise. All
+texts that a client or a broker chose are escaped, and only the page's own style and script run (`POLICY`).
 """
 
 import base64
@@ -36,7 +36,7 @@ POLICY: Final = (
     f"default-src 'none'; style-src {_source(_STYLE)}; script-src {_source(_SCRIPT)}; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Its Content-Security-Policy."""
+"""The Content-Security-Policy of the page."""
 
 
 def page(config: Config, report: Report) -> str:
@@ -88,7 +88,7 @@ def _head(config: Config, report: Report, numbers: Numbers) -> Markup:
 
 
 def _clock(numbers: Numbers) -> str:
-    """How far it is from that of the broker which it is furthest from; empty where that is not measured."""
+    """The distance to the broker clock that is furthest away; empty if that is not measured."""
     offsets = [seconds for _, seconds in numbers.rows("tsproxy_clock_offset_seconds")]
     return f"clock {max(offsets, key=abs) * 1000:+,.0f} ms from brokers'" if offsets else ""
 
@@ -177,7 +177,8 @@ def _offender(row: Offender, now_ms: int) -> Sequence[Content]:
 
 
 def _let_pass(key: Key) -> str:
-    """By no limit of a broker's is anything rejected for what the candidate has against old records."""
+    """The text for a batch that would be rejected. No broker limit rejects old records, so for those the
+    candidate limit only counts."""
     is_far_behind = key.rule == CANDIDATE and key.reason == Reason.TOO_OLD
     return "far behind, only counted" if is_far_behind else "would be rejected"
 
@@ -311,7 +312,7 @@ def _ago(ms: int) -> str:
 
 
 def _seconds(value: float | None) -> str:
-    """An upper bound of a latency; None of none."""
+    """The upper bound of a latency as text; empty for None."""
     if value is None or isinf(value):
         return "" if value is None else "more"
     return f"≤ {value * 1000:g} ms" if value < 1 else f"≤ {value:g} s"

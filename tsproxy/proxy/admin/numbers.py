@@ -1,4 +1,4 @@
-"""Looks numbers up in metrics, for the page: sums over labels, buckets, quantiles. Pure."""
+"""Finds numbers in metrics, for the page: sums over labels, buckets, quantiles. Pure."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ class Numbers:
                 self._rows.setdefault(sample, []).append((dict(labels), value))
 
     def rows(self, sample: str, **labels: str) -> list[tuple[dict[str, str], float]]:
-        """All values of a sample that carry these labels: (its labels, its value)."""
+        """All values of a sample that have these labels: (its labels, its value)."""
         found = self._rows.get(sample, ())
         return [(has, value) for has, value in found if labels.items() <= has.items()]
 
@@ -21,7 +21,7 @@ class Numbers:
         return sum(value for _, value in self.rows(sample, **labels))
 
     def buckets(self, histogram: str, **labels: str) -> Sequence[tuple[float, float]]:
-        """(upper bound, how many lie between the one before and this one), ascending."""
+        """(upper bound, count between the previous bound and this one), ascending."""
         below: dict[float, float] = {}
         for has, value in self.rows(f"{histogram}_bucket", **labels):
             upper = float(has["le"])
@@ -33,8 +33,8 @@ class Numbers:
         return counts
 
     def quantile(self, histogram: str, share: float, **labels: str) -> float | None:
-        """The least upper bound that at least this share lies below, infinity where no finite one does;
-        None where nothing was counted."""
+        """The least upper bound below which at least this share lies; infinity if no finite one has that;
+        None if nothing was counted."""
         buckets = self.buckets(histogram, **labels)
         total, reached = sum(count for _, count in buckets), 0.0
         for upper, count in buckets:

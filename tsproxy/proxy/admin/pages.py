@@ -1,11 +1,11 @@
-"""The paths of the admin port, and what is said under each.
+"""The paths of the admin port, and their contents.
 
 /               one page for people, live
 /metrics        Prometheus
-/livez          200 while the event loop turns and no worker hangs, else 503 and which do
-/readyz         200 while clients should be sent here, else 503 and why not, a line each
-/readyz?verbose the same status; also what is wrong although clients are served, a line each
-/config         the configuration in force as YAML, secrets left out
+/livez          200 while the event loop runs and no worker hangs, else 503 and which ones do
+/readyz         200 while clients should connect here, else 503 and the reasons, one line each
+/readyz?verbose the same status; also problems while clients are served, one line each
+/config         the configuration in force as YAML, without secrets
 /brokers        JSON: the brokers, and where each listener serves them
 /decisions/top  JSON: who sent what was rejected lately, highest score first
 """
@@ -35,21 +35,21 @@ HTML: Final = "text/html; charset=utf-8"
 
 
 class Shown(Protocol):
-    """One proxy, or a supervisor that speaks for several."""
+    """One proxy, or a supervisor that reports for several."""
 
     @property
     def config(self) -> Config:
-        """What is in force."""
+        """The configuration in force."""
 
     def hanging(self) -> list[str]:
-        """What does not answer any more, a sentence each."""
+        """A sentence for each worker that does not answer any more."""
 
     async def report(self) -> Report:
-        """How it is now."""
+        """The state now."""
 
 
 def pages(shown: Shown) -> Mapping[str, Page]:
-    """By path. Only `/livez` does not ask how the proxy is."""
+    """The pages by path. All but `/livez` ask for the proxy's state."""
 
     def asked(page: Callable[[Report], Answer]) -> Callable[[], Awaitable[Answer]]:
         async def answer() -> Answer:

@@ -1,4 +1,4 @@
-"""What one process says of itself for the admin port, and several processes as one."""
+"""The state of one process for the admin port, and of several processes as one."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,7 +12,8 @@ ADDRESSES_SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A broker as one listener serves it; `served_at` None where it does not, and no client hears of it."""
+    """A broker as one listener serves it. `served_at` is None if it does not; then no client is given its
+    address."""
 
     listener: str
     node_id: int
@@ -22,10 +23,10 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a process, or all together, say of themselves.
+    """The state of one process, or of all together.
 
-    `not_ready`: why no client should be sent here now. `warnings`: what is wrong although clients are served.
-    `addresses`: connections by client address, the most first, ADDRESSES_SHOWN at most.
+    `not_ready`: why no client should connect here now. `warnings`: problems that exist while clients are
+    served. `addresses`: connections by client address, the most first, at most ADDRESSES_SHOWN.
     """
 
     not_ready: tuple[str, ...]
@@ -38,7 +39,7 @@ class Report:
     warnings: tuple[str, ...] = ()
 
     def as_line(self) -> dict[str, Any]:
-        """For JSON."""
+        """The report as JSON values."""
         return {
             "not_ready": self.not_ready,
             "families": as_lines(self.families),
@@ -52,7 +53,7 @@ class Report:
 
     @classmethod
     def of_line(cls, line: Mapping[str, Any]) -> "Report":
-        """What `as_line` made."""
+        """The report from the result of `as_line`."""
         return cls(
             tuple(line["not_ready"]),
             families_of(line["families"]),
@@ -65,7 +66,7 @@ class Report:
         )
 
     def remains(self) -> "Report":
-        """What is left of it when the process has ended: what it counted, and whom."""
+        """The parts that remain after the process has ended: its counts, and the clients behind them."""
         return Report((), counts(self.families), self.now_ms, offenders=self.offenders)
 
 
@@ -73,7 +74,7 @@ NOTHING: Final = Report((), {})
 
 
 def together(reports: Sequence[Report]) -> Report:
-    """All of them as one process would have it."""
+    """The sum of the reports, as if they came from one process."""
     now_ms = max((each.now_ms for each in reports), default=0)
     return Report(
         not_ready=tuple(text for each in reports for text in each.not_ready),
@@ -88,7 +89,7 @@ def together(reports: Sequence[Report]) -> Report:
 
 
 def most(counted: Iterable[tuple[str, int]]) -> Mapping[str, int]:
-    """The addresses with the most connections, those of equal names added up."""
+    """The addresses with the most connections. Counts of the same address are added up."""
     sums: dict[str, int] = {}
     for address, count in counted:
         sums[address] = sums.get(address, 0) + count
@@ -96,7 +97,8 @@ def most(counted: Iterable[tuple[str, int]]) -> Mapping[str, int]:
 
 
 def _brokers(brokers: Iterable[Broker]) -> tuple[Broker, ...]:
-    """One that a process does not serve counts as not served: the kernel may choose that process."""
+    """The brokers of all processes. A broker that one process does not serve counts as not served, since the
+    kernel may choose that process for a connection."""
     known: dict[tuple[str, int], Broker] = {}
     for broker in brokers:
         key = (broker.listener, broker.node_id)

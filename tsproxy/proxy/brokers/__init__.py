@@ -1,4 +1,4 @@
-"""What a running proxy knows of its brokers: addresses, versions, topics and the limits that hold.
+"""The brokers as a running proxy knows them: addresses, versions, topics and limits.
 
 Non-goals: no clients' connections. `proxy.connections` serves the brokers found here.
 """

@@ -1,11 +1,11 @@
-"""What the proxy knows of the cluster, kept fresh on a connection of its own.
+"""Keeps the facts about the cluster up to date, over a connection of its own.
 
-Brokers are read every `refresh_ms`, and at once when an answer named an unknown one; the limits of
-every topic that producers were seen to write to likewise, and at once for a new topic (all that
-were wanted while a request was under way go into the next one). Limits that a topic does not set itself
-are each broker's own: every broker is asked (`broker_links`), and the loosest hold (`broker_limits`).
-Whatever changes is handed on as one whole. With the cluster away, what was last known stays, and the
-connection is tried for ever.
+It reads the brokers every `refresh_ms`, and at once if an answer named an unknown one. In the same rhythm it
+reads the limits of every topic that producers write to, and at once those of a new topic. Topics that are
+requested while a request is in progress go into the next one. Limits that a topic does not set itself
+come from each broker, so every broker is queried (`links`), and the loosest values are in force (`limits`).
+Each change is published as one new set of facts. If the cluster is unreachable, the last known facts stay in
+force, and the connection is retried for ever.
 """
 
 import asyncio
@@ -53,35 +53,36 @@ log = structlog.get_logger()
 
 FIRST_RETRY_MS: Final = 250
 LAST_RETRY_MS: Final = 1_000
-"""While nobody answers: that brokers are back is to be noticed at once."""
+"""The longest wait while no broker answers. It is short, so that the proxy notices soon that brokers are
+back."""
 TROUBLE_AGAIN_MS: Final = 5 * 60_000
 NODES_EVERY_MS: Final = 1_000
-"""Unknown nodes make the brokers be read again no more often than this."""
+"""Unknown nodes cause a new reading of the brokers at most this often."""
 MAX_TOPICS: Final = 50_000
 MAX_ABSENT: Final = 1_000
-"""Names that no topic has yet are asked for again; the oldest of more than these are forgotten."""
+"""The most names without a topic that are queried again. Beyond this, the oldest ones are forgotten."""
 TOPICS_PROBED: Final = 200
 STAMPED_TOPICS: Final = 20
 TOPIC_PROBED: Final = "tsproxy.probe"
 MOST_TOLD: Final = 100
-"""Lines about brokers that differ: ten thousand topics may be alike."""
+"""The most log lines about brokers that differ, since ten thousand topics may have the same differences."""
 
 
 class PermissionDeniedError(Exception):
-    """The proxy may not read what it is to judge by; the text says what to grant."""
+    """The proxy may not read the limits that it needs. The text says which permission to grant."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VisibleTopics:
-    """The topics that the proxy's own user sees, internal ones left out. Each reading is another one."""
+    """The topics that the proxy's own user sees, without internal ones. Each reading makes a new object."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """All that is known at one time. `topics`: limits of the topics seen in use, `topics_on_kafka_4` the
-    same as a 4.x broker would compute them; `visible`: all topics, as of the start or the last reload."""
+    """All facts at one time. `topics`: limits of the topics in use. `topics_on_kafka_4`: the same limits as a
+    4.x broker would compute them. `visible`: all topics, as of the start or the last reload."""
 
     cluster_id: str | None = None
     brokers: Mapping[int, Address] = field(default_factory=lambda: MappingProxyType({}))
@@ -92,9 +93,10 @@ class ClusterFacts:
 
 
 class Cluster:
-    """`on_facts` is called with each new `ClusterFacts`; the first has at least one broker.
+    """Publishes facts about the cluster. `on_facts` is called with each new `ClusterFacts`; the first one has
+    at least one broker.
 
-    `reads_limits` False leaves topics alone (where nothing is judged).
+    With `reads_limits` False it reads no topics (if nothing is judged).
     """
 
     def __init__(
@@ -126,7 +128,7 @@ class Cluster:
         self._reads_limits = reads_limits
         self._tls = tls
         self._given = Given({}, frozenset(), frozenset())
-        """By the broker that answers on the connection that topics are read on."""
+        """The values of the broker on whose connection topics are read."""
         self._told: set[tuple[str, str]] = set()
         self._trouble: str | None = None
         self._trouble_told_ms = self._trouble_since_ms = 0
@@ -134,9 +136,9 @@ class Cluster:
         self._wake = asyncio.Event()
 
     def prepare(self, config: Config) -> Commit:
-        """A reload: the addresses, the user and the pace hold from the next conversation on. Limits that
-        were not read so far are asked for as topics are wanted; that they may not be read no longer ends
-        the proxy, but is told for each topic."""
+        """A reload: addresses, user and interval take effect with the next connection. Limits that were not
+        read before are queried when topics need them. If the proxy may not read them, it no longer ends, but
+        logs that for each topic."""
 
         def commit() -> None:
             self._upstream = config.upstream
@@ -148,10 +150,10 @@ class Cluster:
         return commit
 
     def want_topic(self, topic: str) -> None:
-        """A producer writes to `topic`: find out its limits, and keep them fresh.
+        """A producer writes to `topic`: read its limits, and keep them up to date.
 
-        A name that no topic can have is not asked for: one that is no UTF-8 could not even be sent,
-        and what cannot be sent would stand in the way of all others for good.
+        Invalid names are ignored. A name that is no UTF-8 could not be sent, and a request that fails for one
+        name would fail for all topics.
         """
         if not self._reads_limits or not is_topic_name(topic):
             return
@@ -162,25 +164,25 @@ class Cluster:
             self._wake.set()
 
     def knows_topic(self, topic: str) -> bool:
-        """True where a broker has told how it is configured."""
+        """True if a broker has described this topic."""
         return topic in self._facts.topics
 
     def want_node(self, node_id: int, address: Address) -> None:
-        """An answer named a broker that is not known, or not there: see what has changed."""
+        """An answer named an unknown broker, or a broker with a new address: read the brokers again."""
         if self._facts.brokers.get(node_id) != address:
             self._node_is_wanted = True
             self._wake.set()
 
     def meet(self, address: Address) -> None:
-        """A client's connection to `address` was made."""
+        """A client has connected to `address`."""
         self._links.meet(address)
 
     def connections(self) -> Mapping[int, AdminConnection]:
-        """Those of our own that are open, by the node id of the broker."""
+        """Our own open connections, by the node id of the broker."""
         return self._links.connections
 
     def stamped_topics(self) -> Sequence[str]:
-        """Some topics to whose records brokers give their own time, as far as topics are known."""
+        """Some of the known topics with LogAppendTime."""
         stamped = (
             topic
             for topic, limits in self._facts.topics.items()
@@ -189,7 +191,7 @@ class Cluster:
         return [*islice(stamped, STAMPED_TOPICS)]
 
     async def run(self) -> None:
-        """Converse for ever. Raises PermissionDeniedError if limits may not be read at the start."""
+        """Runs for ever. Raises PermissionDeniedError if the proxy may not read limits at the start."""
         try:
             await self._run()
         finally:
@@ -204,16 +206,16 @@ class Cluster:
             except ConversationError as error:
                 was_reached, self._is_reached = self._is_reached, False
                 if was_reached and self._clock.monotonic_ms() - began_ms > LAST_RETRY_MS:
-                    retry_ms = FIRST_RETRY_MS  # connections end and brokers restart: another answers at once
+                    retry_ms = FIRST_RETRY_MS  # after a restart another broker answers at once
                     continue
                 if was_reached or not isinstance(error, RejectedError):
                     last_retry_ms = LAST_RETRY_MS
-                if not was_reached:  # else it is news only if none answers now
+                if not was_reached:  # otherwise it only matters if no broker answers now
                     self._tell_trouble(str(error))
             except PermissionDeniedError:
                 raise
             except Exception as error:
-                # A mistake of ours or of the client library must not take the data path down.
+                # An error in our code or in the client library must not take the data path down.
                 self._is_reached = False
                 self._tell_trouble(f"a mistake in tsproxy ({type(error).__name__})")
                 log.error("cluster_conversation_crashed", error=type(error).__name__, frames=frames_of(error))
@@ -221,7 +223,8 @@ class Cluster:
             retry_ms = min(2 * retry_ms, last_retry_ms)
 
     async def _converse_with_any(self) -> None:
-        """With the first of the given and the known brokers that answers. Ends by raising only."""
+        """Connect to the first broker that answers, of the configured and the known ones. Ends only with an
+        error."""
         addresses = dict.fromkeys((*self._upstream.bootstrap_servers, *self._facts.brokers.values()))
         reasons, kind = [], ConversationError
         for address in addresses:
@@ -238,7 +241,7 @@ class Cluster:
         raise kind("; ".join(reasons))
 
     async def _converse(self, connection: AdminConnection) -> None:
-        """Refresh when it is time, and sooner for what is wanted. Ends by raising only."""
+        """Refresh at intervals, and earlier if something is requested. Ends only with an error."""
         absent_due_ms = refreshed_ms = await self._refresh(connection)
         while True:
             if connection.has_ended:
@@ -256,14 +259,14 @@ class Cluster:
                 await self._sleep((min(due_ms, absent_due_ms) if self._absent else due_ms) - now_ms)
 
     async def _sleep(self, wait_ms: int) -> None:
-        """Until something is wanted, but no longer than `wait_ms`."""
+        """Wait until something is requested, at most `wait_ms`."""
         self._wake.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_ms / 1000):
                 await self._wake.wait()
 
     async def _refresh(self, connection: AdminConnection) -> int:
-        """Read everything that is known or wanted. Returns when that was (monotonic ms)."""
+        """Read all known and requested facts. Returns the time of that (monotonic ms)."""
         if not self._may_read_limits:
             await self._probe(connection)
         self._node_is_wanted = False
@@ -274,7 +277,7 @@ class Cluster:
         self._reached()
         self._tell_if_named_as_ours(answer.brokers)
         self._links.see(answer.brokers)
-        # A broker is served from here on: limits of its own that are not known yet must count by then.
+        # Clients reach these brokers from here on, so the facts must already count unknown limits as unknown.
         changed = replace(
             self._facts_of_topics(),
             cluster_id=answer.cluster_id,
@@ -286,8 +289,8 @@ class Cluster:
         return self._clock.monotonic_ms()
 
     async def _probe(self, connection: AdminConnection) -> None:
-        """Find out at the start, not at the first bad record, whether limits may be read: of the
-        topics that can be seen, else of one that need not exist."""
+        """Find out at the start, not at the first bad record, whether the proxy may read limits. It tries
+        visible topics, or else a topic that need not exist."""
         visible = (await connection.cluster(with_topics=True)).topics
         answers = await connection.describe(visible[:TOPICS_PROBED] or [TOPIC_PROBED])
         if all(answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED for answer in answers):
@@ -307,7 +310,7 @@ class Cluster:
         self._judge_again()
 
     def _take(self, answer: TopicAnswer) -> None:
-        """Enter one topic's answer, or leave the topic to be asked for again."""
+        """Store one topic's answer, or keep the topic for another query."""
         if answer.error_code == ErrorCode.NONE:
             try:
                 topic_limits(answer.settings)
@@ -318,7 +321,7 @@ class Cluster:
                 self._absent.pop(answer.topic, None)
                 return
         elif answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-            # What was known stays in force: losing a permission must not open the gate.
+            # The known limits stay in force: a lost permission must not end enforcement.
             self._tell_once("topic_limits_denied", answer.topic, needs="DescribeConfigs on the topic")
         elif answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             self._owns.pop(answer.topic, None)
@@ -329,7 +332,7 @@ class Cluster:
                 self._absent.pop(next(iter(self._absent)))
 
     def _judge_again(self) -> None:
-        """Hand on what limits come to, by all that topics and brokers have told."""
+        """Publish the limits that result from all answers of topics and brokers."""
         self._publish(self._facts_of_topics())
 
     def _facts_of_topics(self) -> ClusterFacts:
@@ -346,7 +349,7 @@ class Cluster:
         return replace(self._facts, topics=topics, topics_on_kafka_4=topics_on_kafka_4)
 
     def _together(self, own: Own, brokers: Mapping[int, Given | None]) -> Together | None:
-        """None where what some broker gives is not understood."""
+        """The limits, or None if the value of some broker is not understood."""
         try:
             return together(own, self._given, brokers)
         except ValueError as error:
@@ -382,13 +385,13 @@ class Cluster:
             self._trouble = None
 
     def _want_brokers(self) -> None:
-        """One of them went away, or came back."""
+        """A broker connection was lost or came back."""
         self._node_is_wanted = True
         self._wake.set()
 
     def _tell_trouble(self, text: str) -> None:
-        """One line when the cluster goes away, one when the reason changes, and one now and then while it
-        lasts."""
+        """Log one line when the cluster becomes unreachable, one when the reason changes, and one now and
+        then while it lasts."""
         self._on_reachable(False)
         now_ms = self._clock.monotonic_ms()
         if self._trouble is None:

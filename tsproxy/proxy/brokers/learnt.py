@@ -1,11 +1,11 @@
-"""What the proxy knows of the cluster without a connection of its own: `LearntCluster`.
+"""`LearntCluster`: the facts about the cluster that need no login of the proxy's own.
 
-Brokers are learnt from the answers that pass by (`want_node`), so the proxy needs no user and no
-permission. It cannot know a topic's limits; the file says them. Whether brokers can be reached is found
-out by connecting, without a request.
+It learns brokers from the answers that the proxy forwards (`want_node`), so the proxy needs no user and no
+permission. It cannot read a topic's limits; the configuration file holds them. It finds out whether brokers
+are reachable by connecting, without a request.
 
-After a start nobody is known until the first client bootstraps. A client that goes straight to a broker's
-port is rejected until then; Kafka's clients bootstrap again.
+After a start no broker is known until the first client bootstraps. Until then a client that connects directly
+to a broker's port is rejected. Kafka's clients then bootstrap again.
 """
 
 import asyncio
@@ -29,13 +29,14 @@ from tsproxy.tls.contexts import CurrentTls
 log = structlog.get_logger()
 
 AGAIN_S: Final = 1.0
-"""How soon brokers that cannot be reached are tried again."""
+"""How long to wait before unreachable brokers are tried again."""
 
 MOST_BROKERS: Final = 10_000
 
 
 class LearntCluster:
-    """The same face as `Cluster`. `on_facts` is called at once, and with each broker that is learnt."""
+    """Has the same interface as `Cluster`. `on_facts` is called at once, and for each broker that is
+    learnt."""
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class LearntCluster:
         self._trouble = Trouble("upstream_unreachable", "upstream_reached", logs_changes=True)
 
     def prepare(self, config: Config) -> Commit:
-        """A reload: other addresses to begin with."""
+        """A reload: other bootstrap addresses."""
 
         def commit() -> None:
             self._upstream = config.upstream
@@ -60,13 +61,13 @@ class LearntCluster:
         return commit
 
     def want_topic(self, topic: str) -> None:
-        """Nobody can be asked."""
+        """Does nothing: there is no connection that could read limits."""
 
     def knows_topic(self, _topic: str) -> bool:
         return False
 
     def meet(self, _address: Address) -> None:
-        """Nobody is asked for limits that it may have changed."""
+        """Does nothing: no limits of brokers are read here."""
 
     def connections(self) -> Mapping[int, AdminConnection]:
         return {}
@@ -75,16 +76,16 @@ class LearntCluster:
         return ()
 
     def want_node(self, node_id: int, address: Address) -> None:
-        """An answer named a broker that is not known, or that has moved."""
+        """An answer named an unknown broker, or a broker with a new address."""
         known = self._facts.brokers
         if known.get(node_id) != address and (node_id in known or len(known) < MOST_BROKERS):
             brokers = {**self._facts.brokers, node_id: address}
             self._facts = replace(self._facts, brokers=MappingProxyType(brokers))
-            # Not from within the session that has read the answer: it hears of it as all others do.
+            # Not from within the session that has read the answer: it gets the new facts like all others.
             asyncio.get_running_loop().call_soon(self._tell)
 
     async def run(self) -> None:
-        """Let clients in, then see for ever whether brokers can be reached."""
+        """Accept clients, then check for ever whether brokers are reachable."""
         self._tell()
         while True:
             is_reachable = await self._is_reachable()
@@ -108,7 +109,7 @@ class LearntCluster:
 
 
 class _End(asyncio.Protocol):
-    """Our end of a connection that nothing is sent on."""
+    """Our end of a connection on which nothing is sent."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport

@@ -1,9 +1,9 @@
-"""What brokers give to topics that set nothing themselves, and what holds here where brokers differ. Pure.
+"""The limits of topics that set none themselves, if brokers may differ. Pure.
 
-A topic's description holds the values of the broker that is asked, wherever the topic has none of its own.
-Each leader judges by its own: in the middle of a roll from 3.9 to 4.x, or where one broker has its own
-`log.message.timestamp.*`, the same record is good for one leader and bad for another. Which broker leads
-may change at any time, and a client may ask the wrong one. So the loosest of all brokers holds here, and
+A topic's description holds the values of the broker that answers, unless the topic sets its own. Each leader
+judges by its own values. In the middle of a roll from 3.9 to 4.x, or if one broker has its own
+`log.message.timestamp.*`, one leader accepts a record that another one rejects. The leader may change at any
+time, and a client may send to the wrong one. So the loosest limits of all brokers are in force here, and
 leaders reject the rest themselves (`LogConfig.java`, `ConfigHelper.java#describeConfigs`).
 """
 
@@ -30,13 +30,14 @@ from tsproxy.model.policy import TimeLimit
 from tsproxy.model.verdict import TopicLimits
 
 Own = tuple[tuple[str, str | None], ...]
-"""What a topic sets itself, (name, value) in the order of the names. Topics that set the same are alike."""
+"""The settings of a topic itself, (name, value) sorted by name. Topics with the same settings share their
+limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What one broker gives to topics. `values` by configuration name; `nobodys` are the names of those that
-    nobody has set on the broker either; `known` all names that the broker knows."""
+    """The values that one broker gives to topics. `values` are by configuration name. `nobodys` are the names
+    that nobody has set on the broker either. `known` are all names that the broker knows."""
 
     values: Mapping[str, str | None]
     nobodys: frozenset[str]
@@ -47,12 +48,13 @@ _INT_MAX: Final = 2**31 - 1
 _LOOSEST: Final = Given(
     {MAX_MESSAGE_BYTES: str(_INT_MAX)}, frozenset(), frozenset(CONFIG_NAMES) - {DIFFERENCE}
 )
-"""A broker that has not told what it gives. It may be one of 4.x, which does not know `difference`."""
+"""A broker whose values are unknown. It may be a 4.x broker, which does not know `difference`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """What holds for topics that set the same. `of_nodes` are the limits of each broker that has told."""
+    """The limits in force for topics with the same settings. `of_nodes` are the limits of each broker that
+    has answered."""
 
     limits: TopicLimits
     on_kafka_4: TopicLimits
@@ -64,7 +66,7 @@ def own_of(answer: TopicAnswer) -> Own:
 
 
 def given_by(answers: Iterable[TopicAnswer]) -> Given | None:
-    """What the broker that answered gives, as far as these topics show it; None where they show nothing."""
+    """The values of the broker that answered, as far as these topics show them; None if they show nothing."""
     values: dict[str, str | None] = {}
     known: set[str] = set()
     nobodys: set[str] = set()
@@ -76,7 +78,7 @@ def given_by(answers: Iterable[TopicAnswer]) -> Given | None:
 
 
 def examples(owns: Mapping[str, Own]) -> tuple[str, ...]:
-    """The few topics whose descriptions show all that a broker gives to any of `owns` (by topic)."""
+    """A few topics whose descriptions show all broker values that apply to any of `owns` (by topic)."""
     first: dict[Own, str] = {}
     for topic, own in owns.items():
         first.setdefault(own, topic)
@@ -90,12 +92,13 @@ def examples(owns: Mapping[str, Own]) -> tuple[str, ...]:
 
 
 def together(own: Own, told: Given, brokers: Mapping[int, Given | None]) -> Together:
-    """What holds for a topic that sets `own`. `brokers` by node id, None for one that has not told; `told` is
-    what the broker gives that was asked for the topic, whichever it is: it stands in where none has told.
+    """The limits in force for a topic that sets `own`. `brokers` are by node id, None for one without an
+    answer. `told` are the values of the broker that described the topic, whichever that is. They are used if
+    no broker has answered.
 
-    A broker that has not told takes away bounds and sizes, and whatever else may reject a record. It leaves
-    `on_kafka_4` alone: that is an operator's own rule, which no leader would enforce in our place.
-    Raises ValueError where a value is not what Kafka documents.
+    If a broker has not answered, there are no bounds, no sizes and no other reason to reject a record.
+    `on_kafka_4` stays, since it is an operator's own rule, which no leader would enforce for us. Raises
+    ValueError if Kafka's documentation does not allow a value.
     """
     known = {
         node_id: given for node_id, given in brokers.items() if given is not None and _shows_all(own, given)
@@ -111,11 +114,11 @@ def together(own: Own, told: Given, brokers: Mapping[int, Given | None]) -> Toge
 
 
 def loosest(many: Sequence[TopicLimits]) -> TopicLimits:
-    """Limits that reject no record which any of `many` takes.
+    """Limits that reject no record which any of `many` allows.
 
-    Where only some brokers write their own time (LogAppendTime), no time is out of range: the others may
-    reject it. It counts as CreateTime all the same, since an operator's own rules hold for what those
-    others store.
+    If only some brokers write their own time (LogAppendTime), no timestamp is out of range, since those
+    brokers would store it; the others may reject it. The topic still counts as CreateTime, since an
+    operator's rules apply to records that the other brokers store.
     """
     first = many[0]
     if all(each == first for each in many):
@@ -127,14 +130,14 @@ def loosest(many: Sequence[TopicLimits]) -> TopicLimits:
         after_max_ms=None if True in is_stamped else _widest([each.after_max_ms for each in many]),
         max_message_bytes=max(each.max_message_bytes for each in many),
         is_compacted=all(each.is_compacted for each in many),
-        # A broker that keeps the producer's codec reads less of a batch, and so has less to reject.
+        # A broker that keeps the producer's codec reads less of a batch, and so rejects less.
         codec=first.codec if all(each.codec == first.codec for each in many) else None,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A setting that brokers do not agree on: its values by node id, and the one that holds here."""
+    """A setting on which brokers differ: its values by node id, and the value in force here."""
 
     key: str
     by_node: Mapping[int, str]
@@ -160,12 +163,14 @@ _SHOWN: Final = (
 
 
 def _shows_all(own: Own, given: Given) -> bool:
-    """False where a broker was asked only about topics that set themselves what this one leaves to it."""
+    """False if the broker only described topics that set a value themselves which this topic leaves to the
+    broker."""
     return given.known <= given.values.keys() | {name for name, _ in own}
 
 
 def _at(own: Own, given: Given) -> dict[str, str | None]:
-    """How that broker describes a topic that sets `own`: a name that it does not know, it passes over."""
+    """The description by that broker of a topic that sets `own`. The broker ignores names that it does not
+    know."""
     return {**given.values, **{name: value for name, value in own if name in given.known}}
 
 

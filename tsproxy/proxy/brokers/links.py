@@ -1,8 +1,9 @@
-"""A connection of the proxy's own to every broker: what each gives to topics, and whether it is there.
+"""The proxy's own connection to every broker. It reads the values that each gives to topics, and notices
+outages.
 
-A broker is asked when it is met, whenever brokers are refreshed, and when it comes back. While its
-connection is away, what it told holds: nobody reaches it either. From the moment that a client does reach
-it, it may be another one, restarted with other settings: then nothing is known of it until it has answered.
+A broker is queried when it becomes known, at each refresh, and when it comes back. While its connection is
+lost, its last answer stays in force, since clients cannot reach it either. Once a client reaches it, it may
+be another broker or have new settings. Then its values are unknown until it answers.
 """
 
 import asyncio
@@ -31,15 +32,15 @@ log = structlog.get_logger()
 FIRST_RETRY_MS: Final = 250
 LAST_RETRY_MS: Final = 10_000
 PATIENCE_S: Final = 2.0
-"""How long limits of a new topic wait for brokers that have not answered."""
+"""How long the limits of a new topic wait for brokers that have not answered."""
 
 
 Connect = Callable[[Address, Callable[[], None]], AbstractAsyncContextManager[AdminConnection]]
-"""(address, what to call when the connection has ended) -> the connection."""
+"""(address, callback for the end of the connection) -> the connection."""
 
 
 class BrokerLink:
-    """One broker. `given` is what it told last, None where nothing is known of it."""
+    """One broker. `given` is its last answer, None if nothing is known."""
 
     def __init__(
         self,
@@ -51,10 +52,10 @@ class BrokerLink:
     ) -> None:
         self.address = address
         self.connection: AdminConnection | None = None
-        """None while it is not open."""
+        """None while there is no open connection."""
         self.given: Given | None = None
         self.is_settled = asyncio.Event()
-        """Unset while it owes an answer that may come."""
+        """Unset while an expected answer may still come."""
         self._connect = connect
         self._is_lost = False
         self._is_told = False
@@ -72,7 +73,7 @@ class BrokerLink:
         self._wake.set()
 
     def meet(self) -> None:
-        """A client reaches it: where our own connection has ended, another broker may be there."""
+        """A client reaches this address. If our own connection has ended, another broker may be there."""
         if self.connection is None:
             self._wake.set()
             if self.given is not None:
@@ -80,7 +81,7 @@ class BrokerLink:
                 self._on_change()
 
     async def run(self) -> None:
-        """Converse for ever."""
+        """Keep the connection and query the broker, for ever."""
         retry_ms = FIRST_RETRY_MS
         while True:
             pause_ms = FIRST_RETRY_MS
@@ -97,11 +98,11 @@ class BrokerLink:
                     pause_ms = LAST_REJECTED_RETRY_MS
                 self._lost(str(error))
             except Exception as error:
-                # A mistake of ours or of the client library must not end what others wait for.
+                # An error in our code or in the client library must not end a task that others wait for.
                 self._lost(type(error).__name__)
                 log.error("cluster_conversation_crashed", error=type(error).__name__, frames=frames_of(error))
             self._wake.clear()
-            # Whoever wakes it, clients too, does so as fast as they come; brokers count logins that fail.
+            # Clients can wake it very often, and brokers count failed logins. So this pause is not cut short.
             await asyncio.sleep(pause_ms / 1000)
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0, retry_ms - pause_ms) / 1000):
@@ -109,7 +110,7 @@ class BrokerLink:
             retry_ms = min(2 * retry_ms, LAST_RETRY_MS)
 
     async def _converse(self, connection: AdminConnection) -> None:
-        """Ends by raising only."""
+        """Query the broker whenever something changes. Ends only with an error."""
         while True:
             self._wake.clear()
             if connection.has_ended:
@@ -132,7 +133,7 @@ class BrokerLink:
             self._on_change()
 
     def _lost(self, text: str) -> None:
-        """What it told holds on; it is said once where it has told nothing yet."""
+        """The last answer stays in force. If there is none, log that once."""
         if not self._is_lost:
             self._is_lost = True
             self._on_news()
@@ -149,7 +150,8 @@ class BrokerLink:
 
 
 class BrokerLinks:
-    """`on_change` is called when what brokers give has changed, `on_news` when one went away or came back."""
+    """The connections to all brokers. `on_change` is called when values of brokers have changed, `on_news`
+    when a broker was lost or came back."""
 
     def __init__(
         self,
@@ -161,7 +163,7 @@ class BrokerLinks:
         self._former: dict[Address, None] = {}
         self._links: dict[int, BrokerLink] = {}
         self._met: set[Address] = set()
-        """Brokers of earlier on that clients reach again, before the cluster names them."""
+        """Former brokers that clients reach again before the cluster names them."""
         self._on_change = on_change
         self._on_news = on_news
         self._tasks: dict[int, asyncio.Task[None]] = {}
@@ -171,18 +173,19 @@ class BrokerLinks:
 
     @property
     def given(self) -> Mapping[int, Given | None]:
-        """By node id, None for one of which nothing is known; one such without an id for those met again."""
+        """The values by node id, None for a broker without an answer. Former brokers that clients reach count
+        as one more without an answer."""
         known = {node_id: link.given for node_id, link in self._links.items()}
         return {**known, -1: None} if self._met else known
 
     @property
     def connections(self) -> Mapping[int, AdminConnection]:
-        """Those that are open, by node id."""
+        """The open connections, by node id."""
         links = self._links.items()
         return {node_id: link.connection for node_id, link in links if link.connection is not None}
 
     def see(self, brokers: Mapping[int, Address]) -> None:
-        """The brokers that there are now."""
+        """Update the links to the brokers that exist now."""
         self._met.clear()
         for node_id, link in tuple(self._links.items()):
             if brokers.get(node_id) != link.address:
@@ -198,20 +201,20 @@ class BrokerLinks:
                 self._tasks[node_id] = asyncio.get_running_loop().create_task(link.run())
 
     def ask(self, topics: Sequence[str]) -> None:
-        """Ask every broker how it describes these topics: now, and whenever it comes back."""
+        """Query every broker for its description of these topics: now, and whenever it comes back."""
         self._topics = tuple(topics)
         for link in self._links.values():
             link.ask(self._topics)
 
     async def answered(self) -> None:
-        """Returns when no broker that can be asked owes an answer, or after PATIENCE_S."""
+        """Returns when all reachable brokers have answered, or after PATIENCE_S."""
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE_S):
                 for link in tuple(self._links.values()):
                     await link.is_settled.wait()
 
     def meet(self, address: Address) -> None:
-        """A client's connection to `address` was made."""
+        """A client has connected to `address`."""
         for link in self._links.values():
             if link.address == address:
                 link.meet()

@@ -1,8 +1,8 @@
 """Whether an upstream is the proxy itself. Pure; no name is looked up.
 
-Before brokers are known a listener rejects connections, so a proxy that is its own upstream never starts.
-One that reaches another of its kind, through a load balancer or a DNS name, hears of brokers by the names
-that it gives them itself.
+Until brokers are known a listener rejects connections, so a proxy that is its own upstream never becomes
+ready. A proxy that reaches a second proxy with the same configuration, through a load balancer or a DNS name,
+gets brokers with the very addresses that it advertises itself.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from tsproxy.model.addresses import Address
 
 
 def own_listener(address: Address, listeners: Sequence[Listener]) -> str | None:
-    """The name of the listener that takes connections to `address`; None where none of them does."""
+    """The name of the listener that accepts connections to `address`; None if there is none."""
     for listener in listeners:
         if address.port == listener.bind.port and _is_at(address.host, listener):
             return listener.name
@@ -21,9 +21,9 @@ def own_listener(address: Address, listeners: Sequence[Listener]) -> str | None:
 
 
 def names_us(brokers: Mapping[int, Address], listeners: Sequence[Listener]) -> str | None:
-    """The name of the listener that serves all these brokers at just these addresses.
+    """The name of the listener that advertises all these brokers at exactly these addresses.
 
-    That may be right where clients and the proxy look the same names up differently.
+    That can be correct if clients and the proxy resolve the same names differently.
     """
     for listener in listeners:
         if brokers and all(_serves(listener, node_id, at) for node_id, at in brokers.items()):

@@ -1,7 +1,8 @@
-"""Which versions of Produce the brokers take: `BrokerVersions`, for sessions whose clients do not ask.
+"""`BrokerVersions`: the versions of Produce that brokers support, for sessions whose clients do not ask.
 
-A session goes by what its own broker told its own client. Where the client never asks (ApiVersions), only
-a version that no broker takes is known to close the connection: so each broker is asked now and then.
+A session uses the versions that its own broker told its client (ApiVersions). If the client never asks, the
+proxy only knows that a version which no broker supports closes the connection. So it queries each broker now
+and then.
 """
 
 import asyncio
@@ -23,12 +24,14 @@ from tsproxy.wire.k18_api_versions import Versions, produce_versions
 log = structlog.get_logger()
 
 ASKED_EVERY_S: Final = 300.0
-"""Brokers are upgraded one at a time: until it is asked again one is taken to be what it was."""
+"""The interval of queries. Brokers are upgraded one at a time; until the next query a broker counts as
+unchanged."""
 RETRIED_EVERY_S: Final = 30.0
 
 
 class BrokerVersions:
-    """`on_versions` is called with what all brokers together take, and with None when one is not known."""
+    """`on_versions` is called with the versions that any broker supports, and with None if a broker's are
+    unknown."""
 
     def __init__(
         self, upstream: Upstream, tls: CurrentTls | None, on_versions: Callable[[Versions | None], None]
@@ -42,14 +45,14 @@ class BrokerVersions:
         self._wake = asyncio.Event()
 
     def see(self, brokers: Mapping[int, Address]) -> None:
-        """Those that there are now."""
+        """Update the set of brokers."""
         if (now := frozenset(brokers.values())) != self._brokers:
             self._brokers = now
             self._tell()
             self._wake.set()
 
     def prepare(self, config: Config) -> Commit:
-        """A reload: brokers are asked as they are then to be asked."""
+        """A reload: later queries use the new upstream settings."""
 
         def commit() -> None:
             self._upstream = config.upstream
@@ -57,14 +60,14 @@ class BrokerVersions:
         return commit
 
     async def run(self) -> None:
-        """Ask for ever."""
+        """Query the brokers, for ever."""
         while True:
             self._wake.clear()
             try:
                 for broker in sorted(self._brokers, key=str):
                     await self._ask(broker)
                 self._tell()
-            except Exception as error:  # a mistake of ours: what is known holds, and it is tried again
+            except Exception as error:  # an error in our code: known versions stay, and it tries again
                 log.error("offers_crashed", error=type(error).__name__, frames=frames_of(error))
             is_known = self._brokers <= self._known.keys()
             with contextlib.suppress(TimeoutError):
@@ -72,7 +75,7 @@ class BrokerVersions:
                     await self._wake.wait()
 
     async def _ask(self, broker: Address) -> None:
-        """One that does not answer is not known any more."""
+        """Query one broker. Without an answer its versions are unknown."""
         self._known.pop(broker, None)
         with contextlib.suppress(ConversationError):
             async with connected(

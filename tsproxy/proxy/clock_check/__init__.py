@@ -1,13 +1,13 @@
-"""Whether this proxy's clock, by which it judges, is one to judge by.
+"""Checks this proxy's clock, because timestamps are judged by it.
 
-    steps.py     the wall clock against the monotonic one: a step is noticed within a second
-    probe.py     the brokers' clocks, by what a small topic of theirs says of records written to it
-    stamps.py    the same by times that brokers write anyway; `listening.py` asks for them, writing nothing
-    kernel.py    whether anything keeps this machine's clock right
-    crowd.py     whether nearly all clients are off by the same amount
-    doubts.py    which of these speak against the clock now, told once for each change
-    room.py      what follows: metrics, warnings, lines of the decision log, and, if it is wanted so, that
-                 nothing is enforced until the clock is right again
+    steps         compares the wall clock with the monotonic one: it finds a step within a second
+    probe         the brokers' clocks, by records written to a small topic with LogAppendTime
+    stamps        the same by timestamps that brokers write anyway; `listening` queries them, writing nothing
+    system_clock  whether anything synchronizes this machine's clock
+    crowd         whether nearly all clients are off by the same amount
+    doubts        which of these raise a doubt about the clock; logs each change once
+    monitor       the consequences: metrics, warnings, lines of the decision log, and, if configured,
+                  suspended enforcement until the clock is right again
 
-Non-goals: setting any clock; judging by the brokers' time instead of our own.
+Non-goals: setting a clock; judging by the brokers' time instead of our own.
 """

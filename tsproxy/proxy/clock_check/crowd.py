@@ -1,6 +1,6 @@
-"""Whether nearly all clients are off by the same amount: then it may be this proxy that is. Pure.
+"""Whether nearly all clients are off by the same amount: then this proxy's clock may be wrong. Pure.
 
-It only warns. Clients say what they like, and enough of them together must not end what is enforced.
+It only warns. Clients can send any timestamps, so even many of them must not end the enforcement.
 """
 
 from collections.abc import Collection
@@ -14,9 +14,9 @@ from tsproxy.model.outcome import Bars, Outcome, Peer, Totals
 
 FEWEST_CLIENTS: Final = 10
 SHARE: Final = 0.9
-"""So many of them must agree."""
+"""The share of clients that must agree."""
 LEAST_MS: Final = 5 * 60_000
-"""Less than that is how late data usually is."""
+"""Smaller offsets do not count, since late data often has them."""
 LATELY_MS: Final = 5 * 60_000
 MOST_CLIENTS: Final = 2_000
 
@@ -26,7 +26,7 @@ _Client = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """So many clients agree, of so many, that our clock is off by `offset_ms` (ours minus theirs)."""
+    """`clients` of `of` clients agree that our clock is off by `offset_ms` (ours minus theirs)."""
 
     clients: int
     of: int
@@ -34,18 +34,18 @@ class Agreement:
 
 
 class Crowd:
-    """The newest times that each client has sent lately, against our clock."""
+    """The newest timestamps that each client has sent lately, relative to our clock."""
 
     def __init__(self) -> None:
         self._drifts: dict[_Client, tuple[int, int]] = {}
 
     @property
     def clients(self) -> Collection[_Client]:
-        """Of whom something is known."""
+        """The clients with a known timestamp."""
         return self._drifts.keys()
 
     def forget(self) -> None:
-        """Our clock was set."""
+        """Forget everything, since our clock was set."""
         self._drifts = {}
 
     def book(self, outcome: Outcome) -> None:
@@ -57,7 +57,8 @@ class Crowd:
             self._saw(totals.peer, _middle(totals.ahead), totals.last_ms)
 
     def agreement(self, now_ms: int, least_ms: int) -> Agreement | None:
-        """None where they do not agree, or on less than `least_ms` or LEAST_MS."""
+        """The agreement, or None if clients do not agree, or only on an offset up to `least_ms` or
+        LEAST_MS."""
         self._drifts = {
             client: (drift, seen_ms)
             for client, (drift, seen_ms) in self._drifts.items()
@@ -67,14 +68,14 @@ class Crowd:
         if len(drifts) < FEWEST_CLIENTS:
             return None
         middle = int(median(drifts))
-        # A bar of drift-v1 is up to a fifth wide, and clients send what they made a moment ago.
+        # A bar of drift-v1 is up to a fifth wide, and clients send records a moment after they made them.
         alike = sum(abs(each - middle) <= max(30_000, abs(middle) // 4) for each in drifts)
         if abs(middle) <= max(LEAST_MS, least_ms) or alike < SHARE * len(drifts):
             return None
         return Agreement(alike, len(drifts), -middle)
 
     def _saw(self, peer: Peer, drift: int, now_ms: int) -> None:
-        client = (peer.client_address, bounded_or_none(peer.client_id))  # one may be 32 KiB long
+        client = (peer.client_address, bounded_or_none(peer.client_id))  # a client id may be 32 KiB long
         self._drifts.pop(client, None)
         self._drifts[client] = (drift, now_ms)
         if len(self._drifts) > MOST_CLIENTS:

@@ -1,4 +1,4 @@
-"""What speaks against this proxy's clock, told once for each change."""
+"""The reasons to doubt this proxy's clock. Each change is logged once."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -10,7 +10,7 @@ log = structlog.get_logger()
 
 
 class Witness(StrEnum):
-    """Who doubts: the kernel, brokers by their own times, or nearly all clients."""
+    """The source of a doubt: the kernel, brokers by their own times, or nearly all clients."""
 
     KERNEL = "kernel"
     BROKERS = "brokers"
@@ -22,7 +22,7 @@ class Doubts:
         self._texts: dict[Witness, str] = {}
 
     def put(self, witness: Witness, text: str | None, facts: Mapping[str, object] | None = None) -> None:
-        """What that witness says now; None where it has no doubt."""
+        """Set the doubt of this witness; None if it has no doubt."""
         was = self._texts.pop(witness, None)
         if text is not None:
             self._texts[witness] = text

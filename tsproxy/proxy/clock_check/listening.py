@@ -1,4 +1,4 @@
-"""Asks brokers for the newest times that they have written themselves; nothing is written for it."""
+"""Queries brokers for the newest timestamps that they have written themselves. It writes nothing."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from tsproxy.model.kafka import ErrorCode
 from tsproxy.proxy.clock_check.stamps import Look, Newest
 
 STAMPED: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
-"""Topics to which coordinators write, by their own clocks, whatever message.timestamp.type says."""
+"""Coordinators write to these topics with the broker's own clock, whatever message.timestamp.type says."""
 MOST_PARTITIONS: Final = 500
 
 Connections = Callable[[], Mapping[int, AdminConnection]]
@@ -23,10 +23,10 @@ Connections = Callable[[], Mapping[int, AdminConnection]]
 async def newest_stamps(
     connections: Mapping[int, AdminConnection], topics: Iterable[str], clock: Clock
 ) -> tuple[Look, list[Newest]]:
-    """What the brokers that can be asked tell of the partitions that they lead.
+    """The newest timestamps of the partitions that the reachable brokers lead.
 
-    A topic that is not there, or that one may not Describe, is passed over, as is a broker that does not
-    answer. Asking creates no topic.
+    It skips topics that do not exist or that the user may not Describe, and brokers that do not answer. The
+    query creates no topic.
     """
     began_ms = clock.monotonic_ms()
     found: list[Newest] = []
@@ -45,7 +45,7 @@ async def _leaders(connection: AdminConnection, topics: Sequence[str]) -> Mappin
     except ConversationError:
         return {}
     led: dict[int, list[tuple[str, int]]] = {}
-    # (error_code, topic, is_internal, partitions), and of those (error_code, partition, leader, …)
+    # (error_code, topic, is_internal, partitions), each partition (error_code, partition, leader, …)
     partitions = ((topic[1], *each[1:3]) for topic in answer.topics if topic[0] == 0 for each in topic[3])
     for (topic, partition, leader), _ in zip(partitions, range(MOST_PARTITIONS), strict=False):
         led.setdefault(leader, []).append((topic, partition))

@@ -1,4 +1,4 @@
-"""Watches the clock, tells of what is wrong with it, and has nothing enforced by one that is wrong."""
+"""Watches the clock, reports problems with it, and can suspend enforcement while it is wrong."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,15 +37,16 @@ PATIENCE_S: Final = 10.0
 LISTEN_AGAIN_S: Final = 2.0
 LISTEN_EVERY_S: Final = 30.0
 EAGER_LISTENS: Final = 15
-"""Brokers are asked twice in a row, since only a time that grows says something; and as often as this at
-the start, after a step, and while they are said to be far off."""
+"""How many pairs of queries follow each other quickly: at the start, after a step, and while brokers seem far
+off. They come in pairs because only a timestamp that grows between two queries says something."""
 
 Tell = Callable[[LifecycleKind, Mapping[str, object]], None]
-"""Writes a line of the decision log."""
+"""Writes a lifecycle line to the decision log."""
 
 
 class ClockMonitor(Collector):
-    """`suspend` is called with True when nothing is to be enforced any more, with False when it is again."""
+    """Checks the clock. `suspend` is called with True when enforcement is suspended, with False when it
+    resumes."""
 
     def __init__(
         self,
@@ -59,12 +60,13 @@ class ClockMonitor(Collector):
         stamped_topics: Callable[[], Sequence[str]] = tuple,
         kernel_says: Callable[[], bool | None] = kernel.is_synchronised,
     ) -> None:
-        """`connections` are open ones to brokers, `stamped_topics` have LogAppendTime."""
+        """`connections` returns the open connections to brokers, `stamped_topics` the topics with
+        LogAppendTime."""
         self.crowd = Crowd()
-        """To be told of all batches."""
+        """It must get all outcomes."""
         self.is_suspended = False
         self.offsets: Mapping[int, Offset] = {}
-        """To each broker, when it was last measured."""
+        """The offset to each broker at the last measurement."""
         self._clock = clock
         self._connections = connections
         self._doubts = Doubts()
@@ -75,7 +77,7 @@ class ClockMonitor(Collector):
         self._config = config
         self._is_beyond = False
         self._news = asyncio.Event()
-        """A step, or another configuration."""
+        """Set at a step of the clock, or at a new configuration."""
         self._off: frozenset[int] = frozenset()
         self._steps = Steps(clock)
         self._suspend = suspend
@@ -96,11 +98,11 @@ class ClockMonitor(Collector):
         return commit
 
     async def run(self) -> None:
-        """For ever."""
+        """Runs for ever."""
         await asyncio.gather(self._watch_steps(), self._measure_again_and_again(), self._listen())
 
     def warnings(self) -> list[str]:
-        """What speaks against this proxy's clock now, a sentence each."""
+        """A sentence for each reason to doubt this proxy's clock now."""
         return self._doubts.texts
 
     # -- Steps ---------------------------------------------------------------------------------------
@@ -129,7 +131,8 @@ class ClockMonitor(Collector):
         self._doubts.put(Witness.CLIENTS, text, {"offset_ms": found.offset_ms})
 
     def _has_stepped(self) -> bool:
-        """True where the clock was set since the last look; then it is told, and measured anew."""
+        """True if the clock was set since the last check. Then it logs the step and starts a new
+        measurement."""
         step_ms = self._steps.look()
         if step_ms is None:
             return False
@@ -137,7 +140,7 @@ class ClockMonitor(Collector):
         self._tell(LifecycleKind.CLOCK, {"what": "stepped", "by_ms": step_ms})
         self._stamps.forget()
         self.crowd.forget()
-        # Offsets that were found are those of the clock before: they move with it.
+        # The known offsets belong to the clock before the step, so they move by the same amount.
         self.offsets = {
             node_id: Offset(each.ms + step_ms, each.error_ms + 1) for node_id, each in self.offsets.items()
         }
@@ -152,12 +155,12 @@ class ClockMonitor(Collector):
         while True:
             try:
                 await self._converse()
-            except Exception as error:  # brokers come and go; what was measured stays
+            except Exception as error:  # a broker failed; the last measurement stays
                 self._failed(error)
                 await asyncio.sleep(RETRY_S)
 
     async def _converse(self) -> None:
-        """Measure while there is something to measure by, over one producer."""
+        """Measure as long as a probe topic is configured, with one producer."""
         if self._config.clock.probe is None:
             await self._wait(None)
             return
@@ -171,18 +174,18 @@ class ClockMonitor(Collector):
         async with asyncio.timeout(PATIENCE_S):
             offsets = await measure(producer, topic, self._clock)
         self._trouble.over()
-        if not self._has_stepped():  # else it was measured with two clocks
+        if not self._has_stepped():  # otherwise the clock changed during the measurement
             self.offsets = offsets
             self._judge()
 
     async def _listen(self) -> None:
-        """To times that brokers have written anyway, unless a topic of ours measures more closely."""
+        """Read the times that brokers have written anyway, unless a probe topic gives closer measurements."""
         while True:
             try:
                 for _ in range(2):
                     await self._listen_once()
                     await asyncio.sleep(LISTEN_AGAIN_S)
-            except Exception as error:  # a mistake of ours must not end the other watches
+            except Exception as error:  # an error in our code must not end the other checks
                 log.error("clock_listening_crashed", error=type(error).__name__, frames=frames_of(error))
             self._listens_left = max(0, self._listens_left - 1)
             if not self._listens_left:
@@ -194,35 +197,35 @@ class ClockMonitor(Collector):
         connections = self._connections()
         look, newest = await newest_stamps(connections, self._stamped_topics(), self._clock)
         if connections and not newest:
-            self._listens_left = 0  # not there, or not to be seen, which a broker's log would say each time
+            self._listens_left = 0  # no such topics, or no permission, which brokers log each time
         if self._has_stepped() or self._config.clock.probe is not None:
             return
         self._stamps.saw(look, newest)
         offsets = self._stamps.offsets(look.ended_ms)
-        if offsets or not self._is_beyond:  # where nobody writes any more, what was found last holds
+        if offsets or not self._is_beyond:  # if nothing is written any more, the last offsets stay
             self.offsets = offsets
             self._judge()
         if self._is_beyond:
             self._listens_left = EAGER_LISTENS
 
     async def _wait(self, seconds: float | None) -> None:
-        """Until there is news, but no longer than that."""
+        """Wait until there is news, at most so many seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
         self._news.clear()
 
-    # -- What follows --------------------------------------------------------------------------------
+    # -- Consequences --------------------------------------------------------------------------------
 
     def _judge(self) -> None:
-        """By what is known now, under the configuration of now."""
+        """Apply the current configuration to the current offsets."""
         settings, offset = self._config.clock, middle(self.offsets)
         self._tell_of_brokers(settings.max_offset_ms)
         was_beyond = self._is_beyond
         if offset is None:
             self._is_beyond = False
         elif was_beyond:
-            # What brokers wrote anyway is known to a few seconds, so nothing nearer can be seen of it.
+            # Times that brokers wrote anyway are exact to a few seconds only: no smaller offset can be seen.
             nearest_ms = 0.0 if settings.probe else offset.error_ms
             self._is_beyond = abs(offset.ms) > max(settings.max_offset_ms, nearest_ms)
         else:
@@ -257,7 +260,7 @@ class ClockMonitor(Collector):
         self._tell(LifecycleKind.CLOCK, {"what": "beyond" if self._is_beyond else "within", **facts})
 
     def _tell_of_brokers(self, most_ms: int) -> None:
-        """Of each that is far off, once."""
+        """Log each broker that is far off, once."""
         off = {node_id for node_id, offset in self.offsets.items() if offset.is_surely_beyond(most_ms)}
         for node_id in sorted(off - self._off):
             log.warning("broker_clock_differs", node_id=node_id, offset_ms=round(self.offsets[node_id].ms))

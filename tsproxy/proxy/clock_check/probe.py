@@ -1,8 +1,8 @@
-"""How far our clock is from the brokers': what a topic with LogAppendTime answers to a record of ours.
+"""The offset of our clock to the brokers', by a record of ours to a topic with LogAppendTime.
 
-The answer holds the time at which the broker appended the record, which is somewhere between the moment
-when it was sent and the moment when the answer came: so an offset is known to half of that (as NTP does
-it). Of a few tries the quickest counts. No other answer of a broker's tells its time.
+The answer holds the time at which the broker appended the record. That is some moment between sending and the
+answer, so the offset is known to half of that time (as in NTP). The quickest of a few tries counts. No other
+answer of a broker contains its time.
 """
 
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ TRIES: Final = 3
 
 
 class NoLogAppendTimeError(Exception):
-    """The topic keeps the times that it is sent."""
+    """The topic keeps the producer's timestamps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """Our clock minus a broker's, in ms, and by how much it may be wrong."""
+    """Our clock minus a broker's, in ms, and the possible error."""
 
     ms: float
     error_ms: float
@@ -63,8 +63,8 @@ async def _try(producer: AIOKafkaProducer, topic: str, partition: int, clock: Cl
 
 
 def middle(offsets: Mapping[int, Offset]) -> Offset | None:
-    """What most brokers agree on: one broker that is wrong is that broker's trouble. Of an even number the
-    smaller of the two in the middle; None where there is none."""
+    """The median of the offsets, so that one broker with a wrong clock does not matter. For an even number it
+    is the smaller of the two in the middle. None if there is no offset."""
     ordered = sorted(offsets.values(), key=lambda each: each.ms)
     if not ordered:
         return None

@@ -1,10 +1,10 @@
-"""How far our clock is from brokers', by times that they write themselves and tell without being written to.
+"""The offset of our clock to the brokers', by timestamps that brokers write anyway. Pure.
 
-Brokers stamp what coordinators write (`__consumer_offsets`, `__transaction_state`) and what goes to a topic
-with LogAppendTime. Each is asked for the newest time of its partitions (ListOffsets, MAX_TIMESTAMP), again
-and again. One that has grown since was written in between, by the leader's clock: so the offset is known to
-half of that span, whichever clock is ahead. One that has not grown says nothing: it may be from last week,
-or from a broker whose clock was wrong then. Pure.
+Brokers write their own time for coordinators' records (`__consumer_offsets`, `__transaction_state`) and in
+topics with LogAppendTime. Each broker is queried for the newest timestamp of its partitions (ListOffsets,
+MAX_TIMESTAMP), again and again. A timestamp that has grown since the last query was written in between, by
+the leader's clock. So the offset is known to half of that time, whichever clock is ahead. A timestamp that
+has not grown says nothing: it may be a week old, or come from a broker whose clock was wrong then.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,13 +14,13 @@ from typing import Final
 from tsproxy.proxy.clock_check.probe import Offset
 
 REPLACED_AFTER_MS: Final = 60_000
-"""A closer estimate is kept for so long."""
+"""How long a closer estimate is kept."""
 FORGOTTEN_AFTER_MS: Final = 10 * 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """When brokers were asked: the monotonic clock before and after, the wall clock after; in ms."""
+    """The time of a query: the monotonic clock before and after, the wall clock after; in ms."""
 
     began_ms: int
     ended_ms: int
@@ -29,7 +29,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest time of a partition, as its leader told it; -1 where it has none."""
+    """The newest timestamp of a partition in its leader's answer; -1 if it has none."""
 
     topic: str
     partition: int
@@ -50,7 +50,7 @@ class Stamps:
         self._found: dict[int, tuple[Offset, int]] = {}
 
     def forget(self) -> None:
-        """Our clock was set: what was found by it says nothing any more."""
+        """Forget all offsets, since our clock was set."""
         self._known, self._found = {}, {}
 
     def saw(self, look: Look, newest: Iterable[Newest]) -> None:
@@ -65,7 +65,7 @@ class Stamps:
                 self._take(one.leader, offset, look.ended_ms)
 
     def offsets(self, now_ms: int) -> Mapping[int, Offset]:
-        """To each broker that has written lately, by node id. `now_ms` by the monotonic clock."""
+        """The offset to each broker that has written lately, by node id. `now_ms` is the monotonic clock."""
         lately = {n: found for n, found in self._found.items() if now_ms - found[1] < FORGOTTEN_AFTER_MS}
         self._found = lately
         return {node_id: offset for node_id, (offset, _) in lately.items()}

@@ -1,15 +1,15 @@
-"""Steps of the wall clock: it is set, or a virtual machine slept. One that is slewed makes none."""
+"""Steps of the wall clock: somebody set it, or a virtual machine slept. Slewing makes no step."""
 
 from typing import Final
 
 from tsproxy.clock import Clock
 
 STEP_MS: Final = 250
-"""From here on it is a step; what leads a clock along moves it by less than a millisecond a second."""
+"""The least change that counts as a step. NTP slews a clock by less than a millisecond per second."""
 
 
 class Steps:
-    """`count` is how many there were."""
+    """Finds steps. `count` is their number."""
 
     def __init__(self, clock: Clock) -> None:
         self.count = 0
@@ -17,7 +17,7 @@ class Steps:
         self._gap_ms = self._now_gap_ms()
 
     def look(self) -> int | None:
-        """By how much the wall clock was set since the last look, in ms; None where it was not."""
+        """How much the wall clock was set since the last check, in ms; None if it was not."""
         gap_ms = self._now_gap_ms()
         if abs(gap_ms - self._gap_ms) >= STEP_MS:
             gap_ms = self._now_gap_ms()  # this process may have been stopped between the two clocks

@@ -1,4 +1,4 @@
-"""What the kernel says of its own clock: whether anybody keeps it right (`adjtimex`, Linux alone)."""
+"""Whether something synchronizes this machine's clock, by the kernel's `adjtimex` (Linux only)."""
 
 import ctypes
 import sys
@@ -9,7 +9,7 @@ _STA_UNSYNC: Final = 0x40
 
 
 class _Timex(ctypes.Structure):
-    """The beginning of `struct timex` (linux/timex.h), and room for the rest."""
+    """The beginning of `struct timex` (linux/timex.h), and space for the rest."""
 
     _fields_ = (
         ("modes", ctypes.c_uint),
@@ -23,7 +23,7 @@ class _Timex(ctypes.Structure):
 
 
 def is_synchronised() -> bool | None:
-    """True where NTP, PTP or the host keeps the clock, False where nobody does, None where nothing tells.
+    """True if NTP, PTP or the host synchronizes the clock, False if nothing does, None if that is unknown.
 
     It only reads (`modes` 0), which needs no privilege.
     """
@@ -39,5 +39,5 @@ def is_synchronised() -> bool | None:
 
 
 def meaning(state: int, status: int) -> bool:
-    """What `adjtimex` returned, and its `status`, say together."""
+    """True if the result of `adjtimex` and its `status` mean a synchronized clock."""
     return state != _TIME_ERROR and not status & _STA_UNSYNC

@@ -1,7 +1,7 @@
-"""How the brokers of one listener are told apart: by a port each, or by a host name each.
+"""How clients address the brokers of one listener: each broker has its own port, or its own host name.
 
-Either way, what clients are told of a broker is a pure function of its node id, so that all workers
-and replicas agree without talking, and it is told only when a connection there would be taken.
+In both cases a broker's advertised address is a pure function of its node id, so that all workers and
+replicas agree without communication. A broker is advertised only while the proxy accepts connections for it.
 """
 
 from collections.abc import Callable, Set
@@ -13,7 +13,7 @@ from tsproxy.model.view import Endpoint
 from tsproxy.proxy.ports import ListenError, Port
 
 OpenPort = Callable[[int, int], Port]
-"""(node_id, port, 0 for any free one) -> the port, open. Raises ListenError."""
+"""(node_id, port; 0 for any free one) -> the bound port. Raises ListenError."""
 
 
 class Endpoints(Protocol):
@@ -21,26 +21,27 @@ class Endpoints(Protocol):
 
     @property
     def node_ids(self) -> Set[int]:
-        """Those that are served."""
+        """The node ids of the served brokers."""
 
     def has_place_for(self, node_id: int) -> bool:
         """Whether this broker can be served at all, if its port is free."""
 
     def serve(self, node_id: int) -> None:
-        """Make it so that clients may be told of this broker. Raises ListenError."""
+        """Serve this broker, so that it may be advertised to clients. Raises ListenError."""
 
     def endpoints(self, advertised_host: str) -> dict[int, Endpoint]:
-        """What clients are told of the brokers that are served."""
+        """The addresses of the served brokers, as clients get them."""
 
     def node_asked_for(self, host: str | None) -> int | None:
-        """Which broker a connection to the bootstrap port asks for; None for any of them."""
+        """The broker that a connection to the bootstrap port asks for; None for any broker."""
 
     def close(self) -> None:
-        """Accept no more; connections made so far stay."""
+        """Stop accepting. Existing connections stay."""
 
 
 class EndpointsByPort:
-    """A broker that is gone keeps its port, and connections to it fail: it may come back."""
+    """One port for each broker. A broker that is gone keeps its port, since it may come back. Until then
+    connections to it fail."""
 
     def __init__(self, brokers: BrokerPorts, open_port: OpenPort) -> None:
         self._brokers = brokers
@@ -65,7 +66,7 @@ class EndpointsByPort:
             node_id: Endpoint(advertised_host, port.address.port) for node_id, port in self._ports.items()
         }
 
-    def node_asked_for(self, host: str | None) -> int | None:  # noqa: ARG002  # ports say it
+    def node_asked_for(self, host: str | None) -> int | None:  # noqa: ARG002  # the port names the broker
         return None
 
     def close(self) -> None:
@@ -74,7 +75,7 @@ class EndpointsByPort:
 
 
 class EndpointsByHost:
-    """All at the bootstrap port; the TLS handshake names the broker."""
+    """All brokers share the bootstrap port. The host name of the TLS handshake (SNI) names the broker."""
 
     def __init__(self, brokers: BrokerHosts, bootstrap: Address) -> None:
         self._brokers = brokers
@@ -91,7 +92,7 @@ class EndpointsByHost:
     def serve(self, node_id: int) -> None:
         self._node_ids.add(node_id)
 
-    def endpoints(self, advertised_host: str) -> dict[int, Endpoint]:  # noqa: ARG002  # names say it
+    def endpoints(self, advertised_host: str) -> dict[int, Endpoint]:  # noqa: ARG002  # not needed
         hosts = {node_id: self._brokers.host_of(node_id) for node_id in self._node_ids}
         return {node_id: Endpoint(host, self._port) for node_id, host in hosts.items()}
 
@@ -99,7 +100,7 @@ class EndpointsByHost:
         return None if host is None else self._brokers.node_of(host)
 
     def close(self) -> None:
-        """The bootstrap port is all there is."""
+        """Does nothing: the bootstrap port is not closed here."""
 
 
 def _outside(node_id: int, brokers: BrokerPorts) -> str:

@@ -1,8 +1,8 @@
-"""What is found out about a client before a broker is connected for it.
+"""The handshake with a client, before a broker connection is made for it.
 
-In this order: the PROXY protocol's header, where a load balancer sends one, since it stands before
-everything else; the TLS handshake, with the host name that the client asked for (SNI) and the
-certificate that it showed; the principal which that certificate stands for.
+It reads, in this order: the header of the PROXY protocol, if a load balancer sends one, since it comes before
+everything else; the TLS handshake, with the requested host name (SNI) and the client's certificate; the
+principal of that certificate.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class Handshake:
 
 
 class HandshakeError(Exception):
-    """The client is not let in: `event` for the log, and why. Its socket is closed."""
+    """The client is rejected. `event` is for the log, with the reason. The socket is closed."""
 
     def __init__(self, event: str, peer: Peer, text: str, limit: Limit | None = None) -> None:
         super().__init__(text)
@@ -53,9 +53,9 @@ async def shake_hands(
     patience_s: float,
     protocol: asyncio.BaseProtocol,
 ) -> Handshake:
-    """Connect `protocol` to the client, once it is known who it is. Raises HandshakeError.
+    """Perform the handshake, then connect `protocol` to the client. Raises HandshakeError.
 
-    `patience_s` is for the header, and again for the handshake (`limits.handshake`).
+    `patience_s` is the time limit for the header, and again for the TLS handshake (`limits.handshake`).
     """
     if listener.proxy_protocol is not None:
         peer = await _behind_load_balancer(connection, peer, listener.proxy_protocol, patience_s)
@@ -74,8 +74,8 @@ async def shake_hands(
 async def _behind_load_balancer(
     connection: socket.socket, peer: Peer, proxy_protocol: ProxyProtocol, patience_s: float
 ) -> Peer:
-    """`peer` with the address that the header names. Not a byte beyond the header is read, and of one who
-    is not trusted not even that: its word would pass for a rule's address."""
+    """`peer` with the address from the header. Not a byte beyond the header is read. Nothing at all is read
+    from a peer that is not trusted, since it could choose the address that rules match."""
     if not is_in(peer.client_address, proxy_protocol.trusted):
         connection.close()
         text = f"{peer.client_address} is not among the load balancer's (listeners[].proxy_protocol.from)"
@@ -121,7 +121,7 @@ async def _connected(
             ssl=tls() if tls else None,
             ssl_handshake_timeout=patience_s if tls else None,
         )
-    except ConnectionAbortedError:  # what both loops raise when its time is over
+    except ConnectionAbortedError:  # both loops raise this at the time limit
         text = f"no TLS handshake within {patience_s:g} s (limits.handshake): does the other side speak TLS?"
         raise HandshakeError(TLS_HANDSHAKE_FAILED, peer, text, Limit.HANDSHAKE) from None
     except (OSError, TimeoutError) as error:
@@ -130,9 +130,9 @@ async def _connected(
 
 
 def _principal(handshake: ssl.SSLObject, listener: Listener) -> str | None:
-    """Who the client's certificate says it is; None without one. Raises DecodeError.
+    """The principal that the client's certificate maps to; None without a certificate. Raises DecodeError.
 
-    A certificate that no rule maps is rejected, as a broker rejects it.
+    A certificate that no mapping rule matches is rejected, as a broker does.
     """
     der = handshake.getpeercert(binary_form=True)
     if not der:

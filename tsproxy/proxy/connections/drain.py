@@ -1,4 +1,4 @@
-"""Ends all relays in order: what brokers still owe is passed on, then everybody says goodbye."""
+"""Ends all connections gracefully: brokers' missing answers are forwarded, then both sides close."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -8,14 +8,14 @@ from tsproxy.proxy.connections.listener import ProxyListener
 
 POLL_S: Final = 0.02
 GOODBYE_S: Final = 1.0
-"""How long clients that are owed nothing may take to close their end."""
+"""How long clients that wait for no answer may take to close their end."""
 
 
 async def drain(proxy_listeners: Sequence[ProxyListener], timeout_s: float, stop_now: asyncio.Event) -> int:
-    """Stop accepting, let answers that are owed arrive, part, and cut what is left.
+    """Stop accepting, wait for missing answers, close, and cut the rest.
 
-    Waits `timeout_s` at most, and no longer once `stop_now` is set. Returns how many clients were cut
-    off while they were still owed something.
+    It waits at most `timeout_s`, and not after `stop_now` is set. Returns how many clients were cut while
+    they still waited for an answer.
     """
     for proxy_listener in proxy_listeners:
         proxy_listener.stop_accepting()
@@ -37,7 +37,7 @@ async def drain(proxy_listeners: Sequence[ProxyListener], timeout_s: float, stop
 async def _wait(lasts: Callable[[], bool], timeout_s: float, stop_now: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s
-    # ASYNC110 wants an event here, but none tells when a transport has sent all.
+    # ASYNC110 asks for an event, but there is none for a transport that has sent everything.
     while lasts() and loop.time() < deadline and not stop_now.is_set():  # noqa: ASYNC110
         await asyncio.sleep(POLL_S)
 

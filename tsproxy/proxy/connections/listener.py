@@ -1,9 +1,9 @@
-"""A configured listener while it runs: its ports, its view, its relays.
+"""A configured listener while it runs: its ports, its view, its connections.
 
-Clients bootstrap at one port and then go to single brokers: to a port of each broker's own, or to the
-bootstrap port under a host name of each broker's own (`served`). A broker is in the view, and so told
-to clients, from the moment that a connection to it would be taken. Where such a connection leads is
-looked up for each: brokers move.
+Clients bootstrap at one port and then connect to single brokers: to a port for each broker, or to the
+bootstrap port with a host name for each broker (`broker_endpoints`). A broker is in the view, and so
+advertised to clients, only while the proxy accepts connections for it. The target of such a connection is
+looked up for each connection, since brokers can move.
 """
 
 import asyncio
@@ -39,11 +39,11 @@ from tsproxy.tls.contexts import CurrentTls
 log = structlog.get_logger()
 
 Targets = Callable[[Handshake], Sequence[Address]]
-"""Where a connection leads, asked for each of them."""
+"""The addresses to connect to, computed for each connection."""
 
 
 class ProxyListener:
-    """One listener. Binding raises ListenError; nothing is accepted before `open`."""
+    """One running listener. Binding raises ListenError. It accepts nothing before `open`."""
 
     def __init__(
         self,
@@ -77,17 +77,17 @@ class ProxyListener:
 
     @property
     def address(self) -> Address:
-        """Where clients bootstrap, with the real port."""
+        """The bootstrap address, with the real port."""
         return self._bootstrap.address
 
     @property
     def endpoints(self) -> dict[int, Endpoint]:
-        """The brokers that are served here, as clients are told of them."""
+        """The brokers served here, with their advertised addresses."""
         return dict(self._view.endpoints)
 
     @property
     def brokers(self) -> list[Broker]:
-        """The brokers of the cluster, as they are served here."""
+        """The brokers of the cluster, with their state on this listener."""
         served = self._view.endpoints
         return [
             Broker(self.name, node_id, str(upstream), _text(served.get(node_id)))
@@ -96,30 +96,30 @@ class ProxyListener:
 
     @property
     def unserved(self) -> dict[int, str]:
-        """The brokers of the cluster that are not served here, and why not. Answers name every broker of the
-        cluster, so one of these keeps all clients out."""
+        """The brokers of the cluster that are not served here, with the reasons. Answers name every broker of
+        the cluster, so one such broker keeps all clients out."""
         return {n: text for n, text in sorted(self._unserved.items()) if n in self._facts.brokers}
 
     @property
     def served_count(self) -> int:
-        """How many brokers of the cluster are served here."""
+        """The number of brokers of the cluster that are served here."""
         return len(self._facts.brokers.keys() & self._served.node_ids)
 
     def check_ports(self) -> None:
-        """Raises ListenError where a broker of the cluster is not served because its port cannot be had."""
+        """Raises ListenError if a broker of the cluster is not served because its port cannot be bound."""
         busy = [(n, text) for n, text in self.unserved.items() if self._served.has_place_for(n)]
         if busy:
             node_id, text = busy[0]
             raise ListenError(f"listener {self.name} cannot serve node {node_id}: {text}")
 
     def open(self) -> None:
-        """Let clients bootstrap. To be called when brokers are known. Raises ListenError."""
+        """Accept clients. Call it when brokers are known. Raises ListenError."""
         self._bootstrap.open()
 
     def see(self, facts: ClusterFacts) -> None:
-        """Serve the brokers that there are now, and tell every session what is known now.
+        """Serve the current brokers, and give every session the current facts.
 
-        A broker that is gone is still served, and connections to it fail: it may come back.
+        A broker that is gone is still served, since it may come back. Connections to it fail until then.
         """
         self._brokers.update(facts.brokers)
         self._facts = facts
@@ -128,7 +128,7 @@ class ProxyListener:
         self._renew_view()
 
     def serve_missing(self) -> bool:
-        """Try once more to serve what could not be served so far. Returns whether more is served now."""
+        """Try once more to serve the unserved brokers. Returns whether more brokers are served now."""
         before = len(self._unserved)
         for node_id in sorted(self._unserved):
             self._serve(node_id)
@@ -138,18 +138,18 @@ class ProxyListener:
         return is_more
 
     def suspend(self, is_suspended: bool) -> None:
-        """Enforce nothing, or what is configured again, from every session's next bytes on."""
+        """Suspend enforcement, or resume it, from every session's next bytes on."""
         self._is_suspended = is_suspended
         self._renew_view()
 
     def offer(self, produce_versions: tuple[int, int] | None) -> None:
-        """The versions of Produce that brokers take, for sessions whose clients have not asked."""
+        """Set the versions of Produce that brokers support, for sessions whose clients have not asked."""
         self._produce_versions = produce_versions
         self._renew_view()
 
     def prepare(self, config: Config) -> Commit:
-        """A reload: every session goes by the new settings from its next bytes on; the sizes of frames
-        hold for connections made from then on."""
+        """A reload: every session uses the new settings from its next bytes on. New frame sizes apply to new
+        connections."""
         [listener] = [each for each in config.listeners if each.name == self.name]
 
         def commit() -> None:
@@ -160,7 +160,7 @@ class ProxyListener:
         return commit
 
     def _renew_view(self) -> None:
-        """Tell every session what is known of the cluster and what is configured."""
+        """Give every session the current facts and configuration."""
         config, facts = self._config, self._facts
         self._view = View(
             endpoints=MappingProxyType(self._served.endpoints(self._listener.advertised_host)),
@@ -174,7 +174,7 @@ class ProxyListener:
             bearer_claim=config.upstream.bearer_claim,
             masks_addresses=self._listener.addresses_in_configs is AddressesInConfigs.MASK,
         )
-        for relay in tuple(self.relays):  # an answer that waited may be the last of one
+        for relay in tuple(self.relays):  # a held answer may be the last one of a relay
             relay.see(self._view)
 
     def stop_accepting(self) -> None:
@@ -182,7 +182,7 @@ class ProxyListener:
         self._served.close()
 
     async def stop_connecting(self) -> None:
-        """Give up on connections that are still being made."""
+        """Cancel connections that are still being made."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -217,14 +217,14 @@ class ProxyListener:
         )
 
     def _cannot_serve(self, node_id: int, text: str) -> None:
-        """Told once here; `unserved` tries again, and tells it each minute."""
+        """Log it once. `unserved` tries again, and logs it each minute."""
         if node_id not in self._unserved:
             log.error("broker_not_served", listener=self.name, node_id=node_id, error=text)
         self._unserved[node_id] = text
 
     def _bootstrap_targets(self, handshake: Handshake) -> Sequence[Address]:
-        """The broker that the client asks for by name, else the given upstreams, beginning with the
-        next one each time."""
+        """The broker that the client asks for by host name, else the bootstrap servers. Each call begins with
+        the next one."""
         node_id = self._served.node_asked_for(handshake.asked_host)
         if node_id is not None:
             return self._target(node_id, handshake)
@@ -250,7 +250,7 @@ class ProxyListener:
         return accepted
 
     async def _connect(self, connection: socket.socket, peer: Peer, targets: Targets) -> None:
-        """Make a relay of an accepted connection; from then on it lives by its callbacks."""
+        """Make a relay for an accepted connection. From then on its callbacks drive it."""
         relay = Relay(peer, self._view, self._around, self._ended)
         self.relays.add(relay)
         self._around.limits.join(relay, peer.client_address)
@@ -262,7 +262,7 @@ class ProxyListener:
             self._turned_away(error)
             relay.client_unavailable()
             return
-        except BaseException:  # cancelled, or a mistake: in either case this client is gone
+        except BaseException:  # cancelled, or an error in our code: this client is gone in both cases
             relay.client_unavailable()
             raise
         if (limit := self._around.limits.move(relay, handshake.peer.client_address)) is not None:
@@ -276,7 +276,7 @@ class ProxyListener:
             await self._upstream.connect(targets(handshake), relay.broker)
         except UpstreamError as error:
             relay.upstream_unavailable(str(error))
-        except BaseException:  # cancelled, or a mistake
+        except BaseException:  # cancelled, or an error in our code
             relay.upstream_unavailable("the proxy gave up")
             raise
         else:
@@ -305,7 +305,7 @@ class ProxyListener:
 
 
 def _who(peer: Peer) -> dict[str, str | int]:
-    """How the log names a client before anything that it says of itself."""
+    """The client in log lines, before it has named itself."""
     return {"listener": peer.listener, "client": peer.client_address, "client_port": peer.client_port}
 
 

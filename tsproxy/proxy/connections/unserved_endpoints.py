@@ -1,8 +1,8 @@
-"""Brokers that a listener cannot serve, most often because their port is busy: tried again every second.
+"""Retries every second to serve brokers that a listener cannot serve, mostly because a port is busy.
 
-Every Metadata answer names every broker of the cluster, and none may name one that is not served. So one
-broker whose port is busy keeps all clients out, and its port must be had as soon as it is free. The log says
-each minute what is not served, as long as that lasts.
+Every Metadata answer names every broker of the cluster, and none may name an unserved broker. So one broker
+with a busy port keeps all clients out, and the proxy must get the port as soon as it is free. The log names
+the unserved brokers each minute for as long as that lasts.
 """
 
 import asyncio
@@ -22,26 +22,26 @@ TELL_EVERY_MS: Final = 60_000
 
 
 class UnservedEndpoints:
-    """`changed` is called when more is served than before."""
+    """Retries unserved brokers. `changed` is called when more brokers are served than before."""
 
     def __init__(self, proxy_listeners: Sequence[ProxyListener], changed: Callable[[], None]) -> None:
         self._changed = changed
         self._proxy_listeners = proxy_listeners
         self._since_ms: dict[str, int] = {}
-        """By listener: when it was first found not to serve all, or last told so."""
+        """By listener: the time when unserved brokers were first found, or last logged."""
 
     async def run(self, clock: Clock) -> None:
-        """Look every second, for ever."""
+        """Retry every second, for ever."""
         while True:
             await asyncio.sleep(TRY_EVERY_S)
             try:
                 self.look(clock.monotonic_ms())
             except Exception as error:
-                # A mistake of ours must not take the data path down, nor end the tries.
+                # An error in our code must not take the data path down, nor end the retries.
                 log.error("serving_crashed", error=type(error).__name__, frames=frames_of(error))
 
     def look(self, now_ms: int) -> None:
-        """Try all that is not served once more, and tell it when it is time."""
+        """Retry once, and log unserved brokers if it is time."""
         has_more = [proxy_listener.serve_missing() for proxy_listener in self._proxy_listeners]
         if any(has_more):
             self._changed()

@@ -1,4 +1,4 @@
-"""Copies that were not made: counted by why, and told no more often than an operator reads."""
+"""Copies that were not made: counted by reason, with a bounded number of log lines."""
 
 from collections import Counter
 from enum import StrEnum
@@ -14,23 +14,23 @@ TOLD_EVERY_MS: Final = 60_000
 
 
 class DropReason(StrEnum):
-    """Why: the label of a metric, so a closed list. All count records."""
+    """The reason, which is the label of a metric, so this is a closed list. All reasons count records."""
 
     WHOLE_BATCH = "whole_batch"
-    """None of them was at fault itself: the batch was rejected as a whole."""
+    """No single record was a culprit: the batch was rejected as a whole."""
     NOT_LISTED = "not_listed"
-    """More were at fault than `limits.culprits_listed`, or other limits, let a rejection name."""
+    """The batch had more culprits than a rejection may list (`limits.culprits_listed`, or another limit)."""
     UNREADABLE = "unreadable"
-    """They cannot be taken out of their batch: it is of magic 0 or 1, or damaged."""
+    """The records cannot be read from their batch: it is of magic 0 or 1, or damaged."""
     OWN_TOPIC = "own_topic"
-    """They were sent to the dead letter topic itself."""
+    """The records were sent to the dead letter topic itself."""
     QUEUE_FULL = "queue_full"
     TOO_LARGE = "too_large"
-    """For the topic, with the headers that a copy has."""
+    """The copy, with its headers, is too large for the topic."""
     REJECTED = "rejected"
-    """By the topic's broker, again and again."""
+    """The topic's broker rejected it repeatedly."""
     STOPPED = "stopped"
-    """The proxy ended before the topic had taken them."""
+    """The proxy stopped before the topic had accepted it."""
 
 
 class Drops:
@@ -47,7 +47,7 @@ class Drops:
             self.tell_if_due()
 
     def tell_if_due(self) -> None:
-        """At once for the first, then once a minute for all that came since."""
+        """Log the first drop at once, and then once a minute all further ones."""
         now_ms = self._clock.monotonic_ms()
         if self._told_at_ms is None or now_ms >= self._told_at_ms + TOLD_EVERY_MS:
             self.tell()

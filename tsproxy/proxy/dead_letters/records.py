@@ -1,8 +1,8 @@
-"""What a dead letter is made of: a rejected record's key, value and headers, and headers that tell of it.
+"""The contents of a dead letter: a culprit's key, value and headers, and headers that describe the rejection.
 
-Its time is the proxy's clock when the record came, which any topic can store; the time that it was
-rejected for stands in a header. Ours come last, so that the last of a name is ours whatever a client
-has put into its records.
+Its timestamp is the proxy's clock when the record arrived, which any topic can store. A header holds the
+rejected timestamp. Our headers come last, so that the last header of a name is always ours, whatever headers
+a client has used.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from tsproxy.policy.units import REASONS_OF_SIZE, guess_unit
 from tsproxy.wire.contents import Content, read_contents
 
 CHUNK_BYTES: Final = 64 * 1024
-"""Letters that are sent together have about as much, or are one alone."""
+"""The approximate size of records that are sent together. A larger record is sent alone."""
 _MOST_TEXT: Final = 1_000
 
 Headers = list[tuple[str, bytes | None]]
@@ -33,7 +33,7 @@ class DeadLetterRecord:
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """The approximate size in bytes."""
         texts = [text or b"" for text in (self.key, self.value, *(value for _, value in self.headers))]
         return sum(map(len, texts)) + sum(len(name) for name, _ in self.headers)
 
@@ -41,8 +41,8 @@ class DeadLetterRecord:
 def chunks_of(
     dead: DeadBatch, limits: SessionLimits, privacy: Privacy
 ) -> Iterator[Sequence[DeadLetterRecord]]:
-    """The letters of one batch, in its order, as many at a time as are sent together. Fewer than are named
-    where the batch cannot be read on. To be asked beside the loop: it decompresses."""
+    """The dead letters of one batch, in its order and in chunks to send together. There are fewer than
+    culprits if the batch cannot be read to the end. Call it in a thread, since it decompresses."""
     of_batch = _of_batch(dead, privacy)
     contents = read_contents(dead.records, positions_of(dead), limits)
     chunk: list[DeadLetterRecord] = []
@@ -59,7 +59,7 @@ def chunks_of(
 
 
 def positions_of(dead: DeadBatch) -> Sequence[int]:
-    """Where in the batch the records at fault stand, ascending."""
+    """The positions of the culprits in the batch, ascending."""
     violations = dead.rejection.violations
     if isinstance(violations, OutOfRange):
         return violations.outside.positions
@@ -80,7 +80,7 @@ def _letter(dead: DeadBatch, content: Content, violation: Violation, of_batch: H
 
 
 def _of_batch(dead: DeadBatch, privacy: Privacy) -> Headers:
-    """What is the same for all letters of a batch."""
+    """The headers that all dead letters of a batch share."""
     peer = dead.peer
     return _headers(
         {

@@ -1,7 +1,7 @@
-"""Where rejected batches are handed in, and from where copies of their records go to a topic.
+"""Takes rejected batches, and sends copies of their culprits to a topic.
 
-A producer of the proxy's own sends one chunk after the other and waits for each, so that letters of a
-partition keep their order. At least once: what was under way when something failed is sent again.
+A producer of the proxy's own sends one chunk after another and waits for each, so that the dead letters of a
+partition keep their order. Delivery is at least once: after a failure the last chunk is sent again.
 """
 
 import asyncio
@@ -36,18 +36,18 @@ CLIENT_ID: Final = "tsproxy-dead-letters"
 RETRY_S: Final = 1.0
 PATIENCE_S: Final = 5.0
 REJECTIONS: Final = 3
-"""As many answers of a broker's that no waiting will change, and letters are given up."""
+"""After this many answers of a broker that no retry will change, the copies are dropped."""
 REST: Final = 3
-"""So many times as long as a chunk took, nothing is sent: a client in a loop gets a quarter of this
-process's time for its copies, not all that its records would take."""
+"""The pause after a chunk, as a multiple of the time that the chunk took. So the copies for a client in a
+loop take at most a quarter of this process's time."""
 
 _TOO_LARGE: Final = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 
 @dataclass(slots=True)
 class _Sending:
-    """The batch whose turn it is. `left` counts its letters that are neither sent nor lost; of those that
-    are taken out of it, the last of `due` go next."""
+    """The batch that is being sent. `left` counts its dead letters that are neither sent nor dropped. `due`
+    are chunks that were read from it; the last one goes next."""
 
     dead: DeadBatch
     chunks: Iterator[Sequence[DeadLetterRecord]]
@@ -56,23 +56,23 @@ class _Sending:
     rejections: int = 0
 
     def deal_with(self, letters: Sequence[DeadLetterRecord]) -> None:
-        """They are sent, or lost."""
+        """The last chunk was sent or dropped."""
         self.due.pop()
         self.left -= len(letters)
         self.rejections = 0
 
     def halve(self, letters: Sequence[DeadLetterRecord]) -> None:
-        """They are too many to go together."""
+        """The last chunk is too large, so split it in two."""
         middle = len(letters) // 2
         self.due[-1:] = [letters[middle:], letters[:middle]]
 
 
 class DeadLetters(Collector):
-    """There whether or not the configuration asks for copies: after a reload it may."""
+    """Sends dead letters. It exists even if the configuration has none, since a reload may add them."""
 
     def __init__(self, config: Config, tls: CurrentTls | None, privacy: Privacy, clock: Clock) -> None:
         self.is_up = False
-        """True while the last that was tried to be sent was taken."""
+        """True if the last send succeeded."""
         self.sent = 0
         self.losses = Drops(clock)
         self.waiting = Waiting()
@@ -81,20 +81,20 @@ class DeadLetters(Collector):
         self._ending = asyncio.Event()
         self._in_hand: _Sending | None = None
         self._news = asyncio.Event()
-        """A batch, another configuration, or the end."""
+        """Set at a new batch, at another configuration, or at the stop."""
         self._privacy = privacy
         self._task: asyncio.Task[None] | None = None
         self._thread = DaemonThreads(1, "dead-letters")
         self._tls = tls
         self._topic = config.dead_letters.topic if config.dead_letters else ""
-        """The last that was configured: what waits still goes there."""
+        """The topic that was configured last. Waiting batches still go there."""
         self._trouble = Trouble("dead_letters_failed", "dead_letters_resumed")
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def prepare(self, config: Config) -> Commit:
-        """A reload; it cannot fail. Brokers and user are those of the next connection."""
+        """A reload, which cannot fail. The next connection uses the new brokers and user."""
 
         def commit() -> None:
             self._config = config
@@ -104,9 +104,9 @@ class DeadLetters(Collector):
         return commit
 
     def enqueue(self, dead: DeadBatch) -> None:
-        """A batch was rejected. This is no more than a look at it: the rest is done when there is time."""
+        """Queue a rejected batch. This only checks and counts; reading and sending happen later."""
         settings, named = self._config.dead_letters, len(dead.rejection.violations)
-        if settings is None:  # taken away a moment ago, and with it the rules that asked
+        if settings is None:  # a reload has just removed it, and with it the rules that use it
             return
         if dead.rejection.bad_records is None:
             self.losses.count(DropReason.WHOLE_BATCH, max(1, dead.bad_records))
@@ -121,7 +121,7 @@ class DeadLetters(Collector):
             self.losses.count(DropReason.QUEUE_FULL, named)
 
     async def stop(self, patience_s: float, stop_now: asyncio.Event) -> None:
-        """Send what waits, as long as that may take; what is left then is lost, and counted."""
+        """Send the queue within the time limit. Drop and count the rest."""
         self._ending.set()
         self._news.set()
         if self._task is not None:
@@ -145,19 +145,19 @@ class DeadLetters(Collector):
             try:
                 async with self._producer() as producer:
                     await self._send_all(producer)
-            except Exception as error:  # what waits goes on waiting, within its bounds
+            except Exception as error:  # the queue is kept, within its bounds
                 self._failed(error)
                 await asyncio.sleep(RETRY_S)
 
     def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
-        # Not idempotent: after an answer that rejects, its numbers would no longer be what brokers expect.
+        # Not idempotent: after a rejection its sequence numbers would not be those that brokers expect.
         return own_producer(
             self._config.upstream, self._tls, CLIENT_ID, acks="all", max_batch_size=2 * CHUNK_BYTES
         )
 
     async def _send_all(self, producer: AIOKafkaProducer) -> None:
-        """Until nothing is left and nothing more will come."""
-        await self._partitions(producer)  # so that its absence shows before it is needed
+        """Send until the queue is empty and the proxy stops."""
+        await self._partitions(producer)  # so that a missing topic is noticed before the first copy
         self._works_again()
         while True:
             hand = self._in_hand = self._in_hand or self._taken_in_hand()
@@ -191,7 +191,8 @@ class DeadLetters(Collector):
             await self._rest(REST * (loop.time() - began))
 
     async def _send(self, producer: AIOKafkaProducer, hand: _Sending) -> None:
-        """What goes next: taken, given up or halved. Raises what is worth another try."""
+        """Send the next chunk: it is accepted, dropped or split. Raises errors after which a retry makes
+        sense."""
         letters, topic, loop = hand.due[-1], self._topic, asyncio.get_running_loop()
         partitions = await self._partitions(producer)
         packed = await loop.run_in_executor(self._thread, _packed, producer.create_batch(), letters)
@@ -214,7 +215,7 @@ class DeadLetters(Collector):
         hand.deal_with(letters)
 
     async def _partitions(self, producer: AIOKafkaProducer) -> int:
-        """How many the topic has. Raises TimeoutError where it is not there."""
+        """The topic's number of partitions. Raises TimeoutError if the topic does not exist."""
         try:
             async with asyncio.timeout(PATIENCE_S):
                 return len(await producer.partitions_for(self._topic))
@@ -222,7 +223,7 @@ class DeadLetters(Collector):
             raise TimeoutError("brokers do not know the topic") from None
 
     async def _acknowledged(self, future: "asyncio.Future[object]") -> None:
-        """Wait for the answer, and say so where that takes long. Raises what the answer is."""
+        """Wait for the answer, and log it if that takes long. Raises the error that the answer holds."""
         future.add_done_callback(_looked_at)
         while not (await asyncio.wait([future], timeout=PATIENCE_S))[0]:
             self._failed(TimeoutError(f"no broker has taken them for {PATIENCE_S:g} s"))
@@ -233,7 +234,7 @@ class DeadLetters(Collector):
         await self._news.wait()
 
     async def _rest(self, seconds: float) -> None:
-        """Sleep, unless it is time to end."""
+        """Sleep until the time is over or the proxy stops."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._ending.wait()
@@ -247,7 +248,7 @@ class DeadLetters(Collector):
         self.is_up = True
 
     def warnings(self) -> list[str]:
-        """Why no copies can be made now; empty while all is well."""
+        """Why no copies can be made now; empty if there is no problem."""
         if self._trouble.text is None or self._config.dead_letters is None:
             return []
         return [f"dead letters cannot be sent to the topic {self._topic}: {self._trouble.text}"]
@@ -283,6 +284,6 @@ def _packed(batch: BatchBuilder, letters: Sequence[DeadLetterRecord]) -> BatchBu
 
 
 def _looked_at(future: "asyncio.Future[object]") -> None:
-    """Nobody else may: at the end it is not waited for any more."""
+    """Read the error, so that asyncio does not log it: at the stop nobody waits for this future any more."""
     if not future.cancelled():
         future.exception()

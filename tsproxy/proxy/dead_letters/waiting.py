@@ -1,4 +1,4 @@
-"""Rejected batches that wait to be copied, first come, first served: bounded in bytes and in records."""
+"""The queue of rejected batches to copy, first in, first out, bounded in bytes and in records."""
 
 from collections import deque
 
@@ -6,7 +6,7 @@ from tsproxy.model.dead_letter import DeadBatch
 
 
 class Waiting:
-    """The first one stays, and counts, until it is `done`."""
+    """A bounded queue. The first batch stays, and counts, until `done`."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -18,7 +18,7 @@ class Waiting:
         return self._batches[0] if self._batches else None
 
     def put(self, batch: DeadBatch, most_bytes: int, most_records: int) -> bool:
-        """False where there is no room for it."""
+        """False if the queue is full."""
         size, records = len(batch.records), len(batch.rejection.violations)
         if self.bytes + size > most_bytes or self.records + records > most_records:
             return False
@@ -28,7 +28,7 @@ class Waiting:
         return True
 
     def done(self) -> None:
-        """The first has been dealt with."""
+        """Remove the first batch."""
         batch = self._batches.popleft()
         self.bytes -= len(batch.records)
         self.records -= len(batch.rejection.violations)

@@ -1,11 +1,11 @@
-"""Where the lines of the decision log go, beside the event loop and never in its way.
+"""Stores the lines of the decision log, without blocking the event loop.
 
-    files       the face: a bounded queue, and the thread that empties it into files
-    sequence    one file after the other, by age and size
-    open_file   one file while it is written: whole lines, or none
-    folder      the files' names, those that a killed process left open, those that are old enough to go
-    topic       the same lines in a Kafka topic, sent from the files
-    unsent      how far that is, for each boot
+    recorder    takes outcomes, and makes lines and metrics of them
+    files       a bounded queue of lines, and the thread that writes them
+    rotation    one file after another, by age and size; tidies the folder
+    open_file   one file while it is written, which only ever holds whole lines
+    topic       sends the same lines from the files to a Kafka topic
+    unsent      how far each boot's lines have been sent
     salt        the secret behind hashed addresses and principals
 
 Non-goals: no encryption at rest, no compression (a shipper or `spark_reports compact` does that).

@@ -1,9 +1,9 @@
-"""The decision log on disk: JSON lines, written by a thread of its own.
+"""The decision log on disk: JSON lines, which a thread of its own writes.
 
-The event loop hands lines over and never waits. Where the disk rejects (it is full, its folder is gone),
-the thread holds on to its line and tries again every second; meanwhile lines wait in a queue, which is
-bounded: what does not fit is dropped and counted. Its `seq` is then missing from the log, and the next
-heartbeat says how many. `problem` says all this. The operators' log says it once.
+The event loop queues lines and never waits. If the disk fails (it is full, or the folder is gone), the thread
+keeps its line and retries every second. Meanwhile lines wait in a bounded queue. Lines that do not fit are
+dropped and counted. Their `seq` is then missing from the log, and the next heartbeat has the count. `problem`
+reports all this, and the operators' log says it once.
 """
 
 import threading
@@ -27,11 +27,11 @@ log = structlog.get_logger()
 QUEUE_LINES: Final = 20_000
 RETRY_S: Final = 1.0
 PATIENCE_MS: Final = 10_000
-"""A disk that takes longer over one line is said to hang."""
+"""A disk that takes longer than this for one line counts as hanging."""
 
 
 class Lines(Protocol):
-    """Lines that are handed over together; they are made as they are read, once, by the thread."""
+    """Lines that are queued together. The thread makes them once, while it reads them."""
 
     def __len__(self) -> int: ...
 
@@ -39,14 +39,14 @@ class Lines(Protocol):
 
 
 class DecisionFiles:
-    """Begins with `start`, which raises OSError where the directory cannot be written.
+    """Writes lines to files. It begins with `start`, which raises OSError if the directory is not writable.
 
-    Counts are read by the event loop; each is written by one side alone.
+    The event loop reads the counts; only one side writes each of them.
     """
 
     def __init__(self, settings: Decisions, proxy: str, boot: str, clock: Clock) -> None:
         self.high_water = 0
-        """Most lines that ever waited."""
+        """The most lines that ever waited."""
         self.written = 0
         self._clock = clock
         self._busy_since_ms: int | None = None
@@ -62,7 +62,7 @@ class DecisionFiles:
 
     @property
     def dropped(self) -> int:
-        """Lines that did not reach a file: the queue was full, or the disk rejected to the end."""
+        """Lines that reached no file: the queue was full, or the disk still failed at the stop."""
         return self._overflowed + self._rejected
 
     @property
@@ -81,7 +81,7 @@ class DecisionFiles:
 
     @property
     def name(self) -> str:
-        """The part of the files' names that tells this boot from others."""
+        """The part of the files' names that identifies this boot."""
         return self._rotation.name
 
     def start(self) -> None:
@@ -89,7 +89,7 @@ class DecisionFiles:
         self._thread.start()
 
     def prepare(self, config: Config) -> Commit:
-        """A reload changes when files are closed and deleted; the one being written goes by it at once."""
+        """A reload changes when files are closed and deleted. It applies to the current file at once."""
 
         def commit() -> None:
             self._rotation.settings = config.decisions
@@ -97,7 +97,7 @@ class DecisionFiles:
         return commit
 
     def put(self, lines: Lines) -> None:
-        """Hand lines over, in their order, all or none. Never waits."""
+        """Queue lines in their order, all or none. Never waits."""
         if not lines:
             return
         waiting = self._handed_over - self._taken + len(lines)
@@ -110,7 +110,7 @@ class DecisionFiles:
         self._queue.put(lines)
 
     def stop(self, timeout_s: float) -> bool:
-        """Write what was handed over and close the file. Waits; False where time ran out."""
+        """Write the queued lines and close the file. Waits; False after the time limit."""
         self._stopping.set()
         self._queue.put(None)
         self._thread.join(timeout_s)
@@ -136,13 +136,13 @@ class DecisionFiles:
                 self._write(orjson.dumps(line) + b"\n")
                 self._taken += 1
         except Exception as error:
-            # A mistake of ours in a line, which must cost the lines that came with it and no others.
+            # An error in our code for one line may lose the lines queued with it, but no others.
             log.error("decision_log_crashed", error=type(error).__name__, frames=frames_of(error))
             self._rejected += after - self._taken
             self._taken = after
 
     def _write(self, line: bytes) -> None:
-        """Try until it is written; once the proxy stops, once."""
+        """Retry until it is written. After the proxy has begun to stop, try only once."""
         while True:
             self._busy_since_ms = self._clock.monotonic_ms()
             try:
@@ -178,6 +178,6 @@ class DecisionFiles:
 
 
 def _tell_of_loss(count: int, lines: int) -> None:
-    """At the 1st, 10th, 100th ... line that is lost: a full disk must not fill the log as well."""
+    """Log the 1st, 10th, 100th ... lost line, so that a full disk does not also fill the log."""
     if len(str(count)) > len(str(count - lines)) or count == lines:
         log.error("decision_lines_lost", lines_lost=count)

@@ -1,8 +1,8 @@
-"""One decision file while it is written: it holds whole lines, whatever happens.
+"""One decision file while it is written. It only ever holds whole lines.
 
-A line is one `write`, appended. What a full disk took of a line is taken back before the next one, or
-when the file is closed. The file is locked (`flock`) as long as its process lives, so that others can
-tell a file that is being written from one whose writer was killed (`folder.close_abandoned`).
+A line is one `write` that appends. If a full disk took a part of a line, that part is removed before the next
+line, or when the file is closed. The file is locked (`flock`) as long as its process lives, so that other
+processes can distinguish it from a file whose writer was killed (`decision_folder.close_abandoned`).
 """
 
 import os
@@ -12,53 +12,55 @@ from tsproxy.decision_folder import closed_path, lock
 
 
 class OpenFile:
-    """Its constructor raises OSError, FileExistsError among them where another process got there first."""
+    """An open decision file. The constructor raises OSError; FileExistsError if another process was
+    faster."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.size_bytes = 0
-        """Of the whole lines in it."""
+        """The size of its whole lines."""
         self._is_synced = True
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o640)
-        # Between these two lines somebody who tidies up may have taken the file for an abandoned one.
+        # Between these two lines another process may have treated the file as abandoned.
         if lock(self._descriptor) is False or self.is_gone:
             os.close(self._descriptor)
             raise FileExistsError(f"{path} was taken away as it was made")
 
     @property
     def is_gone(self) -> bool:
-        """True where the path no longer leads here: the file, or its folder, was removed or moved."""
+        """True if the path no longer leads to this file, because the file or its folder was removed or
+        moved."""
         try:
             mine, named = os.fstat(self._descriptor), os.stat(self.path)
-        except OSError:  # nothing is there, or nothing that lets itself be reached
+        except OSError:  # nothing is there, or it is not accessible
             return True
         return (mine.st_dev, mine.st_ino) != (named.st_dev, named.st_ino)
 
     @property
     def is_deleted(self) -> bool:
-        """True where no name at all leads here: what is in it is lost."""
+        """True if no name leads to this file any more, so that its contents are lost."""
         try:
             return os.fstat(self._descriptor).st_nlink == 0
-        except OSError:  # a file server that has forgotten it
+        except OSError:  # the file server has no such file any more
             return True
 
     def write(self, line: bytes) -> None:
-        """Append one line. Raises OSError, and then the file is none the longer."""
+        """Append one line. If it raises OSError, the file has not grown."""
         self._take_back()
         written = os.write(self._descriptor, line)
-        while written < len(line):  # a full disk takes a part first and rejects then
+        while written < len(line):  # a full disk accepts a part first and then fails
             written += os.write(self._descriptor, line[written:])
         self.size_bytes += len(line)
         self._is_synced = False
 
     def sync(self) -> None:
-        """Force to the disk what was written, for a machine that loses its power."""
+        """Flush written lines to the disk, in case the machine loses its power."""
         if not self._is_synced:
             os.fsync(self._descriptor)
             self._is_synced = True
 
     def close(self) -> None:
-        """Make the file whole for its readers; an empty one is taken away. Not to be used after it."""
+        """Close the file for its readers. An empty file is removed. Not usable afterwards."""
         try:
             self._take_back()
             self.sync()
@@ -70,7 +72,7 @@ class OpenFile:
             self.path.unlink()
 
     def let_go(self) -> None:
-        """Close it as it is, under whatever name it has now."""
+        """Close the descriptor and leave the file as it is."""
         os.close(self._descriptor)
 
     def _take_back(self) -> None:

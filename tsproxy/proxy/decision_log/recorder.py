@@ -1,6 +1,6 @@
-"""Where outcomes go: the decision log, its files, and the metrics, in one place.
+"""Records outcomes in the decision log, its files, and the metrics.
 
-Pure lines come from `tsproxy.decisions`; this adds the clock that ticks and the files they go to.
+`tsproxy.decisions` makes the lines without I/O. This module adds the clock and the files.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ log = structlog.get_logger()
 
 TICK_S: Final = 1.0
 MOST_AT_ONCE: Final = 500
-"""So many outcomes are booked in one turn of the loop; some 10 ms. A request may have 20,000."""
+"""The most outcomes per turn of the event loop, some 10 ms. One request may have 20,000."""
 
 LAST_LINES_S: Final = 10.0
 """How long the last lines may take to reach the disk."""
 LAST_SENT_S: Final = 5.0
-"""How long they may take to reach the topic after it."""
+"""How long they may then take to reach the topic."""
 
 
 class DecisionRecorder:
@@ -56,19 +56,19 @@ class DecisionRecorder:
         self._metrics = metrics
         self._topic = topic
         self._booked_now = 0
-        """In this turn of the loop."""
+        """The number of outcomes in this turn of the event loop."""
         self._waiting: deque[Outcome] = deque()
-        """What is booked in the next turns."""
+        """The outcomes for the next turns."""
 
     def start(self, facts: Mapping[str, object]) -> None:
-        """Open the first file. Raises OSError where the directory cannot be written."""
+        """Open the first file. Raises OSError if the directory is not writable."""
         self._files.start()
         if self._topic is not None:
             self._topic.start()
         self.tell(LifecycleKind.START, facts)
 
     def prepare(self, config: Config, facts: Mapping[str, object]) -> Commit:
-        """A reload: `facts` say what is in force from then on."""
+        """A reload. `facts` describe the new configuration."""
         files = self._files.prepare(config)
         topic = self._topic.prepare(config) if self._topic is not None else None
 
@@ -85,7 +85,7 @@ class DecisionRecorder:
         return self._log.privacy
 
     def book(self, outcome: Outcome) -> None:
-        """One batch has ended. Where very many end together, some are booked a little later."""
+        """Record the outcome of one batch. If very many end at once, some are recorded a little later."""
         if self._booked_now == 0:
             asyncio.get_running_loop().call_soon(self._next_turn)
         if self._waiting or self._booked_now >= MOST_AT_ONCE:
@@ -96,13 +96,13 @@ class DecisionRecorder:
     def _next_turn(self) -> None:
         self._booked_now = 0
         if self._waiting:
-            self._booked_now = 1  # a turn is coming
+            self._booked_now = 1  # `_next_turn` is already scheduled
             asyncio.get_running_loop().call_soon(self._next_turn)
         for _ in range(min(MOST_AT_ONCE, len(self._waiting))):
             self._book(self._waiting.popleft())
 
     def _catch_up(self) -> None:
-        """Book all that waits: before anything is told of how much was booked."""
+        """Record all waiting outcomes, before counts are reported."""
         while self._waiting:
             self._book(self._waiting.popleft())
 
@@ -127,7 +127,7 @@ class DecisionRecorder:
             self.book_totals(totals)
 
     def tell(self, kind: LifecycleKind, facts: Mapping[str, object]) -> None:
-        """Something happened to the proxy itself."""
+        """Write a lifecycle line about the proxy itself."""
         self._files.put([self._log.lifecycle(kind, self._clock.now_ms(), facts)])
 
     def see_cluster(self, cluster_id: str | None, node_ids: Sequence[int]) -> None:
@@ -137,7 +137,7 @@ class DecisionRecorder:
     async def tick(self) -> None:
         """Close intervals when they are over, for ever."""
         while True:
-            await asyncio.sleep(TICK_S - self._clock.now_ms() % 1000 / 1000)  # on time where one ends
+            await asyncio.sleep(TICK_S - self._clock.now_ms() % 1000 / 1000)  # on time for an interval's end
             try:
                 now_ms = self._clock.now_ms()
                 if self._log.is_due(now_ms):
@@ -145,7 +145,7 @@ class DecisionRecorder:
                     self._catch_up()
                 self._files.put(self._log.tick(now_ms, self._health()))
             except Exception as error:
-                # A mistake in the counting must not take the data path down.
+                # An error in the counting must not take the data path down.
                 log.error("decision_log_crashed", error=type(error).__name__, frames=frames_of(error))
 
     async def stop(self) -> bool:
@@ -160,7 +160,8 @@ class DecisionRecorder:
         return is_written
 
     def warnings(self) -> list[str]:
-        """Why the decision log cannot be written or sent now, a sentence each; empty while it can."""
+        """A sentence for each reason why the decision log cannot be written or sent now; empty if there is
+        none."""
         problem = self._files.problem()
         return [*([] if problem is None else [problem]), *(self._topic.warnings() if self._topic else [])]
 

@@ -1,4 +1,4 @@
-"""One decision file after the other: when one is turned or forced to disk, when their folder is tidied."""
+"""One decision file after another: when to rotate, when to flush to the disk, when to tidy the folder."""
 
 import errno
 from contextlib import suppress
@@ -15,12 +15,12 @@ log = structlog.get_logger()
 
 TIDY_EVERY_MS: Final = 60_000
 _ATTEMPTS: Final = 3
-_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""Errors that another file would meet as well."""
+_NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Errors that a new file would meet as well."""
 
 
 class FileRotation:
-    """Used by one thread at a time."""
+    """Writes to one file after another. Used by one thread at a time."""
 
     def __init__(self, settings: Decisions, name: str, clock: Clock) -> None:
         self.files_deleted = 0
@@ -33,7 +33,7 @@ class FileRotation:
         self._tidied_ms: int | None = None
 
     def open(self) -> None:
-        """Begin a file, in a folder that is made if it is missing. Raises OSError."""
+        """Open a file. Creates the folder if it is missing. Raises OSError."""
         directory = self.settings.directory
         directory.mkdir(parents=True, exist_ok=True)
         for attempt in range(_ATTEMPTS):
@@ -48,8 +48,8 @@ class FileRotation:
         self._opened_ms = self._synced_ms = self._clock.monotonic_ms()
 
     def write(self, line: bytes) -> None:
-        """One line, to the next file where this one is full or not there any more. Raises OSError; the
-        line is then in no file."""
+        """Write one line, to a new file if this one is full or was removed. If it raises OSError, the line is
+        in no file."""
         self._let_go_if_gone()
         if self._file is not None and self._file.size_bytes:
             is_full = self._file.size_bytes + len(line) > self.settings.rotate_size_bytes
@@ -58,10 +58,10 @@ class FileRotation:
         try:
             self._append(line)
         except OSError as error:
-            if error.errno in _NO_ROOM:
+            if error.errno in _NO_SPACE:
                 raise
-            # Whatever else it is (a limit on the size of files, a bad block, a server that has forgotten
-            # the file), a new file may be free of it.
+            # After other errors (a limit on the size of files, a bad block, a file server without this file)
+            # a new file may work.
             was_begun = self._file is not None and self._file.size_bytes > 0
             self.close()
             if error.errno != errno.EFBIG or not was_begun:
@@ -75,7 +75,7 @@ class FileRotation:
         self._file.write(line)
 
     def keep_time(self) -> None:
-        """Do what is due. Raises OSError."""
+        """Do the work that is due. Raises OSError."""
         if self._turn_is_due:
             self.turn()
         if self._sync_is_due:
@@ -86,7 +86,7 @@ class FileRotation:
             self.tidy()
 
     def seconds_left(self) -> float:
-        """Until something is due."""
+        """The time until some work is due."""
         now_ms = self._clock.monotonic_ms()
         due_ms = [self._opened_ms + self.settings.rotate_every_ms, (self._tidied_ms or 0) + TIDY_EVERY_MS]
         if self.settings.sync_every_ms is not None:
@@ -94,7 +94,7 @@ class FileRotation:
         return max(0, min(due_ms) - now_ms) / 1000
 
     def turn(self) -> None:
-        """Close this file and begin the next; an empty one just goes on. Raises OSError."""
+        """Close this file and open the next one. An empty file stays in use. Raises OSError."""
         if self._file is not None and self._file.size_bytes == 0:
             self._opened_ms = self._clock.monotonic_ms()
             return
@@ -102,18 +102,18 @@ class FileRotation:
         self.open()
 
     def close(self) -> None:
-        """Make the file whole for its readers."""
+        """Close the file for its readers."""
         file, self._file = self._file, None
         if file is None:
             return
         try:
             file.close()
         except OSError as error:
-            # It keeps its name; whoever tidies the folder next closes it.
+            # It keeps its name. The next process that tidies the folder closes it.
             log.error("decision_file_not_closed", file=str(file.path), error=error.strerror)
 
     def tidy(self) -> None:
-        """Close what killed processes left open, and delete what is past its time."""
+        """Close the files that killed processes left open, and delete files beyond the retention."""
         directory = self.settings.directory
         self._tidied_ms = self._clock.monotonic_ms()
         for abandoned in close_abandoned(directory):
@@ -135,7 +135,7 @@ class FileRotation:
             log.info("decision_files_deleted", files=len(deleted), bytes=freed_bytes)
 
     def _let_go_if_gone(self) -> None:
-        """A file that somebody has removed goes on taking lines, and keeps none of them."""
+        """Drop a file that somebody has removed. It would still accept lines, and lose them."""
         file = self._file
         if file is None or not file.is_gone:
             return

@@ -1,4 +1,4 @@
-"""The secret that hashes in the decision log are keyed with, where the configuration names none."""
+"""The secret key of hashes in the decision log, if the configuration has none."""
 
 import os
 import secrets
@@ -9,13 +9,13 @@ from typing import Final
 from tsproxy.config.settings import Decisions
 
 FILE: Final = ".salt"
-"""A leading dot keeps it from those who read the folder's logs."""
+"""A leading dot hides it from programs that read the folder's logs."""
 _SALT_BYTES: Final = 32
 
 
 def salt_of(decisions: Decisions) -> bytes:
-    """The salt in force: the configured one, else the folder's, made at the first call. Empty where
-    nothing is hashed. Raises OSError where it can neither be read nor made."""
+    """The salt in force: the configured one, else the folder's, which the first call makes. Empty if nothing
+    is hashed. Raises OSError if it can neither be read nor made."""
     if not decisions.hashes:
         return b""
     if decisions.salt is not None:
@@ -27,7 +27,8 @@ def salt_of(decisions: Decisions) -> bytes:
 
 
 def _make(path: Path) -> None:
-    """Whole, or not at all; of several processes that make one at a time, the first one's counts."""
+    """Write the salt file completely or not at all. If several processes make one at a time, the first one
+    wins."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{FILE}-{secrets.token_hex(8)}")
     try:

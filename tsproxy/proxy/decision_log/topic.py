@@ -1,8 +1,9 @@
 """The decision log in a Kafka topic as well: the same lines, at least once, in the order of their boot.
 
-Sent from the files, so that the topic never holds anything up and misses nothing for being away
-(`unsent`). Each line is a record: its value the JSON, its key `proxy/boot`, its headers CloudEvents'
-(Kafka protocol binding 1.0, binary mode). The producer is idempotent and has connections of its own.
+It sends from the files, so that the topic never blocks anything and gets all lines even after an outage
+(`unsent`). Each line is a record: the value is the JSON, the key is `proxy/boot`, the headers are
+CloudEvents' (Kafka protocol binding 1.0, binary mode). The producer is idempotent and has connections of its
+own.
 """
 
 import asyncio
@@ -35,16 +36,16 @@ Headers = list[tuple[str, bytes]]
 
 
 class DecisionTopic:
-    """`name` is the boot's, as its files bear it (`folder.name_of`)."""
+    """Sends lines to the topic. `name` is the boot's name in its files (`decision_folder.name_of`)."""
 
     def __init__(
         self, settings: TopicSettings, upstream: Upstream, tls: CurrentTls | None, directory: Path, name: str
     ) -> None:
         self.is_up = False
-        """True while the last that was tried to be sent was taken."""
+        """True if the last send succeeded."""
         self.sent = 0
         self.rejected = 0
-        """Lines that are too large for a record."""
+        """The lines that were too large for a record."""
         self._directory = directory
         self._ending = asyncio.Event()
         self._name = name
@@ -56,7 +57,7 @@ class DecisionTopic:
         self._upstream = upstream
 
     def prepare(self, config: Config) -> Commit:
-        """A reload: user, token and addresses hold from the next connection on."""
+        """A reload. The next connection uses the new user, token and addresses."""
 
         def commit() -> None:
             self._upstream = config.upstream
@@ -64,12 +65,12 @@ class DecisionTopic:
         return commit
 
     def start(self) -> None:
-        """Begin to send. Raises OSError where the position cannot be kept in the folder."""
+        """Begin to send. Raises OSError if the position cannot be stored in the folder."""
         self._unsent = [Unsent.begin(self._directory, self._name), *Unsent.left_behind(self._directory)]
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self, patience_s: float) -> bool:
-        """Send what is left, once the files are closed; False where the next start has to."""
+        """Send the rest, after the files are closed. False if the next start has to do it."""
         self._ending.set()
         if self._task is not None:
             await asyncio.wait([self._task], timeout=patience_s)
@@ -80,7 +81,7 @@ class DecisionTopic:
         return not self._unsent
 
     def warnings(self) -> list[str]:
-        """Why nothing can be sent now; empty while all is well."""
+        """Why nothing can be sent now; empty if there is no problem."""
         if self._trouble.text is None:
             return []
         return [f"the decision log cannot be sent to the topic {self._settings.name}: {self._trouble.text}"]
@@ -90,14 +91,14 @@ class DecisionTopic:
             try:
                 async with self._producer() as producer:
                     await self._send_all(producer)
-            except Exception as error:  # the lines are in the files, and are sent when it is over
+            except Exception as error:  # the lines stay in the files and are sent later
                 self._failed(error)
                 if self._ending.is_set():
                     return
                 await self._wait(RETRY_S)
 
     async def _send_all(self, producer: AIOKafkaProducer) -> None:
-        """Until nothing is left and nothing more will come."""
+        """Send until all lines are sent and the proxy stops."""
         while self._unsent:
             chunks = [await self._send_chunk(producer, unsent) for unsent in self._unsent]
             self._works_again()
@@ -111,8 +112,8 @@ class DecisionTopic:
             await self._wait(LOOK_EVERY_S)
 
     async def _send_chunk(self, producer: AIOKafkaProducer, unsent: Unsent) -> bool:
-        """Send some lines of one boot; False where there were none."""
-        chunk = await asyncio.to_thread(unsent.read)  # a disk that hangs must not hold up clients
+        """Send some lines of one boot. False if there were none."""
+        chunk = await asyncio.to_thread(unsent.read)  # a disk that hangs must not block clients
         if chunk is None:
             return False
         taken = []
@@ -120,7 +121,7 @@ class DecisionTopic:
             try:
                 key, headers = key_and_headers(line)
                 taken.append(await producer.send(self._settings.name, line, key=key, headers=headers))
-            except (MessageSizeTooLargeError, ValueError) as error:  # ValueError: it is no line of ours
+            except (MessageSizeTooLargeError, ValueError) as error:  # ValueError: not a line of the log
                 self.rejected += 1
                 log.error("decision_not_sent", error=type(error).__name__, bytes=len(line))
         await self._until_acknowledged(taken)
@@ -129,8 +130,8 @@ class DecisionTopic:
         return True
 
     async def _until_acknowledged(self, taken: list[asyncio.Future[object]]) -> None:
-        """Wait as long as it takes, and say so where that is long: an idempotent producer goes on trying by
-        itself, and repeats nothing that way."""
+        """Wait without a limit, and log it if that takes long. An idempotent producer retries by itself,
+        without duplicates."""
         waiting: Collection[asyncio.Future[object]] = taken
         while waiting:
             _, waiting = await asyncio.wait(waiting, timeout=PATIENCE_S)
@@ -149,7 +150,7 @@ class DecisionTopic:
         )
 
     async def _wait(self, seconds: float) -> None:
-        """Sleep, unless it is time to end."""
+        """Sleep until the time is over or the proxy stops."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._ending.wait()
@@ -164,10 +165,10 @@ class DecisionTopic:
 
 
 def key_and_headers(line: bytes) -> tuple[bytes, Headers]:
-    """How a line of the log goes into a record. Raises ValueError where it is none.
+    """The record's key and headers for a line of the log. Raises ValueError if it is none.
 
-    The key keeps the lines of a boot together and in order. `ce_id` is unique under `ce_source`, as
-    CloudEvents asks for.
+    The key keeps the lines of a boot together and in order. `ce_id` is unique within `ce_source`, as
+    CloudEvents requires.
     """
     facts = orjson.loads(line)
     try:

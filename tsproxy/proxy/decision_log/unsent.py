@@ -1,9 +1,9 @@
-"""What a boot has written and the topic has not got yet: a position in the boot's files, kept beside them.
+"""The lines of a boot that the topic does not have yet: a position in the boot's files, stored beside them.
 
-The files are the queue. So nothing that is on disk is lost to the topic by a broker that is away for
-hours, nor by a process that is killed: whoever starts next in that folder finds the position of a boot
-that nobody has locked any more, and goes on from there. Lines between the position and the kill are sent
-twice; (`proxy`, `boot`, `seq`) tells.
+The files are the queue. So the topic loses no line on disk if brokers are away for hours or the process is
+killed. The next process that starts in that folder finds the position of a boot that no process has locked,
+and continues there. Lines between the position and the kill are sent twice; (`proxy`, `boot`, `seq`)
+identifies them.
 """
 
 import os
@@ -21,18 +21,18 @@ _CHUNK_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """In the file of that number; 0 is before the first one."""
+    """A position in the file with this number. Number 0 is before the first file."""
 
     number: int = 0
     offset_bytes: int = 0
 
     def as_text(self) -> bytes:
-        """Of fixed width, so that it is replaced by one write."""
+        """The position as text of fixed width, so that one write replaces it."""
         return b"%010d %019d\n" % (self.number, self.offset_bytes)
 
     @classmethod
     def of_text(cls, text: bytes) -> "Position":
-        """What `as_text` wrote; the beginning where that was cut short."""
+        """The position from the result of `as_text`; the beginning if the text was cut short."""
         number, _, offset_bytes = text.partition(b" ")
         if len(text) != len(cls().as_text()):
             return cls()
@@ -41,7 +41,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some lines, without their ends, and the position after them."""
+    """Some lines without their line ends, and the position after them."""
 
     lines: tuple[bytes, ...]
     after: Position
@@ -58,7 +58,7 @@ class Unsent:
 
     @classmethod
     def begin(cls, directory: Path, name: str) -> Self:
-        """For a boot that begins now."""
+        """The position of a boot that begins now."""
         path = directory / f"{_PREFIX}{name}"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o640)
         lock(descriptor)
@@ -68,9 +68,9 @@ class Unsent:
 
     @classmethod
     def left_behind(cls, directory: Path) -> Iterator[Self]:
-        """Those of boots that have ended before all was sent. They are this process's from then on."""
+        """The positions of boots that ended before all was sent. This process owns them from then on."""
         for path in sorted(directory.glob(f"{_PREFIX}*")):
-            with suppress(OSError):  # somebody else has finished it
+            with suppress(OSError):  # another process has finished it
                 descriptor = os.open(path, os.O_RDWR)
                 if lock(descriptor) is not True or not path.exists():
                     os.close(descriptor)
@@ -79,14 +79,14 @@ class Unsent:
                 yield cls(directory, path.name.removeprefix(_PREFIX), descriptor, position)
 
     def read(self) -> Chunk | None:
-        """The next lines; None where there are none now."""
+        """The next lines; None if there are none now."""
         for number, path in files_of(self._directory, self._name):
             if number < self._position.number:
                 continue
             offset_bytes = self._position.offset_bytes if number == self._position.number else 0
             try:
                 lines, end = _whole_lines(path, offset_bytes)
-            except FileNotFoundError:  # it is being closed, or has been deleted: the next look will tell
+            except FileNotFoundError:  # it was closed or deleted meanwhile: the next call finds out
                 return None
             if lines:
                 return Chunk(lines, Position(number, end))
@@ -95,13 +95,13 @@ class Unsent:
         return None
 
     def sent(self, position: Position) -> None:
-        """Everything before `position` is in the topic."""
+        """Store that everything before `position` is in the topic."""
         os.pwrite(self._descriptor, position.as_text(), 0)
         self._position = position
 
     def finish(self) -> bool:
-        """To be called where nothing is left to read: True where nothing more will come, and then there
-        is nothing to remember."""
+        """Call it if nothing is left to read. True if no more lines will come; then it removes the stored
+        position."""
         if any(is_open(path) for _, path in files_of(self._directory, self._name)):
             return False
         (self._directory / f"{_PREFIX}{self._name}").unlink(missing_ok=True)
@@ -109,12 +109,13 @@ class Unsent:
         return True
 
     def let_go(self) -> None:
-        """Leave what is not sent to whoever starts next."""
+        """Leave the unsent lines to the next process."""
         os.close(self._descriptor)
 
 
 def _whole_lines(path: Path, offset_bytes: int) -> tuple[tuple[bytes, ...], int]:
-    """Lines from an offset on, and where they end. A line longer than a chunk comes alone."""
+    """The whole lines from an offset on, and the offset after them. A line longer than a chunk comes
+    alone."""
     with path.open("rb") as file:
         file.seek(offset_bytes)
         text = file.read(_CHUNK_BYTES)

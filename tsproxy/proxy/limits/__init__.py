@@ -1,11 +1,12 @@
-"""What one process gives to all its clients together, and what a client that takes too much meets.
+"""Limits for all clients of one process together, and the consequences for a client that exceeds them.
 
-    limit         the names of the limits, as metrics and log lines tell them
-    admission     who may connect: so many in all, so many from one address
-    connection_monitor        one look a second at every connection: stalled frames, idle connections, memory
-    descriptors   whether the system grants as many files as the connections need
+    limit               the names of the limits in metrics and log lines
+    process             the limits of one process: admission, memory, and the monitor
+    admission           how many clients may connect in all, and from one address
+    connection_monitor  checks every connection once a second: stalled frames, idle connections, memory
+    descriptors         whether the system grants enough open files for the connections
 
-Bounds of a single request (its size, its records, what it may unfold to) are the session's.
+The session bounds single requests (their size, their records, their decompressed bytes).
 
-Non-goals: no bandwidth or request-rate quotas; brokers have them, and know the principal.
+Non-goals: no quotas for bandwidth or request rate. Brokers have them, and know the principal.
 """

@@ -1,7 +1,7 @@
-"""Who may connect: so many clients in all, and so many from one address (of IPv6: from one /64).
+"""Admission of clients: a maximum for all, and one for each address (for IPv6, each /64).
 
-A connection over a limit is closed before anything is read from it or said to it, as brokers do over
-`max.connections.per.ip`: a client takes it for a broker that is busy, and tries again.
+A connection over a limit is closed before anything is read or sent, as brokers do over
+`max.connections.per.ip`. A client treats it as a busy broker and retries.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from tsproxy.proxy.limits.limit import Limit
 
 
 class Admission:
-    """Counts the connections of one process; `limits` may be replaced while it runs."""
+    """Counts the connections of one process. `limits` may be replaced while it runs."""
 
     __slots__ = ("_by_address", "_count", "limits")
 
@@ -22,7 +22,8 @@ class Admission:
         self._count = 0
 
     def admit(self, address: str) -> Limit | None:
-        """Count one more client from `address`. Where a limit forbids it: that limit, and nothing counts."""
+        """Count one more client from `address`. If a limit forbids it, return that limit and count
+        nothing."""
         if self._count >= self.limits.connections:
             return Limit.CONNECTIONS
         name = counted_as(address)
@@ -34,8 +35,8 @@ class Admission:
         return None
 
     def move(self, address: str, to: str) -> Limit | None:
-        """One that was admitted counts for another address. Where a limit forbids it: that limit, and it
-        counts as before."""
+        """Count an admitted client for another address. If a limit forbids it, return that limit and change
+        no count."""
         name = counted_as(to)
         if counted_as(address) == name:
             return None
@@ -49,15 +50,15 @@ class Admission:
 
     @property
     def by_address(self) -> Mapping[str, int]:
-        """How many are connected from each address, or IPv6 network (`counted_as`)."""
+        """The number of connections from each address, or IPv6 network (`counted_as`)."""
         return self._by_address
 
     def leave(self, address: str) -> None:
-        """One that was admitted is gone."""
+        """An admitted client has disconnected."""
         self._count -= 1
         name = counted_as(address)
         here = self._by_address[name] - 1
         if here:
             self._by_address[name] = here
         else:
-            del self._by_address[name]  # addresses that have come and gone must not pile up
+            del self._by_address[name]  # addresses without connections must not accumulate

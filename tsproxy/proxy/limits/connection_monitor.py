@@ -1,15 +1,15 @@
-"""One look a second at every connection: who stalls, who is idle, who holds how much memory.
+"""Checks every connection once a second: which ones stall, which are idle, and how much memory each holds.
 
-Reading sets a flag (`was_heard`) and nothing else; times are taken here. So a limit is kept to within
-a second, and costs nothing per byte.
+Reading only sets a flag (`was_heard`); times are taken here. So a limit is exact to a second, and costs
+nothing per byte.
 
-* *Stalled frame*: the beginning of a request has come and its end has not, for longer than
-  `stalled_frame` and a second for each MiB that it announces, however its bytes drip. What the proxy
-  itself does not read, because the broker takes no more, is not held against the client.
-* *Idle*: not a byte from either end for `idle`, and no answer is owed: how long a broker may take for
-  an answer is the broker's to know.
-* *Buffered*: all connections together hold more than `buffered`, counted as bytes come (`Memory`). The
-  one that holds most is closed, one that stalls before one that moves: good clients go on.
+* *Stalled frame*: the beginning of a request has arrived and its end has not, for longer than
+  `stalled_frame` plus a second for each MiB of its announced size, however slowly bytes arrive. Time in
+  which the proxy itself does not read, because the broker accepts no more, does not count.
+* *Idle*: no byte from either end for `idle`, and no missing answer. The proxy does not limit how long a
+  broker may take for an answer.
+* *Buffered*: all connections together hold more than `buffered`, counted while bytes arrive (`Memory`). The
+  proxy closes the connection that holds most, and stalled ones first, so that good clients continue.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ log = structlog.get_logger()
 
 LOOK_S: Final = 1.0
 SLOWEST_BYTES_PER_MS: Final = (1 << 20) / 1000
-"""A frame may take a second for each of these MiB on top of `stalled_frame`."""
+"""A frame may take a second per MiB in addition to `stalled_frame`."""
 
 
 @dataclass(slots=True)
 class ConnectionStats:
-    """What is remembered of a connection from one look to the next; times are monotonic ms."""
+    """The state of a connection between two checks. Times are monotonic ms."""
 
     heard_ms: int | None = None
     frame: int | None = None
@@ -44,30 +44,30 @@ class ConnectionStats:
 
 
 class MonitoredConnection(Protocol):
-    """A connection, as far as it is looked at here."""
+    """A connection, as far as the monitor needs it."""
 
     sight: ConnectionStats
     was_heard: bool
-    """Set by whoever reads a byte, from either end."""
+    """The code that reads a byte from either end sets it."""
 
     @property
     def held_bytes(self) -> int:
-        """Memory that its bytes take here: unfinished frames and what is not sent yet."""
+        """The memory for its bytes: unfinished frames and unsent bytes."""
 
     @property
     def unfinished(self) -> Unfinished | None:
-        """The request that is being received; None where the proxy itself does not read on."""
+        """The request that is being received; None if the proxy itself does not read."""
 
     @property
     def is_owed_answers(self) -> bool: ...
 
     def exceeded(self, limit: Limit, text: str) -> None:
-        """End it; `text` is for the log."""
+        """Close it. `text` is for the log."""
 
 
 class Memory:
     """The bytes that all connections hold together. `limit` may be replaced while it runs, and so may
-    `beside`: bytes of connections that are gone, and that somebody still holds."""
+    `beside`: bytes of closed connections that are still held elsewhere."""
 
     __slots__ = ("_connections", "beside", "held_bytes", "limit")
 
@@ -78,7 +78,7 @@ class Memory:
         self._connections = connections
 
     def count(self, connection: MonitoredConnection) -> None:
-        """To be called where what a connection holds may have grown."""
+        """Call it whenever the bytes of a connection may have grown."""
         held = connection.held_bytes
         self.held_bytes += held - connection.sight.held_bytes
         connection.sight.held_bytes = held
@@ -86,16 +86,16 @@ class Memory:
             self._relieve()
 
     def recount(self) -> None:
-        """What was sent meanwhile is not held any more, and nobody tells."""
+        """Count again, since nothing reports bytes that were sent meanwhile."""
         self.held_bytes = 0
         for connection in self._connections():
             sight = connection.sight
-            if connection.was_heard or sight.held_bytes:  # of those that are idle there are many
+            if connection.was_heard or sight.held_bytes:  # skips idle ones, since there are many
                 sight.held_bytes = connection.held_bytes
                 self.held_bytes += sight.held_bytes
 
     def forget(self, connection: MonitoredConnection) -> None:
-        """It holds nothing any more."""
+        """Remove its bytes from the sum."""
         self.held_bytes -= connection.sight.held_bytes
         connection.sight.held_bytes = 0
 
@@ -114,14 +114,14 @@ class Memory:
 
 
 def _burden(connection: MonitoredConnection) -> tuple[bool, int]:
-    """Who stalls goes first: its frame may never end. Otherwise size alone counts."""
+    """The sort key for closing: stalled connections first, since their frame may never end, then by size."""
     sight = connection.sight
     stalls = bool(sight.held_bytes) and not (connection.was_heard or sight.was_moving)
     return stalls, sight.held_bytes
 
 
 class ConnectionMonitor:
-    """`limits` may be replaced while it runs."""
+    """Enforces limits. `limits` may be replaced while it runs."""
 
     def __init__(
         self,
@@ -136,19 +136,19 @@ class ConnectionMonitor:
         self._memory = memory
 
     async def run(self) -> None:
-        """Look once a second, for ever."""
+        """Check once a second, for ever."""
         while True:
             await asyncio.sleep(LOOK_S)
             try:
                 self.look(self._clock.monotonic_ms())
             except Exception as error:
-                # A mistake in looking after limits must not take the data path down.
+                # An error in the checks must not take the data path down.
                 log.error("patrol_crashed", error=type(error).__name__, frames=frames_of(error))
 
     def look(self, now_ms: int) -> None:
-        """At every connection once."""
+        """Check every connection once."""
         self._memory.recount()
-        for connection in tuple(self._connections()):  # whoever is ended is taken out
+        for connection in tuple(self._connections()):  # a closed connection is removed from the original
             sight = connection.sight
             sight.was_moving = connection.was_heard
             if connection.was_heard or sight.heard_ms is None:

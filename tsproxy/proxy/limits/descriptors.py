@@ -1,8 +1,8 @@
-"""Whether the system grants as many open files as the configured connections need.
+"""Checks whether the system grants enough open files for the configured connections.
 
-A connection takes two descriptors, its client's and its broker's. A proxy that finds out under load
-stops accepting for a second at a time; one that asks at its start can say what to change, or, where nobody
-asked for so many connections, take no more than there is room for.
+A connection takes two descriptors, one for its client and one for its broker. A proxy that runs out of them
+under load stops accepting for a second at a time. This check at the start can say what to change. If the
+configuration has no number of connections, the check reduces the default to what the system grants.
 """
 
 import resource
@@ -18,17 +18,18 @@ log = structlog.get_logger()
 A_CONNECTION: Final = 2
 FEW_CONNECTIONS: Final = 100
 BESIDES: Final = 128
-"""Standard streams, the event loop, the decision log, the proxy's own connections, the admin port."""
+"""Descriptors for standard streams, the event loop, the decision log, the proxy's own connections, the admin
+port."""
 
 
 def needed(config: Config) -> int:
-    """Descriptors of one process that serves all the connections it may."""
+    """The descriptors that one process needs for all its allowed connections."""
     return A_CONNECTION * _asked(config).connections + _beside_connections(config)
 
 
 def ask_for(count: int) -> int | None:
-    """Raise this process's soft limit towards `count`, as far as the hard one allows. Returns the limit
-    that is in force then; None where the system does not tell."""
+    """Raise this process's soft limit towards `count`, as far as the hard one allows. Returns the limit that
+    is then in force; None if it is unknown."""
     try:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if soft >= count or soft == resource.RLIM_INFINITY:
@@ -37,13 +38,13 @@ def ask_for(count: int) -> int | None:
         if granted > soft:
             resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
         return max(soft, granted)
-    except (OSError, ValueError):  # a sandbox may forbid even to ask
+    except (OSError, ValueError):  # a sandbox may forbid even this query
         return None
 
 
 def share_of(config: Config) -> ConnectionLimits:
-    """What this process may take: its share, or less where nobody asked for as many connections as would
-    need more open files than the system grants."""
+    """This process's share of the limits. If the operator configured no number of connections, it is reduced
+    to what the system's open files allow."""
     asked, granted = _asked(config), ask_for(needed(config))
     if granted is None or not asked.follows_system:
         return asked
@@ -52,8 +53,8 @@ def share_of(config: Config) -> ConnectionLimits:
 
 
 def check(config: Config) -> None:
-    """One line in the log where connections that were asked for need more than is granted, or, where nobody
-    asked for any, where there is room for very few."""
+    """Log one line if the configured connections need more open files than the system grants, or, without a
+    configured number, if very few connections are possible."""
     count = needed(config)
     granted = ask_for(count)
     if granted is None or granted >= count:

@@ -1,6 +1,6 @@
-"""The limits that end or reject a connection, as metrics and log lines name them.
+"""The limits that close or reject a connection, by their names in metrics and log lines.
 
-Each value is the key of the configuration behind `limits.`; the list is closed, since it labels a metric.
+Each value is the configuration key after `limits.`. The list is closed, since it labels a metric.
 """
 
 from enum import StrEnum

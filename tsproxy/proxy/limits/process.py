@@ -1,4 +1,4 @@
-"""The limits of one process: who is connected, what they hold, and the monitor over them."""
+"""The limits of one process: its connections, their memory, and the monitor."""
 
 from collections.abc import KeysView, Mapping
 
@@ -12,7 +12,7 @@ from tsproxy.proxy.reloadable import Commit
 
 
 class ProcessLimits:
-    """`limits` are those of this process, one worker's share of what holds for all."""
+    """Enforces limits. `limits` are those of this process, which is one worker's share of the total."""
 
     def __init__(self, limits: ConnectionLimits, clock: Clock) -> None:
         self._connections: dict[MonitoredConnection, str] = {}
@@ -23,7 +23,7 @@ class ProcessLimits:
 
     @property
     def by_address(self) -> Mapping[str, int]:
-        """How many are connected from each address."""
+        """The number of connections from each address."""
         return self._admission.by_address
 
     @property
@@ -31,16 +31,17 @@ class ProcessLimits:
         return self._limits.handshake_ms / 1000
 
     def admit(self, address: str) -> Limit | None:
-        """Whether one more client of `address` may connect: None, and it is to `join`; or what forbids it."""
+        """None if one more client of `address` may connect, and then it must `join`; else the limit that
+        forbids it."""
         return self._admission.admit(address)
 
     def join(self, connection: MonitoredConnection, address: str) -> None:
-        """One that was admitted: it is looked after until it leaves."""
+        """Monitor an admitted connection until it leaves."""
         self._connections[connection] = address
 
     def move(self, connection: MonitoredConnection, address: str) -> Limit | None:
-        """It comes from another address than it seemed to (a load balancer named it): None, or what
-        forbids one more from there."""
+        """Count a connection for another address, because a load balancer named it. Returns None, or the
+        limit that forbids one more connection from there."""
         limit = self._admission.move(self._connections[connection], address)
         if limit is None:
             self._connections[connection] = address
@@ -51,11 +52,12 @@ class ProcessLimits:
         self._admission.leave(self._connections.pop(connection))
 
     async def run(self) -> None:
-        """Look at all connections once a second, for ever."""
+        """Check all connections once a second, for ever."""
         await self._connection_monitor.run()
 
     def prepare(self, config: Config) -> Commit:
-        """A reload: it holds for those who are connected as well; nobody is closed for being one too many."""
+        """A reload. The limits also apply to existing connections, but a lower maximum closes none of
+        them."""
         limits = share_of(config)
 
         def commit() -> None:

@@ -1,4 +1,4 @@
-"""Prometheus metrics of one process, and how those of several workers are joined.
+"""Prometheus metrics of one process, and the sum of several workers' metrics.
 
 Non-goals: no HTTP. `proxy.admin` serves them.
 """

@@ -1,9 +1,9 @@
-"""Records that brokers have taken, for the busiest topics: `tsproxy_topic_records_total`.
+"""`tsproxy_topic_records_total`: records that brokers have accepted, for the busiest topics.
 
-A scrape has at most MOST_SHOWN topics, and the others under `other`. A topic that has a series keeps it,
-unless another one without has had more than twice as many records as the least of those shown. So series come
-and go seldom, however many topics there are: each that ever had one stays in Prometheus for days. The sum is
-exact; a topic's series begins with the records since it is shown.
+A scrape has at most MOST_SHOWN topics, and all others under `other`. A topic with a series keeps it until a
+topic without one has more than twice as many records as the least of the shown topics. So series change
+seldom, however many topics there are; each series stays in Prometheus for days. The sum is exact. A topic's
+series begins with the records since it is shown.
 """
 
 from collections.abc import Iterable
@@ -23,25 +23,25 @@ class BusiestTopics(Collector):
         self._name = name
         self._meaning = meaning
         self._floor = 0
-        """No topic that is shown has had fewer records."""
+        """No shown topic has fewer records."""
         self._had: dict[str, int] = {}
-        """By topic: all that it has had, shown or not."""
+        """All records by topic, shown or not."""
         self._other = 0
         self._shown: dict[str, int] = {}
 
     def add(self, topic: str, records: int) -> None:
-        """A broker has taken them, so that topic exists."""
+        """Count records that a broker has accepted, so the topic exists."""
         if topic == OTHER or (topic not in self._had and len(self._had) >= MOST_KNOWN):
             self._other += records
             return
         had = self._had[topic] = self._had.get(topic, 0) + records
-        if topic not in self._shown and not self._make_room(had):
+        if topic not in self._shown and not self._make_space(had):
             self._other += records
             return
         self._shown[topic] = self._shown.get(topic, 0) + records
 
-    def _make_room(self, had: int) -> bool:
-        """Whether a topic that has had so many is to be shown; the least of those shown goes for it."""
+    def _make_space(self, had: int) -> bool:
+        """True if a topic with so many records is shown. It may replace the least of the shown topics."""
         if len(self._shown) < MOST_SHOWN:
             return True
         if had <= _AHEAD * self._floor:

@@ -1,9 +1,9 @@
-"""`tsproxy_timestamp_drift_seconds`: how far the times of all batches lie from the clock.
+"""`tsproxy_timestamp_drift_seconds`: the drift of the timestamps of all batches.
 
-Each batch counts twice, with its newest time (`of="newest"`) and with its oldest: a batch is rejected for
-either. The edges are a few of `drift-v1`, so that counts which come as its bars fall between two of them
-and none is split; behind the clock an interval of `drift-v1` is closed at its far end, so that a time
-which lies exactly on an edge counts as a millisecond nearer than it is.
+Each batch counts twice, with its newest timestamp (`of="newest"`) and with its oldest, since either may be a
+reason to reject it. The edges are some of those of `drift-v1`, so that no bucket of `drift-v1` is split
+between two. Behind the clock an interval of `drift-v1` is closed at its far end, so a timestamp exactly on an
+edge counts as a millisecond nearer than it is.
 """
 
 from bisect import bisect_left
@@ -43,7 +43,7 @@ class DriftMetric(Collector):
         self._oldest = [0] * (len(_UPPER_MS) + 1)
 
     def booked(self, outcome: Outcome) -> None:
-        """Count one batch, whatever became of it; one without any time does not count."""
+        """Count one batch of any outcome. A batch without timestamps does not count."""
         if (span := batch_span_ms(outcome)) is not None:
             oldest, newest = (drift_ms(time_ms, outcome.now_ms) for time_ms in span)
             _count(self._oldest, ((bucket(oldest), 1, 0),))

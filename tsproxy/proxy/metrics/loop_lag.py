@@ -1,7 +1,7 @@
-"""How late the event loop runs what is due: `tsproxy_event_loop_lag_seconds`.
+"""`tsproxy_event_loop_lag_seconds`: how late the event loop runs a task that is due.
 
-Four times a second something is due. Its delay is what every connection of this process waits for the loop,
-whether the core is full or one step took long.
+Four times a second a task is due. Its delay is the time that every connection of this process waits for the
+loop, because the core is busy or one step took long.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ class LoopLag:
         )
 
     async def run(self) -> None:
-        """Look for ever."""
+        """Measure for ever."""
         loop = asyncio.get_running_loop()
         while True:
             due_s = loop.time() + EVERY_S

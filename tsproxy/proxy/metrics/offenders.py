@@ -1,9 +1,9 @@
-"""Who sent what was rejected lately, highest score first: a bounded table that any storm of names fits in.
+"""The clients that caused rejections lately, highest score first, in a bounded table.
 
-A row is one key of the decision log's counters (who, topic, rule, reason, unit). Its score is the number of
-its bad records, halved every HALF_LIFE_MS, so that the first row is who to look at now. Over
-twice MOST_ROWS the coolest half is folded into one row for all others: each time at least MOST_ROWS names
-have come, so that a new name costs little, however many there are.
+A row is one key of the decision log's counters (client, topic, rule, reason, unit). Its score is the number
+of its bad records, halved every HALF_LIFE_MS, so the first row is the most urgent one now. When there are
+more than twice MOST_ROWS rows, the half with the lowest scores becomes one row for all others. At least
+MOST_ROWS new names precede each time, so a new name costs little, however many there are.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,8 +24,8 @@ SHOWN: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Offender:
-    """What one key came to since the proxy began; `score` is as of `last_ms`. `client_address` and
-    `timestamp_ms` (one that was rejected; None where none is known) are those of the last batch."""
+    """The counts of one key since the proxy started. `score` is as of `last_ms`. `client_address` and
+    `timestamp_ms` (a rejected one; None if unknown) are those of the last batch."""
 
     key: Key
     batches: int
@@ -41,7 +41,7 @@ class Offender:
         return self.score * exp2(-max(0, now_ms - self.last_ms) / HALF_LIFE_MS)
 
     def with_(self, other: "Offender") -> "Offender":
-        """Both as one; what is said of a single batch is that of the later one."""
+        """Both added up. Facts about a single batch come from the later one."""
         earlier, later = sorted((self, other), key=lambda each: each.last_ms)
         return replace(
             later,
@@ -53,13 +53,13 @@ class Offender:
         )
 
     def as_line(self) -> dict[str, Any]:
-        """For JSON; what is not known is left out, as in the decision log."""
+        """The row as JSON values. Unknown facts are left out, as in the decision log."""
         facts = {**self.key._asdict(), **{name: getattr(self, name) for name in _COUNTED}}
         return {name: value for name, value in facts.items() if value is not None}
 
     @classmethod
     def of_line(cls, line: Mapping[str, Any]) -> "Offender":
-        """What `as_line` made."""
+        """The row from the result of `as_line`."""
         # A StrEnum's member equals its text, so a key made of texts is the same key.
         texts: dict[str, Any] = {name: line.get(name) for name in Key._fields}
         key = Key(**texts)
@@ -72,14 +72,14 @@ _COUNTED: Final = tuple(name for name in Offender.__dataclass_fields__ if name !
 
 @dataclass(slots=True)
 class Offenders:
-    """The rows of one process; they tell of persons what `privacy` lets the decision log tell."""
+    """The rows of one process. `privacy` hides the same personal data as in the decision log."""
 
     privacy: Privacy = field(default_factory=Privacy)
     _rows: dict[Key, Offender] = field(default_factory=dict)
 
     def book(self, outcome: Outcome) -> None:
-        """Count a batch that tsproxy rejected, or a broker for good, or that would have been rejected; any
-        other is nobody's fault."""
+        """Count a batch that tsproxy rejected, that a broker rejected for good, or that would have been
+        rejected. Others do not count."""
         is_ours = outcome.verdict is VerdictName.REJECTED
         if not is_exemplary(outcome) or not (outcome.is_final or is_ours):
             return
@@ -104,7 +104,7 @@ class Offenders:
             self._rows = {each.key: each for each in highest(self._rows.values(), row.last_ms, MOST_ROWS)}
 
     def highest(self, now_ms: int) -> list[Offender]:
-        """The first rows, and one for all others where there are more."""
+        """The first rows, and one for all others if there are more."""
         return highest(self._rows.values(), now_ms, SHOWN)
 
 
@@ -138,7 +138,7 @@ def _row_of_totals(key: Key, totals: Totals, blame: RejectionCause, client_addre
 
 
 def highest(rows: Iterable[Offender], now_ms: int, most: int) -> list[Offender]:
-    """`most` rows by score, those of equal keys as one, and behind them one row for all that is left."""
+    """The first `most` rows by score, with equal keys added up, and one last row for all others."""
     by_key: dict[Key, Offender] = {}
     for row in rows:
         known = by_key.get(row.key)

@@ -1,7 +1,7 @@
-"""What Prometheus is told, under the names of the documentation.
+"""The Prometheus metrics, under their documented names.
 
-No label is one that a client can make grow without bound: listeners, verdicts, reasons and the like
-are closed lists. What is counted for each chunk is a plain number, read when somebody scrapes.
+No client can make the values of a label grow without bound: listeners, verdicts, reasons and the like are
+closed lists. Counts per chunk are plain numbers, which are read at each scrape.
 """
 
 import platform
@@ -31,7 +31,7 @@ _TAKEN: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
 
 
 def _has_fault(outcome: Outcome) -> bool:
-    """False for a batch that a broker sent back and its client may bring again: no record is to blame."""
+    """False for a batch that a broker rejected and the client may send again: no record caused that."""
     if outcome.would_reject:
         return True
     if outcome.verdict is VerdictName.BROKER_REJECTED:
@@ -40,14 +40,14 @@ def _has_fault(outcome: Outcome) -> bool:
 
 
 class Metrics:
-    """All metrics of one process; attributes in plain int are added to directly.
+    """All metrics of one process. Code adds to plain int attributes directly.
 
-    `topic_exists` says what is known of a topic from elsewhere.
+    `topic_exists` says whether other parts know that a topic exists.
     """
 
     def __init__(self, topic_exists: Callable[[str], bool] = lambda _: False) -> None:
-        # A `_created` series beside each counter would double every scrape.
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library left this one untyped
+        # A `_created` series for each counter would double every scrape.
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library does not type it
         self.from_clients = Tally()
         self.from_brokers = Tally()
         self.buffered_bytes = 0
@@ -57,7 +57,7 @@ class Metrics:
         self.decision_files_deleted = 0
         self.decision_log_writable = True
         self.decision_topic: tuple[bool, int] | None = None
-        """Whether it takes lines, and how many it has taken; None where there is none."""
+        """Whether the topic accepts lines, and how many it has accepted; None if there is no topic."""
         self._registry = registry = CollectorRegistry(auto_describe=False)
         self._batches = Counter(
             "tsproxy_batches", "Record batches by how they ended", _OUTCOME_LABELS, registry=registry
@@ -189,7 +189,7 @@ class Metrics:
             self._topics.accepted(outcome.topic)
         if outcome.verdict in _TAKEN:
             self._busiest.add(outcome.topic, outcome.batch.records)
-        if outcome.out_of_order_records:  # by an accepted batch: its topic exists
+        if outcome.out_of_order_records:  # only accepted batches have them: the topic exists
             self._out_of_order.accepted(outcome.topic)
             self._out_of_order.add(outcome.topic, outcome.out_of_order_records)
         if outcome.bad_records and _has_fault(outcome):
@@ -207,7 +207,7 @@ class Metrics:
         return self._candidate_bad_records if why.rule == CANDIDATE else self._audited_bad_records
 
     def booked_totals(self, totals: Totals) -> None:
-        """Count many batches that have ended alike."""
+        """Count many batches with equal outcomes."""
         blame, verdict = totals.blame, totals.verdict
         reason = None if blame is None or blame.would_reject else blame.reason
         batches, records = self._counters(totals.peer.listener, verdict, reason)
@@ -233,7 +233,7 @@ class Metrics:
         return counters
 
     def connection_moved(self, listener: str, state: str | None, to: str | None) -> None:
-        """One connection left a state for another; None before the first and after the last."""
+        """One connection changed its state. `state` is None for a new one, `to` for a closed one."""
         if state is not None:
             self._connections.labels(listener, state.lower()).dec()
         if to is not None:
@@ -251,24 +251,24 @@ class Metrics:
         self._handshakes.labels(listener).inc()
 
     def sasl_failed(self, listener: str, mechanism: str) -> None:
-        """`mechanism` is of the closed list of `session.sasl`."""
+        """Count a failed login. `mechanism` is from the closed list of `session.sasl`."""
         self._sasl_failures.labels(listener, mechanism).inc()
 
     def add(self, collector: Collector) -> None:
-        """Show what somebody else counts, too."""
+        """Add the metrics of another part."""
         self._registry.register(collector)
 
     def families(self) -> Iterable[Metric]:
-        """All metrics as they are now, for whoever adds them to those of other processes."""
+        """All metrics now, for the sum over several processes."""
         return self._registry.collect()
 
     def render(self) -> bytes:
-        """The text that a scrape gets (Prometheus text format)."""
+        """The text of a scrape (Prometheus text format)."""
         return generate_latest(self._registry)
 
 
 class _Plain(Collector):
-    """The numbers that are kept as plain ints."""
+    """The metrics that are kept as plain ints."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics

@@ -1,8 +1,8 @@
-"""How often each rule hits: `tsproxy_rule_hits_total` and `tsproxy_rule_bad_records_total`.
+"""`tsproxy_rule_hits_total` and `tsproxy_rule_bad_records_total`: how often each rule hits.
 
-A rule hits a batch that it rejects, puts right, or would reject (in audit, under a waiver, as the candidate).
-Every rule of the file has its series from the start, so that one which never hits is seen. Labels are names
-and modes of the file's rules, of the topics' own limits and of the candidate.
+A rule hits a batch that it rejects, repairs, or would reject (in audit, under a waiver, as the candidate
+limit). Every rule of the file has its series from the start, so that a rule that never hits is visible.
+Labels are names and modes of the file's rules, of the topics' own limits and of the candidate limit.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ class RuleMetric(Collector):
         self._records: dict[tuple[str, str], int] = {}
 
     def know(self, policy: Policy) -> None:
-        """What is in force from now on; what rules of before have counted stays."""
+        """Use the rules that are in force from now on. Counts of earlier rules stay."""
         for rule in policy.rules:
             mode = rule.terms.mode or policy.mode
             if mode is not Mode.OFF:

@@ -1,9 +1,9 @@
-"""Records of some kind, for the topics that have most of them: `tsproxy_topic_bad_records_total` and
-`tsproxy_topic_out_of_order_records_total`.
+"""`tsproxy_topic_bad_records_total` and `tsproxy_topic_out_of_order_records_total`: records of some kind, for
+the topics with the most of them.
 
-A topic has a series of its own when it is known to exist: a broker has told its limits or taken a batch
-for it. So no client makes series by making names up. There are at most twice MOST_TOPICS of them: beyond
-that those with the fewest go, and what they counted goes to `other`, so that the sum stays exact.
+A topic has a series of its own if it is known to exist: a broker has described it or accepted a batch for it.
+So no client makes series by inventing names. There are at most twice MOST_TOPICS of them. Beyond that the
+topics with the fewest records lose theirs, and their counts move to `other`, so that the sum stays exact.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ OTHER: Final = "other"
 
 
 class TopicMetric(Collector):
-    """`exists` says what is known of a topic beside what was counted here."""
+    """Counts records by topic. `exists` says whether other parts know that a topic exists."""
 
     def __init__(self, name: str, meaning: str, exists: Callable[[str], bool]) -> None:
         self._name = name
@@ -29,7 +29,7 @@ class TopicMetric(Collector):
         self._other = 0
 
     def accepted(self, topic: str) -> None:
-        """A broker has taken a batch for it."""
+        """A broker has accepted a batch for this topic."""
         if len(self._accepted) < MOST_KNOWN:
             self._accepted.add(topic)
 

@@ -1,8 +1,8 @@
 """The metrics of several processes as one. Pure.
 
-Counters and histograms are sums, the counts of lives that have ended included: a total that went back
-when a worker was restarted would look to Prometheus like everything counted anew. Gauges are about
-now, so only living workers have a share; `GAUGES` says how they are joined.
+Counters and histograms are added up, including the counts of processes that have ended: if a total shrank
+when a worker restarts, Prometheus would take it for a reset. Gauges describe the current state, so only
+running workers count; `GAUGES` says how they are combined.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ GAUGES: Final[Mapping[str, Callable[[float, float], float]]] = {
     "process_max_fds": min,
     "process_open_fds": max,  # each process has the limit for itself
     "process_start_time_seconds": min,
-    "tsproxy_brokers": min,  # of the worker that serves fewest
+    "tsproxy_brokers": min,  # the worker that serves the fewest
     "tsproxy_brokers_not_served": max,
     "tsproxy_build_info": max,
     "tsproxy_certificate_expiry_seconds": min,
@@ -27,15 +27,15 @@ GAUGES: Final[Mapping[str, Callable[[float, float], float]]] = {
     "tsproxy_decision_log_writable": min,
     "tsproxy_decision_topic_up": min,
     "tsproxy_enforcement_suspended": max,
-    "tsproxy_upstream_up": min,  # 1 while it works for all
+    "tsproxy_upstream_up": min,  # 1 while it works for all workers
     "tsproxy_waiver_expiry_seconds": min,
 }
-"""How two values of a gauge become one; a gauge that is not here is a sum."""
+"""The function that combines two values of a gauge. Other gauges are added up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One metric of one or more processes: (sample's name, labels) -> value, in the order of text."""
+    """One metric of one or more processes: (sample's name, labels) -> value, sorted as text."""
 
     name: str
     kind: str
@@ -51,7 +51,7 @@ Families = Mapping[str, Family]
 
 
 def families_now(metrics: Iterable[Metric]) -> Families:
-    """Metrics as they are at this moment."""
+    """The metrics at this moment."""
     return {
         each.name: Family(
             each.name,
@@ -64,7 +64,8 @@ def families_now(metrics: Iterable[Metric]) -> Families:
 
 
 def as_lines(families: Families) -> list[Any]:
-    """What a worker reports, for JSON: [name, kind, documentation, [[sample, labels, value], ...]]."""
+    """The metrics as a worker reports them in JSON: [name, kind, documentation, [[sample, labels, value],
+    ...]]."""
     return [
         [
             each.name,
@@ -77,7 +78,7 @@ def as_lines(families: Families) -> list[Any]:
 
 
 def families_of(lines: Sequence[Any]) -> Families:
-    """What `as_lines` wrote."""
+    """The metrics from the result of `as_lines`."""
     return {
         name: Family(
             name,
@@ -90,12 +91,12 @@ def families_of(lines: Sequence[Any]) -> Families:
 
 
 def counts(families: Families) -> Families:
-    """Those that outlive the process that counted them."""
+    """The metrics that outlive the process that counted them."""
     return {name: family for name, family in families.items() if not family.is_gauge}
 
 
 def joined(parts: Iterable[Families]) -> Families:
-    """All of `parts` as one process would have it."""
+    """The sum of `parts`, as if they came from one process."""
     whole: dict[str, Family] = {}
     for part in parts:
         for name, family in part.items():
@@ -116,7 +117,7 @@ def _sum(one: float, other: float) -> float:
 
 
 def as_metrics(families: Families) -> Iterable[Metric]:
-    """For Prometheus's own renderer."""
+    """The metrics for Prometheus's own renderer."""
     for family in families.values():
         metric = Metric(family.name, family.documentation, family.kind)
         for (sample, labels), value in family.samples.items():

@@ -1,4 +1,4 @@
-"""A running proxy takes a new configuration, new certificates, and the end of a waiver.
+"""Applies new configurations, new certificates and the end of waivers to a running proxy.
 
-Non-goals: no comparing of configurations. `config.reloaded` says what may change without a restart.
+Non-goals: no comparison of configurations. `config.reloaded` says which keys may change without a restart.
 """

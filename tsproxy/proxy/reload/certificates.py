@@ -1,11 +1,11 @@
-"""Certificates, keys and authorities while the proxy runs: read again when their files change.
+"""Reads certificates, keys and authorities again when their files change.
 
-A TLS context is never changed: a new one is made of the new files and used for the connections that
-are made from then on; those there are keep theirs, so nobody is cut off. Files that are being
-replaced may not fit together for a moment, so a change is taken up when it has not changed again for
-one look. Files that cannot be used leave the old context in force, and the log says what is wrong.
+A TLS context never changes. A new one is made from the new files for new connections; existing connections
+keep theirs, so none is closed. While files are being replaced they may not match for a moment. So a change is
+used only if the next check finds no further change. If files are unusable, the old context stays in force,
+and the log says what is wrong.
 
-Also here: how long certificates still last, as a metric and, in time, as a warning.
+This module also reports how long certificates last, as a metric and as a warning in time.
 """
 
 import asyncio
@@ -34,12 +34,12 @@ LOOK_EVERY_S: Final = 1.0
 WARN_AGAIN_S: Final = 86_400.0
 
 Seen = tuple[Look, ...]
-"""What files looked like."""
+"""The state of the files at one check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What a context is made of: the files by setting, and how."""
+    """The parts of a context: the files by setting, and the function that makes it."""
 
     files: Mapping[str, Path]
     make: Callable[[], ssl.SSLContext]
@@ -68,7 +68,7 @@ def _named(section: str, files: Mapping[str, Path | None]) -> dict[str, Path]:
 
 
 class Credentials:
-    """One context and the files that it was made of. Raises ConfigError for files that are unusable."""
+    """One context and its files. Raises ConfigError for unusable files."""
 
     def __init__(self, sources: Sources) -> None:
         self._looked = self._tried = sources.look()
@@ -77,11 +77,11 @@ class Credentials:
         self.ends = tuple(ends_of(sources.files))
 
     def current(self) -> ssl.SSLContext:
-        """For the next connection."""
+        """The context for the next connection."""
         return self._context
 
     def prepare(self, sources: Sources) -> Commit:
-        """Make a context anew, of other files perhaps. Raises ConfigError; the old one stays until the
+        """Make a new context, perhaps from other files. Raises ConfigError. The old one stays until the
         commit."""
         looked = sources.look()
         context, ends = sources.make(), tuple(ends_of(sources.files))
@@ -94,9 +94,9 @@ class Credentials:
         return commit
 
     def look(self) -> bool:
-        """Take up files that have changed and are at rest again; True where that was so.
+        """Use files that have changed and then stayed the same for one check. Returns whether it did.
 
-        Raises ConfigError where they cannot be used; they are tried again when they change again.
+        Raises ConfigError if they are unusable. They are tried again when they change again.
         """
         looked, self._looked = self._sources.look(), self._looked
         is_at_rest, self._looked = looked == self._looked, looked
@@ -123,9 +123,9 @@ class Certificates:
         }
 
     def prepare(self, config: Config) -> Commit:
-        """A reload: all files are read again, those that the new configuration names. Raises ConfigError.
+        """A reload: read all files that the new configuration names. Raises ConfigError.
 
-        Whether a listener or the upstream has TLS at all does not change without a restart.
+        A restart is needed to switch TLS on or off for a listener or the upstream.
         """
         tls = {each.name: each.tls for each in config.listeners}
         wanted = [
@@ -138,7 +138,7 @@ class Certificates:
         return prepare_all([partial(credentials.prepare, sources) for credentials, sources in wanted])
 
     async def watch(self) -> None:
-        """Look at the files for ever."""
+        """Check the files, for ever."""
         while True:
             self.tell_ends()
             await asyncio.sleep(LOOK_EVERY_S)
@@ -146,7 +146,7 @@ class Certificates:
                 await self._look(credentials)
 
     def tell_ends(self) -> None:
-        """How long each certificate lasts: the metric, and a warning once a day when it is time."""
+        """Set the metric of each certificate's remaining time, and warn once a day when it is due."""
         now_s = self._clock.now_ms() / 1000
         for end in (end for credentials in self._all() for end in credentials.ends):
             left_s = end.expires_s - now_s
@@ -166,7 +166,7 @@ class Certificates:
     async def _look(self, credentials: Credentials) -> None:
         settings = [end.setting for end in credentials.ends]
         try:
-            # Beside the loop: a file system that hangs must not hold up clients.
+            # In a thread: a file system that hangs must not block clients.
             if await asyncio.to_thread(credentials.look):
                 log.info("certificates_reloaded", settings=settings)
                 self._forget_warnings(settings)
@@ -177,7 +177,7 @@ class Certificates:
                 advice="the old ones stay in use; tried again when a file changes",
             )
         except Exception as error:
-            # A mistake of ours must not end the watch over the other files.
+            # An error in our code must not end the checks of the other files.
             log.error("certificates_watch_crashed", error=type(error).__name__, frames=frames_of(error))
 
     def _forget_warnings(self, settings: Sequence[str]) -> None:

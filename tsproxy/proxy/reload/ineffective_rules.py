@@ -1,4 +1,4 @@
-"""Rules that are looser than the topics they are for: told once each, when both are known."""
+"""Logs rules that are looser than the limits of their topics: once each, when both are known."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,11 +15,11 @@ from tsproxy.proxy.reloadable import Commit
 log = structlog.get_logger()
 
 MOST_TOLD: Final = 100
-"""Lines for one configuration: ten thousand topics may be alike."""
+"""The most lines for one configuration, since ten thousand topics may have the same problem."""
 
 
 class IneffectiveRules:
-    """Of one configuration; one that is replaced is told of anew."""
+    """Checks the rules of one configuration. A new configuration is logged anew."""
 
     def __init__(self, config: Config) -> None:
         self._policy = config.policy
@@ -27,7 +27,7 @@ class IneffectiveRules:
         self._told: set[tuple[str, str, str]] = set()
 
     def prepare(self, config: Config) -> Commit:
-        """A reload; it cannot fail."""
+        """A reload, which cannot fail."""
 
         def commit() -> None:
             if config.policy != self._policy:
@@ -38,7 +38,7 @@ class IneffectiveRules:
         return commit
 
     def see(self, topics: Mapping[str, TopicLimits]) -> None:
-        """The limits of topics in use, as brokers told them last."""
+        """Check the rules against the current limits of topics in use."""
         for topic, known in topics.items():
             if self._topics.get(topic) != known:
                 for looser in ineffective_rules(self._policy, topic, known):

@@ -1,8 +1,8 @@
-"""Reads the configuration anew while the proxy runs, and puts it into use as a whole or not at all.
+"""Reads the configuration again while the proxy runs, and applies it completely or not at all.
 
-`Reloader` decides when: at SIGHUP, and when the file has changed. `proxy.reloadable` says how parts take
-new settings. `server.Proxy` is made of such parts and is one itself. With workers, the supervisor asks
-every worker to prepare, and lets all commit or none.
+`Reloader` decides when: at SIGHUP, and when the file has changed. `proxy.reloadable` says how parts apply new
+settings. `server.Proxy` consists of such parts and is one itself. With workers, the supervisor asks every
+worker to prepare, and then lets all commit or none.
 """
 
 import asyncio
@@ -31,18 +31,18 @@ LOOK_EVERY_S: Final = 1.0
 NOTICES_TOLD: Final = 20
 
 Adopt = Callable[[Reloaded], Awaitable[None]]
-"""Makes the whole proxy run by a new configuration; raises ConfigError and leaves all as it was."""
+"""Applies a new configuration to the whole proxy, or raises ConfigError and changes nothing."""
 
 
 class Result(StrEnum):
-    """How a reload ended: the label of `tsproxy_config_reload_total`."""
+    """How a reload ended. It is the label of `tsproxy_config_reload_total`."""
 
     TAKEN = "taken"
     REJECTED = "rejected"
 
 
 class Reloader(Collector):
-    """Watches `source` for a proxy that runs by `running`, and counts what came of it."""
+    """Watches `source` for a proxy whose configuration is `running`, and counts the results."""
 
     def __init__(self, source: Source, running: Config, adopt: Adopt, manager: ServiceManager) -> None:
         self._adopt = adopt
@@ -60,7 +60,7 @@ class Reloader(Collector):
         self._asked.set()
 
     async def run(self) -> None:
-        """Reload whenever there is a reason to, for ever."""
+        """Reload whenever it is necessary, for ever."""
         seen = self._tried
         tell_notices(self._running)
         while True:
@@ -68,7 +68,7 @@ class Reloader(Collector):
                 async with asyncio.timeout(LOOK_EVERY_S):
                     await self._asked.wait()
             except TimeoutError:
-                # Beside the loop: a file system that hangs must not hold up clients.
+                # In a thread: a file system that hangs must not block clients.
                 seen, before = await asyncio.to_thread(self._source.look), seen
                 if not self._is_news(seen, before):
                     continue
@@ -82,8 +82,8 @@ class Reloader(Collector):
             self._manager.reloaded(f"the last reload was {result}")
 
     def _is_news(self, seen: Look, before: Look) -> bool:
-        """Changed since it was last tried, and at rest: a file that is being written is not read
-        half, and one that is gone for a moment is being replaced."""
+        """True if the file has changed since the last try, and no longer changes. So a half-written file is
+        not read, and a file that is missing for a moment while it is replaced does no harm."""
         return seen is not None and seen == before and seen != self._tried
 
     async def _reload(self) -> Result:
@@ -95,7 +95,7 @@ class Reloader(Collector):
         except ConfigError as error:
             return _rejected(str(error).splitlines())
         except Exception as error:
-            # A mistake of ours in a room must not take the data path down.
+            # An error in one part must not take the data path down.
             log.error("config_reload_crashed", error=type(error).__name__, frames=frames_of(error))
             return _rejected(["a mistake in tsproxy; please report the frames"])
         self._running = change.config
@@ -126,7 +126,7 @@ class Reloader(Collector):
 
 
 def tell_notices(config: Config) -> None:
-    """What of a configuration in force has no effect, or no longer, or may fail on this system."""
+    """Log the settings that have no effect, have expired, or may fail on this system."""
     found = (*notices(config, Clock().now_ms()), *port_notices(config, known_outgoing_ports()))
     for notice in found[:NOTICES_TOLD]:
         log.warning("config_notice", place=notice.place, key=notice.key, text=notice.text)

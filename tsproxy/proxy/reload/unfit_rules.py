@@ -1,8 +1,9 @@
-"""Rules and waivers whose topics the cluster does not have: told once each, when its topics are known.
+"""Logs rules and waivers that match no topic of the cluster: once each, when the topics are known.
 
-A rule that never fits looks as if it held. Topics may be made later, so it is no mistake: it is said.
+A rule that never matches looks as if it were in force. Topics may be created later, so this is a log line and
+no error.
 
-A thousand rules and fifty thousand topics take seconds to compare, so that clients are served between any
+The comparison of a thousand rules with fifty thousand topics takes seconds, so other tasks run between any
 two patterns.
 """
 
@@ -21,11 +22,12 @@ from tsproxy.proxy.reloadable import Commit
 log = structlog.get_logger()
 
 MOST_TOLD: Final = 100
-"""Lines for one configuration."""
+"""The most lines for one configuration."""
 
 
 class UnfitRules:
-    """Of one configuration; one that is replaced is told of when the topics are read again."""
+    """Checks the rules of one configuration. A new configuration is checked when the topics are read
+    again."""
 
     def __init__(self, config: Config) -> None:
         self._is_new = asyncio.Event()
@@ -34,7 +36,7 @@ class UnfitRules:
         self._visible: VisibleTopics | None = None
 
     def prepare(self, config: Config) -> Commit:
-        """A reload; it cannot fail."""
+        """A reload, which cannot fail."""
 
         def commit() -> None:
             if config.policy != self._policy:
@@ -43,20 +45,20 @@ class UnfitRules:
         return commit
 
     def see(self, visible: VisibleTopics | None) -> None:
-        """The cluster's topics, as they were read last."""
+        """Use the cluster's topics from the last reading."""
         if visible is not None and visible is not self._visible:
             self._visible = visible
             self._is_new.set()
 
     async def watch(self) -> None:
-        """Look at the rules whenever topics were read, for ever."""
+        """Check the rules whenever topics were read, for ever."""
         while True:
             await self._is_new.wait()
             self._is_new.clear()
             await self.look()
 
     async def look(self) -> None:
-        """Tell of each that fits none; of nothing where the user sees no topic (without Describe)."""
+        """Log each rule that matches none. It logs nothing if the user sees no topic (without Describe)."""
         policy, told = self._policy, self._told
         names = self._visible.names if self._visible else ()
         for kind, several in (("rule", policy.rules), ("waiver", policy.waivers)):
@@ -70,7 +72,7 @@ class UnfitRules:
 
 async def _is_unfit(rule: Rule | Waiver, names: tuple[str, ...]) -> bool:
     patterns = rule.match.topics
-    # Brokers' own topics are not among the names, and those of applications come and go.
+    # The names lack brokers' own topics, and applications create and delete their internal topics.
     if not patterns or any(is_internal(pattern.text.strip("/")) for pattern in patterns):
         return False
     for pattern in patterns:

@@ -1,7 +1,7 @@
-"""Waivers while the proxy runs: how long each still lasts, as a metric and, in time, as a warning.
+"""Reports how long each waiver still lasts, as a metric and as a warning in time.
 
-That one has ended needs nobody to notice: what topics are judged by is found out anew at that moment
-(`session.policies`). Operators hear of it here, before and after.
+Nothing here ends a waiver: at that moment `session.policies` computes the topics' policies anew. This module
+only informs operators before and after.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ WARN_AGAIN_MS: Final = 86_400_000
 
 
 class Waivers:
-    """All of one configuration; one that is replaced is told of anew."""
+    """The waivers of one configuration. A new configuration is logged anew."""
 
     def __init__(self, config: Config, metrics: Metrics, clock: Clock) -> None:
         self._clock = clock
@@ -32,7 +32,7 @@ class Waivers:
         self._told_ms: dict[Waiver, int] = {}
 
     def prepare(self, config: Config) -> Commit:
-        """A reload; it cannot fail."""
+        """A reload, which cannot fail."""
 
         def commit() -> None:
             self._waivers = config.policy.waivers
@@ -41,13 +41,13 @@ class Waivers:
         return commit
 
     async def watch(self) -> None:
-        """For ever."""
+        """Runs for ever."""
         while True:
             self.tell_ends()
             await asyncio.sleep(LOOK_EVERY_S)
 
     def tell_ends(self) -> None:
-        """The metric; a warning once a day in the last week, and once that it has ended."""
+        """Set the metric. Warn once a day in a waiver's last week, and once after its end."""
         now_ms = self._clock.now_ms()
         self._metrics.waiver_expiry.clear()
         self._told_ms = {waiver: self._told_ms[waiver] for waiver in self._waivers if waiver in self._told_ms}

@@ -1,10 +1,9 @@
-"""The ports of all workers, chosen and checked once by the supervisor.
+"""The ports of all workers. The supervisor chooses and checks them once.
 
-Ports that are shared (SO_REUSEPORT) are shared with every process of the same user that asks likewise:
-a second proxy beside this one would take half of its connections, perhaps to another cluster, and
-nobody would notice. So before any worker starts, each port that the workers may ever open is tried
-without sharing. The bootstrap ports stay bound here (never listened on), so that they remain ours
-while a worker is restarted.
+Shared ports (SO_REUSEPORT) are shared with every process of the same user that also shares them. A second
+proxy on this machine would take half of the connections, perhaps to another cluster, and nobody would notice.
+So before any worker starts, each port that the workers may ever open is bound once without sharing. The
+bootstrap ports stay bound here, without listening, so that they stay ours while a worker restarts.
 """
 
 import random
@@ -20,15 +19,15 @@ from tsproxy.proxy.ports import ListenError, bind
 
 _FIRST: Final = 20_000
 _LAST: Final = 32_000
-"""Where free runs of ports are looked for: below the range of outgoing connections."""
+"""The end of the range for free ports, below the range of outgoing connections."""
 _TRIES: Final = 200
 
 
 @contextmanager
 def reserved(config: Config) -> Iterator[Config]:
-    """`config` with real ports in place of 0, ours for as long as the block lasts.
+    """`config` with real ports in place of 0, reserved as long as the block lasts.
 
-    Raises ListenError where one of them cannot be had.
+    Raises ListenError if one of them cannot be bound.
     """
     if not hasattr(socket, "SO_REUSEPORT"):
         raise ListenError("this system cannot share a port among processes (SO_REUSEPORT): set workers to 1")
@@ -60,7 +59,7 @@ def _broker_ports(listener: Listener) -> BrokerPorts | BrokerHosts:
 
 
 def _free_run(host: str, count: int) -> int:
-    """The first of `count` neighbouring ports that nobody has at this moment."""
+    """The first of `count` consecutive ports that are free at this moment."""
     for _ in range(_TRIES if count < _LAST - _FIRST else 0):
         first = random.randrange(_FIRST, _LAST - count)  # noqa: S311  # keeps proxies apart, no secret
         try:
@@ -73,7 +72,7 @@ def _free_run(host: str, count: int) -> int:
 
 
 def _exclusive(address: Address) -> Address:
-    """The address with its real port, which nobody listens on. Raises ListenError."""
+    """The address with its real port, on which nothing else listens. Raises ListenError."""
     with bind(address) as probe:
         port: int = probe.getsockname()[1]
         return Address(address.host, port)

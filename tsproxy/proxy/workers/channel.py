@@ -1,7 +1,7 @@
-"""What a supervisor and a worker say to each other: orders at first, then a JSON object a line.
+"""The messages between a supervisor and a worker: the orders first, then one JSON object per line.
 
-The channel is a socket pair whose far end the worker inherits; the environment says which descriptor
-it is. It ends when either process ends, however that happens, and the other one acts on it.
+The channel is a socket pair whose far end the worker inherits. The environment names the descriptor.
+It closes when either process ends, for whatever reason, and the other process reacts to that.
 
     supervisor: {"order": "report", "id": 7} | {"order": "drain"} | {"order": "stop_now"}
                 | {"order": "prepare", "id": 8, "config": ...} | {"order": "commit"} | {"order": "abandon"}
@@ -26,16 +26,17 @@ from tsproxy.config.settings import Config
 
 VARIABLE: Final = "TSPROXY_WORKER_CHANNEL"
 MAX_LINE_BYTES: Final = 64 << 20
-"""A report has a few thousand series at most; this only keeps a mistake from filling the memory."""
+"""The longest line. A report has a few thousand series at most; the limit only keeps an error from filling
+the memory."""
 
 _LENGTH: Final = struct.Struct(">i")
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a worker starts with. The configuration comes from the supervisor, not from the file, which
-    may have changed since: all workers run the same one. `is_replacement`: it had a life before, and clients
-    were let in."""
+    """The settings with which a worker starts. The configuration comes from the supervisor, not from the
+    file, which may have changed since: all workers run the same one. `is_replacement`: an earlier process of
+    this worker has already accepted clients."""
 
     number: int
     config: Config
@@ -53,9 +54,9 @@ class Inherited:
 
 
 def inherited_orders(environ: MutableMapping[str, str]) -> Inherited | None:
-    """The orders of this process where a supervisor started it, else None. Waits for them.
+    """This process's orders if a supervisor started it, else None. Waits for them.
 
-    Raises EOFError where the supervisor ended before it gave any.
+    Raises EOFError if the supervisor ended before it sent any.
     """
     descriptor = environ.pop(VARIABLE, None)
     if descriptor is None:
@@ -63,18 +64,18 @@ def inherited_orders(environ: MutableMapping[str, str]) -> Inherited | None:
     os.set_inheritable(int(descriptor), False)
     end = socket.socket(fileno=int(descriptor))
     (length,) = _LENGTH.unpack(_exactly(end, _LENGTH.size))
-    # Secrets go this way too: neither arguments nor environment show them.
+    # Secrets are sent this way too, since arguments and environment would show them.
     orders: Orders = pickle.loads(_exactly(end, length))  # noqa: S301  # our own parent wrote it
     return Inherited(orders.number, orders.config, orders.is_replacement, end)
 
 
 def as_text(config: Config) -> str:
-    """A configuration, secrets included, as it stands in a line."""
+    """A configuration as text for a line, including secrets."""
     return base64.b64encode(pickle.dumps(config)).decode()
 
 
 def config_of(text: str) -> Config:
-    """What `as_text` wrote."""
+    """The configuration from the result of `as_text`."""
     config: Config = pickle.loads(base64.b64decode(text))  # noqa: S301  # our own parent wrote it
     return config
 
@@ -90,8 +91,8 @@ def _exactly(end: socket.socket, count: int) -> bytes:
 
 
 class Channel:
-    """One end. What is said to a process that has ended is lost without a sound: its end is noticed
-    by `lines` coming to theirs."""
+    """One end. Messages to a process that has ended are lost without an error. `lines` ends when the other
+    process does."""
 
     __slots__ = ("_reader", "_writer")
 
@@ -104,7 +105,7 @@ class Channel:
         return cls(*await asyncio.open_unix_connection(sock=end, limit=MAX_LINE_BYTES))
 
     def give(self, orders: Orders) -> None:
-        """To be said first, and by the supervisor."""
+        """Send the orders. The supervisor must call it first."""
         text = pickle.dumps(orders)
         self._writer.write(_LENGTH.pack(len(text)) + text)
 
@@ -113,13 +114,13 @@ class Channel:
             self._writer.write(json.dumps(line).encode() + b"\n")
 
     async def lines(self) -> AsyncIterator[Mapping[str, Any]]:
-        """What the other end says, until it ends."""
+        """The messages of the other end, until it closes."""
         with suppress(ConnectionError):
             while (line := await self._reader.readline()).endswith(b"\n"):
                 yield cast("Mapping[str, Any]", json.loads(line))
 
     async def close(self) -> None:
-        """What was said is sent first."""
+        """Send the remaining messages, then close."""
         self._writer.close()
         with suppress(ConnectionError):
             await self._writer.wait_closed()

@@ -1,8 +1,8 @@
-"""One worker as the supervisor sees it: started, heard, and started again when it ends.
+"""One worker from the supervisor's side: it starts it, reads its messages, and restarts it when it ends.
 
-A worker that ends before it ever let clients in ends the whole start: what keeps it from running keeps
-the others too. Later a life that ends is followed by the next one, after a wait that doubles from
-FIRST_RETRY_MS to LAST_RETRY_MS and begins anew after a life of HEALTHY_MS. A life that hangs is ended.
+If a worker ends before it ever accepted clients, the whole start fails, since the other workers would meet
+the same problem. Later a process that ends is replaced after a wait. The wait doubles from FIRST_RETRY_MS to
+LAST_RETRY_MS, and is reset after a process ran for HEALTHY_MS. A process that hangs is killed.
 """
 
 import asyncio
@@ -31,22 +31,23 @@ FIRST_RETRY_MS: Final = 250
 LAST_RETRY_MS: Final = 30_000
 HEALTHY_MS: Final = 60_000
 REPORT_S: Final = 2.0
-"""How long a worker may take to say how it is; one that takes longer is not ready."""
+"""How long a worker may take to report. One that takes longer is not ready."""
 PREPARE_S: Final = 10.0
-"""How long it may take to make ready for another configuration: it may have begun a moment ago."""
+"""How long a worker may take to prepare another configuration. It may have started a moment ago."""
 OBEY_S: Final = 10.0
-"""How long a reload waits for it to have taken that up."""
+"""How long a reload waits until the worker has applied it."""
 
 _ORDERLY: Final = (0, -signal.SIGTERM)
-"""How a worker may end once it was told to. The signal itself ends it, where a service manager sends it
-to every process, only before it has begun or after it has finished; in between it means `drain`."""
+"""The exit statuses of a worker that was told to stop. A service manager may send SIGTERM to every process.
+The signal itself only ends a worker before it has begun or after it has finished; in between it means
+`drain`."""
 
 
 class Member:
-    """Worker `number`; `on_started` is called with the facts of each life that lets clients in.
+    """Worker `number`. `on_started` is called with the facts of each of its processes that accepts clients.
 
-    No life begins while somebody holds `changing`: whoever changes the configuration of all workers
-    knows then which of them run by which.
+    No process starts while `changing` is held, so that the configuration of all workers can be replaced
+    consistently.
     """
 
     def __init__(
@@ -82,24 +83,23 @@ class Member:
 
     @property
     def hangs(self) -> bool:
-        """From the moment that this is found out until it is heard again, or has ended."""
+        """True from the moment when it is found to hang until it answers again or has ended."""
         return self._silence.is_too_long
 
     @property
     def known(self) -> Report:
-        """How this worker is, as far as it has said: counts of this life and those before, all else of
-        this one."""
+        """The worker's last report: counts of all its processes so far, and the state of the current one."""
         both = together([self._latest, self._retired])
         return replace(both, not_ready=self._ours(both.not_ready), warnings=self._ours(both.warnings))
 
     async def run(self) -> None:
-        """Returns when it has ended after `drain`. Raises StartError where it never ran, or where it
-        did not end well."""
+        """Returns when it has ended after `drain`. Raises StartError if it never ran, or did not end
+        cleanly."""
         retry_ms = FIRST_RETRY_MS
         while not self._stopping.is_set():
             try:
                 status = await self._live()
-            except OSError as error:  # no process or descriptor to be had: perhaps later
+            except OSError as error:  # no process or descriptor available: perhaps later
                 status, self._failure = 1, f"worker {self.number} cannot be started: {error.strerror}"
             end = self._failure or f"worker {self.number} ended: {_status_text(status)}"
             if self._stopping.is_set():
@@ -120,7 +120,7 @@ class Member:
             self.restarts += 1
 
     async def report(self) -> bool:
-        """Bring `known` up to now, or make it say that this failed. Returns whether it did not fail."""
+        """Update `known`, or make it say that this failed. Returns whether it succeeded."""
         try:
             await self._ask({"order": "report"}, REPORT_S)
         except TimeoutError:
@@ -129,8 +129,8 @@ class Member:
         return True
 
     async def look_after(self) -> None:
-        """`report`, and end a life that has left too many questions in a row without an answer. One that was
-        told to end is left to the time that this may take."""
+        """Call `report`, and kill a process that has missed too many reports in a row. A process that was
+        told to stop is exempt."""
         process = self._process
         if await self.report() or process is not self._process or self._stopping.is_set():
             return
@@ -145,8 +145,8 @@ class Member:
             process.kill()
 
     async def prepare(self, config: Config) -> list[str]:
-        """Let it make ready for another configuration. Returns what is in its way; nothing where it
-        does not run, since its next life begins with what is committed."""
+        """Let it prepare another configuration. Returns the problems; none if it does not run, since its next
+        process starts with the committed configuration."""
         try:
             answer = await self._ask({"order": "prepare", "config": as_text(config)}, PREPARE_S)
         except TimeoutError:
@@ -155,13 +155,13 @@ class Member:
         return problems
 
     def commit(self, config: Config) -> None:
-        """Let it run by what it has prepared, and all its lives to come."""
+        """Let it apply the prepared configuration, now and in all later processes."""
         self._config = config
         self._order("commit")
 
     async def obeys(self) -> None:
-        """Returns when all orders so far are obeyed. It obeys them in their turn, so the answer to one
-        tells of those before it; a worker that does not run begins with what is committed."""
+        """Returns when it has obeyed all orders so far. It obeys them in order, so the answer to one confirms
+        those before it. A worker that does not run starts with the committed configuration."""
         try:
             await self._ask({"order": "report"}, OBEY_S)
         except TimeoutError:
@@ -169,11 +169,11 @@ class Member:
             log.error("worker_not_reloaded", worker=self.number, waited_s=OBEY_S, advice=advice)
 
     def abandon(self) -> None:
-        """Let it forget what it has prepared."""
+        """Let it discard the prepared configuration."""
         self._order("abandon")
 
     def drain(self) -> None:
-        """End in order; a worker that waits to be restarted is not."""
+        """Stop gracefully. A worker that waits for its restart is not restarted."""
         self._stopping.set()
         self._order("drain")
 
@@ -181,7 +181,7 @@ class Member:
         self._order("stop_now")
 
     def kill(self) -> None:
-        """For one that does not end in order."""
+        """Kill a worker that does not stop in time."""
         if self._process is not None and self._process.returncode is None:
             log.error("worker_killed", worker=self.number, advice="it did not end in time")
             self._process.kill()
@@ -190,12 +190,12 @@ class Member:
         return tuple(f"worker {self.number}: {text}" for text in texts)
 
     def _order(self, order: str) -> None:
-        """To be obeyed without an answer."""
+        """Send an order that has no answer."""
         if self._channel is not None:
             self._channel.say({"order": order})
 
     async def _ask(self, order: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
-        """The answer to an order; an empty one where this life ends first. Raises TimeoutError."""
+        """The answer to an order; empty if the process ends first. Raises TimeoutError."""
         if self._channel is None:
             return {}
         self._asks += 1
@@ -210,7 +210,7 @@ class Member:
             self._asked.pop(number, None)
 
     async def _begin(self) -> tuple[Process, Channel]:
-        """A new process that has its orders. Raises OSError where none is to be had."""
+        """Start a new process and send its orders. Raises OSError if that is not possible."""
         ours, theirs = socket.socketpair()
         try:
             process = await _start(theirs)
@@ -224,7 +224,7 @@ class Member:
         return process, channel
 
     async def _live(self) -> int:
-        """One life, from its start to its end. Returns its status, negative for a signal."""
+        """Run one process from its start to its end. Returns its status, negative for a signal."""
         self._failure, self._started_ms = None, None
         self._silence = Silence()
         self._latest = _not_ready("does not run yet")
@@ -269,9 +269,9 @@ class Member:
 
 
 async def _start(theirs: socket.socket) -> Process:
-    """The command that this process is, once more, with its end of the channel.
+    """Start this process's own command again, with the worker's end of the channel.
 
-    In a session of its own: a terminal's Ctrl-C is for the supervisor, which then tells its workers.
+    It gets a session of its own: a terminal's Ctrl-C is for the supervisor, which then stops its workers.
     """
     return await asyncio.create_subprocess_exec(
         sys.executable,
@@ -284,7 +284,7 @@ async def _start(theirs: socket.socket) -> Process:
 
 
 def _not_ready(text: str) -> Report:
-    """Of a life that cannot be asked."""
+    """The report of a process that cannot answer."""
     return replace(NOTHING, not_ready=(text,))
 
 

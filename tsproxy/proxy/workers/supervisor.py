@@ -1,7 +1,7 @@
-"""The process above the workers: it keeps them running, speaks for them, and stops them in order.
+"""The process above the workers: it keeps them running, reports for them, and stops them gracefully.
 
-It relays nothing itself. Its admin port serves what the workers say of themselves: metrics as one sum,
-ready while all of them are.
+It forwards nothing itself. Its admin port serves the reports of the workers: metrics as one sum, ready while
+all of them are.
 """
 
 import asyncio
@@ -40,14 +40,14 @@ from tsproxy.tls.contexts import check_files
 log = structlog.get_logger()
 
 REPORT_EVERY_S: Final = 1.0
-"""What a worker that is killed has counted since its last report is missing from the metrics."""
+"""The interval of reports. If a worker is killed, the metrics lose its counts since its last report."""
 
 
 async def supervise(config: Config, source: Source, manager: ServiceManager) -> None:
-    """Run `config.workers` workers until told to stop, and stop them in order; reload all of them when
-    `source` has changed.
+    """Run `config.workers` workers until told to stop, then stop them gracefully. Reload all of them when
+    `source` changes.
 
-    Raises ConfigError for certificates that cannot be used, and StartError.
+    Raises ConfigError for unusable certificates, and StartError.
     """
     check_files(config)
     try:
@@ -58,7 +58,7 @@ async def supervise(config: Config, source: Source, manager: ServiceManager) -> 
 
 
 class Supervisor:
-    """`config` has real ports; they stay its own for as long as it runs."""
+    """Runs the workers. `config` has real ports, which stay reserved while it runs."""
 
     def __init__(self, config: Config, source: Source, manager: ServiceManager, clock: Clock) -> None:
         self._admin = AdminHttp(pages(self), lambda: own_names(self.config))
@@ -78,15 +78,15 @@ class Supervisor:
 
     @property
     def config(self) -> Config:
-        """What is in force."""
+        """The configuration in force."""
         return self._config
 
     def hanging(self) -> list[str]:
-        """The workers that hang and have not ended yet, a sentence each."""
+        """A sentence for each worker that hangs and has not ended yet."""
         return [f"worker {member.number} hangs" for member in self._members if member.hangs]
 
     async def report(self) -> Report:
-        """How all workers are now, as one proxy."""
+        """The state of all workers now, as one proxy."""
         await self._ask_all()
         known = together([member.known for member in self._members])
         own = (*self._reloader.collect(), *_about(self._members), *self._process.collect())
@@ -124,15 +124,15 @@ class Supervisor:
             raise failures[0]
 
     async def adopt(self, change: Reloaded) -> None:
-        """Let all workers run by another configuration, or none of them. Raises ConfigError."""
+        """Apply another configuration in all workers, or in none. Raises ConfigError."""
         real = zip(change.config.listeners, self._config.listeners, strict=True)
         listeners = tuple(replace(each, bind=its.bind, brokers=its.brokers) for each, its in real)
         config = replace(change.config, listeners=listeners)
         for_workers = replace(config, admin_bind=None)
-        check_files(config)  # no worker may be running at this moment
+        check_files(config)  # perhaps no worker runs at this moment
         async with self._changing:
             answers = await asyncio.gather(*(member.prepare(for_workers) for member in self._members))
-            # Most often all say the same. Their texts are whole lines already.
+            # Most often all have the same problems. Their texts are whole lines already.
             problems = dict.fromkeys(problem for answer in answers for problem in answer)
             if problems:
                 for member in self._members:
@@ -142,11 +142,11 @@ class Supervisor:
                 member.commit(for_workers)
             self._config = config
             set_level(config.log_level)
-            # Ordered is not done: who is told of a reload may rely on it.
+            # An order is not done yet. The reload is reported only after all workers have applied it.
             await asyncio.gather(*(member.obeys() for member in self._members))
 
     async def _stop(self, lives: Sequence[asyncio.Task[None]]) -> list[BaseException]:
-        """Let all workers drain. Returns why some did not end well."""
+        """Let all workers drain. Returns the errors of those that did not end cleanly."""
         for member in self._members:
             member.drain()
         _, late = await asyncio.wait(lives, timeout=(self._config.stop_ms + GRACE_MS) / 1000)
@@ -157,13 +157,13 @@ class Supervisor:
         return [end for end in ends if end is not None]
 
     async def _ask(self) -> None:
-        """Keep what is known of the workers fresh, for ever: who is killed can tell no more, and who hangs
-        is found."""
+        """Keep the workers' reports up to date, for ever. A worker that is killed cannot report any more, and
+        this also finds workers that hang."""
         while True:
             try:
                 await asyncio.gather(*(member.look_after() for member in self._members))
             except Exception as error:
-                # A mistake of ours must not end the watch over the workers.
+                # An error in our code must not end the checks of the workers.
                 log.error("worker_watch_crashed", error=type(error).__name__, frames=frames_of(error))
             await asyncio.sleep(REPORT_EVERY_S)
 
@@ -178,7 +178,7 @@ class Supervisor:
         self._stopping.set()
 
     def _see_started(self, number: int, facts: Mapping[str, Any]) -> None:
-        """Told once: when the last worker lets clients in for the first time."""
+        """Log it once, when the last worker accepts clients for the first time."""
         if number in self._started:
             return
         self._started.add(number)
@@ -187,7 +187,7 @@ class Supervisor:
             self._manager.ready()
 
     def _where(self) -> dict[str, Any]:
-        """All addresses, with their real ports."""
+        """All addresses with their real ports, and other facts for the log."""
         return {
             "listeners": {listener.name: str(listener.bind) for listener in self._config.listeners},
             "admin": str(self._admin_address) if self._admin_address else "off",
@@ -204,7 +204,7 @@ async def _cancelled(*tasks: asyncio.Task[None] | asyncio.Task[Literal[True]]) -
 
 
 def _about(members: Sequence[Member]) -> Iterable[Metric]:
-    """How the workers themselves are."""
+    """Metrics about the workers themselves."""
     restarts = CounterMetricFamily(
         "tsproxy_worker_restarts", "Lives of a worker after its first", labels=["worker"]
     )

@@ -1,20 +1,21 @@
-"""When a worker that does not answer hangs: after some questions in a row.
+"""Decides that a worker hangs: it has left several questions in a row unanswered.
 
-Questions are counted, not seconds: after a machine was suspended, or a supervisor was kept from running, one
-question is late however long that took. A worker that begins reads names and certificates before it listens
-to anybody, and may take longer.
+It counts questions, not seconds. After a machine was suspended, or the supervisor could not run, only one
+question is late, however long that took. A worker that starts reads names and certificates before it answers
+questions, so it may take longer.
 """
 
 from typing import Final
 
 MISSED_IN_LIFE: Final = 4
-"""Each question takes `member.REPORT_S` to be missed, and the next one comes a second later: about 12 s."""
+"""Each missed question takes `member.REPORT_S`, and the next one follows a second later: about 12 s in
+all."""
 MISSED_AT_START: Final = 20
-"""About a minute."""
+"""About a minute in all."""
 
 
 class Silence:
-    """Of one life of a worker: the questions that it has not answered since it was last heard."""
+    """The questions that one process of a worker has left unanswered since its last message."""
 
     __slots__ = ("_has_begun", "_missed")
 
@@ -24,14 +25,14 @@ class Silence:
 
     @property
     def is_too_long(self) -> bool:
-        """It hangs."""
+        """True if the process hangs."""
         return self._missed >= (MISSED_IN_LIFE if self._has_begun else MISSED_AT_START)
 
     def heard(self) -> None:
-        """It has said something."""
+        """The worker has sent a message."""
         self._has_begun = True
         self._missed = 0
 
     def missed(self) -> None:
-        """It has left a question without an answer for as long as one may take."""
+        """The worker has not answered a question in time."""
         self._missed += 1

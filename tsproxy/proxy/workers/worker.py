@@ -1,7 +1,7 @@
-"""A worker process: a whole proxy that takes its orders from the supervisor.
+"""A worker process: a whole proxy that obeys the supervisor.
 
-It drains when it is told to, at SIGTERM (once or often: only the supervisor knows whether somebody
-is in a hurry, and a service manager may signal both), and when the supervisor is gone.
+It drains on the supervisor's order, at SIGTERM, and when the supervisor is gone. Repeated SIGTERMs change
+nothing: only the supervisor knows whether somebody wants a quick stop, and a service manager may signal both.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ log = structlog.get_logger()
 
 
 async def serve_as_worker(orders: Inherited) -> None:
-    """Run until told to stop. Ends the process with status 1 where it cannot run; the supervisor,
-    which was told why, says so."""
+    """Run until told to stop. If it cannot run, the process ends with status 1. The supervisor gets the
+    reason and logs it."""
     channel = await Channel.over(orders.end)
 
     def announce(what: str, facts: Mapping[str, Any]) -> None:
@@ -35,7 +35,7 @@ async def serve_as_worker(orders: Inherited) -> None:
             log.info("worker_started", pid=os.getpid())
         elif what == "stopped":
             log.info("worker_stopped", **facts)
-        channel.say({"told": what, **facts})  # last: the supervisor's own line follows ours
+        channel.say({"told": what, **facts})  # last, so that the supervisor's own line follows ours
 
     try:
         proxy = Proxy(orders.config, Clock(), announce, needs_all_ports=not orders.is_replacement)
@@ -81,17 +81,17 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
                     proxy.stop_now()
         log.error("supervisor_lost", advice="this worker drains and ends")
     finally:
-        # Nobody would be obeyed any more, nor ask how this worker is; the next supervisor wants the ports.
+        # Without a supervisor there are no orders and no reports, and the next supervisor needs the ports.
         proxy.close()
 
 
 def _prepared(proxy: Proxy, text: str) -> tuple[Commit | None, list[str]]:
-    """A reload that is ready to be taken, or what is in its way."""
+    """A prepared reload, or the problems that prevent it."""
     try:
         return proxy.prepare(config_of(text)), []
     except ConfigError as error:
         return None, str(error).splitlines()
     except Exception as error:
-        # A mistake of ours must not end this worker: it goes on as it was, and so do the others.
+        # An error in our code must not end this worker. All workers keep their configuration.
         log.error("config_reload_crashed", error=type(error).__name__, frames=frames_of(error))
         return None, ["a mistake in tsproxy; please report the frames"]

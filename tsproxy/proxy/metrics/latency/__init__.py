@@ -4,8 +4,8 @@
     stopwatch  times one request of one connection, from both ends' reads
     sampler    decides which connection times its next request
 
-Requests are sampled: a connection that times nothing does nothing for it, not even read a clock. Which
-request is timed does not depend on what it is, nor on whether the kernel lets it pass.
+Only a sample of requests is timed. A connection that times no request does no work for it and reads no
+clock. The choice of a request does not depend on its contents, nor on the fast path.
 
-Non-goals: no trace of a single request, no time that bytes wait in the system's buffers before they are read.
+Non-goals: no trace of a single request, and no time that bytes wait in the system's buffers unread.
 """

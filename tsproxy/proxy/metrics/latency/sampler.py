@@ -1,6 +1,6 @@
-"""Decides which connections time their next request: all in turn, so many a second at most.
+"""Chooses the connections that time their next request: all in turn, at most so many per second.
 
-So what it costs does not grow with the number of connections, nor with that of requests.
+So the cost does not grow with the number of connections or requests.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ AT_ONCE: Final = 32
 
 
 class Timed(Protocol):
-    """A connection, as far as it is timed."""
+    """A connection, as far as the sampler needs it."""
 
     def time_next(self) -> None: ...
 
@@ -24,13 +24,13 @@ class Sampler:
         self._turn: list[Timed] = []
 
     async def run(self) -> None:
-        """For ever."""
+        """Runs for ever."""
         while True:
             await asyncio.sleep(EVERY_S)
             self.arm()
 
     def arm(self) -> None:
-        """Let the next ones time a request."""
+        """Let the next connections time a request."""
         if not self._turn:
             self._turn = list(self._connections())
         for each in islice(self._turn, AT_ONCE):

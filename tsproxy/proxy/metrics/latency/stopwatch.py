@@ -1,8 +1,8 @@
-"""Times one request of a connection at a time, as one who looks on at both of its ends.
+"""Times one request of a connection at a time, as an observer of both its ends.
 
-The request is the first one of a read: it has a place in the queue of requests in flight, and has been
-answered when so many have left it. What is done about a read is done by the end of it, except for a
-request that is judged beside the loop: then `judged` tells.
+The request is the first one of a read. It has a number in the queue of requests in flight, and is answered
+when that many have left the queue. The work for a read is done when the read ends, except for a request that
+is judged in a thread: then `judged` is called.
 """
 
 from enum import Enum, auto
@@ -20,14 +20,14 @@ _NAMES: Final = {key: api.name for key, api in APIS.items()}
 class _State(Enum):
     IDLE = auto()
     WAITING = auto()
-    """For a read that begins with a request."""
+    """Waits for a read that begins with a request."""
     TAKEN = auto()
-    """The request is here."""
+    """The request has arrived."""
     SENT = auto()
 
 
 class Stopwatch:
-    """Of a connection with these two ends."""
+    """The stopwatch of a connection with these two ends."""
 
     __slots__ = (
         "_answers",
@@ -63,7 +63,7 @@ class Stopwatch:
             self._state = _State.WAITING
             self._requests.watch = self
 
-    # What a pipe tells
+    # Callbacks of a pipe
 
     def begins(self, pipe: Pipe, api_key: int) -> None:
         if pipe is self._answers:
@@ -82,22 +82,23 @@ class Stopwatch:
             self._look_for_request()
 
     def judged(self) -> None:
-        """The session has gone on after a request that was judged beside the loop."""
+        """The session continues after a request that was judged in a thread."""
         if self._state is _State.TAKEN and not self._session.is_judging:
             self._look_for_request()
 
     def answer_was_read(self) -> None:
-        """An answer that was read beside the loop has gone on."""
+        """An answer that was read in a thread has been forwarded."""
         if self._state is _State.SENT:
             self._look_for_answer()
 
     def put_off(self) -> None:
-        """The request is kept waiting on purpose: that says nothing of how long requests take."""
+        """The request is delayed on purpose, so its time says nothing about latency."""
         if self._state is _State.TAKEN:
             self._state = _State.WAITING
 
     def _look_for_request(self) -> None:
-        """Was it sent on, or answered here? Neither while its end has not come."""
+        """Check whether the request was forwarded or answered here. Neither is the case until its end has
+        arrived."""
         session = self._session
         if session.requests_forwarded < self._number:
             self._state = _State.WAITING

@@ -1,4 +1,4 @@
-"""`tsproxy_request_seconds` and `tsproxy_upstream_seconds`: histograms by API, of a sample of requests."""
+"""`tsproxy_request_seconds` and `tsproxy_upstream_seconds`: histograms by API for a sample of requests."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -37,14 +37,14 @@ class _Histogram:
 
 
 class Timings(Collector):
-    """Those of one process."""
+    """The histograms of one process."""
 
     def __init__(self) -> None:
         self._inside: dict[str, _Histogram] = {}
         self._upstream: dict[str, _Histogram] = {}
 
     def took(self, api: str, inside_us: int, upstream_us: int | None) -> None:
-        """One request took so long here, and so long beyond; None where it was answered here."""
+        """Count a request that took so long here, and so long at the broker; None if it was answered here."""
         self._inside.setdefault(api, _Histogram()).observe(inside_us)
         if upstream_us is not None:
             self._upstream.setdefault(api, _Histogram()).observe(upstream_us)
