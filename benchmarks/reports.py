@@ -251,11 +251,11 @@ def part(
                 f"{_MASTER}. Each job runs in a process of its own. Its figures include the start of the "
                 "session, with both options that `docs/reports.md` names for repeated runs. CPU seconds are "
                 "those of the JVM (all threads, with compilers and collectors) and of the driver. The size "
-                f"is the JVM's largest. The three `daily` jobs ran {_ROUNDS} times in turn, and the table has "
-                f"the smallest figure of each. Load average {loads[0]:.1f} before the run, {loads[1]:.1f} after "
-                f"it. A loop that always does the same took {min(spins_s):.2f} to {max(spins_s):.2f} CPU "
-                "seconds between the jobs: other programs on the host share caches and cores, and "
-                "that makes CPU seconds more expensive."
+                f"is the JVM's largest. The three `daily` jobs ran {_ROUNDS} times in turn, and the table "
+                f"has the smallest figure of each. Load average {loads[0]:.1f} before the run, "
+                f"{loads[1]:.1f} after it. A loop that always does the same took {min(spins_s):.2f} to "
+                f"{max(spins_s):.2f} CPU seconds between the jobs: other programs on the host share caches "
+                "and cores, and that makes CPU seconds more expensive."
             ),
             "",
             "| job | CPU s | target | MiB |",
