@@ -7,6 +7,7 @@ go over a new one, since a broker takes one request of a connection at a time.
 
 import socket
 import struct
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -16,14 +17,15 @@ from tsproxy.model.outcome import Outcome, Peer
 from tsproxy.model.view import View
 from tsproxy.session.effects import (
     CloseSession,
+    DelayRequest,
     Effect,
     Emit,
     Judge,
-    PutOff,
     ReadAnswer,
     SendToBroker,
     SendToClient,
 )
+from tsproxy.session.events import DeadlinePassed
 from tsproxy.session.session import Session
 
 PATIENCE_S: Final = 60
@@ -151,8 +153,8 @@ class Proxied:
                     self.outcomes.append(effect.outcome)
                 case Judge():
                     return self._perform(self._session.judged(effect.job(), self._clock()))
-                case PutOff():
-                    return self._perform(self._session.judged(effect.ruling, self._clock()))
+                case DelayRequest():
+                    return self._perform(self._session.feed(DeadlinePassed(), self._clock(), sys.maxsize))
                 case ReadAnswer():
                     return self._perform(self._session.answer_read(effect.job(), self._clock()))
                 case CloseSession():

@@ -15,10 +15,10 @@ from tests.session.conversation import (
     booked,
     broker,
     client,
-    noted,
     to_broker,
     to_client,
     view_by,
+    warned,
 )
 from tests.session.messages import accepted, produce, produced, rejected
 from tests.wire.batches import CODECS, batch
@@ -116,15 +116,14 @@ def test_a_rule_that_raises_rejects_where_it_fails_closed():
     text = "The proxy's rule own failed, and rejects what it cannot judge"
     said = produced({"t": {0: {"error_code": 87, "error_message": text}}})
     conversation = Conversation(view(Raises())) >> client(asked_of(GOOD)) << to_client(said)
-    assert (
-        conversation << booked("rejected", reason=Reason.CUSTOM_RULE, bad_records=1) << noted("rule_failed")
-    )
+    conversation = conversation << booked("rejected", reason=Reason.CUSTOM_RULE, bad_records=1)
+    assert conversation << warned("rule_failed")
 
 
 def test_and_lets_pass_where_it_fails_open():
     asked = asked_of(GOOD)
     conversation = Conversation(view(Raises(), OnError.OPEN)) >> client(asked)
-    assert conversation << to_broker(asked) << noted("rule_failed")
+    assert conversation << to_broker(asked) << warned("rule_failed")
 
 
 class NeverEnds:

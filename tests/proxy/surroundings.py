@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import ConnectionLimits
-from tsproxy.proxy.connections.context import Surroundings
+from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import Notes
@@ -48,7 +48,7 @@ class World:
     @property
     def surroundings(self):
         clock = Clock()
-        return Surroundings(
+        return ConnectionContext(
             clock,
             self.metrics,
             Notes(self.told, clock),

@@ -13,7 +13,6 @@ from tests.proxy.loops import on_both_loops
 from tests.proxy.surroundings import until
 from tests.proxy.wire import MIB, is_reading, unsent_bytes, wire
 from tsproxy.model.view import Endpoint, View
-from tsproxy.proxy.connections import conversation as conversation_module
 from tsproxy.proxy.connections import relay as relay_module
 from tsproxy.proxy.connections.back_pressure import HIGH_WATER_BYTES
 from tsproxy.session.session import Session
@@ -250,11 +249,11 @@ async def test_garbage_closes_the_connection_with_one_line_and_counts():
 async def test_a_mistake_in_the_core_ends_its_session_loudly_and_no_other(monkeypatch):
     async with wire() as other, wire() as the:
 
-        def crash(self, data, now_ms):
+        def crash(self, event, now_ms, monotonic_ms):
             raise ValueError("what the client sent: hunter2")
 
         with monkeypatch.context() as patched:
-            patched.setattr(Session, "client_bytes", crash)
+            patched.setattr(Session, "feed", crash)
             await the.client_sends(request(1))
             assert await the.client_sees_end()
         assert await the.broker_sees_end()
@@ -344,7 +343,7 @@ async def test_an_answer_waits_until_the_node_that_it_names_is_served():
 
 @on_both_loops
 async def test_an_answer_whose_node_nobody_serves_fails_closed_and_counts(monkeypatch):
-    monkeypatch.setattr(conversation_module, "NODE_WAIT_S", 0.05)
+    monkeypatch.setattr("tsproxy.session.answers.NODE_WAIT_MS", 50)
     async with wire() as w:
         await w.client_sends(request(1, api_key=METADATA, api_version=0))
         await w.broker_sends(metadata_of(7))

@@ -25,14 +25,18 @@ from tsproxy.session.effects import (
     Emit,
     EmitDead,
     HoldBroker,
+    MuteClient,
     NodeWanted,
     Note,
     PauseClient,
     ReleaseBroker,
     ResumeClient,
+    SaslFailed,
     SendToBroker,
     SendToClient,
     TopicWanted,
+    UnmuteClient,
+    Warn,
 )
 from tsproxy.session.session import Session
 
@@ -130,6 +134,18 @@ def at(now_ms):
     return happens
 
 
+def later(by_ms):
+    """So much later; the session is called if its deadline has passed."""
+
+    def happens(conversation):
+        conversation.now_ms += by_ms
+        deadline_ms = conversation.session.next_deadline_ms
+        has_passed = deadline_ms is not None and deadline_ms <= conversation.now_ms
+        return conversation.session.deadline_passed(conversation.now_ms) if has_passed else ()
+
+    return happens
+
+
 def view_becomes(view):
     def happens(conversation):
         return conversation.session.see(view, conversation.now_ms)
@@ -179,6 +195,13 @@ def noted(event, **fields):
     return Expected(Note, {"event": event, **fields})
 
 
+def warned(name, **fields):
+    return Expected(Warn, {"name": name, **fields})
+
+
+sasl_failed = Expected(SaslFailed)
+
+
 def topic_wanted(topic):
     return Expected(TopicWanted, {"topic": topic})
 
@@ -187,11 +210,14 @@ def node_wanted(node_id):
     return Expected(NodeWanted, {"node_id": node_id})
 
 
-def gives_up_on_the_node(conversation):
-    return conversation.session.node_given_up()
-
-
 broker_held = Expected(HoldBroker)
 broker_released = Expected(ReleaseBroker)
+
+
+def muted(throttle_ms):
+    return Expected(MuteClient, {"throttle_ms": throttle_ms})
+
+
+unmuted = Expected(UnmuteClient)
 paused = Expected(PauseClient)
 resumed = Expected(ResumeClient)

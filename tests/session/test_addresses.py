@@ -18,7 +18,7 @@ from tests.session.conversation import (
     broker_released,
     client,
     closed,
-    gives_up_on_the_node,
+    later,
     node_wanted,
     noted,
     to_broker,
@@ -42,6 +42,7 @@ from tests.wire.entities import addresses_in, entities, understood_responses, wi
 from tests.wire.strategies import a_few
 from tsproxy.model.produce import NodeEndpoint
 from tsproxy.model.view import Endpoint
+from tsproxy.session.deadlines import NODE_WAIT_MS
 from tsproxy.session.effects import CloseReason, CloseSession, NodeWanted, SendToClient
 from tsproxy.session.session import Session
 
@@ -90,7 +91,8 @@ def test_no_byte_of_a_brokers_address_reaches_a_client(api_key, version, cls, da
     said = answer(api_key, version, written(entity))
     cut = data.draw(st.integers(0, len(said)))
     effects = session.broker_bytes(said[:cut], NOW_MS) + session.broker_bytes(said[cut:], NOW_MS)
-    effects += session.node_given_up()
+    if (deadline_ms := session.next_deadline_ms) is not None:
+        effects += session.deadline_passed(deadline_ms)
     sent = b"".join(effect.data for effect in effects if isinstance(effect, SendToClient))
     assert not [part for part in HIDDEN if part in sent]
     is_mapped = -1 not in nodes and set(known) >= set(nodes)
@@ -155,10 +157,11 @@ def test_an_answer_that_names_an_unknown_node_fails_closed_and_asks_for_it():
         >> broker(metadata(7))
         << broker_held
         << node_wanted(7)
-        >> gives_up_on_the_node
+        >> later(NODE_WAIT_MS - 1)
+        >> later(1)
         << closed(CloseReason.ADDRESS_UNMAPPED, text="an answer named node 7, which has no listener")
         >> view_becomes(view_of(nodes=[7]))
-        >> gives_up_on_the_node
+        >> later(NODE_WAIT_MS)
     )
 
 
@@ -177,7 +180,7 @@ def test_an_answer_waits_for_the_node_that_it_names_to_be_served():
         >> view_becomes(view_of(nodes=[1, 7]))
         << to_client(metadata(7, "proxy.example", 9199), metadata(1, "proxy.example", 9193, correlation_id=2))
         << broker_released
-        >> gives_up_on_the_node
+        >> later(NODE_WAIT_MS)
         >> client(request(METADATA, correlation_id=3))
         << to_broker(request(METADATA, correlation_id=3))
         >> broker(metadata(7, correlation_id=3))
@@ -261,7 +264,7 @@ def test_answers_before_the_one_with_the_unknown_node_still_leave():
         << to_client(metadata(1, "proxy.example", 9193))
         << broker_held
         << node_wanted(7)
-        >> gives_up_on_the_node
+        >> later(NODE_WAIT_MS)
         << closed(CloseReason.ADDRESS_UNMAPPED)
     )
 
@@ -296,7 +299,7 @@ def test_a_produce_answer_that_names_an_unknown_node_fails_closed():
         >> broker(own)
         << broker_held
         << node_wanted(7)
-        >> gives_up_on_the_node
+        >> later(NODE_WAIT_MS)
         << booked("unconfirmed")
         << closed(CloseReason.ADDRESS_UNMAPPED)
     )

@@ -17,12 +17,12 @@ from tests.session.conversation import (
     booked,
     broker,
     client,
-    noted,
     to_broker,
     to_client,
     view_becomes,
     view_by,
     view_of,
+    warned,
 )
 from tests.session.messages import accepted, produce, produced, rejected
 from tests.wire.batches import batch
@@ -115,7 +115,7 @@ def test_the_candidate_rejects_nothing_and_is_counted():
         Conversation(view_of(policy=policy, limits=loose))
         >> client(ASKED)
         << to_broker(ASKED)
-        << noted("record_far_ahead")
+        << warned("record_far_ahead")
         >> broker(SAID)
         << to_client(SAID)
         << booked("accepted", would_reject=True, rule="candidate", bad_records=1, limits=loose)
@@ -130,7 +130,7 @@ def test_of_a_batch_on_both_sides_of_the_candidate_the_records_ahead_are_counted
         Conversation(view_of(policy=policy, limits=TopicLimits()))
         >> client(both_sides)
         << to_broker(both_sides)
-        << noted("record_far_ahead")
+        << warned("record_far_ahead")
         >> broker(SAID)
         << to_client(SAID)
         << booked("accepted", would_reject=True, bad_records=1, reason=Reason.TOO_FAR_AHEAD)

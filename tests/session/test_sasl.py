@@ -18,6 +18,7 @@ from tests.session.conversation import (
     noted,
     paused,
     resumed,
+    sasl_failed,
     to_broker,
     to_client,
     view_of,
@@ -235,7 +236,7 @@ def test_api_versions_passes_before_the_peer_is_accepted():
     assert accept(conversation >> broker(said) << to_client(said), *EXCHANGES["PLAIN"][:2], 1)
 
 
-FAILED = (noted("sasl_failed"),)
+FAILED = (sasl_failed,)
 STEPS = {
     "handshake": (handshake("PLAIN"), shaken(), ()),
     "rejected handshake": (handshake("NONE"), shaken(33), FAILED),
@@ -313,7 +314,7 @@ def test_a_rejected_peer_is_not_accepted():
         << paused
         >> broker(said)
         << to_client(said)
-        << noted("sasl_failed")
+        << sasl_failed
         << resumed
     )
     assert (
@@ -334,7 +335,7 @@ def test_a_rejected_handshake_v0_takes_no_raw_tokens():
         << paused
         >> broker(said)
         << to_client(said)
-        << noted("sasl_failed")
+        << sasl_failed
         << resumed
         >> client(again)
         << to_broker(again)

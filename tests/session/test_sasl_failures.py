@@ -6,12 +6,12 @@ import pytest
 
 from tests.session.conversation import (
     Conversation,
+    Expected,
     broker,
     broker_closes,
     client,
     client_closes,
     closed,
-    noted,
     paused,
     resumed,
     to_broker,
@@ -19,7 +19,7 @@ from tests.session.conversation import (
 )
 from tests.session.messages import METADATA, frame, request
 from tests.session.test_sasl import EXCHANGES, accept, authenticate, authenticated, handshake, locked, shaken
-from tsproxy.session.effects import CloseReason
+from tsproxy.session.effects import CloseReason, SaslFailed
 
 SECRET = b"correct horse battery staple"
 REJECTED = 58
@@ -27,7 +27,7 @@ INVALID_TOKEN = b'{"status":"invalid_token"}'
 
 
 def failed(mechanism, error):
-    return noted("sasl_failed", facts={"mechanism": mechanism, "error": error})
+    return Expected(SaslFailed, {"mechanism": mechanism, "error": error})
 
 
 def rejected(conversation, sent, said, *told):

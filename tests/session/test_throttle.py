@@ -10,21 +10,26 @@ from tests.session.conversation import (
     PEER,
     Conversation,
     Expected,
-    at,
     booked,
     broker,
     client,
     client_closes,
+    later,
+    muted,
+    paused,
+    resumed,
     to_broker,
     to_client,
     topic_wanted,
+    unmuted,
     view_of,
 )
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.view import View
-from tsproxy.session.effects import CloseSession, MuteClient, PauseClient, PutOff
+from tsproxy.session.effects import CloseSession, DelayRequest, MuteClient, SendToClient, UnmuteClient
+from tsproxy.session.events import DeadlinePassed, Throttled
 from tsproxy.session.throttle import BYTES_A_MS, FREE_MS, MOST_CLIENTS, Throttle
 
 GOOD = batch([NOW_MS])
@@ -32,16 +37,13 @@ BAD = batch([NOW_MS + 2 * HOUR_MS])
 FREE = int(FREE_MS)
 
 
-def muted(throttle_ms):
-    return Expected(MuteClient, {"throttle_ms": throttle_ms})
+def fast_path_rejects(throttle_ms):
+    """Something for which the client is muted for so long."""
+    return lambda conversation: conversation.session.feed(Throttled(throttle_ms), conversation.now_ms)
 
 
-def put_off(silence_ms):
-    return Expected(PutOff, {"silence_ms": silence_ms})
-
-
-def its_time_comes(ruling):
-    return lambda conversation: conversation.session.judged(ruling, conversation.now_ms)
+def delayed(delay_ms):
+    return Expected(DelayRequest, {"delay_ms": delay_ms})
 
 
 # -- The account -------------------------------------------------------------------------------------
@@ -155,7 +157,9 @@ def test_the_answer_says_how_long_and_then_the_client_is_not_read():
         << to_client(said(view, 1, 2))
         << booked("rejected")
         << muted(1)
-        >> at(NOW_MS + 1_000)
+        >> later(1)
+        << unmuted
+        >> later(999)
         >> client(produce({"t": {0: BAD}}, 9, -1, 3))
         << to_client(said(view, 0, 3, NOW_MS + 1_000))
         << booked("rejected")
@@ -166,22 +170,78 @@ def test_the_answer_says_how_long_and_then_the_client_is_not_read():
 def test_a_new_connection_does_not_escape_the_silence():
     view, throttle = view_of(), Throttle()
     throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
-    conversation = Conversation(view, throttle=throttle)
-    effects = conversation.session.client_bytes(produce({"t": {0: BAD}}, 9, -1, 1), NOW_MS)
-    booking, putting_off, pausing = effects
-    assert booked("rejected").fits(booking)
-    assert put_off(10).fits(putting_off)
-    assert Expected(PauseClient).fits(pausing)
     assert (
-        conversation
+        Conversation(view, throttle=throttle)
+        >> client(produce({"t": {0: BAD}}, 9, -1, 1))
+        << booked("rejected")
+        << delayed(10)
+        << paused
         >> client(produce({"t": {0: BAD}}, 9, -1, 2))  # pipelined: it stays in its turn
-        >> at(NOW_MS + 10)
-        >> its_time_comes(putting_off.ruling)
+        >> later(9)
+        >> later(1)
         << to_client(said(view, 1, 1))
         << muted(1)
         << booked("rejected")
-        << put_off(1)
+        << delayed(1)
+        >> later(1)
+        << to_client(said(view, 1, 2, NOW_MS + 10))
+        << unmuted
+        << muted(1)
+        << resumed
+        >> later(1)
+        << unmuted
     )
+
+
+@pytest.mark.usefixtures("free")
+def test_a_delayed_request_that_mutes_anew_is_not_unmuted_by_an_older_deadline():
+    """Both deadlines have passed when the session is called, the delay's first."""
+    throttle = Throttle()
+    throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
+    assert (
+        Conversation(throttle=throttle)
+        >> client(produce({"t": dict.fromkeys(range(5), BAD)}))
+        << booked("rejected")
+        << booked("rejected")
+        << booked("rejected")
+        << booked("rejected")
+        << booked("rejected")
+        << delayed(10)
+        << paused
+        >> fast_path_rejects(11)
+        << muted(11)
+        >> later(12)
+        << Expected(SendToClient)
+        << muted(4)
+        << resumed
+        >> later(3)
+        >> later(1)
+        << unmuted
+    )
+
+
+def test_a_muted_client_is_muted_until_the_later_of_two_times():
+    conversation = Conversation()
+    for throttle_ms in (50, 100):
+        conversation = conversation >> fast_path_rejects(throttle_ms) << muted(throttle_ms)
+    assert conversation >> later(99) >> later(1) << unmuted
+    assert conversation.session.next_deadline_ms is None
+
+
+def test_a_wall_clock_that_steps_back_mutes_nobody_for_longer():
+    session = Conversation().session
+    session.feed(Throttled(50), NOW_MS, 1_000)
+    session.feed(Throttled(50), NOW_MS - HOUR_MS, 1_010)
+    assert session.next_deadline_ms == 1_060
+    assert session.feed(DeadlinePassed(), NOW_MS - HOUR_MS, 1_059) == []
+    assert session.feed(DeadlinePassed(), NOW_MS - HOUR_MS, 1_060) == [UnmuteClient()]
+
+
+def test_a_session_that_has_ended_waits_for_nothing():
+    conversation = Conversation() >> fast_path_rejects(50) << muted(50) >> client_closes
+    assert conversation << Expected(CloseSession)
+    assert conversation.session.next_deadline_ms is None
+    assert conversation >> fast_path_rejects(50) >> later(50)
 
 
 @pytest.mark.usefixtures("free")
@@ -193,22 +253,22 @@ def test_whoever_is_silenced_may_go_on_sending_what_is_good():
 
 
 @pytest.mark.usefixtures("free")
-def test_what_is_put_off_is_booked_once_even_if_its_connection_ends_meanwhile():
+def test_a_delayed_request_is_booked_once_even_if_its_connection_ends_meanwhile():
     throttle = Throttle()
     throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
     assert (
         Conversation(throttle=throttle)
         >> client(produce({"t": {0: BAD, 1: GOOD}}))
         << booked("rejected")
-        << put_off(10)
-        << Expected(PauseClient)
+        << delayed(10)
+        << paused
         >> client_closes
         << Expected(CloseSession)
     )
 
 
 @pytest.mark.usefixtures("free")
-def test_a_request_that_is_put_off_counts_as_held_as_far_as_it_is_kept():
+def test_a_delayed_request_counts_as_held_as_far_as_it_is_kept():
     throttle = Throttle()
     throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
     split, rejected = Conversation(throttle=throttle).session, Conversation(throttle=throttle).session

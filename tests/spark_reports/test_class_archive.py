@@ -59,6 +59,7 @@ def test_no_archive_is_made_unless_a_folder_is_named(monkeypatch):
     assert class_archive.options() == ("", None)
 
 
+@pytest.mark.spark
 def test_java_takes_the_options_that_the_documents_propose():
     options = later_compilation().split()
     done = subprocess.run([find_java().executable, *options, "-version"], capture_output=True, text=True)

@@ -31,7 +31,7 @@ from tsproxy.proxy.brokers.discovery import Cluster, ClusterFacts
 from tsproxy.proxy.brokers.learnt import LearntCluster
 from tsproxy.proxy.brokers.versions import BrokerVersions
 from tsproxy.proxy.clock_check.monitor import ClockMonitor
-from tsproxy.proxy.connections.context import Surroundings
+from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.drain import drain
 from tsproxy.proxy.connections.listener import ProxyListener
 from tsproxy.proxy.connections.relay import Relay
@@ -103,7 +103,7 @@ class Proxy:
         self._cluster = self._cluster_of(config, tls)
         self._offers = BrokerVersions(config.upstream, tls, self._offer)
         self._limits = ProcessLimits(descriptors.share_of(config), clock)
-        around = Surroundings(
+        around = ConnectionContext(
             clock,
             self.metrics,
             Notes(log, clock),

@@ -9,12 +9,14 @@ from typing import Final
 
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.view import View
+from tsproxy.session.deadlines import NODE_WAIT_MS, Wait
 from tsproxy.session.effects import (
     CloseReason,
     HoldBroker,
     NodeWanted,
     ReadAnswer,
     ReleaseBroker,
+    SaslFailed,
 )
 from tsproxy.session.reading import (
     MOST_READ_HERE,
@@ -26,26 +28,24 @@ from tsproxy.session.reading import (
     read_answer,
     read_beside,
 )
-from tsproxy.session.sasl import SaslFailure
 from tsproxy.session.slots import (
     BookProduce,
     Held,
     Local,
-    Relay,
+    PassThrough,
     Slot,
     WatchHandshake,
     WatchRawToken,
     WatchToken,
 )
 from tsproxy.session.state import State
-from tsproxy.session.warnings import sasl_failed
 from tsproxy.wire import k17_k36_sasl
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.headers import frame, response_body_start
 from tsproxy.wire.primitives import DecodeError
 
 A_REJECTION: Final = 160
-"""What writing one of our own rejections into an answer costs, in bytes of it."""
+"""Cost of writing one of our own rejections into an answer, in bytes of answers that are read."""
 _UNREADABLE: Final = "an answer of the broker could not be read: "
 
 
@@ -54,11 +54,11 @@ class Answers:
         self._state = state
         self._stream = AnswerStream(state.slots)
         self._reading: tuple[Readable, bytes] | None = None
-        """The answer that is read beside the loop."""
+        """The answer that a thread reads."""
         self._room = 0
-        """How many bytes of answers may still be read in this go."""
+        """How many bytes of answers may still be read during this event."""
         self._seen: View | None = None
-        """The one by which the answer that waits, or is read beside the loop, was read last."""
+        """The view with which the answer that waits, or that a thread reads, was read last."""
         self._waiting: tuple[Readable, bytes] | None = None
         self._wanted: NodeWanted | None = None
 
@@ -99,7 +99,7 @@ class Answers:
             self._state.close(CloseReason.ADDRESS_UNMAPPED, text)
 
     def _take_step(self) -> bool:
-        """Take one step with the broker's bytes; False where more must come first."""
+        """Take one step with the broker's bytes; False if more must come first."""
         state, stream = self._state, self._stream
         if self._reading is not None:
             return False
@@ -127,7 +127,7 @@ class Answers:
                 return False
             if correlation_id != slot.correlation_id:
                 raise DecodeError(f"correlation id {correlation_id} where {slot.correlation_id} is due")
-        if isinstance(slot, Relay):
+        if isinstance(slot, PassThrough):
             stream.stream()
             return True
         payload = stream.whole(state.view.limits.share_answer)
@@ -136,20 +136,20 @@ class Answers:
         return self._take_whole(slot, payload)
 
     def _take_whole(self, slot: Held, payload: bytes) -> bool:
-        """Send on what a held answer becomes; False where it is not known yet."""
+        """Forward a held answer, rewritten; False if it has to wait."""
         state = self._state
         match slot:
             case WatchHandshake():
                 start = response_body_start(ApiKey.SASL_HANDSHAKE, 0, payload)
                 error_code = k17_k36_sasl.read_handshake_response(payload[start:])
-                self._tell(state.sasl.handshake_answered(error_code))
+                self._sasl_answered(state.sasl.handshake_answered(error_code))
             case WatchToken():
                 start = response_body_start(ApiKey.SASL_AUTHENTICATE, slot.api_version, payload)
                 read = k17_k36_sasl.read_authenticate_response(slot.api_version, payload[start:])
-                self._tell(state.sasl.token_answered(*read))
+                self._sasl_answered(state.sasl.token_answered(*read))
                 state.forget_fast_path()  # the principal may be another one
             case WatchRawToken():
-                self._tell(state.sasl.token_answered(0, payload))
+                self._sasl_answered(state.sasl.token_answered(0, payload))
                 state.forget_fast_path()
             case _:
                 return self._read(slot, payload)
@@ -157,12 +157,13 @@ class Answers:
         state.answered()
         return True
 
-    def _tell(self, failure: SaslFailure | None) -> None:
+    def _sasl_answered(self, failure: SaslFailed | None) -> None:
+        self._state.change(self._state.sasl.next_step)
         if failure is not None:
-            self._state.effects.append(sasl_failed(failure))
+            self._state.effects.append(failure)
 
     def _read(self, slot: Readable, payload: bytes) -> bool:
-        """The same for an answer that is more than looked at; a dear one is read beside the loop."""
+        """The same for an answer that must be read; a thread reads an expensive one."""
         state = self._state
         self._seen = state.view
         cost = len(payload) + (
@@ -186,11 +187,12 @@ class Answers:
             self._pass_on(slot, payload, read)
 
     def _pass_on(self, slot: Readable, payload: bytes, read: AnswerRead | NodeUnknown) -> bool:
-        """False where the answer names a node that is not served: it waits."""
+        """False if the answer names a node without a listener: it waits."""
         state = self._state
         if isinstance(read, NodeUnknown):
             wanted = _wanted(read.node)
             if self._waiting is None:
+                state.deadlines.start(Wait.NODE, NODE_WAIT_MS)
                 state.effects.append(HoldBroker())
             if self._wanted != wanted:
                 state.effects.append(wanted)
@@ -205,6 +207,7 @@ class Answers:
             state.offered(read.offers)
         if self._waiting is not None:
             self._waiting = self._wanted = None
+            state.deadlines.cancel(Wait.NODE)
             state.effects.append(ReleaseBroker())
         state.send_to_client(read.frame)
         state.answered()

@@ -1,4 +1,4 @@
-"""What a session wants done: the only way anything leaves the core.
+"""The effects of a session: all that it asks the shell to do. Nothing else leaves the core.
 
 The shell performs effects in their order. A session yields nothing after `CloseSession`.
 """
@@ -10,7 +10,7 @@ from enum import StrEnum
 from tsproxy.model.dead_letter import DeadBatch
 from tsproxy.model.outcome import Outcome
 from tsproxy.session.produce.job import Job
-from tsproxy.session.produce.judge_request import Judgement, RequestVerdict
+from tsproxy.session.produce.judge_request import Judgement
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 
 
@@ -53,18 +53,24 @@ class ResumeClient:
 
 @dataclass(frozen=True, slots=True)
 class MuteClient:
-    """Read nothing more from the client for so long; what it is owed still goes to it."""
+    """Read nothing more from the client until `UnmuteClient`, about `throttle_ms` from now (KIP-219). Answers
+    still go to it."""
 
     throttle_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
-    """Run `job` where it holds up nobody else, and give what it returns to `Session.judged`.
+class UnmuteClient:
+    """Read from the client again, as far as muting it was the reason not to."""
 
-    It is a pure function of what it holds, and dear: a large compressed batch. It may be run step by step.
-    The session takes nothing more from the client until then (a `PauseClient` follows), and closes over it
-    if it must: then whoever runs the job stops it.
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Run `job` in a thread, and feed its result as `RequestJudged`.
+
+    It is a pure function of its own fields, and expensive: a large compressed batch. It may be run step by
+    step. The session takes nothing more from the client until then (a `PauseClient` follows). If the session
+    closes meanwhile, the shell stops the job.
     """
 
     job: Job[Judgement]
@@ -72,25 +78,24 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class ReadAnswer:
-    """Run `job` where it holds up nobody else, and give what it returns to `Session.answer_read`.
+    """Run `job` in a thread, and feed its result as `AnswerDecoded`.
 
-    It is a pure function of what it holds, and dear: a large answer that must be read. The session takes
-    nothing more from the broker until then: nothing more should be read from it.
+    It is a pure function of its own fields, and expensive: a large answer that must be read. The session
+    takes nothing more from the broker until then: the shell should not read from it.
     """
 
     job: Callable[[], AnswerRead | NodeUnknown | Unreadable]
 
 
 @dataclass(frozen=True, slots=True)
-class PutOff:
-    """Give `ruling` to `Session.judged` when `silence_ms` are over.
+class DelayRequest:
+    """A request that was rejected is answered `delay_ms` from now, when the session's deadline has passed.
 
-    Its client was told to be silent for so long and is not, by another connection or by what it had
-    pipelined. The session takes nothing more from it until then (a `PauseClient` follows).
+    The client is throttled but still sends, on another connection or from its pipeline. The session takes
+    nothing more from it until then (a `PauseClient` follows).
     """
 
-    ruling: RequestVerdict
-    silence_ms: int
+    delay_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +122,32 @@ class EmitDead:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something an operator may want to see: a `snake_case_past_tense` event and its facts."""
+    """A line of the log that says why the session ends: a `snake_case_past_tense` event and its facts."""
 
     event: str
+    facts: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class SaslFailed:
+    """The broker did not accept a login. `mechanism` is of a closed list, `error` a Kafka error's name or our
+    own words. Neither holds a word of the exchange, the user's name included: people type passwords where
+    names are due."""
+
+    mechanism: str
+    error: str
+
+
+class WarningName(StrEnum):
+    RECORD_FAR_AHEAD = "record_far_ahead"
+    RULE_FAILED = "rule_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """A line of the log about a request of a session that goes on."""
+
+    name: WarningName
     facts: Mapping[str, object]
 
 
@@ -134,8 +162,7 @@ class TopicWanted:
 class HoldBroker:
     """An answer waits for a node to be served: stop reading from the broker until `ReleaseBroker`.
 
-    It goes on with `Session.see`, and ends with `Session.node_given_up`: how long it may wait is the
-    shell's to say.
+    The wait ends with a view that has the node, or at the session's deadline: then the session closes.
     """
 
 
@@ -160,13 +187,16 @@ Effect = (
     | PauseClient
     | ResumeClient
     | MuteClient
+    | UnmuteClient
     | Judge
-    | PutOff
+    | DelayRequest
     | ReadAnswer
     | CloseSession
     | Emit
     | EmitDead
     | Note
+    | SaslFailed
+    | Warn
     | TopicWanted
     | HoldBroker
     | ReleaseBroker

@@ -27,7 +27,7 @@ from tsproxy.policy.fast_path import fast_path_bounds, repeatable_rejection
 from tsproxy.session.policies import MOST_UNKNOWN, Policies
 from tsproxy.session.produce.budget import BudgetExceededError, DecompressionBudget
 from tsproxy.session.produce.judge_request import RequestVerdict
-from tsproxy.session.slots import BookProduce, Relay
+from tsproxy.session.slots import BookProduce, PassThrough
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.apis import APIS
@@ -56,10 +56,10 @@ def relayed_but(read: Collection[int]) -> bytes:
     return bytes(APIS[key].max_version + 1 if key in APIS and key not in read else 0 for key in _KEYS)
 
 
-def slot_of(forwarded: ForwardedProduce | ForwardedRelay) -> Relay | BookProduce:
+def slot_of(forwarded: ForwardedProduce | ForwardedRelay) -> PassThrough | BookProduce:
     """The slot of a forwarded request whose answer the session must read."""
     if isinstance(forwarded, ForwardedRelay):
-        return Relay(forwarded.correlation_id)
+        return PassThrough(forwarded.correlation_id)
     return BookProduce(forwarded.correlation_id, RequestVerdict.of_forwarded(forwarded))
 
 

@@ -12,13 +12,13 @@ from typing import Final
 
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.view import SessionLimits
+from tsproxy.session.deadlines import Wait
 from tsproxy.session.effects import (
     CloseReason,
+    DelayRequest,
     EmitDead,
     Judge,
-    MuteClient,
     PauseClient,
-    PutOff,
     ResumeClient,
     TopicWanted,
 )
@@ -37,13 +37,14 @@ from tsproxy.session.slots import (
     BookProduce,
     MaskConfigs,
     NarrowVersions,
-    Relay,
+    PassThrough,
     RewriteAddresses,
     WatchHandshake,
     WatchRawToken,
     WatchToken,
 )
 from tsproxy.session.state import State
+from tsproxy.session.states import Cause, SessionState
 from tsproxy.session.warnings import far_ahead, is_far_ahead, rule_failed
 from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions, k32_describe_configs
 from tsproxy.wire.apis import APIS, request_is_understood
@@ -82,6 +83,7 @@ class Requests:
         self._state = state
         self._frames = RequestFrames(limits.produce_frame, limits.other_frame)
         self._records_taken = 0
+        self._delayed: RequestVerdict | None = None
         self.is_paused = False
 
     @property
@@ -111,7 +113,7 @@ class Requests:
         self._records_taken = 0
         try:
             while not state.is_closed and not self.must_wait():
-                is_raw = state.sasl.takes_raw_tokens
+                is_raw = state.current is SessionState.RAW_TOKEN
                 if not is_raw and self._forward_some(now_ms, budget):
                     continue
                 only = None if state.sasl.is_accepted else _BEFORE_SASL
@@ -131,18 +133,25 @@ class Requests:
         except FrameTooLargeError as error:
             state.reject(CloseReason.FRAME_TOO_LARGE, str(error))
         except DecodeError as error:
-            # What cannot be read before the peer is accepted may be a token: no number out of it is told.
+            # An unreadable frame may be a token before the peer is accepted: no number of it is logged.
             is_told = state.sasl.is_accepted or state.sasl.takes_raw_tokens
             text = str(error) if is_told else "not a request, before authentication"
             state.reject(CloseReason.BAD_FRAME, text)
         self._pause_or_resume()
 
     def judged(self, judgement: Judgement, now_ms: int) -> None:
-        """A Produce request was judged beside the loop, or put off."""
+        """A Produce request was judged in a thread."""
         if isinstance(judgement, Malformed):
             self._state.reject(CloseReason.BAD_FRAME, judgement.text)
         else:
             self.ruled(judgement, now_ms)
+
+    def delay_over(self, now_ms: int) -> None:
+        """The client of the delayed request is not muted any more: the request goes its way."""
+        if (ruling := self._delayed) is not None:
+            self._delayed = None
+            self._state.release_request(Cause.UNMUTED)
+            self.ruled(ruling, now_ms)
 
     def ruled(self, ruling: RequestVerdict, now_ms: int) -> None:
         """A Produce request is judged: it goes its way."""
@@ -157,7 +166,7 @@ class Requests:
             state.effects += map(EmitDead, ruling.dead)
             ruling = replace(ruling, dead=())  # a slot would keep them until the broker answers
         if ruling.rejected:
-            if self._is_put_off(ruling, now_ms):
+            if self._is_delayed_now(ruling, now_ms):
                 return
             ruling = self._throttled(ruling, now_ms)
         state.effects += [
@@ -182,8 +191,8 @@ class Requests:
             if state.fast_path is not None:
                 state.fast_path.learn(ruling, state.policies)
 
-    def _is_put_off(self, ruling: RequestVerdict, now_ms: int) -> bool:
-        """True where its client should still be silent for what was rejected before."""
+    def _is_delayed_now(self, ruling: RequestVerdict, now_ms: int) -> bool:
+        """True if the client should still be muted for what was rejected before: the request waits."""
         state, most_ms = self._state, self._state.view.limits.throttle_ms
         if most_ms is None or ruling.was_put_off:
             return False
@@ -191,9 +200,10 @@ class Requests:
         if not silence_ms:
             return False
         held = BookProduce.holding(ruling.header.correlation_id, ruling).held_bytes
-        state.is_judging = True
-        state.judged_bytes = held + len(ruling.to_broker or b"") + len(ruling.answer)
-        state.effects.append(PutOff(replace(ruling, was_put_off=True, booked=()), silence_ms))
+        state.hold_request(Cause.MUTED, held + len(ruling.to_broker or b"") + len(ruling.answer))
+        self._delayed = replace(ruling, was_put_off=True, booked=())
+        state.deadlines.start(Wait.DELAY, silence_ms)
+        state.effects.append(DelayRequest(silence_ms))
         return True
 
     def _throttled(self, ruling: RequestVerdict, now_ms: int) -> RequestVerdict:
@@ -205,7 +215,7 @@ class Requests:
         silent_ms = state.throttle.rejected(ruling.peer, len(ruling.rejected), size_bytes, now_ms, most_ms)
         if not silent_ms:
             return ruling
-        state.effects.append(MuteClient(silent_ms))
+        state.mute_client(silent_ms)
         return replace(ruling, throttle_ms=silent_ms)
 
     def _forward_some(self, now_ms: int, budget: DecompressionBudget) -> bool:
@@ -220,18 +230,15 @@ class Requests:
         return bool(run)
 
     def must_wait(self) -> bool:
-        """A SASL step goes in lockstep; no connection has more in flight than it may; no request
-        is taken after one that ends the session, nor beside one that is being judged, nor while many
-        bytes of our own answers wait for the broker's: a small request may have a large one."""
+        """True if the state forbids the next request, or a quantity does: no connection has more in flight
+        than it may, and none is taken while many bytes of our own answers wait for the broker's: a small
+        request may have a large answer."""
         state = self._state
-        if (
-            state.ending is not None
-            or state.is_judging
+        return (
+            not state.current.takes_requests
             or state.waiting_bytes >= MOST_WAITING_BYTES
             or len(state.slots) >= state.view.limits.in_flight_requests
-        ):
-            return True
-        return isinstance(state.slots.last(), WatchHandshake | WatchToken | WatchRawToken)
+        )
 
     def _pause_or_resume(self) -> None:
         must_wait = self.must_wait()
@@ -266,11 +273,11 @@ class Requests:
             slot = RewriteAddresses(header.correlation_id, header.api_key, header.api_version)
             state.forward(request.frame, slot)
         else:
-            state.forward(request.frame, Relay(header.correlation_id))
+            state.forward(request.frame, PassThrough(header.correlation_id))
 
     def _is_offered(self, version: int) -> bool:
         """True for a version of Produce that the broker takes. It closes the connection at any other, and so
-        must we before it is judged: what is answered here it never sees. Other APIs it sees itself."""
+        must we before the request is judged: the broker never sees a request that is answered here."""
         oldest, newest = self._state.produce_versions
         return oldest <= version <= newest
 
@@ -307,17 +314,16 @@ class Requests:
         request: _Request,
         partitions: int | None,
     ) -> None:
-        """Have a request judged where it holds up nobody else; `partitions` None where it is not read."""
+        """Have a thread judge a request; `partitions` is None if the request has not been read."""
         state, size = self._state, len(request.frame)
-        # What is made of it counts while its client waits. Once that has gone, two jobs at most are at work:
-        # they must not count so much that innocent connections are closed for them.
-        state.is_judging = True
-        state.judged_bytes = cost.kept_while_judged(size, partitions)
+        # The memory of the job counts while its client waits. Once the client has gone, at most two jobs run:
+        # they must not count so much that other connections are closed for them.
+        state.hold_request(Cause.OFFLOADED, cost.kept_while_judged(size, partitions))
         job = Job(partial(answer.with_answer, begin), Work(state.view.limits), size)
         state.effects.append(Judge(job))
 
     def _produce_without_answer(self, ruling: RequestVerdict) -> None:
-        """acks=0: what is good goes on; if anything was not, the connection closes, as a broker's does."""
+        """acks=0: good batches are forwarded. If one was rejected, the connection closes, as with brokers."""
         state = self._state
         if ruling.to_broker is not None:
             state.send_to_broker(ruling.to_broker)
@@ -341,28 +347,32 @@ class Requests:
         if is_masked:
             state.forward(request.frame, MaskConfigs(header.correlation_id, header.api_version))
         else:
-            state.forward(request.frame, Relay(header.correlation_id))
+            state.forward(request.frame, PassThrough(header.correlation_id))
 
     def _sasl_handshake(self, request: _Request) -> None:
         state, header = self._state, request.header
         state.sasl.handshake_sent(header.api_version, k17_k36_sasl.read_handshake_request(request.body))
-        state.forward(request.frame, WatchHandshake(header.correlation_id))
+        self._forward_sasl(request.frame, WatchHandshake(header.correlation_id))
 
     def _sasl_authenticate(self, request: _Request) -> None:
         state, header = self._state, request.header
         state.sasl.token_sent(k17_k36_sasl.read_authenticate_request(header.api_version, request.body))
-        state.forward(request.frame, WatchToken(header.correlation_id, header.api_version))
+        self._forward_sasl(request.frame, WatchToken(header.correlation_id, header.api_version))
 
     def _raw_token(self, token: bytes) -> None:
         self._state.sasl.token_sent(token[SIZE_BYTES:])
-        self._state.forward(token, WatchRawToken())
+        self._forward_sasl(token, WatchRawToken())
+
+    def _forward_sasl(self, request: bytes, slot: WatchHandshake | WatchToken | WatchRawToken) -> None:
+        self._state.forward(request, slot)
+        self._state.change(Cause.SASL_SENT)
 
 
 _BEFORE_SASL: Final[frozenset[int]] = frozenset(
     {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 )
-"""What a broker takes from a peer that it has not accepted yet. Any other request is rejected by its key,
-before its frame is collected."""
+"""The requests that a broker takes from a peer that it has not accepted yet. Any other request is rejected by
+its key, before its frame is collected."""
 
 _READ: Final[dict[int, Callable[[Requests, _Request], None]]] = {
     ApiKey.PRODUCE: Requests._produce,
@@ -371,7 +381,7 @@ _READ: Final[dict[int, Callable[[Requests, _Request], None]]] = {
     ApiKey.SASL_HANDSHAKE: Requests._sasl_handshake,
     ApiKey.SASL_AUTHENTICATE: Requests._sasl_authenticate,
 }
-"""Requests that are read. Answers with addresses (`addresses.LAYOUTS`) are rewritten, all others relayed."""
+"""Requests that are read. Answers with addresses (`addresses.LAYOUTS`) are rewritten, others forwarded."""
 
 RELAYED: Final = relayed_but(_READ.keys() | addresses.LAYOUTS.keys())
 """The others, for the fast path: from one table of routes, so that no answer is missed that must be read."""

@@ -8,14 +8,15 @@ An exchange goes in lockstep: after each step the session takes no further frame
 has answered, so that nothing is judged, and nothing slips by, before the peer is accepted.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from tsproxy.model.kafka import ErrorCode
+from tsproxy.session.effects import SaslFailed
 from tsproxy.session.sasl_names import bearer_name, plain_name, scram_name
+from tsproxy.session.states import Cause
 
 OTHER: Final = "other"
-"""A mechanism that is none of `_KNOWN`. What a client calls it may be anything, and is not told."""
+"""A mechanism that is none of `_KNOWN`. The client's own name for it may be anything, and is not logged."""
 
 
 _KNOWN: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM"})
@@ -23,22 +24,13 @@ _END_EMPTY: Final = frozenset({"PLAIN", "OAUTHBEARER", "GSSAPI"})
 """Mechanisms in which the broker's last token is empty, and only that one."""
 
 
-@dataclass(frozen=True, slots=True)
-class SaslFailure:
-    """A login that came to nothing. `mechanism` is of a closed list, `error` a Kafka error's name or our
-    own words: neither holds a word of the exchange."""
-
-    mechanism: str
-    error: str
-
-
 CLOSED: Final = "the broker closed instead of an answer"
 REJECTED_TOKEN: Final = "the broker rejected the token"  # noqa: S105  # words of the log
 
 
 def _is_last_answer(mechanism: str, token: bytes) -> bool:
-    """True where the broker's token ends the exchange: SCRAM's is its proof. Where nothing is known of the
-    mechanism, the first one counts."""
+    """True if the broker's token ends the exchange: SCRAM's is its proof. If the mechanism is unknown, the
+    first token counts."""
     if mechanism.startswith("SCRAM-"):
         return token.startswith(b"v=")
     return not token or mechanism not in _END_EMPTY
@@ -69,14 +61,21 @@ class SaslWatch:
         self._authenticated: str | None = None
         """The first name that the broker has accepted: a renewal keeps it (KIP-368)."""
 
+    @property
+    def next_step(self) -> Cause:
+        """How the exchange goes on after the broker's answer."""
+        if self.takes_raw_tokens:
+            return Cause.RAW_TOKEN_EXPECTED
+        return Cause.ACCEPTED if self.is_accepted else Cause.SASL_REQUEST_EXPECTED
+
     def handshake_sent(self, version: int, mechanism: str) -> None:
-        """A new exchange: nothing of the one before it counts."""
+        """A new exchange begins: nothing of the one before it counts."""
         self._version, self._mechanism = version, mechanism
         self._tokens, self._name = 0, None
         self.has_failed = self._was_rejected_token = False
 
-    def handshake_answered(self, error_code: int) -> SaslFailure | None:
-        """What to tell of a handshake that was rejected."""
+    def handshake_answered(self, error_code: int) -> SaslFailed | None:
+        """Returns a failure if the broker rejected the handshake."""
         self.takes_raw_tokens = error_code == 0 and self._version == 0
         return None if error_code == 0 else self._failed(error_code)
 
@@ -86,7 +85,7 @@ class SaslWatch:
         self._is_owed_answer = True
 
     def _name_in(self, token: bytes) -> str | None:
-        """Whom the exchange names with this token."""
+        """The user that this token names, as far as the mechanism shows it."""
         match self._mechanism:
             case "PLAIN":
                 return plain_name(token)
@@ -97,8 +96,8 @@ class SaslWatch:
             case _:
                 return None
 
-    def token_answered(self, error_code: int, token: bytes) -> SaslFailure | None:
-        """What to tell of a token that was rejected; the peer may be accepted now."""
+    def token_answered(self, error_code: int, token: bytes) -> SaslFailed | None:
+        """Returns a failure if the broker rejected the token; else the peer may be accepted now."""
         self._is_owed_answer = False
         if error_code != 0:
             self._name = None
@@ -109,8 +108,8 @@ class SaslWatch:
             self._name, self._was_rejected_token = None, True
         return None
 
-    def parted(self, is_broker: bool) -> SaslFailure | None:
-        """What to tell of an exchange that ends because the broker closes, or else the client.
+    def parted(self, is_broker: bool) -> SaslFailed | None:
+        """Returns a failure if the exchange ends because the broker closes, or else the client.
 
         After handshake v0 a broker has no other way to reject, and a renewal by another mechanism ends
         like that as well.
@@ -130,14 +129,14 @@ class SaslWatch:
         self._authenticated = known if known is not None else name
         self.principal = f"User:{name}" if name is not None else None
 
-    def _failed(self, error_code: int) -> SaslFailure | None:
+    def _failed(self, error_code: int) -> SaslFailed | None:
         if self.is_accepted and error_code == ErrorCode.ILLEGAL_SASL_STATE:
             return None  # a broker without renewals says so and goes on
         return self._failure(_error_name(error_code))
 
-    def _failure(self, error: str) -> SaslFailure:
+    def _failure(self, error: str) -> SaslFailed:
         self.has_failed = True
-        return SaslFailure(self._mechanism if self._mechanism in _KNOWN else OTHER, error)
+        return SaslFailed(self._mechanism if self._mechanism in _KNOWN else OTHER, error)
 
 
 def _error_name(error_code: int) -> str:

@@ -1,7 +1,7 @@
-"""One client connection and its broker connection, as a machine: bytes and a clock in, effects out.
+"""One client connection and its broker connection, without I/O: events and times in, effects out.
 
-Here are the five things that can happen. What comes from the client goes to `Requests`, what comes
-from the broker to `Answers`; what the two share, and all they want done, stands in `State`.
+The client's bytes go to `Requests`, the broker's to `Answers`. `State` has all that the two share, and the
+effects. `states.py` has the table of states.
 
 Invariants, each a property test: an accepted frame leaves as it came; answers leave in the order of
 their requests, as many as requests that expect one; any chunking gives the same bytes; any garbage
@@ -9,20 +9,34 @@ ends in a clean close; the same bytes at the same time give the same effects.
 """
 
 from dataclasses import replace
+from typing import assert_never
 
 from tsproxy import fastpath
 from tsproxy.model.outcome import Peer, Totals
 from tsproxy.model.view import View
 from tsproxy.session.answers import Answers
-from tsproxy.session.effects import CloseReason, Effect, Note
+from tsproxy.session.deadlines import Wait
+from tsproxy.session.effects import CloseReason, Effect, Note, UnmuteClient
+from tsproxy.session.events import (
+    AnswerDecoded,
+    BrokerBytes,
+    BrokerClosed,
+    ClientBytes,
+    ClientClosed,
+    DeadlinePassed,
+    Event,
+    RequestJudged,
+    Throttled,
+    ViewChanged,
+)
 from tsproxy.session.fast_path import FastPath
 from tsproxy.session.produce.judge_request import Judgement
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 from tsproxy.session.requests import RELAYED, Requests
 from tsproxy.session.state import State
+from tsproxy.session.states import Cause, SessionState
 from tsproxy.session.stream_times import SentTimes, StreamTimes
 from tsproxy.session.throttle import Throttle
-from tsproxy.session.warnings import sasl_failed
 from tsproxy.wire.frames import Unfinished
 
 
@@ -58,25 +72,78 @@ class Session:
     def view(self) -> View:
         return self._state.view
 
-    def see(self, view: View, now_ms: int) -> list[Effect]:
-        """The world around has changed: an answer that waits for a node may go on."""
-        self._state.view = view
-        self._state.forget_fast_path()
-        self._state.tell_offers()
-        if self._answers.waits and not self._state.is_closed:
-            self._answers.take()
-            self._requests.take(now_ms)
+    # -- Events -------------------------------------------------------------------------------------
+
+    def feed(self, event: Event, now_ms: int, monotonic_ms: int | None = None) -> list[Effect]:
+        """Handle an event, and return what is to be done about it.
+
+        `now_ms` is the wall clock, by which records are judged. `monotonic_ms` is the clock of the deadlines,
+        since a wall clock may step; without it, they go by `now_ms`.
+        """
+        self._state.deadlines.now_ms = now_ms if monotonic_ms is None else monotonic_ms
+        match event:
+            case ClientBytes():
+                self._client_bytes(event.data, now_ms)
+            case BrokerBytes():
+                self._broker_bytes(event.data, now_ms)
+            case ClientClosed():
+                self._client_closed()
+            case BrokerClosed():
+                self._parted("the broker closed", is_broker=True)
+            case ViewChanged():
+                self._view_changed(event.view, now_ms)
+            case RequestJudged():
+                self._request_judged(event.judgement, now_ms)
+            case AnswerDecoded():
+                self._answer_decoded(event.read, now_ms)
+            case Throttled():
+                self._throttled(event.throttle_ms)
+            case DeadlinePassed():
+                self._deadline_passed(now_ms)
+            case _:
+                assert_never(event)
         return self._done()
 
-    def node_given_up(self) -> list[Effect]:
-        """The node that an answer waits for has not come: the client must not be told its address."""
-        self._answers.give_up()
+    @property
+    def next_deadline_ms(self) -> int | None:
+        """When `DeadlinePassed` is due, on the clock of the deadlines; None if the session waits for nothing.
+        It may change with each event."""
+        return self._state.deadlines.next_ms
+
+    # The same by name, for callers with one clock.
+
+    def client_bytes(self, data: bytes, now_ms: int) -> list[Effect]:
+        return self.feed(ClientBytes(data), now_ms)
+
+    def broker_bytes(self, data: bytes, now_ms: int) -> list[Effect]:
+        return self.feed(BrokerBytes(data), now_ms)
+
+    def client_closed(self) -> list[Effect]:
+        self._client_closed()
         return self._done()
+
+    def broker_closed(self) -> list[Effect]:
+        self._parted("the broker closed", is_broker=True)
+        return self._done()
+
+    def see(self, view: View, now_ms: int) -> list[Effect]:
+        return self.feed(ViewChanged(view), now_ms)
+
+    def judged(self, judgement: Judgement, now_ms: int) -> list[Effect]:
+        return self.feed(RequestJudged(judgement), now_ms)
+
+    def answer_read(self, read: AnswerRead | NodeUnknown | Unreadable, now_ms: int) -> list[Effect]:
+        return self.feed(AnswerDecoded(read), now_ms)
+
+    def deadline_passed(self, now_ms: int) -> list[Effect]:
+        return self.feed(DeadlinePassed(), now_ms)
+
+    # -- Facts --------------------------------------------------------------------------------------
 
     @property
     def in_flight_requests(self) -> int:
         """How many answers the client is still owed; a request that is being judged counts, too."""
-        return len(self._state.slots) + self._state.is_judging
+        return len(self._state.slots) + self.is_judging
 
     @property
     def requests_answered(self) -> int:
@@ -90,50 +157,41 @@ class Session:
 
     @property
     def is_between_requests(self) -> bool:
-        """True where the next byte from the client begins a request, as far as is known here."""
+        """True if the next byte from the client begins a request, as far as the session knows."""
         return not self._requests.buffered
 
     @property
     def is_judging(self) -> bool:
-        """True from a `Judge` or `PutOff` effect to `judged`, or to the session's end."""
-        return self._state.is_judging
+        """True from a `Judge` effect to `RequestJudged`, and while a request is delayed; not once the session
+        has ended."""
+        return self._state.current.holds_request
+
+    @property
+    def is_delayed(self) -> bool:
+        """True from a `DelayRequest` effect to its deadline, or to the session's end."""
+        return self._state.current is SessionState.DELAYED
 
     @property
     def held_bytes(self) -> int:
-        """What is kept here: requests and answers that are not taken yet, a request that is being judged,
-        answers of ours that wait, and what is known of many topics and of many partitions in flight."""
+        """Memory of this session: requests and answers that are not taken yet, a request that is judged, our
+        own answers that wait, and facts about many topics and many partitions in flight."""
         state = self._state
         taken = state.judged_bytes + state.waiting_bytes + state.kept_bytes
         return self._requests.buffered + self._answers.buffered + taken
 
     @property
     def requests_taken(self) -> int:
-        """How often requests were taken out of what came; more with each that is not unfinished any more."""
+        """How often requests were taken out of the received bytes."""
         return self._requests.taken
 
     @property
     def unfinished(self) -> Unfinished | None:
         """The request of which a part has come and the rest has not. Before the peer is accepted its first
-        bytes may be a secret's: then what it announces is not told."""
+        bytes may be a secret's: then `announced` is None."""
         unfinished, sasl = self._requests.unfinished, self._state.sasl
         if unfinished is None or (sasl.is_accepted and not sasl.takes_raw_tokens):
             return unfinished
         return replace(unfinished, announced=None)
-
-    def client_bytes(self, data: bytes, now_ms: int) -> list[Effect]:
-        """The client sent `data`."""
-        if not self._state.is_closed:
-            self._requests.feed(data)
-            self._requests.take(now_ms)
-        return self._done()
-
-    def broker_bytes(self, data: bytes, now_ms: int) -> list[Effect]:
-        """The broker sent `data`."""
-        if not self._state.is_closed:
-            self._answers.feed(data)
-            self._answers.take()
-            self._requests.take(now_ms)  # an answer may have freed what a request was waiting for
-        return self._done()
 
     def take_unparsed(self) -> bytes:
         """The beginning of a request that came with other bytes: the caller may keep it for the fast path, to
@@ -143,49 +201,77 @@ class Session:
         self._open_fast_path()
         return self._requests.take_unparsed()
 
-    def judged(self, judgement: Judgement, now_ms: int) -> list[Effect]:
-        """The job of a `Judge` effect is done, or the silence of a `PutOff` over: the request goes its way,
-        then those behind it."""
-        if self._state.is_judging:
-            self._state.is_judging, self._state.judged_bytes = False, 0
-            self._requests.judged(judgement, now_ms)
-            self._requests.take(now_ms)
-        return self._done()
-
     @property
     def is_reading_answer(self) -> bool:
-        """True from a `ReadAnswer` effect to `answer_read`, or to the session's end."""
+        """True from a `ReadAnswer` effect to `AnswerDecoded`, or to the session's end."""
         return self._answers.is_reading and not self._state.is_closed
 
-    def answer_read(self, read: AnswerRead | NodeUnknown | Unreadable, now_ms: int) -> list[Effect]:
-        """The job of a `ReadAnswer` effect is done: the answer goes its way, then those behind it."""
+    # -- What each event does -----------------------------------------------------------------------
+
+    def _client_bytes(self, data: bytes, now_ms: int) -> None:
+        if not self._state.is_closed:
+            self._requests.feed(data)
+            self._requests.take(now_ms)
+
+    def _broker_bytes(self, data: bytes, now_ms: int) -> None:
+        if not self._state.is_closed:
+            self._answers.feed(data)
+            self._answers.take()
+            self._requests.take(now_ms)  # an answer may have freed what a request was waiting for
+
+    def _view_changed(self, view: View, now_ms: int) -> None:
+        self._state.view = view
+        self._state.forget_fast_path()
+        self._state.tell_offers()
+        if self._answers.waits and not self._state.is_closed:
+            self._answers.take()
+            self._requests.take(now_ms)
+
+    def _request_judged(self, judgement: Judgement, now_ms: int) -> None:
+        if self._state.current is SessionState.JUDGING:
+            self._state.release_request(Cause.JUDGED)
+            self._requests.judged(judgement, now_ms)
+            self._requests.take(now_ms)
+
+    def _answer_decoded(self, read: AnswerRead | NodeUnknown | Unreadable, now_ms: int) -> None:
         self._answers.read(read)
         if not self._state.is_closed:
             self._answers.take()
             self._requests.take(now_ms)
-        return self._done()
 
-    def client_closed(self) -> list[Effect]:
-        """The client's side ended."""
+    def _throttled(self, throttle_ms: int) -> None:
+        if not self._state.is_closed:
+            self._state.mute_client(throttle_ms)
+
+    def _deadline_passed(self, now_ms: int) -> None:
+        state = self._state
+        while (wait := state.deadlines.take_passed()) is not None:
+            match wait:
+                case Wait.NODE:
+                    self._answers.give_up()
+                case Wait.MUTE:
+                    state.effects.append(UnmuteClient())
+                case Wait.DELAY:
+                    self._requests.delay_over(now_ms)
+                    self._requests.take(now_ms)
+                case _:
+                    assert_never(wait)
+
+    def _client_closed(self) -> None:
         state, unfinished = self._state, self._requests.unfinished
-        # Of a raw SASL token not even the size is told: it may be part of a secret.
-        if unfinished and not state.is_closed and not state.ending and not state.sasl.takes_raw_tokens:
+        # Not even the size of a raw SASL token is logged: it may be part of a secret.
+        has_ended = state.current in (SessionState.ENDING, SessionState.CLOSED)
+        if unfinished and not has_ended and not state.sasl.takes_raw_tokens:
             facts = {"received_bytes": unfinished.received, "announced_bytes": unfinished.announced}
             state.effects.append(Note("frame_cut_short", facts))
         self._parted("the client closed", is_broker=False)
-        return self._done()
-
-    def broker_closed(self) -> list[Effect]:
-        """The broker's side ended, or could not be reached."""
-        self._parted("the broker closed", is_broker=True)
-        return self._done()
 
     def _parted(self, text: str, *, is_broker: bool) -> None:
-        """One of the two ends is over; where a login came to nothing, that is why."""
+        """One of the two ends is over. If a login failed, that is the reason."""
         state = self._state
         failure = None if state.is_closed else state.sasl.parted(is_broker)
         if failure is not None:
-            state.effects.append(sasl_failed(failure))
+            state.effects.append(failure)
         state.close(CloseReason.SASL_FAILED if state.sasl.has_failed else CloseReason.PEER_CLOSED, text)
 
     @property
@@ -214,9 +300,6 @@ class Session:
         """True if nothing but their own bytes decides about whole frames, unless the session itself has the
         beginning of one."""
         state = self._state
-        return (
-            not (state.is_closed or state.ending is not None or state.is_judging)
-            and not (self._requests.is_paused or self._requests.must_wait() or self._answers.buffered)
-            and state.sasl.is_accepted
-            and not state.sasl.takes_raw_tokens
+        return state.current.fast_path_allowed and not (
+            self._requests.is_paused or self._requests.must_wait() or self._answers.buffered
         )

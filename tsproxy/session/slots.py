@@ -16,15 +16,15 @@ _A_PARTITION: Final = 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Relay:
-    """Let it stream through."""
+class PassThrough:
+    """The answer is forwarded as it comes."""
 
     correlation_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """No broker is asked: this frame is the answer."""
+    """The request is not forwarded: this frame is the answer."""
 
     answer: bytes
 
@@ -46,7 +46,7 @@ class MaskConfigs:
 
 @dataclass(frozen=True, slots=True)
 class NarrowVersions:
-    """ApiVersions: offer only what is understood."""
+    """ApiVersions: offer only versions that tsproxy understands."""
 
     correlation_id: int
     api_version: int
@@ -94,7 +94,7 @@ Held = (
 )
 """Answers that are read whole before they go on."""
 
-Slot = Relay | Local | Held
+Slot = PassThrough | Local | Held
 
 
 class SlotQueue:

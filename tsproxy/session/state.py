@@ -1,6 +1,6 @@
-"""The state that both halves of a session share: the client, the queue, the effects.
+"""The state that the two halves of a session share: its client, the requests in flight, the effects.
 
-Both halves write here what they want sent and done; `take_effects` hands it out once an event is over.
+Both halves add bytes and effects here; `take_effects` returns them once an event is handled.
 """
 
 from collections.abc import Iterable
@@ -8,12 +8,15 @@ from typing import Final
 
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome, Peer, Totals, VerdictName
+from tsproxy.model.transitions import after
 from tsproxy.model.view import View
+from tsproxy.session.deadlines import Deadlines, Wait
 from tsproxy.session.effects import (
     CloseReason,
     CloseSession,
     Effect,
     Emit,
+    MuteClient,
     Note,
     SendToBroker,
     SendToClient,
@@ -24,6 +27,7 @@ from tsproxy.session.produce import outcomes
 from tsproxy.session.produce.judge_request import RequestVerdict
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot, SlotQueue
+from tsproxy.session.states import TRANSITIONS, Cause, SessionState, first_state
 from tsproxy.session.stream_times import SentTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire.apis import APIS
@@ -34,7 +38,7 @@ A_ROW: Final = 1 << 10
 """Memory of a topic in the fast path's table, with its histograms."""
 A_POLICY: Final = 512
 ANY_VERSION: Final[Versions] = (0, APIS[ApiKey.PRODUCE].max_version)
-"""The versions of Produce that are forwarded before a broker has told its own."""
+"""The versions of Produce that are taken while no broker has said which it takes."""
 
 
 class State:
@@ -55,18 +59,19 @@ class State:
         self.sasl = SaslWatch(view.broker_needs_sasl, peer.principal, view.bearer_claim)
         self.throttle = throttle
         self.stream_times = stream_times
-        self.is_closed = False
-        self.is_judging = False
+        self.deadlines = Deadlines()
+        self.current = first_state(view.broker_needs_sasl)
         self.judged_bytes = 0
-        """Bytes of the request that is being judged, or whose ruling is put off."""
-        self.ending: CloseSession | None = None
+        """Size of the request that is being judged, or that is delayed."""
         self.waiting_bytes = 0
-        """Bytes of our own answers, in the queue behind the broker's."""
+        """Size of our own answers, in the queue behind the broker's."""
         self.booked_bytes = 0
-        """Bytes kept for requests of many partitions that are forwarded and not answered yet."""
+        """Memory for requests of many partitions that are forwarded and not answered yet."""
         self.effects: list[Effect] = []
         self.owes_totals = False
         """True if `drain_totals` is due before the effects are performed."""
+        self._ending: CloseSession | None = None
+        """The last effect, known while the state is ENDING."""
         self._offered: Versions | None = None
         self._policies = Policies(peer, view)
         self._to_broker: list[bytes] = []
@@ -75,12 +80,12 @@ class State:
 
     @property
     def produce_versions(self) -> Versions:
-        """The oldest and the newest that the broker takes: as it told on this connection, else as far as is
-        known."""
+        """The oldest and the newest that the broker takes: as it said on this connection, else as the view
+        says."""
         return self._offered or self.view.produce_versions or ANY_VERSION
 
     def offered(self, offers: BrokerVersions | None) -> None:
-        """The broker has told this client which versions it offers; None where it has not."""
+        """The broker has answered an ApiVersions request; None if it offered no versions."""
         if offers is not None:
             self._offered = produce_versions(offers)
             self.tell_offers()
@@ -92,12 +97,29 @@ class State:
 
     @property
     def policies(self) -> Policies:
-        """The policies of topics, for this peer and by this view."""
+        """The policies of topics, for this peer and this view."""
         if self._policies.peer is not self.peer or self._policies.view is not self.view:
             self._policies = Policies(self.peer, self.view)
         return self._policies
 
-    # -- What is sent -------------------------------------------------------------------------------
+    def change(self, cause: Cause) -> None:
+        """Go to the state that follows."""
+        self.current = after(TRANSITIONS, self.current, cause)
+
+    @property
+    def is_closed(self) -> bool:
+        return self.current is SessionState.CLOSED
+
+    def hold_request(self, cause: Cause, size_bytes: int) -> None:
+        """A request stays here until `release_request`."""
+        self.change(cause)
+        self.judged_bytes = size_bytes
+
+    def release_request(self, cause: Cause) -> None:
+        self.change(cause)
+        self.judged_bytes = 0
+
+    # -- Bytes --------------------------------------------------------------------------------------
 
     def send_to_broker(self, data: bytes) -> None:
         self._to_broker.append(data)
@@ -106,14 +128,14 @@ class State:
         self._to_client.append(data)
 
     def forward(self, request: bytes, slot: Slot) -> None:
-        """Send a request on, and keep in mind what is to be done with its answer."""
+        """Forward a request; `slot` says what becomes of its answer."""
         if isinstance(slot, BookProduce):
             self.booked_bytes += slot.held_bytes
         self._to_broker.append(request)
         self.slots.push(slot)
 
     def answer_locally(self, answer: bytes) -> None:
-        """In its turn: behind what the broker owes for earlier requests."""
+        """Send our own answer in its turn: behind the broker's answers to earlier requests."""
         self.slots.push(Local(answer))
         self.waiting_bytes += len(answer)
         self.send_local_answers()
@@ -126,14 +148,19 @@ class State:
         self.send_local_answers()
 
     def send_local_answers(self) -> None:
-        """Send the answers of ours that head the queue now."""
+        """Send our own answers that head the queue now."""
         while isinstance(slot := self.slots.own_head(), Local):
             self._to_client.append(slot.answer)
             self.waiting_bytes -= len(slot.answer)
             self.slots.pop()
         self._close_if_ended()
 
-    # -- What is told -------------------------------------------------------------------------------
+    def mute_client(self, throttle_ms: int) -> None:
+        """Not read the client for so long, as brokers do with one that is over its quota."""
+        self.deadlines.start(Wait.MUTE, throttle_ms)
+        self.effects.append(MuteClient(throttle_ms))
+
+    # -- Outcomes -----------------------------------------------------------------------------------
 
     def emit(self, booked: Iterable[Outcome]) -> None:
         self.effects += [Emit(outcome) for outcome in booked]
@@ -152,8 +179,8 @@ class State:
 
     @property
     def kept_bytes(self) -> int:
-        """What is kept of topics, and of requests of many partitions that are not answered yet. A few come
-        with every connection, and are not counted."""
+        """Memory for topics, and for requests of many partitions that are not answered yet. Every connection
+        has a few, and these are not counted."""
         topics = len(self._policies) * A_POLICY
         if self.fast_path is not None:
             topics += self.fast_path.topics_kept * A_ROW
@@ -164,7 +191,7 @@ class State:
             self.fast_path.forget()
 
     def take_effects(self) -> list[Effect]:
-        """The effects of this call: sends first, each side's bytes in one piece, a close last."""
+        """The effects of one event: sends first, the bytes for each side in one piece; a close last."""
         done: list[Effect] = []
         if to_broker := b"".join(self._to_broker):
             done.append(SendToBroker(to_broker))
@@ -185,14 +212,16 @@ class State:
         """Take no further request; close when the earlier ones are answered. A broker, which reads
         one request at a time, has answered them by then: who closed at once would lose answers to
         batches that are in the log."""
-        self.ending = CloseSession(reason, text)
+        self.change(Cause.REJECTED)
+        self._ending = CloseSession(reason, text)
         self._close_if_ended()
 
     def close(self, reason: CloseReason, text: str) -> None:
         if self.is_closed:
             return
-        self.is_closed = True
-        self.is_judging, self.judged_bytes, self.booked_bytes = False, 0, 0
+        self.change(Cause.OVER)
+        self.judged_bytes = self.booked_bytes = 0
+        self.deadlines.cancel_all()
         for slot in self.slots.clear():
             if isinstance(slot, BookProduce):
                 self.emit(outcomes.unconfirmed(slot.ruling))
@@ -200,5 +229,5 @@ class State:
         self.effects.append(CloseSession(reason, text))
 
     def _close_if_ended(self) -> None:
-        if self.ending is not None and not self.slots:
-            self.close(self.ending.reason, self.ending.text)
+        if self.current is SessionState.ENDING and self._ending is not None and not self.slots:
+            self.close(self._ending.reason, self._ending.text)

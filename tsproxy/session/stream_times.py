@@ -19,7 +19,7 @@ Partition = tuple[str, int]
 """Topic and partition."""
 
 MOST_PARTITIONS: Final = 50_000
-"""Of a process; the one that was longest not written to is forgotten first."""
+"""Maximum number of partitions per process. The least recently written one is forgotten first."""
 MOST_SENT: Final = 1_000
 """Partitions of one session in flight; beyond that it knows what is accepted alone."""
 
@@ -27,7 +27,7 @@ _ACCEPTED: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
 
 
 class StreamTimes:
-    """What brokers have accepted, of all sessions of a process."""
+    """The newest times that brokers have accepted, from all sessions of a process."""
 
     __slots__ = ("_known",)
 
@@ -67,7 +67,7 @@ class SentTimes:
         return len(self._sent)
 
     def known(self, request: ProduceRequest, policies: Policies, now_ms: int) -> StreamTimesKnown:
-        """What is known of the partitions of a request whose rules ask for it."""
+        """The known stream times of the partitions of a request whose rules follow stream time."""
         if not policies.view.policy.follows_stream_time:
             return NONE_KNOWN
         asked = [
@@ -107,6 +107,6 @@ class SentTimes:
 
 
 def _later(one: StreamTime | None, other: StreamTime) -> StreamTime:
-    """The newer time. Of what is older it does not matter when it was seen: one producer that lags must not
-    make another's silence look short."""
+    """The newer time. It keeps the moment when it was seen, even if an older time is seen later: a producer
+    that lags must not make it look as if the partition had been written to just now."""
     return other if one is None or other.latest_ms > one.latest_ms else one

@@ -3,13 +3,14 @@
 A producer whose batches no broker sees escapes the brokers' quotas, and may try again as fast as it can.
 Each rejected batch adds A_BATCH_MS plus 1 ms per BYTES_A_MS to the client's debt.
 The debt decreases by 1 ms per millisecond.
-What is owed beyond FREE_MS the client is told as `throttle_time_ms` and is not read for, as KIP-219 has it:
-the answer first, the silence behind it. So it is slowed down to what the clock pays back, the sooner the
-more it sends; one that is rejected now and then notices nothing.
 
-What is owed is owed by a client, whatever connections it makes: by its principal at its address (of IPv6: at
-its /64), the two names that it cannot choose anew for each request, as it can a client id. A rejection that
-comes before the silence is over, on another connection or pipelined, is put off until then.
+The debt beyond FREE_MS is answered as `throttle_time_ms`, and the client is muted for that time, as KIP-219
+has it: the answer first, then no reads. So a client that has much rejected is slowed down to the rate at
+which the debt decreases. A client that is rejected now and then notices nothing.
+
+A debt belongs to a client, not to a connection: to a principal at an address (of IPv6: at a /64). A client
+cannot choose these two anew for each request, as it can choose a client id. A rejection that comes while the
+client should be muted, on another connection or pipelined, is delayed until then.
 """
 
 from typing import Final, NamedTuple
@@ -22,7 +23,7 @@ BYTES_A_MS: Final = 64 * 1024
 FREE_MS: Final = 1_000.0
 
 MOST_CLIENTS: Final = 10_000
-"""Of whom something is known; the one that was longest not rejected is forgotten first."""
+"""Clients whose debts are known. The one that was least recently rejected is forgotten first."""
 
 
 class _Debt(NamedTuple):
@@ -31,7 +32,7 @@ class _Debt(NamedTuple):
 
 
 class Throttle:
-    """What all clients of one process owe."""
+    """The debts of all clients of one process."""
 
     __slots__ = ("_debts",)
 
@@ -43,11 +44,11 @@ class Throttle:
         return len(self._debts)
 
     def silence_ms(self, peer: Peer, now_ms: int, most_ms: int) -> int:
-        """For how much longer the client should be silent, 0 to `most_ms`."""
+        """For how much longer the client should be muted, 0 to `most_ms`."""
         return _beyond_free(self._owed_ms(peer, now_ms), most_ms)
 
     def rejected(self, peer: Peer, batches: int, size_bytes: int, now_ms: int, most_ms: int) -> int:
-        """So much has been rejected at once. Returns how long to be silent, 0 to `most_ms`."""
+        """So much has been rejected at once. Returns for how long to mute the client, 0 to `most_ms`."""
         owed_ms = self._owed_ms(peer, now_ms) + batches * A_BATCH_MS + size_bytes / BYTES_A_MS
         owed_ms = min(owed_ms, FREE_MS + most_ms)
         self._debts.pop(_client(peer), None)
@@ -60,7 +61,7 @@ class Throttle:
         return _left_ms(debt, now_ms) if debt is not None else 0.0
 
     def _forget(self, now_ms: int) -> None:
-        """Those who owe nothing any more, as far as they come first, and one more where there is no room."""
+        """Forget clients without a debt, as far as they come first, and one more at MOST_CLIENTS."""
         while self._debts:
             oldest = next(iter(self._debts))
             if _left_ms(self._debts[oldest], now_ms) and len(self._debts) < MOST_CLIENTS:

@@ -1,22 +1,13 @@
-"""What an operator is warned of, beside what becomes of a batch: `far_ahead`, `rule_failed`, `sasl_failed`.
+"""The warnings of a session beside its verdicts: `far_ahead` and `rule_failed`.
 
-The shell writes no more of these for one client than an operator can read (`runtime.notes`).
+The shell writes no more of these for one client than an operator can read (`proxy.notes`).
 """
-
-from typing import Final
 
 from tsproxy.model.custom_rule import RuleAnswer
 from tsproxy.model.policy import CANDIDATE
-from tsproxy.session.effects import Note
+from tsproxy.session.effects import Warn, WarningName
 from tsproxy.session.produce.judge_request import RequestVerdict
 from tsproxy.session.produce.verdicts import PartitionVerdict
-from tsproxy.session.sasl import SaslFailure
-
-RECORD_FAR_AHEAD: Final = "record_far_ahead"
-RULE_FAILED: Final = "rule_failed"
-SASL_FAILED: Final = "sasl_failed"
-WARNINGS: Final = frozenset({RECORD_FAR_AHEAD, RULE_FAILED})
-"""Those that say nothing of why a session ends."""
 
 
 def is_far_ahead(judged: PartitionVerdict, now_ms: int) -> bool:
@@ -27,7 +18,7 @@ def is_far_ahead(judged: PartitionVerdict, now_ms: int) -> bool:
     return candidate.after_max_ms is not None and latest_ms - now_ms > candidate.after_max_ms
 
 
-def far_ahead(ruling: RequestVerdict, judged: PartitionVerdict) -> Note:
+def far_ahead(ruling: RequestVerdict, judged: PartitionVerdict) -> Warn:
     """The warning that KIP-937 promised: "we will add a WARN-level log when we encounter messages with
     future timestamps that are ahead of the proposed one-hour threshold". No broker ever did."""
     would, candidate = judged.would, judged.policy.candidate
@@ -35,8 +26,8 @@ def far_ahead(ruling: RequestVerdict, judged: PartitionVerdict) -> Note:
     assert would is not None
     assert candidate is not None
     assert latest_ms is not None
-    return Note(
-        RECORD_FAR_AHEAD,
+    return Warn(
+        WarningName.RECORD_FAR_AHEAD,
         {
             "topic": judged.topic,
             "partition": judged.partition,
@@ -49,8 +40,8 @@ def far_ahead(ruling: RequestVerdict, judged: PartitionVerdict) -> Note:
     )
 
 
-def rule_failed(ruling: RequestVerdict, judged: PartitionVerdict, failed: RuleAnswer) -> Note:
-    """A custom rule raised, or answered what no rule may."""
+def rule_failed(ruling: RequestVerdict, judged: PartitionVerdict, failed: RuleAnswer) -> Warn:
+    """A custom rule raised, or returned something that no rule may return."""
     rule = failed.rule
     facts = {
         "rule": judged.policy.rule,
@@ -60,10 +51,4 @@ def rule_failed(ruling: RequestVerdict, judged: PartitionVerdict, failed: RuleAn
         "topic": judged.topic,
         "client_id": ruling.peer.client_id,
     }
-    return Note(RULE_FAILED, facts)
-
-
-def sasl_failed(failure: SaslFailure) -> Note:
-    """A login that the broker did not accept. Nothing of the exchange is told, the name included: people
-    type passwords where names are due."""
-    return Note(SASL_FAILED, {"mechanism": failure.mechanism, "error": failure.error})
+    return Warn(WarningName.RULE_FAILED, facts)

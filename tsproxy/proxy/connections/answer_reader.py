@@ -9,13 +9,14 @@ from tsproxy.session.effects import ReadAnswer
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 
 READERS: Final = 2
-"""How many threads read answers. They are not the judges: who keeps those busy holds up nobody's answers."""
+"""How many threads read answers. They are not the judges: busy judges delay no answers."""
 
 Read = asyncio.Future[AnswerRead | NodeUnknown | Unreadable]
 
 
 class Reading:
-    """Of one connection. `read` is called with what became of each answer, unless it was cancelled."""
+    """The answer of one connection that a thread reads. `read` is called with the result of each, unless it
+    was cancelled."""
 
     __slots__ = ("_at_work", "_read", "_readers")
 

@@ -66,6 +66,12 @@ class ReadGate:
         self._holds.discard(reason)
         self._apply()
 
+    def set(self, reason: Hold, is_held: bool) -> None:
+        if is_held:
+            self.hold(reason)
+        else:
+            self.release(reason)
+
     def release_all(self) -> None:
         """Read again, whatever the reasons were: the caller drops what comes from now on."""
         self._holds.clear()

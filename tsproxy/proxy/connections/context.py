@@ -1,4 +1,4 @@
-"""What all relays of a process share."""
+"""The parts of the process that all its connections share: `ConnectionContext`."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -20,8 +20,8 @@ from tsproxy.session.throttle import Throttle
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a relay needs of the rest of the process; one for all relays."""
+class ConnectionContext:
+    """One for all connections of a process."""
 
     clock: Clock
     metrics: Metrics

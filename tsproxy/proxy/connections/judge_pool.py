@@ -1,9 +1,9 @@
-"""The threads that judge dear requests beside the loop, and what waits for them: `JudgePool`.
+"""The threads that judge expensive requests, and the queue of these requests: `JudgePool`.
 
 Nobody waits for long behind somebody else: the clients' addresses have their turn one after the other, a
 few requests of one address likewise (`MOST_BEGUN`), and a turn is a slice of work (`SLICE`), not a whole
-request. What is cancelled is let go of at once: one that waits leaves the queue with its bytes, one that is
-at work ends at its next look. The threads do not hold up the end of the process, which
+request. A cancelled request is let go of at once: one that waits leaves the queue with its bytes, one that is
+at work ends at its next step. The threads do not hold up the end of the process, which
 `concurrent.futures` would.
 """
 
@@ -43,7 +43,7 @@ class Ticket:
 
 
 class JudgePool:
-    """Of one process; started with the first request that needs them."""
+    """The judges of one process; their threads start with the first request that needs them."""
 
     def __init__(self, threads: int = JUDGES) -> None:
         self._abandoned_bytes = 0

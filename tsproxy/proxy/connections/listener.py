@@ -29,7 +29,7 @@ from tsproxy.proxy.connections.client_handshake import (
     HandshakeError,
     shake_hands,
 )
-from tsproxy.proxy.connections.context import Surroundings
+from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.relay import Relay
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.ports import ListenError, Port
@@ -51,7 +51,7 @@ class ProxyListener:
         config: Config,
         tls: CurrentTls | None,
         upstream: Upstream,
-        around: Surroundings,
+        around: ConnectionContext,
     ) -> None:
         self.relays: set[Relay] = set()
         self._around = around

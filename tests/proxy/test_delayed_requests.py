@@ -1,4 +1,4 @@
-"""A rejection is put off while its client should be silent, whichever connection it comes on (KIP-219)."""
+"""A rejected request is delayed while its client should be muted, on whichever connection (KIP-219)."""
 
 from dataclasses import dataclass, field, replace
 
@@ -12,19 +12,21 @@ from tsproxy.clock import Clock
 from tsproxy.session.throttle import FREE_MS, Throttle
 
 OTHER_CONNECTION = replace(PEER, client_port=4444)
-"""Of the same client."""
+"""Another connection of the same client."""
 MOST_MS = 60_000
 
 
 @dataclass
-class SilencedWorld(World):
-    """Where the client has been told to be silent for `silence_ms`."""
+class ThrottledWorld(World):
+    """A world in which the client has been throttled for `throttle_ms`."""
 
-    silence_ms: int = 0
+    throttle_ms: int = 0
     throttle: Throttle = field(default_factory=Throttle)
 
     def __post_init__(self):
-        self.throttle.rejected(OTHER_CONNECTION, int(FREE_MS) + self.silence_ms, 0, Clock().now_ms(), MOST_MS)
+        self.throttle.rejected(
+            OTHER_CONNECTION, int(FREE_MS) + self.throttle_ms, 0, Clock().now_ms(), MOST_MS
+        )
 
     @property
     def surroundings(self):
@@ -47,9 +49,9 @@ async def answered(the):
 
 
 @on_both_loops
-async def test_a_new_connection_is_answered_when_the_silence_is_over():
+async def test_a_new_connection_is_answered_when_the_mute_is_over():
     began_ms = Clock().now_ms()
-    world = SilencedWorld(silence_ms=300)
+    world = ThrottledWorld(throttle_ms=300)
     async with connection(world) as the:
         await the.client_sends(bad())
         assert await answered(the) == 1
@@ -60,7 +62,7 @@ async def test_a_new_connection_is_answered_when_the_silence_is_over():
 
 @on_both_loops
 async def test_a_proxy_that_drains_still_gives_the_answer():
-    async with connection(SilencedWorld(silence_ms=300)) as the:
+    async with connection(ThrottledWorld(throttle_ms=300)) as the:
         await the.client_sends(bad())
         await until(lambda: not is_reading(the.relay.client))
         the.relay.drain()
@@ -70,7 +72,7 @@ async def test_a_proxy_that_drains_still_gives_the_answer():
 
 @on_both_loops
 async def test_a_connection_that_is_cut_off_meanwhile_is_over_at_once():
-    world = SilencedWorld(silence_ms=MOST_MS)
+    world = ThrottledWorld(throttle_ms=MOST_MS)
     async with connection(world) as the:
         await the.client_sends(bad())
         await until(lambda: not is_reading(the.relay.client))
@@ -81,8 +83,8 @@ async def test_a_connection_that_is_cut_off_meanwhile_is_over_at_once():
 
 
 @on_both_loops
-async def test_what_is_kept_waiting_is_not_taken_for_slow():
-    async with connection(world := SilencedWorld(silence_ms=100)) as the:
+async def test_a_delayed_request_is_not_measured_as_slow():
+    async with connection(world := ThrottledWorld(throttle_ms=100)) as the:
         the.relay.time_next()
         await the.client_sends(bad())
         assert await answered(the) == 1

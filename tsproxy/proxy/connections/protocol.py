@@ -1,8 +1,8 @@
-"""One end of a relay: a transport, the gate before its reading, and an orderly goodbye."""
+"""One end of a relay: a transport, the gate before its reading, and an orderly end."""
 
 import asyncio
 import socket
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
 from tsproxy.clock import Clock
 from tsproxy.proxy.connections.back_pressure import HIGH_WATER_BYTES, Hold, ReadGate
@@ -12,69 +12,47 @@ LINGER_S: Final = 30.0
 """How long a closed end may take to read what was sent to it before it is cut off."""
 
 
-class Owner(Protocol):
-    """What a leg tells whoever owns it."""
+class RelayProtocol(Pipe, asyncio.BufferedProtocol):
+    """The protocol of one end. Reads and writes are the pipe's; the ends of a relay override the hooks."""
 
-    def bytes_came(self, leg: "Leg", data: bytes) -> None:
-        """Those that the pipe did not pass on by itself."""
+    __slots__ = ("_abort", "end_was_seen", "gate", "is_open", "was_lost")
 
-    def kept_more(self) -> None:
-        """The pipe keeps more of a request that is not whole."""
-
-    def throttled(self, throttle_ms: int) -> None:
-        """The pipe rejected something, for which the client is not to be read for so long."""
-
-    def crashed(self, error: Exception) -> None:
-        """A mistake of ours, in the pipe."""
-
-    def end_came(self, leg: "Leg") -> bool:
-        """The other end sends no more. True keeps this end open for writing."""
-
-    def lost(self, leg: "Leg") -> None: ...
-
-    def is_full(self, leg: "Leg", full: bool) -> None: ...
-
-
-class Leg(Pipe, asyncio.BufferedProtocol):
-    """The bytes are the pipe's; everything else about a connection's end is here."""
-
-    __slots__ = ("_abort", "_owner", "end_was_seen", "gate", "is_open", "was_lost")
-
-    def __init__(self, owner: Owner, buffers: Buffers, tally: Tally, clock: Clock, *holds: Hold) -> None:
+    def __init__(self, buffers: Buffers, tally: Tally, clock: Clock, *holds: Hold) -> None:
         super().__init__(buffers, tally, clock)
         self.gate = ReadGate(*holds)
         self.is_open = False
         self.was_lost = False
         self.end_was_seen = False
-        self._owner = owner
         self._abort: asyncio.TimerHandle | None = None
 
-    # asyncio's half
+    # Hooks, beside those of the pipe
+
+    def on_end(self) -> bool:
+        """The other side sends no more. True keeps this end open for writing."""
+        raise NotImplementedError
+
+    def on_lost(self) -> None:
+        """The connection is gone."""
+        raise NotImplementedError
+
+    def on_full(self, is_full: bool) -> None:
+        """The transport's buffer is full, or is not any more."""
+        raise NotImplementedError
+
+    # asyncio's callbacks
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.attach(cast("asyncio.Transport", transport))
         assert self.transport is not None
         self.transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
-        # As Kafka's own sockets: a peer that vanished without a word is found out in the end.
+        # As Kafka's own sockets: a peer that vanished silently is noticed in the end.
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self.is_open = True
         self.gate.attach(self.transport, asyncio.get_running_loop())
 
-    def came(self, data: bytes) -> None:
-        self._owner.bytes_came(self, data)
-
-    def kept_more(self) -> None:
-        self._owner.kept_more()
-
-    def throttled(self, silent_ms: int) -> None:
-        self._owner.throttled(silent_ms)
-
-    def failed(self, error: Exception) -> None:
-        self._owner.crashed(error)
-
     def eof_received(self) -> bool:
         self.end_was_seen = True
-        keep_open = self._owner.end_came(self)
+        keep_open = self.on_end()
         # Under TLS there is no half-closed connection: asyncio warns when asked for one.
         return keep_open and self.transport is not None and self.transport.can_write_eof()
 
@@ -83,16 +61,16 @@ class Leg(Pipe, asyncio.BufferedProtocol):
         self.was_lost = True
         if self._abort is not None:
             self._abort.cancel()
-        self._owner.lost(self)
+        self.on_lost()
         self.detach()
 
     def pause_writing(self) -> None:
-        self._owner.is_full(self, True)
+        self.on_full(True)
 
     def resume_writing(self) -> None:
-        self._owner.is_full(self, False)
+        self.on_full(False)
 
-    # the relay's half
+    # The relay's half
 
     @property
     def is_flushed(self) -> bool:
@@ -103,16 +81,16 @@ class Leg(Pipe, asyncio.BufferedProtocol):
         return self.transport.get_write_buffer_size() if self.is_open and self.transport is not None else 0
 
     def write(self, parts: list[bytes]) -> None:
-        """Send what one call of the session wants sent, in one write; nothing once it is closing."""
+        """Send all that one event of the session sends, in one write; nothing once this end is closing."""
         if parts:
             self.send(parts[0] if len(parts) == 1 else b"".join(parts))
 
     def finish(self) -> None:
-        """Flush, say goodbye, and close when the other end has said goodbye too.
+        """Flush, shut down for writing, and close when the other side has shut down too.
 
-        It is read until then, and what comes is dropped: closing a socket with unread bytes makes
-        the kernel reset the connection, and a reset takes with it what the other end has not read
-        yet, such as the last accepted batches of an acks=0 producer.
+        Until then bytes are read and dropped: closing a socket with unread bytes makes the operating system
+        reset the connection, and a reset discards data that the other side has not read yet, such as the last
+        accepted batches of an acks=0 producer.
         """
         transport = self.transport
         if transport is None or transport.is_closing() or self._abort is not None:

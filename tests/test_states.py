@@ -1,0 +1,52 @@
+"""The tables of states: drawn in ARCHITECTURE.md, and without a state that is never reached or never left."""
+
+from pathlib import Path
+
+import pytest
+
+from tsproxy.model.transitions import TransitionError, after, diagram
+from tsproxy.proxy.connections import stages
+from tsproxy.proxy.connections.stages import Stage
+from tsproxy.session import states
+from tsproxy.session.states import SessionState, first_state
+
+ARCHITECTURE = Path(__file__).parents[1] / "ARCHITECTURE.md"
+TABLES = {
+    "states of a session": (states.TRANSITIONS, [SessionState.AUTHENTICATING, SessionState.READY]),
+    "stages of a connection": (stages.TRANSITIONS, [Stage.CONNECTING]),
+}
+ENDS = {"states of a session": SessionState.CLOSED, "stages of a connection": Stage.CLOSING}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_drawing_in_architecture_is_that_of_the_table(name):
+    table, first = TABLES[name]
+    drawn = f"<!-- {name} -->\n```mermaid\n{diagram(table, *first)}```\n"
+    assert drawn in ARCHITECTURE.read_text(), f"ARCHITECTURE.md should have:\n{drawn}"
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_each_state_is_reached_and_can_end(name):
+    table, first = TABLES[name]
+    reached = {following for row in table.values() for following in row.values()} | set(first)
+    assert reached == set(table) == set(type(ENDS[name]))
+    assert all(ENDS[name] in row.values() for state, row in table.items() if state is not ENDS[name])
+    assert set(table[ENDS[name]].values()) <= {ENDS[name]}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_each_cause_leads_somewhere(name):
+    table, _ = TABLES[name]
+    met = {cause for row in table.values() for cause in row}
+    assert met == set(type(next(iter(met))))
+
+
+def test_a_cause_that_a_state_cannot_meet_is_a_mistake():
+    with pytest.raises(TransitionError, match="JUDGED in CLOSED"):
+        after(states.TRANSITIONS, SessionState.CLOSED, states.Cause.JUDGED)
+
+
+def test_a_state_that_takes_no_requests_has_no_fast_path():
+    assert all(state.takes_requests for state in SessionState if state.fast_path_allowed)
+    assert first_state(broker_needs_sasl=True) is SessionState.AUTHENTICATING
+    assert not SessionState.AUTHENTICATING.fast_path_allowed

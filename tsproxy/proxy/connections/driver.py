@@ -1,0 +1,293 @@
+"""The session of one connection, between its two ends: `SessionDriver`.
+
+An event goes into the session, and the effects that it returns are performed at once. All that one event
+sends leaves in one write for each end.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from tsproxy.model.addresses import Address, counted_as
+from tsproxy.model.outcome import Peer, Totals
+from tsproxy.model.view import View
+from tsproxy.proxy.connections.answer_reader import Read, Reading
+from tsproxy.proxy.connections.back_pressure import Hold
+from tsproxy.proxy.connections.context import ConnectionContext
+from tsproxy.proxy.connections.judging import JudgementFuture, OffloadJudging
+from tsproxy.proxy.connections.protocol import RelayProtocol
+from tsproxy.proxy.metrics.latency.stopwatch import Stopwatch
+from tsproxy.proxy.notes import frames_of
+from tsproxy.session.effects import (
+    CloseReason,
+    CloseSession,
+    DelayRequest,
+    Effect,
+    Emit,
+    EmitDead,
+    HoldBroker,
+    Judge,
+    MuteClient,
+    NodeWanted,
+    Note,
+    PauseClient,
+    ReadAnswer,
+    ReleaseBroker,
+    ResumeClient,
+    SaslFailed,
+    SendToBroker,
+    SendToClient,
+    TopicWanted,
+    UnmuteClient,
+    Warn,
+    WarningName,
+)
+from tsproxy.session.events import AnswerDecoded, DeadlinePassed, Event, RequestJudged
+from tsproxy.session.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """A mistake of ours, in the session or in a thread that works for it."""
+
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The session is over: close both ends. `is_logged` if a line of the log says why already."""
+
+    reason: CloseReason
+    text: str
+    is_logged: bool = False
+
+
+class SessionDriver:
+    """Feeds `session` and performs its effects on both ends.
+
+    `happened` is called with events that no byte brings: a thread is done, or the deadline has passed. It
+    should `feed` them.
+    """
+
+    __slots__ = (
+        "_context",
+        "_deadline",
+        "_deadline_ms",
+        "_happened",
+        "_judging",
+        "_reading",
+        "_stopwatch",
+        "broker",
+        "client",
+        "peer",
+        "session",
+    )
+
+    def __init__(
+        self,
+        peer: Peer,
+        view: View,
+        client: RelayProtocol,
+        broker: RelayProtocol,
+        context: ConnectionContext,
+        happened: Callable[[Event | Crashed], None],
+    ) -> None:
+        self.client = client
+        self.broker = broker
+        self.peer = peer
+        self.session = _session_of(peer, view, context)
+        self._context = context
+        self._deadline: asyncio.TimerHandle | None = None
+        self._deadline_ms: int | None = None
+        self._happened = happened
+        self._judging = OffloadJudging(context.judges, self._judged)
+        self._reading = Reading(context.readers, self._answer_decoded)
+        self._stopwatch: Stopwatch | None = None
+
+    def introduce(self, peer: Peer) -> None:
+        """Who the client is, before its first byte: a session of its own."""
+        self.peer = peer
+        self.session = _session_of(peer, self.session.view, self._context)
+
+    def time_next(self) -> None:
+        """Tell the metrics how long the next request takes."""
+        if self._stopwatch is None:
+            context = self._context
+            self._stopwatch = Stopwatch(
+                self.client, self.broker, self.session, context.metrics.timings, context.clock
+            )
+        self._stopwatch.arm()
+
+    def feed(self, event: Event | Crashed) -> Ending | None:
+        """Give the session an event, and perform its effects. Returns how it ended, if it did."""
+        if isinstance(event, Crashed):
+            return self._crashed(event.error)
+        clock, was_delayed = self._context.clock, self.session.is_delayed
+        try:
+            effects = self.session.feed(event, clock.now_ms(), clock.monotonic_ms())
+            if self.session.owes_totals:
+                self._book_totals()
+            ending = self._perform(effects)
+            self._set_deadline()
+        except Exception as error:  # see `_crashed`
+            return self._crashed(error)
+        if self._stopwatch is not None:
+            if isinstance(event, RequestJudged) or (was_delayed and not self.session.is_delayed):
+                self._stopwatch.judged()
+            elif isinstance(event, AnswerDecoded):
+                self._stopwatch.answer_was_read()
+        return ending
+
+    def drain_totals(self) -> list[Totals] | Ending:
+        """The batches that the fast path has counted since the last call."""
+        try:
+            return self.session.drain_totals()
+        except Exception as error:  # see `_crashed`
+            return self._crashed(error)
+
+    def _book_totals(self) -> None:
+        for totals in self.session.drain_totals():
+            self._context.book_totals(totals)
+
+    def _set_deadline(self) -> None:
+        """One timer for all that the session waits for."""
+        deadline_ms = self.session.next_deadline_ms
+        if deadline_ms == self._deadline_ms:
+            return
+        self._cancel_deadline()
+        if deadline_ms is not None:
+            wait_ms = max(0, deadline_ms - self._context.clock.monotonic_ms())
+            self._deadline_ms = deadline_ms
+            loop = asyncio.get_running_loop()
+            self._deadline = loop.call_later(wait_ms / 1000, self._deadline_passed)
+
+    def _cancel_deadline(self) -> None:
+        self._deadline_ms = None
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _deadline_passed(self) -> None:
+        """The session takes no deadline before its time: a timer that is early is set again."""
+        self._cancel_deadline()
+        self._happened(DeadlinePassed())
+
+    def _crashed(self, error: BaseException) -> Ending:
+        """Any error is a mistake of ours: it ends this session, not the process. The error's own text stays
+        out of the log, since it may quote a client's bytes."""
+        self.note("session_crashed", {"error": type(error).__name__, "frames": frames_of(error)}, ours=True)
+        self.settle()
+        return Ending(CloseReason.INTERNAL_ERROR, "a mistake in tsproxy; please report the frames")
+
+    def settle(self) -> None:
+        """Book what a session that is over has counted and still has in flight; nothing of it is sent."""
+        try:
+            for effect in self.session.broker_closed():
+                if isinstance(effect, Emit):
+                    self._context.book(effect.outcome)
+            self._book_totals()
+        except Exception:
+            return  # most likely the same mistake again, which is logged already
+
+    def end(self) -> None:
+        """Cancel the timer and the jobs in threads."""
+        self._cancel_deadline()
+        self._judging.cancel()
+        self._reading.cancel()
+
+    def begin_postponed(self) -> None:
+        """Judge the request that waited for the client to take its answers."""
+        self._judging.begin_postponed(counted_as(self.peer.client_address))
+
+    def note(self, event: str, facts: Mapping[str, object], *, ours: bool = False) -> None:
+        """A line of the log about this connection."""
+        peer = self.peer
+        who = {"listener": peer.listener, "client": peer.client_address, "client_port": peer.client_port}
+        write = self._context.notes.error if ours else self._context.notes.warn
+        write(peer.client_address, event, {**who, **facts})
+
+    def _perform(self, effects: list[Effect]) -> Ending | None:
+        to_broker: list[bytes] = []
+        to_client: list[bytes] = []
+        close: CloseSession | None = None
+        was_noted = False
+        for effect in effects:
+            match effect:
+                case SendToBroker():
+                    to_broker.append(effect.data)
+                case SendToClient():
+                    to_client.append(effect.data)
+                case Emit():
+                    self._context.book(effect.outcome)
+                case EmitDead():
+                    self._context.enqueue(effect.batch)
+                case PauseClient():
+                    self.client.gate.hold(Hold.SESSION_ASKED)
+                case ResumeClient():
+                    self.client.gate.release(Hold.SESSION_ASKED)
+                case MuteClient():
+                    self._context.metrics.throttled_ms += effect.throttle_ms
+                    self.client.gate.hold(Hold.MUTED)
+                case UnmuteClient():
+                    self.client.gate.release(Hold.MUTED)
+                case Judge():
+                    self._judge(effect)
+                case DelayRequest():
+                    self._context.metrics.throttled_ms += effect.delay_ms
+                    if self._stopwatch is not None:
+                        self._stopwatch.put_off()
+                case ReadAnswer():
+                    self.broker.gate.hold(Hold.READING)
+                    self._reading.begin(effect)
+                case TopicWanted():
+                    self._context.want_topic(effect.topic)
+                case NodeWanted():
+                    self._context.want_node(effect.node_id, Address(effect.host, effect.port))
+                case HoldBroker():
+                    self.broker.gate.hold(Hold.SESSION_ASKED)
+                case ReleaseBroker():
+                    self.broker.gate.release(Hold.SESSION_ASKED)
+                case Note():
+                    was_noted = True
+                    self.note(effect.event, effect.facts)
+                case SaslFailed():
+                    was_noted = True
+                    self._context.metrics.sasl_failed(self.peer.listener, effect.mechanism)
+                    self.note("sasl_failed", {"mechanism": effect.mechanism, "error": effect.error})
+                case Warn():
+                    if effect.name is WarningName.RULE_FAILED:
+                        self._context.metrics.rule_failures.inc()
+                    self.note(effect.name.value, effect.facts)
+                case CloseSession():
+                    close = effect
+                case _:
+                    assert_never(effect)
+        self.broker.write(to_broker)
+        self.client.write(to_client)
+        return Ending(close.reason, close.text, is_logged=was_noted) if close is not None else None
+
+    def _judge(self, effect: Judge) -> None:
+        """Not while the client's buffer is full: a small request may have a large answer, and the session may
+        hold a thousand such requests behind it."""
+        if self.client.gate.is_held_for(Hold.CLIENT_FULL):
+            self._judging.postpone(effect)
+        else:
+            self._judging.begin(effect, counted_as(self.peer.client_address))
+
+    def _judged(self, judged: JudgementFuture) -> None:
+        if judged.cancelled():
+            return
+        error = judged.exception()
+        self._happened(RequestJudged(judged.result()) if error is None else Crashed(error))
+
+    def _answer_decoded(self, read: Read) -> None:
+        self.broker.gate.release(Hold.READING)
+        error = read.exception()
+        self._happened(AnswerDecoded(read.result()) if error is None else Crashed(error))
+
+
+def _session_of(peer: Peer, view: View, context: ConnectionContext) -> Session:
+    return Session(
+        peer, view, uses_fast_path=True, throttle=context.throttle, stream_times=context.stream_times
+    )

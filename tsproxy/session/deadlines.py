@@ -1,0 +1,54 @@
+"""The waits of a session that end by themselves: `Deadlines`.
+
+The session says when it wants to be called (`Session.next_deadline_ms`), as aioquic's `get_timer` does. The
+shell needs one timer for each connection, and a test moves the time and needs none.
+
+Times are milliseconds of a clock that never steps. The wall clock, by which records are judged, may.
+"""
+
+from enum import Enum
+from typing import Final
+
+NODE_WAIT_MS: Final = 5_000
+"""How long an answer waits for a listener of the broker that it names. Then the session closes."""
+
+
+class Wait(Enum):
+    NODE = "an answer names a broker that has no listener yet"
+    MUTE = "the client is muted (KIP-219)"
+    DELAY = "a rejected request of a muted client is not answered yet"
+
+
+class Deadlines:
+    """At most one deadline for each kind of wait. `now_ms` is the time of the event that is handled."""
+
+    __slots__ = ("_ends_ms", "now_ms")
+
+    def __init__(self) -> None:
+        self.now_ms = 0
+        self._ends_ms: dict[Wait, int] = {}
+
+    @property
+    def next_ms(self) -> int | None:
+        """The earliest deadline; None if the session waits for nothing."""
+        return min(self._ends_ms.values(), default=None)
+
+    def start(self, wait: Wait, for_ms: int) -> None:
+        """Wait from now on; a wait of the same kind that has begun before is replaced."""
+        self._ends_ms[wait] = self.now_ms + for_ms
+
+    def cancel(self, wait: Wait) -> None:
+        self._ends_ms.pop(wait, None)
+
+    def cancel_all(self) -> None:
+        self._ends_ms.clear()
+
+    def take_passed(self) -> Wait | None:
+        """Remove a wait that is over, and return it: the earliest, or as `Wait` lists them. None if there is
+        none. One at a time, because the end of one wait may replace another."""
+        passed = [wait for wait in Wait if self._ends_ms.get(wait, self.now_ms + 1) <= self.now_ms]
+        if not passed:
+            return None
+        earliest = min(passed, key=self._ends_ms.__getitem__)
+        del self._ends_ms[earliest]
+        return earliest
