@@ -30,7 +30,7 @@ def test_all_53_cases_of_the_log_validator_are_accounted_for():
 
 
 def rejection(row: Row) -> Reject | None:
-    """What the core would reject the row's records for."""
+    """The reason for which the core would reject the row's records."""
     request = RequestContext(row.api_version, -1, row.transactional_id is not None, NOW_MS, NOBODY)
     view = View(topics={"t": topic_limits(row.config)})
     policy, work = of_anybody(view).of("t", NOW_MS), Work(view.limits)

@@ -21,7 +21,7 @@ The proxy needs only one class. Every line that it returns is a complete dict, r
     log.tick(now_ms, writer_health)                     lines at the end of an interval
     log.stop(now_ms, writer_health)                     the last lines
 
-Non-goals: no encoding to bytes, no files (that is `proxy`); no record keys, values or headers.
+Non-goals: encoding to bytes and files (`proxy` does both); record keys, values and headers.
 """
 
 from tsproxy.decisions.fields import EventName, LifecycleKind

@@ -1,6 +1,7 @@
-"""Which rejected batches get a line of their own: a few a key, and a ceiling for all keys together.
+"""Limits the rate of decision lines: a few for each key, and a limit for all keys together.
 
-Two token buckets (`model.token_bucket`): a line costs one from its key's bucket and one from the common one.
+Each limit is a token bucket (`model.token_bucket`). A line costs one token of its key's bucket and one of the
+common bucket.
 """
 
 from collections.abc import Hashable
@@ -10,7 +11,7 @@ from tsproxy.model.token_bucket import Bucket, Rate
 
 PER_KEY: Final = Rate(burst=5, refill_ms=30_000)
 TOGETHER: Final = Rate(burst=200, refill_ms=100)
-"""Ten lines a second: under a storm about 8 KB/s of log, whatever the number of clients."""
+"""Ten lines a second: in a storm of rejections about 8 KB/s of log, whatever the number of clients."""
 
 
 class Examples:
@@ -22,7 +23,7 @@ class Examples:
         self._buckets: dict[Hashable, Bucket] = {}
 
     def admit(self, key: Hashable, now_ms: int) -> int | None:
-        """How many like it were suppressed since the last one, or None where this one is too."""
+        """Number of lines suppressed since the key's last line, or None if this line is suppressed, too."""
         bucket = self._buckets.get(key)
         if bucket is None:
             bucket = self._buckets[key] = Bucket.full(self._per_key, now_ms)
@@ -37,14 +38,15 @@ class Examples:
         return suppressed
 
     def suppress(self, key: Hashable, lines: int) -> None:
-        """So many were not even asked for. Told with the next one, unless the key is idle till then."""
+        """Count lines that were never requested as suppressed. The key's next line reports them, unless the
+        bucket is dropped before (`forget_idle`)."""
         if (bucket := self._buckets.get(key)) is not None:
             bucket.suppressed += lines
 
     def forget_idle(self, now_ms: int) -> None:
-        """Drop the buckets that would be full again: a new one is worth the same.
+        """Drop the buckets that would be full again. A new bucket is full as well.
 
-        What such a bucket suppressed is in the counters all the same, and in the heartbeat's sum.
+        The lines that such a bucket suppressed are still in the counters and in the heartbeat's sum.
         """
         idle = [
             key

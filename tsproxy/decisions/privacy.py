@@ -1,8 +1,8 @@
-"""Privacy of persons in the decision log: addresses and principals can be kept, hashed, or left out.
+"""Privacy of addresses and principals in the decision log: they are kept, hashed, or dropped.
 
-A hash is keyed by a secret salt (HMAC-SHA-256): there are so few addresses that anybody could find one by
-hashing them all. The same salt gives the same hash, so that a client is still one client, in
-every boot and every worker that shares the salt.
+A hash is keyed by a secret salt (HMAC-SHA-256). There are few possible addresses, so an attacker could
+reverse an unkeyed hash by trying them all. The same salt gives the same hash, so a client has the same hash
+in every boot and every worker that shares the salt.
 """
 
 import hmac
@@ -17,7 +17,7 @@ _HASH_DIGITS: Final = 16
 
 
 class Redaction(StrEnum):
-    """How a value that identifies a person is written: as it is, hashed, or not at all."""
+    """How personal data is written: unchanged, hashed, or not at all."""
 
     KEEP = "keep"
     HASH = "hash"
@@ -26,18 +26,18 @@ class Redaction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """`salt` is used where something is hashed; it is a secret, and not empty then."""
+    """The privacy settings. `salt` is a secret. It must not be empty if anything is hashed."""
 
     addresses: Redaction = Redaction.KEEP
     principals: Redaction = Redaction.KEEP
     salt: bytes = field(default=b"", repr=False)
 
     def address(self, address: str) -> str | None:
-        """As it is, `~` and 16 hexadecimal digits, or None."""
+        """The address unchanged, `~` and 16 hexadecimal digits, or None."""
         return self._shown("address", address, self.addresses)
 
     def principal(self, principal: str | None) -> str | None:
-        """The same for a principal; None where there is none."""
+        """The same for a principal; None if there is none."""
         return None if principal is None else self._shown("principal", bounded(principal), self.principals)
 
     def _shown(self, kind: str, text: str, how: Redaction) -> str | None:

@@ -1,7 +1,7 @@
-"""Cuts the broker's stream into answers: some stream through, some are held until they are whole.
+"""Cuts the broker's stream into answers. Some are streamed, and some are held until they are complete.
 
-The session chooses, by the slot at the head of its queue; a streamed answer costs no memory however large it
-is.
+The session decides which, by the slot at the head of its queue. A streamed answer costs no memory, however
+large it is.
 """
 
 from typing import Protocol
@@ -14,13 +14,13 @@ _HEAD_BYTES = 8
 
 
 class Streaming(Protocol):
-    """Holds how many bytes of a streamed answer are still to come: the fast path counts them, too."""
+    """Counts the bytes of a streamed answer that have not arrived yet. The fast path counts them, too."""
 
     streaming: int
 
 
 class AnswerStream:
-    """Feed it bytes; ask for the next answer's head, then either `stream` it or take it `whole`."""
+    """Takes bytes in. The caller reads the next answer's head, and then calls `stream` or `whole`."""
 
     __slots__ = ("_in_flight", "_received")
 
@@ -34,14 +34,14 @@ class AnswerStream:
 
     @property
     def buffered(self) -> int:
-        """Bytes received and not yet handed out."""
+        """Bytes that were received and not yet returned."""
         return len(self._received)
 
     def feed(self, data: bytes) -> None:
         self._received.feed(data)
 
     def size(self) -> int | None:
-        """The next answer's size (its prefix not counted), None until four bytes are there."""
+        """The next answer's size without its size prefix, or None until four bytes have arrived."""
         head = self._received.peek(_HEAD_BYTES)
         if len(head) < _SIZE_BYTES:
             return None
@@ -51,7 +51,7 @@ class AnswerStream:
         return size
 
     def correlation_id(self) -> int | None:
-        """The next answer's correlation id, None until it is there."""
+        """The next answer's correlation id, or None until it has arrived."""
         size = self.size()
         if size is not None and size < _HEAD_BYTES - _SIZE_BYTES:
             raise DecodeError(f"an answer of {size} bytes")
@@ -60,25 +60,26 @@ class AnswerStream:
 
     @property
     def received(self) -> tuple[bytes | bytearray, int]:
-        """(a buffer, where in it the bytes begin that were received and not handed out)."""
+        """A buffer, and the position in it of the first byte that was not yet returned."""
         return self._received.data, self._received.pos
 
     def take_until(self, end: int) -> bytes:
-        """Hand out the bytes up to `end` of `received`."""
+        """Return the bytes up to `end` of `received`."""
         return self._received.take(end - self._received.pos) if end > self._received.pos else b""
 
     def stream(self) -> None:
-        """Hand out the next answer as it comes: `streamed` gives its bytes."""
+        """Stream the next answer: `streamed` returns its bytes as they arrive."""
         self._in_flight.streaming = _SIZE_BYTES + (self.size() or 0)
 
     def streamed(self) -> tuple[bytes, bool]:
-        """(what has come of the streamed answer, whether that was its end)."""
+        """The bytes of the streamed answer that have arrived, and whether they are its end."""
         data = self._received.take(self._in_flight.streaming)
         self._in_flight.streaming -= len(data)
         return data, self._in_flight.streaming == 0
 
     def whole(self, most: int) -> bytes | None:
-        """The next answer without its size, None until it is whole; DecodeError above `most` bytes."""
+        """The next answer without its size prefix, or None until it is complete. Raises DecodeError above
+        `most` bytes."""
         size = self.size()
         if size is None:
             return None

@@ -112,11 +112,11 @@ class RequestFrames:
 
     @property
     def received(self) -> tuple[bytes | bytearray, int]:
-        """(a buffer, where in it the bytes begin that were received and not handed out)."""
+        """A buffer, and the position in it of the first byte that was not yet returned."""
         return self._received.data, self._received.pos
 
     def take_until(self, end: int) -> bytes:
-        """Hand out the bytes up to `end` of `received`: whole frames, or nothing."""
+        """Return the bytes up to `end` of `received`: complete frames, or nothing."""
         if end == self._received.pos:
             return b""
         self.taken += 1

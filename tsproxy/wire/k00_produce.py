@@ -33,8 +33,9 @@ FLEXIBLE_FROM: Final = 9
 NODE_ENDPOINTS_TAG: Final = 0
 
 MOST_PARTITIONS: Final = 20_000
-"""In one request: several times what one broker leads, and no more than 40 MB of memory. Without a
-bound a frame of 100 MiB, six bytes a partition, would take 30 GB. The fast path knows it, too."""
+"""Partitions in one request, at most. This is several times what one broker leads, and takes at most 40 MB of
+memory. Without a limit, a frame of 100 MiB with six bytes for each partition would take 30 GB. The fast path
+has the same limit."""
 
 SMALLEST_PARTITION: Final = 6
 """Bytes of the smallest partition in a request: its index, null records, no tags."""

@@ -54,14 +54,14 @@ def narrow_response(version: int, body: bytes | memoryview) -> bytes:
 
 
 Versions = tuple[int, int]
-"""The oldest and the newest."""
+"""The oldest and the newest version."""
 
 BrokerVersions = Mapping[int, Versions]
-"""By API key."""
+"""The versions by API key."""
 
 
 def read_offers(version: int, body: bytes | memoryview) -> BrokerVersions | None:
-    """What the broker's answer offers; None where it offers nothing but another try (35)."""
+    """The versions that the broker offers, or None if it only asks the client to try again (35)."""
     reader = Reader(body)
     if reader.int16() != ErrorCode.NONE:
         return None
@@ -75,7 +75,7 @@ def read_offers(version: int, body: bytes | memoryview) -> BrokerVersions | None
 
 
 def produce_versions(offers: BrokerVersions) -> Versions:
-    """Which versions of Produce the broker takes; none, (0, -1), where it offers none.
+    """The versions of Produce that the broker supports, or (0, -1) if it offers none.
 
     Brokers from 4.0 on offer Produce from 0 on because of old librdkafka, but close the connection at 0 to 2
     (KIP-896, `ApiKeys.PRODUCE_API_VERSIONS_RESPONSE_MIN_VERSION`). Such brokers offer Fetch from 4 on.

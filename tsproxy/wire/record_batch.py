@@ -19,8 +19,8 @@ from tsproxy.wire.record_set import ATTRIBUTES_OFFSET, HEADER_SIZE
 _CRC_STEP: Final = 1 << 20
 
 SMALL_BYTES: Final = 256 * 1024
-"""Below so many compressed bytes it may pay to try one call: a producer's usual batch decompresses to 1 MB at
-most."""
+"""Batches of fewer compressed bytes are first decompressed in one call. The usual batch of a producer
+decompresses to 1 MB at most."""
 
 Spend = Callable[[int], None]
 """Called with the number of bytes before they go into a decompressor, and with the number of bytes that came
@@ -133,8 +133,8 @@ def find_outside(
 def find_culprits(
     batch: RecordBatch, limits: SessionLimits, suspects: Suspects, most: int, spend: Spend = for_nothing
 ) -> Culprits:
-    """Of records that were read without a fault, those that are suspect; the first `most` as columns. Of what
-    comes out of the decompressor nothing is kept."""
+    """The suspect records of a batch that was read without a fault. The columns hold the first `most`. None
+    of the decompressed bytes are kept."""
     finder = readers.Finder(batch.base_timestamp, batch.records_count, suspects, most)
     fault = _decompress(batch, limits, finder.feed, spend)
     assert fault is None, "asked only of what could be read"
