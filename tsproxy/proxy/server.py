@@ -94,7 +94,7 @@ class Proxy:
         self.metrics.rules.know(config.policy)
         self._certificates = certificates = Certificates(config, self.metrics, clock)
         self._waivers = Waivers(config, self.metrics, clock)
-        self._looser_rules = IneffectiveRules(config)
+        self._ineffective_rules = IneffectiveRules(config)
         self._unfit_rules = UnfitRules(config)
         tls = certificates.upstream.current if certificates.upstream else None
         self._recorder = recorder_of(config, tls, self.metrics, clock, self._drain_totals)
@@ -220,7 +220,7 @@ class Proxy:
             self._limits.prepare,
             self._offers.prepare,
             self._waivers.prepare,
-            self._looser_rules.prepare,
+            self._ineffective_rules.prepare,
             self._unfit_rules.prepare,
             self._dead_letters.prepare,
             self._sanity.prepare,
@@ -344,7 +344,7 @@ class Proxy:
             return
         for listener in self._listeners:
             listener.see(facts)
-        self._looser_rules.see(facts.topics)
+        self._ineffective_rules.see(facts.topics)
         self._unfit_rules.see(facts.visible)
         if self._config.upstream.brokers_from is BrokersFrom.OWN_CONNECTION:
             self._offers.see(facts.brokers)

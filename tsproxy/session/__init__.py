@@ -8,4 +8,7 @@ Public face:
     session = Session(peer, view)
     session.feed(event, now_ms, monotonic_ms)     handle an event (`events`), return effects (`effects`)
     session.next_deadline_ms                      when `DeadlinePassed` is due (`deadlines`)
+    session.fast_path                             what the caller may forward or answer itself
+    session.drain_totals()                        the batches that the fast path has counted
+    session.owes_totals                           drain them before the effects are performed
 """

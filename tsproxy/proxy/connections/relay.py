@@ -326,7 +326,7 @@ class Relay:
             self._part(self.client)
 
     def _open_fast_path(self) -> None:
-        """Let the legs forward what the fast path allows, each to the other."""
+        """Let both ends forward what the fast path allows, each to the other."""
         fast_path = self._session.fast_path
         if self._stage is Stage.RELAYING and fast_path is not None:
             self.client.other, self.broker.other = self.broker, self.client

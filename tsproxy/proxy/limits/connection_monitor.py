@@ -143,7 +143,7 @@ class ConnectionMonitor:
                 self.look(self._clock.monotonic_ms())
             except Exception as error:
                 # An error in the checks must not take the data path down.
-                log.error("patrol_crashed", error=type(error).__name__, frames=frames_of(error))
+                log.error("connection_monitor_crashed", error=type(error).__name__, frames=frames_of(error))
 
     def look(self, now_ms: int) -> None:
         """Check every connection once."""

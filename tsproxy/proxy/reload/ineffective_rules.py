@@ -41,22 +41,22 @@ class IneffectiveRules:
         """Check the rules against the current limits of topics in use."""
         for topic, known in topics.items():
             if self._topics.get(topic) != known:
-                for looser in ineffective_rules(self._policy, topic, known):
-                    self._tell(topic, looser)
+                for found in ineffective_rules(self._policy, topic, known):
+                    self._log(topic, found)
         self._topics = topics
 
-    def _tell(self, topic: str, looser: IneffectiveRule) -> None:
-        told = (looser.rule.name, topic, looser.side)
+    def _log(self, topic: str, found: IneffectiveRule) -> None:
+        told = (found.rule.name, topic, found.side)
         if told in self._told or len(self._told) >= MOST_TOLD:
             return
         self._told.add(told)
         log.warning(
-            "rule_looser_than_topic",
-            rule=looser.rule.name,
-            place=looser.rule.place,
+            "rule_ineffective",
+            rule=found.rule.name,
+            place=found.rule.place,
             topic=topic,
-            key=f"message.timestamp.{looser.side}.max.ms",
-            of_rule=bound_text(TimeLimit(looser.rule_max_ms)),
-            of_topic=bound_text(TimeLimit(looser.topic_max_ms)),
+            key=f"message.timestamp.{found.side}.max.ms",
+            of_rule=bound_text(TimeLimit(found.rule_max_ms)),
+            of_topic=bound_text(TimeLimit(found.topic_max_ms)),
             advice="the brokers reject what lies between: set the topic's limit, or narrow the rule's",
         )

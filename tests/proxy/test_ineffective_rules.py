@@ -46,7 +46,7 @@ async def test_what_the_rule_lets_pass_the_broker_rejects_and_the_log_says_why(k
     async with RunningProxy(config=file) as proxy:
 
         def told():
-            return [line for line in proxy.log if line["event"] == "rule_looser_than_topic"]
+            return [line for line in proxy.log if line["event"] == "rule_ineffective"]
 
         async with asyncio.timeout(PATIENCE_S):
             assert (await sent(proxy, topic, now_ms() - DAY_MS))[0] == BAD
