@@ -174,7 +174,6 @@ AGAIN: Final = Proxy("haproxy, again", HAPROXY.command)
 TSPROXY: Final = Proxy("tsproxy", tsproxy("--loop", "uvloop"))
 TSPROXY_ASYNCIO: Final = Proxy("tsproxy, asyncio", tsproxy("--loop", "asyncio"))
 UNTHROTTLED: Final = ("--loop", "uvloop", "--set", "limits.throttle=off")
-"""Where everything is rejected: throttled, clients would wait, and the clock would be measured."""
 TSPROXY_PYTHON: Final = Proxy(
     "tsproxy, no native code", tsproxy("--loop", "uvloop", environment=("TSPROXY_NATIVE=off",))
 )

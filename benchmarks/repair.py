@@ -63,7 +63,7 @@ def repair(bench: Bench) -> Section:
 
 
 def ruled(batch: bytes, terms: RuleSettings) -> RequestVerdict:
-    """What a session does with a request of that one batch, under a rule with these terms."""
+    """The verdict on a request of that one batch, under a rule with these settings."""
     policy = Policy(rules=(Rule("all", Match(), terms),))
     policies = of_anybody(View(topics={_TOPIC: TopicLimits()}, policy=policy))
     partition = PartitionProduceData(0, memoryview(batch))

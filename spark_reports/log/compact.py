@@ -33,8 +33,8 @@ _ONE_DAY: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.maxConcurrentO
 partition. At a second one, Spark would sort the rest after all."""
 
 _NAME_BITS: Final = 28
-"""Of the 64 bits of `_order`, for topic and for client. If two names share theirs, their lines are mixed;
-nothing depends on it."""
+"""The bits of `_order`, which has 64, for topic and for client. If two names share theirs, their lines are
+mixed; nothing depends on it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,8 @@ class UnheardSpan(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """What the boots of a period prove. `missing_intervals` is an estimate from the time without
-    heartbeats."""
+    """The completeness of a period, as its boots prove it. `missing_intervals` is an estimate from the time
+    without heartbeats."""
 
     proxies: int
     boots: int

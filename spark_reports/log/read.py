@@ -52,7 +52,7 @@ _FILE_NAMES: Final = (".jsonl", ".json", ".gz", ".zst", ".open")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the log is, in what form, and which days of it matter."""
+    """The place of the log, its form, and the days that are read."""
 
     inputs: Sequence[str]
     first: date
@@ -77,7 +77,7 @@ class Log:
 def opened(spark: SparkSession, source: Source) -> Iterator[Log]:
     """The log. JSON is parsed once and kept while it is open. Raises AnalysisException for a missing path.
 
-    Of a directory and all below it, files named for the days are read, and for one day on either side. A file
+    A directory selects the files below it that are named for the days, and for one day on either side. A file
     name or glob selects all that it matches.
     """
     with ExitStack() as stack:

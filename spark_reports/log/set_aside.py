@@ -21,9 +21,9 @@ _HOUR: Final = r"^\d{4}-\d\d-\d\dT\d\d"
 def may_hold_totals(first: date, last: date) -> Column:
     """True for a line set aside that may hold totals of the period; never null.
 
-    Counters belong to the hour in which their interval began. Where only the time of writing is known, that
-    is the same hour or the one before, since an interval ends with its hour at the latest
-    (`decisions.interval`). Where no time is known, the line may be of the period.
+    Counters belong to the hour in which their interval began. If only the time of writing is known,
+    that is the same hour or the one before, since an interval ends with its hour at the latest
+    (`decisions.interval`). If no time is known, the line may be of the period.
     """
     event = F.coalesce(F.col("event"), _in_raw("event", "[a-z_]+"))
     is_other = F.coalesce(event.isin(*_HOLD_NO_TOTALS), F.lit(False))

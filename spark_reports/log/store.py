@@ -36,7 +36,7 @@ TABLES: Final = (Form.PARQUET, Form.DELTA, Form.ICEBERG)
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Where the lines are, and in what form (one of TABLES)."""
+    """The place of the lines, and their form (one of TABLES)."""
 
     name: str
     form: Form = Form.PARQUET

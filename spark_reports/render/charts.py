@@ -195,7 +195,7 @@ def _grid(frame: Frame, most: int, middle: float, half: float) -> list[Markup]:
 
 
 def _ticks(axis: _Axis, frame: Frame, low_ms: int, high_ms: int) -> list[Markup]:
-    """Durations along the foot, from the middle outwards. Those that would overlap are left out."""
+    """Durations along the foot, from the middle outwards. Labels that would overlap are left out."""
     y = frame.height - 8
     parts = [element("text", "0", x=px(axis.x(0)), y=y, class_="mid")]
     for sign, limit_ms in ((-1, -low_ms), (1, high_ms)):

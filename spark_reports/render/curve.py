@@ -1,8 +1,8 @@
 """The what-if curve: how many records each limit would reject, farther ahead and farther behind the clock.
 
 Both axes are logarithmic: limits that people set reach from a tenth of a second to ten years, and a handful
-of records matters beside millions. The points are exact, the lines between them only join them. Where a line
-stays up to its right end no limit helps: those timestamps are in a wrong unit, or their clock is far off.
+of records matters beside millions. The points are exact, the lines between them only join them. If a line
+stays up to its right end, no limit helps: those timestamps are in a wrong unit, or their clock is far off.
 """
 
 from collections.abc import Callable, Sequence

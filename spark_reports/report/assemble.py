@@ -293,7 +293,7 @@ def _limits(rows: Rows, topics: Sequence[str]) -> Rows:
 def quality(
     boots: Rows, gaps: Sequence[LineGap], files: Rows, first: date, last: date, now_ms: int
 ) -> LogQuality:
-    """What the log says of itself, from `boots.boots`, `sequence.gaps` and `read.files`."""
+    """The quality of the log, from `boots.boots`, `sequence.gaps` and `read.files`."""
     unusable = unusable_by_problem(files)
     proof = completeness(boots, gaps, unusable, first, last, now_ms)
     names = {row["file"] for row in files}

@@ -28,7 +28,7 @@ _UNITS: Final = ("_ms", "_bytes")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a value looks like, in a word for the docs, and how it is read.
+    """A kind of value: its word in the documents, and how it is read.
 
     For editors: `pattern` fits the whole of every text that `parse` accepts (it may fit more),
     `choices` are all there are, `bounds` those of a number. `write` turns a value into a text (or number)
@@ -167,7 +167,7 @@ def keys_for(make: type[Any], declared: Mapping[str, Any]) -> Keys:
 
 
 def name_of(field_name: str, declared: Key | SectionKeys) -> str:
-    """Where a declared key or section stands, below the section that it belongs to."""
+    """The place of a declared key or section, below the section that it belongs to."""
     if declared.path:
         return declared.path
     return next((field_name.removesuffix(unit) for unit in _UNITS if field_name.endswith(unit)), field_name)

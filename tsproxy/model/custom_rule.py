@@ -62,7 +62,7 @@ class TimestampRule(Protocol):
 
 
 class OnError(StrEnum):
-    """What becomes of a batch on which a rule fails."""
+    """The verdict on a batch for which a rule fails: accept (open) or reject (closed)."""
 
     OPEN = "open"
     CLOSED = "closed"

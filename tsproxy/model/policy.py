@@ -32,7 +32,7 @@ INTERNAL_TOPICS: Final = "internal-topics"
 
 
 class Mode(StrEnum):
-    """What the proxy does about bad timestamps: reject them, only count them, or ignore them."""
+    """The reaction to bad timestamps: reject them, only count them, or ignore them."""
 
     ENFORCE = "enforce"
     AUDIT = "audit"
@@ -57,7 +57,7 @@ class Preset(StrEnum):
 
 
 class Choice(StrEnum):
-    """What the proxy does about a timestamp that brokers accept and an operator may not want."""
+    """The reaction to a timestamp that brokers accept and an operator may not want."""
 
     ACCEPT = "accept"
     REJECT = "reject"
@@ -66,7 +66,7 @@ class Choice(StrEnum):
 
 
 class OnViolation(StrEnum):
-    """What the proxy does with a batch that has bad timestamps."""
+    """The reaction to a batch with bad timestamps."""
 
     REJECT = "reject"
     REPAIR = "repair"

@@ -1,7 +1,7 @@
 """A session's answers: each meets the slot at the head of the queue, which says what becomes of it.
 
-Most stream through, whatever their size. Those that are read are held until they are whole; one that
-names a node which the proxy does not serve (yet) waits until it does, and all behind it wait as well.
+Most answers stream through, whatever their size. An answer that must be read is held until it is whole. If it
+names a node that the proxy does not serve yet, it waits for that node, and all answers behind it wait, too.
 """
 
 from functools import partial

@@ -1,6 +1,6 @@
-"""What an answer that must be read whole becomes: `read_answer`.
+"""Reads and rewrites an answer that must be read whole: `read_answer`.
 
-It is a pure function of what it is given, so that a large answer may be read beside the loop (`read_beside`).
+The function is pure, so a large answer can be read in a thread (`read_beside`).
 """
 
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class _NodeUnknownError(Exception):
 
 
 def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | NodeUnknown:
-    """What the broker's whole answer to `slot`'s request becomes. Raises DecodeError."""
+    """The answer for the client, made from the broker's to `slot`'s request. Raises DecodeError."""
     moved: list[Node] = []
 
     def endpoint_of(node_id: int, host: str, port: int) -> Endpoint:

@@ -1,9 +1,9 @@
-"""Whom a SASL token names, read as strictly as the broker reads it. None where the two might differ.
+"""The user that a SASL token names, read as strictly as the broker reads it. None if the two might differ.
 
 Source: `PlainSaslServer`, `ScramMessages.ClientFirstMessage`, `ScramExtensions`, `ScramFormatter.username`,
 `OAuthBearerClientInitialResponse` and the two validators of tokens (`OAuthBearerUnsecuredJws`,
-`ValidatorAccessTokenValidator`; `BrokerJwtValidator` since 4.1). What is told here counts only once the
-broker has accepted the token.
+`ValidatorAccessTokenValidator`; `BrokerJwtValidator` since 4.1). A name from here counts only after
+the broker has accepted the token.
 
 Readers look for what they want and split nothing: a token may be as large as a frame before
 authentication, and its cost must grow with its bytes and by nothing else.
@@ -15,7 +15,7 @@ import re
 from typing import Final
 
 MOST_CLAIMS_BYTES: Final = 1 << 16
-"""Of a JWT's claims as they are encoded. Larger ones name nobody: they would take too long to read."""
+"""Size of a JWT's claims as they are encoded. Larger ones name nobody: they would take too long to read."""
 
 _SCRAM_FIRST: Final = re.compile(
     rb"n,(?:a=(?P<authzid>[^\x00,\x80-\xff]++))?,"
@@ -33,7 +33,7 @@ _AUTH: Final = b"\x01auth="
 _BEARER: Final = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] ++([-_.a-zA-Z0-9]++)")
 
 _JAVA_BLANKS: Final = "".join(map(chr, range(0x21)))
-"""What Java's `String.trim` takes away."""
+"""The characters that Java's `String.trim` removes."""
 
 
 def plain_name(token: bytes) -> str | None:

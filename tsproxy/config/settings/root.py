@@ -18,7 +18,7 @@ from tsproxy.model.view import SessionLimits
 
 
 class WhenBeyond(StrEnum):
-    """What is done while this proxy's clock is too far from the brokers'."""
+    """The reaction while this proxy's clock is too far from the brokers'."""
 
     WARN = "warn"
     AUDIT = "audit"

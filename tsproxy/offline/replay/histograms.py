@@ -52,7 +52,7 @@ def over(bars: Bars, limit_ms: int | None) -> Span:
 
 
 def outside(ahead: Bars, behind: Bars, limits: TopicLimits | None) -> Span:
-    """What these limits reject; nothing where none are known."""
+    """The batches and records that these limits reject; none if no limits are known."""
     if limits is None or not limits.is_limited:
         return Span()
     late = over([bar for bar in behind if bar[0] < 0], limits.before_max_ms)

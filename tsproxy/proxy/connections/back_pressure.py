@@ -18,8 +18,8 @@ from enum import Enum, auto
 from typing import Final
 
 HIGH_WATER_BYTES: Final = 256 * 1024
-"""Where a transport's write buffer counts as full; asyncio's 64 KiB pauses twice as often for large
-frames and costs twice the CPU there."""
+"""A transport's write buffer counts as full above this. asyncio's 64 KiB would pause twice as often for large
+frames, at twice the CPU."""
 
 
 class Hold(Enum):
@@ -46,8 +46,8 @@ class ReadGate:
 
     def attach(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         """To be called from `connection_made`. Takes effect one tick later: uvloop begins to read
-        after `connection_made` has returned, and so undoes a pause made inside it. What comes
-        within that tick is the caller's to keep."""
+        after `connection_made` has returned, and so undoes a pause made inside it. The caller
+        keeps the bytes that come within that tick."""
         self._transport = transport
         loop.call_soon(self._apply)
 

@@ -56,7 +56,7 @@ class JudgePool:
 
     @property
     def abandoned_bytes(self) -> int:
-        """Of requests that were cancelled at work, and are not let go of yet."""
+        """Memory of requests that were cancelled while a thread judged them, and are not released yet."""
         return self._abandoned_bytes
 
     @property
@@ -118,7 +118,7 @@ class JudgePool:
         self._waiting.setdefault(ticket.address, deque()).append(ticket)
 
     def _next(self) -> Ticket | None:
-        """Whose turn it is, once there is somebody; None at the end."""
+        """Wait for a ticket, and return the one whose turn it is; None at the end."""
         with self._changed:
             while not self._waiting and not self._is_stopped:
                 self._changed.wait()
@@ -159,7 +159,7 @@ class JudgePool:
 
 
 def _turn(ticket: Ticket) -> Judgement | BaseException | None:
-    """What one slice of its work comes to; None where there is more to do, or nobody waits for it."""
+    """The result after one slice of work; None if there is more to do, or nobody waits for it."""
     job = ticket.job
     if job is None:
         return None

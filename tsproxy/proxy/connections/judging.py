@@ -45,7 +45,7 @@ class OffloadJudging:
         self._postponed = wanted
 
     def begin_postponed(self, address: str) -> None:
-        """Where there is one."""
+        """Begin the postponed request, if there is one."""
         if (wanted := self._postponed) is not None:
             self._postponed = None
             self.begin(wanted, address)

@@ -149,8 +149,8 @@ class DecisionRecorder:
                 log.error("decision_log_crashed", error=type(error).__name__, frames=frames_of(error))
 
     async def stop(self) -> bool:
-        """Write the last lines, close the file, send what the topic has not got yet; False where the disk
-        took too long. What a topic takes too long for is left to the next start."""
+        """Write the last lines, close the file, send what the topic has not got yet; False if the disk
+        took too long. The next start sends what the topic has not got by then."""
         self._book_all_totals()
         self._catch_up()
         self._files.put(self._log.stop(self._clock.now_ms(), self._health()))

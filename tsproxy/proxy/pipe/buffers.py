@@ -1,9 +1,8 @@
 """The memory that reads go into: the worker's, lent to a connection while a request is unfinished.
 
-What is read in one piece is read into one buffer that all connections share. Only the beginning of a
-request whose end is not there yet is kept for a connection, in a buffer of its own, which it gives back
-for the next one to use: fresh memory costs a page fault every 4 KiB, which for large requests was more
-than all the rest.
+All connections read into one shared buffer. Only the beginning of a request whose end is not there yet is
+kept for a connection, in a buffer of its own, which the next connection uses again.
+Fresh memory costs a page fault every 4 KiB, which for large requests was more than all the rest.
 
 All that connections hold together is at most MOST_READY x READ_BYTES, MOST_SPARE_BYTES, and twice what
 they were sent (2 KiB where that was less): never what they announced.

@@ -17,7 +17,7 @@ from tsproxy.wire.readers import Bounds
 
 @dataclass(frozen=True, slots=True)
 class BareMessages:
-    """`found` is the scan of `records`. Where it has one batch, there is nothing behind the first."""
+    """`found` is the scan of `records`. If it has one batch, there is nothing behind the first."""
 
     records: memoryview | None
     found: RecordSet
