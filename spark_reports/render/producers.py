@@ -136,12 +136,12 @@ def _example(example: Example) -> Markup:
 def _how_much(producer: Producer) -> Markup:
     own = words.share(producer["rejected_records"], producer["records"])
     percent = 100 * producer["rejected_records"] / max(1, producer["records"])
-    innocent = producer["collateral_records"]
+    collateral = producer["collateral_records"]
     return join(
         element("strong", words.count(producer["rejected_records"]), class_="big"),
         element("div", element("span", style=f"width:{percent:.1f}%"), class_="meter", role="presentation"),
         element("div", f"{own} of its own", class_="soft"),
-        element("div", f"{words.count(innocent)} collateral", class_="soft") if innocent else None,
+        element("div", f"{words.count(collateral)} collateral", class_="soft") if collateral else None,
     )
 
 

@@ -99,11 +99,11 @@ def _worst_producer(totals: Totals, producers: Sequence[Producer]) -> str:
 
 
 def _collateral(totals: Totals) -> str:
-    innocent, bad = totals["collateral_records"], totals["bad_records"]
-    if innocent <= bad:
+    collateral, bad = totals["collateral_records"], totals["bad_records"]
+    if collateral <= bad:
         return ""
     return (
-        f"{words.many(innocent, 'good record')} were rejected with {words.count(bad)} bad ones, "
+        f"{words.many(collateral, 'good record')} were rejected with {words.count(bad)} bad ones, "
         "because Kafka rejects whole batches: smaller batches would save most of them."
     )
 

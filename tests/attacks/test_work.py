@@ -243,10 +243,8 @@ def test_a_request_that_is_read_beside_the_loop_and_is_none_closes_the_connectio
 
 
 @pytest.mark.parametrize("version", range(13))
-@pytest.mark.parametrize("silence_ms", [0, 1, 70_000])
-def test_an_answer_that_was_made_beside_the_loop_is_the_one_that_would_have_been_made_on_it(
-    version, silence_ms
-):
+@pytest.mark.parametrize("mute_ms", [0, 1, 70_000])
+def test_an_answer_that_was_made_beside_the_loop_is_the_one_that_would_have_been_made_on_it(version, mute_ms):
     header, body = (
         RequestHeader(PRODUCE, version, 7, "app", 0),
         {"t": {0: batch([0]), 1: None}, "u": {5: batch([0])}},
@@ -256,10 +254,10 @@ def test_an_answer_that_was_made_beside_the_loop_is_the_one_that_would_have_been
     asked = k00_produce.read_request(version, whole[4 + read.body_start :])
     begin = partial(judge_request_steps, header, asked, whole, of_anybody(view_of()), NOW_MS, {})
     here = all_steps(begin(Work(SessionLimits())))
-    beside = replace(all_steps(with_answer(begin, Work(SessionLimits()))), throttle_ms=silence_ms)
+    beside = replace(all_steps(with_answer(begin, Work(SessionLimits()))), throttle_ms=mute_ms)
 
     assert beside.answer
-    assert with_throttle(beside) == local(replace(here, throttle_ms=silence_ms))
+    assert with_throttle(beside) == local(replace(here, throttle_ms=mute_ms))
     assert beside.booked == tuple(of_rejections(here))
 
 

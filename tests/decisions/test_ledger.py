@@ -227,7 +227,7 @@ def test_so_do_totals_of_what_was_rejected_or_would_be(would):
     one_by_one, together = Ledger(), Ledger()
     for o in booked:
         one_by_one.book(o)
-    together.book_totals(replace(totals_of(booked), blame=blame_of(booked)))
+    together.book_totals(replace(totals_of(booked), cause=blame_of(booked)))
     assert drained(together) == drained(one_by_one)
 
 

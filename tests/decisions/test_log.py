@@ -127,8 +127,8 @@ def test_examples_of_one_key_are_few_and_say_how_many_they_stand_for():
 def test_batches_that_were_rejected_without_a_look_count_as_suppressed_examples():
     log = new_log(examples=Examples(NOON_MS, per_key=Rate(burst=1, refill_ms=10_000)))
     decisions_of(log, rejected(rule="topic-limits"))
-    blame = RejectionCause("topic-limits", None, Reason.TOO_FAR_AHEAD, None, 32, False, 9, NOON_MS * 1000)
-    spans = (9, 90, 9_000, 9, NOON_MS, NOON_MS, 1, 1, (), (), blame)
+    cause = RejectionCause("topic-limits", None, Reason.TOO_FAR_AHEAD, None, 32, False, 9, NOON_MS * 1000)
+    spans = (9, 90, 9_000, 9, NOON_MS, NOON_MS, 1, 1, (), (), cause)
     log.book_totals(Totals(rejected().peer, "orders", None, *spans))
     (line,) = decisions_of(log, rejected(rule="topic-limits", now_ms=NOON_MS + 10_000))
     (heartbeat,) = of("heartbeat", log.stop(NOON_MS + 10_000))

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from confluent_kafka import Producer
 
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 
 PATIENCE_S = 180

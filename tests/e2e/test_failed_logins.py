@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e.sasl import bearer, connect, plain, scram, unsecured_token
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports

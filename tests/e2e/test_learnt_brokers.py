@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.config.settings import BrokersFrom, Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.brokers.learnt import LearntCluster

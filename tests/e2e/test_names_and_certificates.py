@@ -8,7 +8,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.testing.identity import client_context
 from tsproxy.testing.proxy import RunningProxy
 

@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e.issuer import AUDIENCE, ISSUER, Issuer
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.cluster.client_options import security_options
 from tsproxy.cluster.tokens import Token, TokenError, TokenProvider, token_provider
 from tsproxy.config.settings import ClientCredentials, MskIam, Sasl, SaslMechanism, Secret

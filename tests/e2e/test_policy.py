@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer
 
 from tests.e2e.test_repair import dumped
 from tests.proxy.running import page
-from tests.proxy.surroundings import PATIENCE_S
+from tests.proxy.world import PATIENCE_S
 from tests.session.messages import API_VERSIONS, produce, request
 from tests.wire.batches import batch
 from tsproxy.clock import Clock

@@ -19,7 +19,7 @@ from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import InvalidTimestampError
 
 from tests.e2e.sasl import bearer, connect, plain, scram, unsecured_token
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tests.session.messages import METADATA, produce
 from tests.wire.batches import batch
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord

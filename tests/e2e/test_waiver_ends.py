@@ -11,7 +11,7 @@ from tests.e2e.test_policy import BAD, DAY_MS, HOUR_MS, OK, VERSION
 from tests.proxy.clock_check.test_offsets import Skewed
 from tests.proxy.decision_log.logs import lines
 from tests.proxy.running import page
-from tests.proxy.surroundings import PATIENCE_S, until
+from tests.proxy.world import PATIENCE_S, until
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.clock import Clock

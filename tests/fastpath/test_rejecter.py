@@ -71,7 +71,7 @@ def test_each_batch_is_counted_with_its_culprits():
     assert rejecting.rejects(*asked) == sum(map(len, asked))
     (totals,) = rejecting.table.drain()
     assert (totals.batches, totals.records, totals.requests) == (3, 9, 3)
-    assert (totals.blame.bad_records, totals.blame.culprit_ms) == (6, AHEAD_MS)
+    assert (totals.cause.bad_records, totals.cause.culprit_ms) == (6, AHEAD_MS)
     assert (totals.drift_min_ms, totals.drift_max_ms) == (2 * HOUR_MS, 2 * HOUR_MS + 3)
     assert rejecting.table.drain() == []
     assert (rejecting.in_flight.answered, len(rejecting.in_flight)) == (3, 0)
@@ -187,7 +187,7 @@ def test_sides_and_units_of_one_topic_stand_beside_each_other():
     rejecting.table.repeat(replace(TOO_FAR_AHEAD, lowest_ms=0, highest_ms=NOW_MS, cause=cause))
     asked = [produce({"t": {0: batch([each])}}) for each in (AHEAD_MS, OLD_MS, AHEAD_MS)]
     assert rejecting.rejects(*asked) == sum(map(len, asked))
-    assert [(each.blame.reason, each.batches) for each in rejecting.table.drain()] == [
+    assert [(each.cause.reason, each.batches) for each in rejecting.table.drain()] == [
         (Reason.TOO_FAR_AHEAD, 2),
         (Reason.TOO_OLD, 1),
     ]

@@ -31,7 +31,7 @@ from tsproxy.session.effects import (
 )
 from tsproxy.session.produce import budget, cost
 from tsproxy.session.session import Session
-from tsproxy.wire import one_call
+from tsproxy.wire import one_shot
 from tsproxy.wire.apis import APIS
 
 pytestmark = needs_native
@@ -238,7 +238,7 @@ def test_no_answer_slips_by_that_the_session_would_have_read(api_key):
 
 def test_each_read_on_the_fast_path_may_decompress_as_much_as_any_other():
     session = Session(PEER, view_of(), uses_fast_path=True)
-    size = one_call.MOST_BYTES - 1000
+    size = one_shot.MOST_BYTES - 1000
     asked = produce({"t": {0: batch([NOW_MS], CODECS["zstd"], value=bytes(size))}})
     session.client_bytes(asked, NOW_MS)
     session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)

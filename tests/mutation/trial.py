@@ -73,7 +73,7 @@ TESTS = (
     "tests/wire/readers/test_walk.py",
     "tests/wire/readers/test_culprits.py",
     "tests/wire/test_codecs.py",
-    "tests/wire/test_one_call.py",
+    "tests/wire/test_one_shot.py",
     "tests/wire/readers/test_stream.py",
     "tests/wire/test_record_batch.py",
 )

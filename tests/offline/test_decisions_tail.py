@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.proxy.surroundings import PATIENCE_S
+from tests.proxy.world import PATIENCE_S
 from tsproxy.cli import main
 from tsproxy.offline.decision_lines import in_words
 

@@ -8,7 +8,7 @@ import sys
 import urllib.error
 import urllib.request
 
-from tests.proxy.surroundings import PATIENCE_S
+from tests.proxy.world import PATIENCE_S
 
 HOST = "127.0.0.1"
 TWO = ("--workers", "2")

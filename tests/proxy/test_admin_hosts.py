@@ -6,7 +6,7 @@ from http import HTTPStatus
 import pytest
 
 from tests.config.files import SMALLEST, config_of, problems_of
-from tests.proxy.surroundings import PATIENCE_S
+from tests.proxy.world import PATIENCE_S
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin.hosts import MOST_SHOWN
 from tsproxy.proxy.admin.http import AdminHttp, Answer

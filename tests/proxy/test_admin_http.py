@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 import pytest
 
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin import http as admin_http
 from tsproxy.proxy.admin.http import AdminHttp, Answer

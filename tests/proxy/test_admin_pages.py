@@ -85,8 +85,8 @@ def test_the_same_fault_of_the_same_client_is_one_row():
 def test_batches_rejected_without_a_look_are_in_their_row_as_well():
     offenders, one = Offenders(), rejected(bad_records=2, culprits=(Culprit(0, 77),))
     offenders.book(one)
-    blame = RejectionCause(one.rule, one.mode, one.reason, one.unit_guess, one.error_code, False, 40, 99)
-    totals = (20, 20 * one.batch.records, 0, 20, NOW_MS, NOW_MS + 5, None, None, (), (), blame)
+    cause = RejectionCause(one.rule, one.mode, one.reason, one.unit_guess, one.error_code, False, 40, 99)
+    totals = (20, 20 * one.batch.records, 0, 20, NOW_MS, NOW_MS + 5, None, None, (), (), cause)
     offenders.book_totals(Totals(one.peer, one.topic, one.limits, *totals))
 
     [row] = offenders.highest(NOW_MS + 5)

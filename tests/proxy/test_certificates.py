@@ -9,9 +9,9 @@ import pytest
 import structlog
 
 from tests.proxy.frames import answer, request
-from tests.proxy.fronts import HOST, ask, config_of, echoing_broker, front_of
 from tests.proxy.loops import on_both_loops
-from tests.proxy.surroundings import World, until
+from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, front_of
+from tests.proxy.world import World, until
 from tsproxy.clock import Clock
 from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.testing.certificates import CertificateAuthority

@@ -7,10 +7,10 @@ import pytest
 
 from tests.in_process import run_command
 from tests.proxy.frames import answer
-from tests.proxy.fronts import HOST, ask, config_of, echoing_broker, front_of
 from tests.proxy.loops import on_both_loops
-from tests.proxy.surroundings import World
+from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, front_of
 from tests.proxy.test_certificates import Watched
+from tests.proxy.world import World
 from tsproxy.testing.proxy import RunningProxy
 
 ONE, OTHER = "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"

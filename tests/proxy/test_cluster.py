@@ -9,7 +9,7 @@ import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.cluster import upstream
 from tsproxy.cluster.admin_connection import ConversationError, connected

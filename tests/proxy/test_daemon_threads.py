@@ -8,13 +8,13 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from tests.proxy.surroundings import PATIENCE_S
+from tests.proxy.world import PATIENCE_S
 from tsproxy.proxy.daemon_threads import DaemonThreads
 
 EXIT_S = 120
 
 READERS = """
-from tests.proxy.surroundings import World
+from tests.proxy.world import World
 threads = World().surroundings.readers
 """
 DEAD_LETTERS = """
@@ -23,8 +23,8 @@ from tests.config.files import SMALLEST, config_of
 from tsproxy.decisions import Privacy
 from tsproxy.clock import Clock
 from tsproxy.proxy.dead_letters.sender import DeadLetters
-room = DeadLetters(config_of(SMALLEST), None, Privacy(), Clock())
-threads = room._thread
+sender = DeadLetters(config_of(SMALLEST), None, Privacy(), Clock())
+threads = sender._thread
 """
 BUSY = """
 import threading
@@ -38,7 +38,7 @@ def never_ends():
 threads.submit(never_ends)
 begun.wait()
 """
-STOPPED = "asyncio.run(room.stop(0, asyncio.Event()))\n"
+STOPPED = "asyncio.run(sender.stop(0, asyncio.Event()))\n"
 
 
 @pytest.mark.parametrize(

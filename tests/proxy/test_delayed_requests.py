@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 from tests.proxy.loops import on_both_loops
-from tests.proxy.surroundings import World, until
 from tests.proxy.wire import PEER, is_reading, wire
+from tests.proxy.world import World, until
 from tests.session.conversation import HOUR_MS, view_of
 from tests.session.messages import produce
 from tests.wire.batches import batch

@@ -8,8 +8,8 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from tests.proxy.running import TWO, events, page, rejects, until_page, waiting_consumer
-from tests.proxy.surroundings import PATIENCE_S, until
 from tests.proxy.test_service_manager import Heard
+from tests.proxy.world import PATIENCE_S, until
 from tsproxy.testing.proxy import RunningProxy
 
 EITHER = pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])

@@ -10,9 +10,9 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from tests.proxy.running import TWO, events, page, pids, series
-from tests.proxy.surroundings import until
 from tests.proxy.test_admin_pages import CONFIG
 from tests.proxy.test_service_manager import Heard
+from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.service_manager import ServiceManager

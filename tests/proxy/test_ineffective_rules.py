@@ -6,7 +6,7 @@ import structlog
 
 from tests.config.files import SMALLEST, config_of
 from tests.e2e.test_policy import BAD, DAY_MS, HOUR_MS, now_ms, sent
-from tests.proxy.surroundings import PATIENCE_S, until
+from tests.proxy.world import PATIENCE_S, until
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.proxy.reload.ineffective_rules import MOST_TOLD, IneffectiveRules
 from tsproxy.testing.proxy import RunningProxy

@@ -10,8 +10,8 @@ import pytest
 
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
-from tests.proxy.surroundings import PATIENCE_S, World, until
 from tests.proxy.wire import is_reading, wire
+from tests.proxy.world import PATIENCE_S, World, until
 from tests.session.conversation import NOW_MS
 from tests.session.messages import produce
 from tests.wire.batches import LZ4, batch, record

@@ -9,8 +9,8 @@ import structlog
 from tests.config.files import config_of
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
-from tests.proxy.surroundings import until
 from tests.proxy.wire import MIB, wire
+from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.config.settings import ConnectionLimits
 from tsproxy.proxy.limits import descriptors
@@ -37,7 +37,7 @@ class Connection:
     unfinished: Unfinished | None = None
     is_owed_answers: bool = False
     was_heard: bool = False
-    sight: ConnectionStats = field(default_factory=ConnectionStats)
+    stats: ConnectionStats = field(default_factory=ConnectionStats)
     ended: list[Limit] = field(default_factory=list)
     text: str = ""
 

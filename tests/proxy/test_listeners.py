@@ -9,10 +9,10 @@ import pytest
 import structlog
 
 from tests.proxy.frames import answer, request
-from tests.proxy.fronts import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.proxy.loops import on_both_loops
+from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.proxy.running import rejects
-from tests.proxy.surroundings import World, until
+from tests.proxy.world import World, until
 from tsproxy.config.settings import ListenerTls, UpstreamTls
 from tsproxy.model.addresses import Address
 from tsproxy.model.view import Endpoint

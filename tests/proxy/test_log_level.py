@@ -8,8 +8,8 @@ import pytest
 
 from tests.in_process import run_command
 from tests.proxy.running import HOST, TWO, events
-from tests.proxy.surroundings import PATIENCE_S, until
 from tests.proxy.test_reload import reloads, replace, text_of
+from tests.proxy.world import PATIENCE_S, until
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 

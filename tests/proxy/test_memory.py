@@ -8,8 +8,8 @@ import pytest
 
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
-from tests.proxy.surroundings import World, until
 from tests.proxy.wire import MIB, is_reading, wire
+from tests.proxy.world import World, until
 from tests.session.conversation import NOW_MS, view_of
 from tests.session.messages import produce
 from tests.wire.batches import batch

@@ -27,13 +27,13 @@ def test_batches_that_were_rejected_or_would_be_count_together_as_they_do_one_by
         mode=Mode.AUDIT,
         would_reject=would,
     )
-    blame = RejectionCause(rule, Mode.AUDIT, one.reason, one.unit_guess, 0 if would else 32, would, 15, 0)
+    cause = RejectionCause(rule, Mode.AUDIT, one.reason, one.unit_guess, 0 if would else 32, would, 15, 0)
     each, together = Metrics(lambda _: True), Metrics(lambda _: True)
     for _ in range(3):
         each.booked(one)
     bars = ((0, 3, 3 * one.batch.records),)
     together.booked_totals(
-        replace(TOTALS, batches=3, records=3 * one.batch.records, blame=blame, ahead=bars, behind=bars)
+        replace(TOTALS, batches=3, records=3 * one.batch.records, cause=cause, ahead=bars, behind=bars)
     )
     assert rendered(together) == rendered(each)
 

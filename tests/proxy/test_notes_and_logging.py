@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from tests.proxy.decision_log.logs import HandClock
-from tests.proxy.surroundings import Told
+from tests.proxy.world import Told
 from tsproxy.proxy import notes
 from tsproxy.proxy.logging import LogFormat, configure_logging
 from tsproxy.proxy.notes import PER_ADDRESS, Notes, frames_of

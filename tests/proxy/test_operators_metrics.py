@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from tests.proxy.loops import on_both_loops
 from tests.proxy.running import TWO, pids, series
-from tests.proxy.surroundings import until
 from tests.proxy.test_reload import replace, text_of
+from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.metrics.busiest_topics import MOST_KNOWN, MOST_SHOWN, OTHER, BusiestTopics
 from tsproxy.proxy.metrics.loop_lag import LoopLag

@@ -12,10 +12,10 @@ from aiokafka import AIOKafkaProducer
 
 from tests.in_process import run_command
 from tests.proxy.frames import answer
-from tests.proxy.fronts import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.proxy.loops import on_both_loops
+from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.proxy.running import TWO, command, series, until_page
-from tests.proxy.surroundings import World
+from tests.proxy.world import World
 from tsproxy.config.port_notices import OutgoingPorts, port_notices
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.connections.unserved_endpoints import TELL_EVERY_MS, UnservedEndpoints

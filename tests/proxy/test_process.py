@@ -15,7 +15,7 @@ from aiokafka.errors import InvalidTimestampError
 from tests.in_process import run_command
 from tests.proxy.loops import LOOPS
 from tests.proxy.running import HOST, command, events, page, rejects, waiting_consumer
-from tests.proxy.surroundings import PATIENCE_S, until
+from tests.proxy.world import PATIENCE_S, until
 from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
-from tests.proxy.surroundings import PATIENCE_S, World, until
 from tests.proxy.wire import is_reading, wire
+from tests.proxy.world import PATIENCE_S, World, until
 from tests.session.conversation import view_of
 from tests.session.test_answers_beside import ASKED, coordinators
 

@@ -10,8 +10,8 @@ import pytest
 from tests.fastpath.native import needs_native
 from tests.proxy.frames import API_VERSIONS, answer, request
 from tests.proxy.loops import on_both_loops
-from tests.proxy.surroundings import until
 from tests.proxy.wire import MIB, is_reading, unsent_bytes, wire
+from tests.proxy.world import until
 from tsproxy.model.view import Endpoint, View
 from tsproxy.proxy.connections import relay as relay_module
 from tsproxy.proxy.connections.back_pressure import HIGH_WATER_BYTES

@@ -13,7 +13,7 @@ from aiokafka.errors import InvalidTimestampError
 
 from tests.config.files import SMALLEST, config_of
 from tests.proxy.running import TWO, events, page, pids
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.clock import Clock

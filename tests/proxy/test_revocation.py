@@ -9,11 +9,11 @@ import structlog
 
 from tests.in_process import run_command
 from tests.proxy.frames import answer
-from tests.proxy.fronts import ask, config_of, echoing_broker, front_of
 from tests.proxy.loops import on_both_loops
+from tests.proxy.proxy_listeners import ask, config_of, echoing_broker, front_of
 from tests.proxy.running import HOST, events
-from tests.proxy.surroundings import World, until
 from tests.proxy.test_certificates import Watched
+from tests.proxy.world import World, until
 from tsproxy.clock import Clock
 from tsproxy.config import ConfigError
 from tsproxy.proxy.reload.certificates import Certificates

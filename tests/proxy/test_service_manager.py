@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.service_manager import ServiceManager
 from tsproxy.testing.proxy import RunningProxy

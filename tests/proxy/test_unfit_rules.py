@@ -5,7 +5,7 @@ import asyncio
 import structlog
 
 from tests.config.files import SMALLEST, config_of
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.proxy.brokers.discovery import VisibleTopics
 from tsproxy.proxy.reload.unfit_rules import MOST_TOLD, UnfitRules
 from tsproxy.testing.proxy import RunningProxy

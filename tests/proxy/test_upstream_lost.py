@@ -9,7 +9,7 @@ import structlog
 
 from tests.config.files import config_of
 from tests.proxy.running import series, until_page
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Upstream
 from tsproxy.model.addresses import Address

@@ -17,7 +17,7 @@ from tests.in_process import run_command
 from tests.processes import is_alive
 from tests.proxy.loops import LOOPS
 from tests.proxy.running import HOST, TWO, command, events, page, pids, rejects, series, waiting_consumer
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.admin.report import NOTHING
 from tsproxy.proxy.workers.channel import Channel

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 
-from tests.proxy.surroundings import PATIENCE_S, World, until
+from tests.proxy.world import PATIENCE_S, World, until
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
 from tsproxy.proxy.connections.relay import Relay

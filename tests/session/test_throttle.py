@@ -86,9 +86,9 @@ def test_who_is_rejected_is_known_by_principal_and_address_and_not_by_what_it_ma
     throttle.rejected(PEER, FREE + 5, 0, NOW_MS, 1_000)
 
     again = replace(PEER, client_port=50001, client_id="new", client_software="new/1", listener="other")
-    assert throttle.silence_ms(again, NOW_MS, 1_000) == 5
+    assert throttle.mute_ms(again, NOW_MS, 1_000) == 5
     for other in (replace(PEER, client_address="192.0.2.2"), replace(PEER, principal="User:other")):
-        assert throttle.silence_ms(other, NOW_MS, 1_000) == 0
+        assert throttle.mute_ms(other, NOW_MS, 1_000) == 0
 
 
 def test_an_ipv6_host_does_not_escape_by_another_of_its_addresses():
@@ -96,7 +96,7 @@ def test_an_ipv6_host_does_not_escape_by_another_of_its_addresses():
     throttle.rejected(replace(PEER, client_address="2001:db8::1"), FREE + 5, 0, NOW_MS, 1_000)
 
     said = {
-        address: throttle.silence_ms(replace(PEER, client_address=address), NOW_MS, 1_000)
+        address: throttle.mute_ms(replace(PEER, client_address=address), NOW_MS, 1_000)
         for address in ("2001:db8::2", "2001:db8:0:1::1")
     }
     assert said == {"2001:db8::2": 5, "2001:db8:0:1::1": 0}
@@ -105,7 +105,7 @@ def test_an_ipv6_host_does_not_escape_by_another_of_its_addresses():
 def test_the_silence_that_is_left_is_never_longer_than_the_longest_one():
     throttle = Throttle()
     throttle.rejected(PEER, 2 * FREE, 0, NOW_MS, 1_000)
-    assert throttle.silence_ms(PEER, NOW_MS, 300) == 300
+    assert throttle.mute_ms(PEER, NOW_MS, 300) == 300
 
 
 def test_who_owes_nothing_any_more_is_forgotten():
@@ -122,8 +122,8 @@ def test_of_very_many_clients_those_are_forgotten_that_were_longest_not_rejected
         throttle.rejected(PEER, FREE + 1, 0, NOW_MS, 1_000)
 
     assert len(throttle) == MOST_CLIENTS
-    assert throttle.silence_ms(PEER, NOW_MS, 1_000) == 1_000
-    assert throttle.silence_ms(replace(PEER, client_address="0"), NOW_MS, 1_000) == 0
+    assert throttle.mute_ms(PEER, NOW_MS, 1_000) == 1_000
+    assert throttle.mute_ms(replace(PEER, client_address="0"), NOW_MS, 1_000) == 0
 
 
 # -- What the client sees ----------------------------------------------------------------------------

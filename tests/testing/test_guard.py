@@ -12,7 +12,7 @@ from subprocess import DEVNULL, PIPE
 import pytest
 
 from tests.processes import is_alive
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.testing.guard import start_guard
 from tsproxy.testing.kafka_cluster import KafkaCluster
 

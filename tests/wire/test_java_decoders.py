@@ -12,7 +12,7 @@ import pytest
 from tests.wire.batches import CODECS, COMPRESS, LZ4, ZSTD
 from tests.wire.blobs import blobs
 from tests.wire.java_decoders import VARIANTS, Variant, readings
-from tsproxy.wire import codecs, one_call
+from tsproxy.wire import codecs, one_shot
 
 COUNT = 10_000 if os.environ.get("TSPROXY_TEST") == "full" else 150
 BUDGET, WINDOW = 1 << 22, 8 << 20
@@ -53,7 +53,7 @@ def test_a_java_decoder_reads_what_ours_reads_or_no_more_than_its_beginning(vari
         if expected is not None:
             others = {each for each in found if each is not None and not expected.startswith(each)}
             assert not others, (number, codec, blob.hex())
-            quick = one_call.decompressed(codec, blob, 1 << 20, WINDOW)
+            quick = one_shot.decompressed(codec, blob, 1 << 20, WINDOW)
             assert quick in (None, expected), (number, codec, blob.hex())
 
 

@@ -19,7 +19,7 @@ from tests.wire.readers.variants import VARIANTS, name_of
 from tests.wire.test_codecs import plain as decompressed
 from tsproxy.model.records import Fault
 from tsproxy.model.view import SessionLimits
-from tsproxy.wire import one_call
+from tsproxy.wire import one_shot
 from tsproxy.wire.codecs import CodecError
 from tsproxy.wire.record_batch import read_facts
 from tsproxy.wire.record_set import scan
@@ -29,7 +29,7 @@ WINDOW = 8 << 20
 
 def is_rejected(codec, data):
     """By the short way, which says nothing of it, and by the long one."""
-    assert one_call.decompressed(codec, data, 1 << 20, WINDOW) is None
+    assert one_shot.decompressed(codec, data, 1 << 20, WINDOW) is None
     with pytest.raises(CodecError, match="match"):
         decompressed(codec, data, 1 << 20)
     return True
@@ -48,7 +48,7 @@ def test_an_lz4_match_of_offset_0_is_no_data(literals, match):
         assert is_rejected(LZ4, lz4_frame([unsound]))
         assert is_rejected(LZ4, lz4_frame([sound, unsound]))
         assert is_rejected(LZ4, lz4_frame([sound, (b"stored", False), unsound], flags=0x70))
-        assert decompressed(LZ4, lz4_frame([sound])) == one_call.decompressed(
+        assert decompressed(LZ4, lz4_frame([sound])) == one_shot.decompressed(
             LZ4, lz4_frame([sound]), 1 << 20, WINDOW
         )
 
@@ -57,22 +57,22 @@ def test_no_match_of_lz4_reaches_into_the_block_before():
     first, second = (lz4_block((b"abcdefgh", 8, 8)), True), (lz4_block((b"a", 2, 8)), True)
     with pytest.raises(CodecError):
         decompressed(LZ4, lz4_frame([first, second]))
-    assert one_call.decompressed(LZ4, lz4_frame([first, second]), 1 << 20, WINDOW) is None
+    assert one_shot.decompressed(LZ4, lz4_frame([first, second]), 1 << 20, WINDOW) is None
 
 
 def test_zeros_that_were_really_written_are_read():
     content = bytes(70_000) + b"abc" + bytes(4)
     data = COMPRESS[LZ4](content)
-    assert decompressed(LZ4, data) == one_call.decompressed(LZ4, data, 1 << 20, WINDOW) == content
+    assert decompressed(LZ4, data) == one_shot.decompressed(LZ4, data, 1 << 20, WINDOW) == content
 
 
 def test_zeros_are_looked_for_once_and_only_where_a_block_is_compressed(monkeypatch):
     """A block that is stored has no match."""
     looked_at = []
-    monkeypatch.setattr(one_call.readers, "holds_zeros", lambda content: bool(looked_at.append(content)))
+    monkeypatch.setattr(one_shot.readers, "holds_zeros", lambda content: bool(looked_at.append(content)))
     stored, compressed = (bytes(20), False), (lz4_block((b"abcd", 4, 8)), True)
     for blocks, looks in (([stored], 0), ([stored] * 3, 0), ([stored, compressed, compressed], 1)):
-        content = one_call.decompressed(LZ4, lz4_frame(blocks), 1 << 20, WINDOW)
+        content = one_shot.decompressed(LZ4, lz4_frame(blocks), 1 << 20, WINDOW)
         assert content.startswith(bytes(20))
         assert looked_at == [content] * looks
 
@@ -81,7 +81,7 @@ def test_an_lz4_frame_ends_at_an_empty_block_that_is_not_compressed():
     """`Lz4BlockInputStream.readBlock` takes any block of size 0 for the end mark."""
     data = lz4_frame([(b"seen", False), (b"", False), (b"unseen", False)])
     assert decompressed(LZ4, data) == b"seen"
-    assert one_call.decompressed(LZ4, data, 1 << 20, WINDOW) is None
+    assert one_shot.decompressed(LZ4, data, 1 << 20, WINDOW) is None
 
 
 # -- zstd -------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def test_an_lz4_frame_ends_at_an_empty_block_that_is_not_compressed():
 @pytest.mark.parametrize("seed", range(5))
 def test_a_zstd_match_from_before_its_frames_window_is_no_data(seed, says_size):
     data = narrowed(Random(seed), says_size)
-    assert one_call.decompressed(ZSTD, data, 1 << 20, WINDOW) is None
+    assert one_shot.decompressed(ZSTD, data, 1 << 20, WINDOW) is None
     with pytest.raises(CodecError):
         decompressed(ZSTD, data)
     good = COMPRESS[ZSTD](b"before")
@@ -116,7 +116,7 @@ def test_a_zstd_frame_larger_than_its_window_is_read(level, says_size, window_lo
     assert zstandard.get_frame_parameters(data).window_size < len(content)
     assert decompressed(ZSTD, data) == content
     # Blocks are no longer than the window: of very many the short way leaves the data to the long one.
-    short = one_call.decompressed(ZSTD, data, 1 << 20, WINDOW)
+    short = one_shot.decompressed(ZSTD, data, 1 << 20, WINDOW)
     assert short == content or (short is None and window_log < 16)
 
 

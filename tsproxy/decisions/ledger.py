@@ -66,20 +66,20 @@ def key_of(outcome: Outcome) -> Key:
 
 def key_of_totals(totals: Totals) -> Key:
     """The key of the outcomes that the totals sum up."""
-    blame = totals.blame
+    cause = totals.cause
     return Key(
         listener=totals.peer.listener,
         topic=bounded(totals.topic),
         client_id=bounded_or_none(totals.peer.client_id),
         principal=bounded_or_none(totals.peer.principal),
         verdict=totals.verdict,
-        reason=blame.reason if blame else None,
-        unit_guess=blame.unit_guess if blame else None,
-        error_code=int(blame.error_code if blame else ErrorCode.NONE),
+        reason=cause.reason if cause else None,
+        unit_guess=cause.unit_guess if cause else None,
+        error_code=int(cause.error_code if cause else ErrorCode.NONE),
         is_final=True,
-        rule=blame.rule if blame else None,
-        mode=blame.mode if blame else None,
-        would_reject=True if blame and blame.would_reject else None,
+        rule=cause.rule if cause else None,
+        mode=cause.mode if cause else None,
+        would_reject=True if cause and cause.would_reject else None,
     )
 
 
@@ -141,10 +141,10 @@ class Tally:
         """Add all outcomes that the totals sum up."""
         self.batches += totals.batches
         self.records += totals.records
-        if totals.blame is not None:
-            self.bad_records += totals.blame.bad_records
+        if totals.cause is not None:
+            self.bad_records += totals.cause.bad_records
             if totals.verdict is VerdictName.REJECTED:
-                self.collateral_records += totals.records - totals.blame.bad_records
+                self.collateral_records += totals.records - totals.cause.bad_records
         self.bytes += totals.bytes
         self.requests += totals.requests
         self._add_address(totals.peer.client_address)

@@ -92,11 +92,11 @@ class DecisionLog:
         """Count batches of the fast path in the open interval.
 
         Totals grow until they are fetched. Fetch and book all of them before an interval ends (`is_due`),
-        so that each batch is counted in the interval of its own clock. A batch with a blame might have had
+        so that each batch is counted in the interval of its own clock. A batch with a cause might have had
         a decision line, so it counts as suppressed.
         """
         key = self._ledger.book_totals(totals)
-        if totals.blame is not None:
+        if totals.cause is not None:
             self._suppressed += totals.batches
             self._examples.suppress(key, totals.batches)
         return Lines(self._limits_lines(totals.topic, totals.limits, totals.last_ms))

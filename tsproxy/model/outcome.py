@@ -136,7 +136,7 @@ class RejectionCause:
 class Totals:
     """The sums of the batches of one connection for one topic that ended alike, over a while.
 
-    They stand for as many outcomes, which nobody made: `accepted`, or `rejected` where there is a `blame`
+    They stand for as many outcomes, which nobody made: `accepted`, or `rejected` where there is a `cause`
     that does not only say what would have been. Drift in ms is timestamp minus clock, saturated as in
     `drift-v1`: of the records at fault where there are some, else of all; None where none carried a time.
     """
@@ -154,9 +154,9 @@ class Totals:
     drift_max_ms: int | None
     ahead: Bars
     behind: Bars
-    blame: RejectionCause | None = None
+    cause: RejectionCause | None = None
 
     @property
     def verdict(self) -> VerdictName:
-        is_rejected = self.blame is not None and not self.blame.would_reject
+        is_rejected = self.cause is not None and not self.cause.would_reject
         return VerdictName.REJECTED if is_rejected else VerdictName.ACCEPTED

@@ -103,7 +103,7 @@ class Proxy:
         self._cluster = self._cluster_of(config, tls)
         self._offers = BrokerVersions(config.upstream, tls, self._offer)
         self._limits = ProcessLimits(descriptors.share_of(config), clock)
-        around = ConnectionContext(
+        context = ConnectionContext(
             clock,
             self.metrics,
             Notes(log, clock),
@@ -114,11 +114,11 @@ class Proxy:
             self._cluster.want_node,
             self._limits,
         )
-        self._judges = around.judges
-        self._limits.memory.beside = lambda: around.judges.abandoned_bytes
+        self._judges = context.judges
+        self._limits.memory.beside = lambda: context.judges.abandoned_bytes
         shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
         self._listeners = [
-            ProxyListener(each, config, shown.get(each.name), Upstream(tls, self._cluster.meet), around)
+            ProxyListener(each, config, shown.get(each.name), Upstream(tls, self._cluster.meet), context)
             for each in config.listeners
         ]
         self._sanity = ClockMonitor(

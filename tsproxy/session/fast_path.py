@@ -228,7 +228,7 @@ def _throttle_of(throttle: Throttle, peer: Peer, most_ms: int) -> "CountRejected
     """Counts what rejected batches cost this client, and says how long it is throttled."""
 
     def rejected(batches: int, size_bytes: int, now_ms: int) -> int | None:
-        if throttle.silence_ms(peer, now_ms, most_ms):
+        if throttle.mute_ms(peer, now_ms, most_ms):
             return None
         return throttle.rejected(peer, batches, size_bytes, now_ms, most_ms)
 

@@ -156,7 +156,7 @@ class Requests:
     def ruled(self, ruling: RequestVerdict, now_ms: int) -> None:
         """A Produce request is judged: it goes its way."""
         state, header = self._state, ruling.header
-        if not ruling.was_put_off:
+        if not ruling.was_delayed:
             if state.view.policy.asks_broker:
                 state.effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
             if ruling.rejected:
@@ -194,16 +194,16 @@ class Requests:
     def _is_delayed_now(self, ruling: RequestVerdict, now_ms: int) -> bool:
         """True if the client should still be muted for what was rejected before: the request waits."""
         state, most_ms = self._state, self._state.view.limits.throttle_ms
-        if most_ms is None or ruling.was_put_off:
+        if most_ms is None or ruling.was_delayed:
             return False
-        silence_ms = state.throttle.silence_ms(ruling.peer, now_ms, most_ms)
-        if not silence_ms:
+        mute_ms = state.throttle.mute_ms(ruling.peer, now_ms, most_ms)
+        if not mute_ms:
             return False
         held = BookProduce.holding(ruling.header.correlation_id, ruling).held_bytes
         state.hold_request(Cause.MUTED, held + len(ruling.to_broker or b"") + len(ruling.answer))
-        self._delayed = replace(ruling, was_put_off=True, booked=())
-        state.deadlines.start(Wait.DELAY, silence_ms)
-        state.effects.append(DelayRequest(silence_ms))
+        self._delayed = replace(ruling, was_delayed=True, booked=())
+        state.deadlines.start(Wait.DELAY, mute_ms)
+        state.effects.append(DelayRequest(mute_ms))
         return True
 
     def _throttled(self, ruling: RequestVerdict, now_ms: int) -> RequestVerdict:
@@ -212,11 +212,11 @@ class Requests:
         if most_ms is None:
             return ruling
         size_bytes = sum(judged.batch.batch_bytes for judged in ruling.rejected)
-        silent_ms = state.throttle.rejected(ruling.peer, len(ruling.rejected), size_bytes, now_ms, most_ms)
-        if not silent_ms:
+        mute_ms = state.throttle.rejected(ruling.peer, len(ruling.rejected), size_bytes, now_ms, most_ms)
+        if not mute_ms:
             return ruling
-        state.mute_client(silent_ms)
-        return replace(ruling, throttle_ms=silent_ms)
+        state.mute_client(mute_ms)
+        return replace(ruling, throttle_ms=mute_ms)
 
     def _forward_some(self, now_ms: int, budget: DecompressionBudget) -> bool:
         """True if the fast path forwarded the requests that come next."""

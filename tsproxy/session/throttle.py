@@ -43,7 +43,7 @@ class Throttle:
     def __len__(self) -> int:
         return len(self._debts)
 
-    def silence_ms(self, peer: Peer, now_ms: int, most_ms: int) -> int:
+    def mute_ms(self, peer: Peer, now_ms: int, most_ms: int) -> int:
         """For how much longer the client should be muted, 0 to `most_ms`."""
         return _beyond_free(self._owed_ms(peer, now_ms), most_ms)
 

@@ -13,7 +13,7 @@ import google_crc32c
 from tsproxy.model.kafka import Codec
 from tsproxy.model.records import Culprits, Fault, Outside, RecordBatch, RecordFacts, Records, Suspects
 from tsproxy.model.view import SessionLimits
-from tsproxy.wire import codecs, one_call, readers, records
+from tsproxy.wire import codecs, one_shot, readers, records
 from tsproxy.wire.record_set import ATTRIBUTES_OFFSET, HEADER_SIZE
 
 _CRC_STEP: Final = 1 << 20
@@ -79,12 +79,12 @@ def read_small(
     is_rebuilt: bool,
     spend: Spend,
 ) -> RecordFacts | None:
-    """The result of `read_facts` for compressed records that `one_call` can decompress, or None."""
+    """The result of `read_facts` for compressed records that `one_shot` can decompress, or None."""
     if len(body) >= SMALL_BYTES:
         return None
     spend(len(body))
-    most = min(one_call.MOST_BYTES, limits.decompressed_batch)
-    plain = one_call.decompressed(codec_id, bytes(body), most, limits.zstd_window)
+    most = min(one_shot.MOST_BYTES, limits.decompressed_batch)
+    plain = one_shot.decompressed(codec_id, bytes(body), most, limits.zstd_window)
     if plain is None:
         return None
     spend(len(plain))

@@ -9,7 +9,7 @@ from aiokafka.conn import create_conn
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
 
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaProducer
 
 from tests.e2e.told import is_stored
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.proxy import RunningProxy
 

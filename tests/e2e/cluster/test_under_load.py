@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from tests.e2e.load import under_load
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy

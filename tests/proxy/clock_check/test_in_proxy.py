@@ -7,7 +7,7 @@ from tests.config.files import config_of
 from tests.e2e.test_policy import BAD, HOUR_MS, OK, sent
 from tests.proxy.clock_check.test_offsets import APPEND_TIME, Skewed
 from tests.proxy.decision_log.logs import lines
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.server import Proxy
 

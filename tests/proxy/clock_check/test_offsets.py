@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.config.files import config_of
 from tests.proxy.measured import rendered
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.clock_check.monitor import ClockMonitor
 from tsproxy.proxy.clock_check.probe import Offset, middle
@@ -38,11 +38,11 @@ def config(kafka, topic, clock="max_offset: 2s, when_beyond: audit"):
 
 
 class Sane:
-    """A room for the clock, and all that it tells."""
+    """A clock monitor, and all that it logs."""
 
     def __init__(self, config, clock, **options):
         self.told, self.suspended, self.metrics = [], [], Metrics()
-        self.room = ClockMonitor(
+        self.monitor = ClockMonitor(
             config,
             None,
             clock,
@@ -50,11 +50,11 @@ class Sane:
             self.suspended.append,
             **{"kernel_says": lambda: None, **options},
         )
-        self.metrics.add(self.room)
+        self.metrics.add(self.monitor)
 
     @asynccontextmanager
     async def running(self):
-        task = asyncio.create_task(self.room.run())
+        task = asyncio.create_task(self.monitor.run())
         try:
             yield
         finally:
@@ -108,7 +108,7 @@ async def test_a_reload_that_takes_the_probe_away_lets_everything_be_enforced_ag
     sane = Sane(config(kafka_431, topic), Skewed(by_ms=HOUR_MS))
     async with sane.running():
         await until(lambda: sane.suspended == [True])
-        sane.room.prepare(
+        sane.monitor.prepare(
             config_of(
                 f"upstream: {{ bootstrap_servers: ['{kafka_431.bootstrap_servers}'] }}\n"
                 "listeners: [{ bind: 127.0.0.1:9192 }]\n"

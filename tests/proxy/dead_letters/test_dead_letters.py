@@ -8,7 +8,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import InvalidTimestampError
 
 from tests.proxy.running import page, until_page
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
 

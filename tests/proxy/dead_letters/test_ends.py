@@ -1,4 +1,4 @@
-"""How the room of dead letters ends where no broker is there to take any."""
+"""How the sender of dead letters ends where no broker is there to take any."""
 
 import asyncio
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.config.files import SMALLEST, config_of
-from tests.proxy.surroundings import PATIENCE_S
+from tests.proxy.world import PATIENCE_S
 from tsproxy.clock import Clock
 from tsproxy.decisions import Privacy
 from tsproxy.model.addresses import Address
@@ -28,32 +28,32 @@ DEAD = DeadBatch(
 
 
 @pytest.fixture
-def room():
+def sender():
     config = config_of(SMALLEST + "policy: { defaults: { dead_letters: yes } }\ndead_letters: { topic: d }\n")
     nowhere = replace(config.upstream, bootstrap_servers=(Address("127.0.0.1", free_ports(1)[0]),))
     return DeadLetters(replace(config, upstream=nowhere), None, Privacy(), Clock())
 
 
-async def test_where_nothing_waits_the_end_waits_for_no_broker(room):
-    room.start()
+async def test_where_nothing_waits_the_end_waits_for_no_broker(sender):
+    sender.start()
     async with asyncio.timeout(PATIENCE_S):
-        await room.stop(FOR_EVER_S, asyncio.Event())
-    assert set(room.losses.counts.values()) == {0}
+        await sender.stop(FOR_EVER_S, asyncio.Event())
+    assert set(sender.drops.counts.values()) == {0}
 
 
-async def test_who_is_in_a_hurry_need_not_wait_for_what_waits(room):
-    room.start()
-    room.enqueue(DEAD)
+async def test_who_is_in_a_hurry_need_not_wait_for_what_waits(sender):
+    sender.start()
+    sender.enqueue(DEAD)
     stop_now = asyncio.Event()
     stop_now.set()
     async with asyncio.timeout(PATIENCE_S):
-        await room.stop(FOR_EVER_S, stop_now)
-    assert room.losses.counts[DropReason.STOPPED] == 1
+        await sender.stop(FOR_EVER_S, stop_now)
+    assert sender.drops.counts[DropReason.STOPPED] == 1
 
 
-async def test_after_a_reload_without_the_section_nothing_more_is_taken(room):
+async def test_after_a_reload_without_the_section_nothing_more_is_taken(sender):
     config = config_of(SMALLEST)
-    room.prepare(config)()
-    room.enqueue(DEAD)
-    assert room.waiting.first is None
-    assert list(room.collect()) == []
+    sender.prepare(config)()
+    sender.enqueue(DEAD)
+    assert sender.waiting.first is None
+    assert list(sender.collect()) == []

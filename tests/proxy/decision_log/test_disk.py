@@ -9,7 +9,7 @@ import structlog
 
 from tests.proxy.decision_log.conftest import ROOM_BYTES
 from tests.proxy.decision_log.logs import files_in, lines, names
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.proxy.decision_log import files as files_room
 
 ROOT = Path(__file__).parents[3]

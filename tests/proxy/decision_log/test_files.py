@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from tests.proxy.decision_log.logs import HandClock, files_in, lines, names
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.proxy.decision_log import files as files_room
 
 NAME = re.compile(r"decisions-\d{8}T\d{6}Z-proxy_1-boot\.9-(\d{4})\.jsonl")

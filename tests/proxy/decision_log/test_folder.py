@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.proxy.decision_log.logs import HOUR_MS, MINUTE_MS, HandClock, files_in, lines, names
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy import decision_folder as folder_room
 from tsproxy.config.settings import Retention
 from tsproxy.decision_folder import ClosedFile, close_abandoned, closed_files, expired

@@ -6,7 +6,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from tests.proxy.running import EVERY_SECOND, page, until_page
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.testing.proxy import ProxyError, RunningProxy
 
 

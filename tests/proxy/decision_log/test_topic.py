@@ -7,7 +7,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from tests.proxy.decision_log.logs import names
 from tests.proxy.running import EVERY_SECOND, page, until_page
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.proxy.decision_log.topic import key_and_headers
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports

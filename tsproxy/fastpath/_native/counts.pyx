@@ -129,7 +129,7 @@ cdef object take_totals(Counts* counts, peer, topic, limits, cause):
         drift_max_ms=counts.drift_max_ms if has_times else None,
         ahead=bars_of(&counts.ahead),
         behind=bars_of(&counts.behind),
-        blame=cause,
+        cause=cause,
     )
     begin(counts)
     return totals

@@ -105,7 +105,7 @@ class SessionDriver:
         self._reading = Reading(context.readers, self._answer_decoded)
         self._stopwatch: Stopwatch | None = None
 
-    def introduce(self, peer: Peer) -> None:
+    def identify(self, peer: Peer) -> None:
         """Who the client is, before its first byte: a session of its own."""
         self.peer = peer
         self.session = _session_of(peer, self.session.view, self._context)
@@ -236,7 +236,7 @@ class SessionDriver:
                 case DelayRequest():
                     self._context.metrics.throttled_ms += effect.delay_ms
                     if self._stopwatch is not None:
-                        self._stopwatch.put_off()
+                        self._stopwatch.delayed()
                 case ReadAnswer():
                     self.broker.gate.hold(Hold.READING)
                     self._reading.begin(effect)

@@ -1,7 +1,7 @@
 """The threads that judge expensive requests, and the queue of these requests: `JudgePool`.
 
 Nobody waits for long behind somebody else: the clients' addresses have their turn one after the other, a
-few requests of one address likewise (`MOST_BEGUN`), and a turn is a slice of work (`SLICE`), not a whole
+few requests of one address the same way (`MOST_BEGUN`), and a turn is a slice of work (`SLICE`), not a whole
 request. A cancelled request is let go of at once: one that waits leaves the queue with its bytes, one that is
 at work ends at its next step. The threads do not hold up the end of the process, which
 `concurrent.futures` would.

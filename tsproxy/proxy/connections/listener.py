@@ -51,10 +51,10 @@ class ProxyListener:
         config: Config,
         tls: CurrentTls | None,
         upstream: Upstream,
-        around: ConnectionContext,
+        context: ConnectionContext,
     ) -> None:
         self.relays: set[Relay] = set()
-        self._around = around
+        self._context = context
         self._brokers: dict[int, Address] = {}
         self._config = config
         self._facts = ClusterFacts()
@@ -239,7 +239,7 @@ class ProxyListener:
     def _into(self, targets: Targets) -> Callable[[socket.socket, str, int], None]:
         def accepted(connection: socket.socket, host: str, port: int) -> None:
             peer = Peer(self.name, host, port)
-            if (limit := self._around.limits.admit(host)) is not None:
+            if (limit := self._context.limits.admit(host)) is not None:
                 connection.close()
                 self._rejected(peer, limit)
                 return
@@ -251,12 +251,12 @@ class ProxyListener:
 
     async def _connect(self, connection: socket.socket, peer: Peer, targets: Targets) -> None:
         """Make a relay for an accepted connection. From then on its callbacks drive it."""
-        relay = Relay(peer, self._view, self._around, self._ended)
+        relay = Relay(peer, self._view, self._context, self._ended)
         self.relays.add(relay)
-        self._around.limits.join(relay, peer.client_address)
+        self._context.limits.join(relay, peer.client_address)
         try:
             handshake = await shake_hands(
-                connection, peer, self._listener, self._tls, self._around.limits.handshake_s, relay.client
+                connection, peer, self._listener, self._tls, self._context.limits.handshake_s, relay.client
             )
         except HandshakeError as error:
             self._turned_away(error)
@@ -265,12 +265,12 @@ class ProxyListener:
         except BaseException:  # cancelled, or an error in our code: this client is gone in both cases
             relay.client_unavailable()
             raise
-        if (limit := self._around.limits.move(relay, handshake.peer.client_address)) is not None:
+        if (limit := self._context.limits.move(relay, handshake.peer.client_address)) is not None:
             self._rejected(handshake.peer, limit)
             relay.client.abort()
             relay.client_unavailable()
             return
-        relay.introduce(handshake.peer)
+        relay.identify(handshake.peer)
         log.debug("client_connected", **_who(handshake.peer))
         try:
             await self._upstream.connect(targets(handshake), relay.broker)
@@ -285,23 +285,23 @@ class ProxyListener:
     def _ended(self, relay: Relay) -> None:
         log.debug("client_left", **_who(relay.peer))
         self.relays.discard(relay)
-        self._around.limits.leave(relay)
+        self._context.limits.leave(relay)
 
     def _rejected(self, peer: Peer, limit: Limit) -> None:
         self._warn("connection_rejected", peer, {"limit": limit.value})
-        self._around.metrics.limit_reached(limit)
+        self._context.metrics.limit_reached(limit)
 
     def _turned_away(self, error: HandshakeError) -> None:
         self._warn(error.event, error.peer, {"error": str(error)})
         if error.limit is not None:
-            self._around.metrics.limit_reached(error.limit)
+            self._context.metrics.limit_reached(error.limit)
         if error.event == TLS_HANDSHAKE_FAILED:
-            self._around.metrics.handshake_failed(self.name)
+            self._context.metrics.handshake_failed(self.name)
         else:
-            self._around.metrics.session_closed(self.name, error.event)
+            self._context.metrics.session_closed(self.name, error.event)
 
     def _warn(self, event: str, peer: Peer, facts: Mapping[str, str]) -> None:
-        self._around.notes.warn(peer.client_address, event, {**_who(peer), **facts})
+        self._context.notes.warn(peer.client_address, event, {**_who(peer), **facts})
 
 
 def _who(peer: Peer) -> dict[str, str | int]:

@@ -60,7 +60,7 @@ class Relay:
         "_timer",
         "broker",
         "client",
-        "sight",
+        "stats",
     )
 
     def __init__(
@@ -75,7 +75,7 @@ class Relay:
         self._on_end: Callable[[Relay], None] | None = on_end
         self._stage = Stage.CONNECTING
         self._timer: asyncio.TimerHandle | None = None
-        self.sight = ConnectionStats()
+        self.stats = ConnectionStats()
         context.metrics.connection_moved(peer.listener, None, Stage.CONNECTING.name)
 
     @property
@@ -86,10 +86,10 @@ class Relay:
     def _session(self) -> Session:
         return self._driver.session
 
-    def introduce(self, peer: Peer) -> None:
+    def identify(self, peer: Peer) -> None:
         """Who the client is, as found out before its first byte was read."""
         if peer != self.peer:
-            self._driver.introduce(peer)
+            self._driver.identify(peer)
 
     def see(self, view: View) -> None:
         """Judge by this view from the next bytes on."""
@@ -398,8 +398,8 @@ class _ClientProtocol(RelayProtocol):
     def kept_more(self) -> None:
         self._relay.count_memory()
 
-    def throttled(self, silent_ms: int) -> None:
-        self._relay.throttled(silent_ms)
+    def throttled(self, mute_ms: int) -> None:
+        self._relay.throttled(mute_ms)
 
     def failed(self, error: Exception) -> None:
         self._relay.crashed(error)

@@ -74,7 +74,7 @@ class DeadLetters(Collector):
         self.is_up = False
         """True if the last send succeeded."""
         self.sent = 0
-        self.losses = Drops(clock)
+        self.drops = Drops(clock)
         self.waiting = Waiting()
         self._clock = clock
         self._config = config
@@ -109,16 +109,16 @@ class DeadLetters(Collector):
         if settings is None:  # a reload has just removed it, and with it the rules that use it
             return
         if dead.rejection.bad_records is None:
-            self.losses.count(DropReason.WHOLE_BATCH, max(1, dead.bad_records))
+            self.drops.count(DropReason.WHOLE_BATCH, max(1, dead.bad_records))
             return
-        self.losses.count(DropReason.NOT_LISTED, dead.bad_records - named)
+        self.drops.count(DropReason.NOT_LISTED, dead.bad_records - named)
         share = settings.share(self._config.workers)
         if dead.topic == settings.topic:
-            self.losses.count(DropReason.OWN_TOPIC, named)
+            self.drops.count(DropReason.OWN_TOPIC, named)
         elif self.waiting.put(dead, share.max_in_flight_bytes, share.max_records):
             self._news.set()
         else:
-            self.losses.count(DropReason.QUEUE_FULL, named)
+            self.drops.count(DropReason.QUEUE_FULL, named)
 
     async def stop(self, patience_s: float, stop_now: asyncio.Event) -> None:
         """Send the queue within the time limit. Drop and count the rest."""
@@ -135,8 +135,8 @@ class DeadLetters(Collector):
         self._thread.shutdown(wait=False, cancel_futures=True)
         hand = self._in_hand
         dealt_with = len(hand.dead.rejection.violations) - hand.left if hand else 0
-        self.losses.count(DropReason.STOPPED, self.waiting.records - dealt_with)
-        self.losses.tell()
+        self.drops.count(DropReason.STOPPED, self.waiting.records - dealt_with)
+        self.drops.tell()
 
     async def _run(self) -> None:
         while self._config.dead_letters is None and not self._ending.is_set():
@@ -163,7 +163,7 @@ class DeadLetters(Collector):
             hand = self._in_hand = self._in_hand or self._taken_in_hand()
             if hand is not None:
                 await self._send_batch(producer, hand)
-                self.losses.count(DropReason.UNREADABLE, hand.left)
+                self.drops.count(DropReason.UNREADABLE, hand.left)
                 self._in_hand = None
                 self.waiting.done()
             elif self._ending.is_set():
@@ -203,12 +203,12 @@ class DeadLetters(Collector):
             if len(letters) > 1:
                 hand.halve(letters)
                 return
-            self.losses.count(DropReason.TOO_LARGE, 1)
+            self.drops.count(DropReason.TOO_LARGE, 1)
         except BrokerResponseError as error:
             hand.rejections += not error.retriable
             if hand.rejections < REJECTIONS:
                 raise
-            self.losses.count(DropReason.REJECTED, len(letters))
+            self.drops.count(DropReason.REJECTED, len(letters))
         else:
             self.sent += len(letters)
             self._works_again()
@@ -262,7 +262,7 @@ class DeadLetters(Collector):
         lost = CounterMetricFamily(
             "tsproxy_dead_letters_lost", "Rejected records of which no copy was made", labels=["reason"]
         )
-        for loss, records in self.losses.counts.items():
+        for loss, records in self.drops.counts.items():
             lost.add_metric([loss.value], records)
         yield lost
         yield GaugeMetricFamily(

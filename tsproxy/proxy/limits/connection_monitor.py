@@ -46,7 +46,7 @@ class ConnectionStats:
 class MonitoredConnection(Protocol):
     """A connection, as far as the monitor needs it."""
 
-    sight: ConnectionStats
+    stats: ConnectionStats
     was_heard: bool
     """The code that reads a byte from either end sets it."""
 
@@ -80,8 +80,8 @@ class Memory:
     def count(self, connection: MonitoredConnection) -> None:
         """Call it whenever the bytes of a connection may have grown."""
         held = connection.held_bytes
-        self.held_bytes += held - connection.sight.held_bytes
-        connection.sight.held_bytes = held
+        self.held_bytes += held - connection.stats.held_bytes
+        connection.stats.held_bytes = held
         if self.held_bytes + self.beside() > self.limit:
             self._relieve()
 
@@ -89,23 +89,23 @@ class Memory:
         """Count again, since nothing reports bytes that were sent meanwhile."""
         self.held_bytes = 0
         for connection in self._connections():
-            sight = connection.sight
-            if connection.was_heard or sight.held_bytes:  # skips idle ones, since there are many
-                sight.held_bytes = connection.held_bytes
-                self.held_bytes += sight.held_bytes
+            stats = connection.stats
+            if connection.was_heard or stats.held_bytes:  # skips idle ones, since there are many
+                stats.held_bytes = connection.held_bytes
+                self.held_bytes += stats.held_bytes
 
     def forget(self, connection: MonitoredConnection) -> None:
         """Remove its bytes from the sum."""
-        self.held_bytes -= connection.sight.held_bytes
-        connection.sight.held_bytes = 0
+        self.held_bytes -= connection.stats.held_bytes
+        connection.stats.held_bytes = 0
 
     def _relieve(self) -> None:
         self.recount()
         while self.held_bytes + self.beside() > self.limit:
             largest = max(self._connections(), key=_burden, default=None)
-            if largest is None or not largest.sight.held_bytes:
+            if largest is None or not largest.stats.held_bytes:
                 return
-            held, total = largest.sight.held_bytes, self.held_bytes + self.beside()
+            held, total = largest.stats.held_bytes, self.held_bytes + self.beside()
             self.forget(largest)
             largest.exceeded(
                 Limit.BUFFERED,
@@ -115,9 +115,9 @@ class Memory:
 
 def _burden(connection: MonitoredConnection) -> tuple[bool, int]:
     """The sort key for closing: stalled connections first, since their frame may never end, then by size."""
-    sight = connection.sight
-    stalls = bool(sight.held_bytes) and not (connection.was_heard or sight.was_moving)
-    return stalls, sight.held_bytes
+    stats = connection.stats
+    stalls = bool(stats.held_bytes) and not (connection.was_heard or stats.was_moving)
+    return stalls, stats.held_bytes
 
 
 class ConnectionMonitor:
@@ -149,23 +149,23 @@ class ConnectionMonitor:
         """Check every connection once."""
         self._memory.recount()
         for connection in tuple(self._connections()):  # a closed connection is removed from the original
-            sight = connection.sight
-            sight.was_moving = connection.was_heard
-            if connection.was_heard or sight.heard_ms is None:
+            stats = connection.stats
+            stats.was_moving = connection.was_heard
+            if connection.was_heard or stats.heard_ms is None:
                 connection.was_heard = False
-                sight.heard_ms = now_ms
+                stats.heard_ms = now_ms
             self._look_at_frame(connection, now_ms)
-            self._look_at_silence(connection, now_ms - sight.heard_ms)
+            self._look_at_silence(connection, now_ms - stats.heard_ms)
 
     def _look_at_frame(self, connection: MonitoredConnection, now_ms: int) -> None:
-        sight = connection.sight
-        frame = connection.unfinished if sight.held_bytes else None
+        stats = connection.stats
+        frame = connection.unfinished if stats.held_bytes else None
         if frame is None:
-            sight.frame = None
-        elif sight.frame != frame.number:
-            sight.frame, sight.frame_since_ms = frame.number, now_ms
-        elif now_ms - sight.frame_since_ms > self._patience_ms(frame):
-            seconds = (now_ms - sight.frame_since_ms) // 1000
+            stats.frame = None
+        elif stats.frame != frame.number:
+            stats.frame, stats.frame_since_ms = frame.number, now_ms
+        elif now_ms - stats.frame_since_ms > self._patience_ms(frame):
+            seconds = (now_ms - stats.frame_since_ms) // 1000
             of = "a request" if frame.announced is None else f"the {frame.announced} that it announced"
             connection.exceeded(Limit.STALLED_FRAME, f"in {seconds} s came {frame.received} bytes of {of}")
 

@@ -87,9 +87,9 @@ class Offenders:
 
     def book_totals(self, totals: Totals) -> None:
         """Count many such batches."""
-        if totals.blame is not None:
+        if totals.cause is not None:
             key = self._shown(key_of_totals(totals))
-            self._add(_row_of_totals(key, totals, totals.blame, self._address(totals.peer)))
+            self._add(_row_of_totals(key, totals, totals.cause, self._address(totals.peer)))
 
     def _shown(self, key: Key) -> Key:
         return key._replace(principal=self.privacy.principal(key.principal))
@@ -123,17 +123,17 @@ def _row(key: Key, outcome: Outcome, client_address: str) -> Offender:
     )
 
 
-def _row_of_totals(key: Key, totals: Totals, blame: RejectionCause, client_address: str) -> Offender:
+def _row_of_totals(key: Key, totals: Totals, cause: RejectionCause, client_address: str) -> Offender:
     return Offender(
         key=key,
         batches=totals.batches,
         records=totals.records,
-        bad_records=blame.bad_records,
+        bad_records=cause.bad_records,
         first_ms=totals.first_ms,
         last_ms=totals.last_ms,
-        score=float(blame.bad_records),
+        score=float(cause.bad_records),
         client_address=client_address,
-        timestamp_ms=blame.culprit_ms,
+        timestamp_ms=cause.culprit_ms,
     )
 
 

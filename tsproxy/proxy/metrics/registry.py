@@ -208,8 +208,8 @@ class Metrics:
 
     def booked_totals(self, totals: Totals) -> None:
         """Count many batches with equal outcomes."""
-        blame, verdict = totals.blame, totals.verdict
-        reason = None if blame is None or blame.would_reject else blame.reason
+        cause, verdict = totals.cause, totals.verdict
+        reason = None if cause is None or cause.would_reject else cause.reason
         batches, records = self._counters(totals.peer.listener, verdict, reason)
         batches.inc(totals.batches)
         records.inc(totals.records)
@@ -218,8 +218,8 @@ class Metrics:
         if verdict is VerdictName.ACCEPTED:
             self._topics.accepted(totals.topic)
             self._busiest.add(totals.topic, totals.records)
-        if blame is not None:
-            self._faulty(totals.topic, blame)
+        if cause is not None:
+            self._faulty(totals.topic, cause)
 
     def _counters(
         self, listener: str, verdict: VerdictName, reason: Reason | None

@@ -31,9 +31,9 @@ class RuleMetric(Collector):
             self._count(outcome.rule, outcome.mode, 1, outcome.bad_records)
 
     def booked_totals(self, totals: Totals) -> None:
-        blame = totals.blame
-        if blame is not None:
-            self._count(blame.rule, blame.mode, totals.batches, blame.bad_records)
+        cause = totals.cause
+        if cause is not None:
+            self._count(cause.rule, cause.mode, totals.batches, cause.bad_records)
 
     def _count(self, rule: str, mode: Mode, batches: int, records: int) -> None:
         key = (rule, mode.value)

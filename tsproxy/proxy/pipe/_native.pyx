@@ -101,7 +101,7 @@ cdef class Pipe:
     def kept_more(self):
         pass
 
-    def throttled(self, silent_ms):
+    def throttled(self, mute_ms):
         pass
 
     def failed(self, error):

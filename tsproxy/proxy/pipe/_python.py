@@ -79,7 +79,7 @@ class Pipe:
     def kept_more(self) -> None:
         """`kept` has grown. Called last: it may end this connection."""
 
-    def throttled(self, silent_ms: int) -> None:
+    def throttled(self, mute_ms: int) -> None:
         """A rejection that was repeated throttles the client for so long."""
 
     def failed(self, error: Exception) -> None:

@@ -38,7 +38,7 @@ class RequestVerdict:
     rejected: tuple[PartitionVerdict, ...]
     throttle_ms: int = 0
     """How long the client is throttled for it."""
-    was_put_off: bool = False
+    was_delayed: bool = False
     """True where it was delayed, because the client was throttled already."""
     dead: tuple[DeadBatch, ...] = ()
     """The rejected batches of which copies are wanted."""

@@ -91,7 +91,7 @@ class Stopwatch:
         if self._state is _State.SENT:
             self._look_for_answer()
 
-    def put_off(self) -> None:
+    def delayed(self) -> None:
         """The request is delayed on purpose, so its time says nothing about latency."""
         if self._state is _State.TAKEN:
             self._state = _State.WAITING

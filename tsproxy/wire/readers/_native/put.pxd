@@ -1,4 +1,4 @@
-# Kafka's primitive types, written: each returns where the next one goes. The room must be there.
+# Kafka's primitive types, written: each returns where the next one goes. The caller provides the space.
 # The types are those of `wire/primitives.py`.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t

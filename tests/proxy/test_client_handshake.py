@@ -7,10 +7,10 @@ import ssl
 import pytest
 
 from tests.proxy.frames import answer, request
-from tests.proxy.fronts import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.proxy.loops import on_both_loops
-from tests.proxy.surroundings import PATIENCE_S, World, until
+from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.proxy.test_proxy_protocol import header, tcp4, tcp6
+from tests.proxy.world import PATIENCE_S, World, until
 from tsproxy.clock import Clock
 from tsproxy.config.settings import ConnectionLimits
 from tsproxy.model.view import Endpoint

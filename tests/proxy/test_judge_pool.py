@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.proxy.surroundings import PATIENCE_S, until
+from tests.proxy.world import PATIENCE_S, until
 from tsproxy.model.view import SessionLimits
-from tsproxy.proxy.connections import judge_pool as room
+from tsproxy.proxy.connections import judge_pool as module
 from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.proxy.limits.connection_monitor import ConnectionStats, Memory
 from tsproxy.proxy.limits.limit import Limit
@@ -100,7 +100,7 @@ async def test_what_is_cancelled_at_work_is_counted_until_it_is_gone(one_judge):
 def test_a_good_request_waits_for_one_slice_of_a_dear_one_and_not_for_all_of_it(one_judge):
     """Finding 3: a good producer's batch had no answer while an attacker's request was judged."""
     told = []
-    dear = Gate("dear", steps=100, told=told, cost=room.SLICE // 2)
+    dear = Gate("dear", steps=100, told=told, cost=module.SLICE // 2)
     good = Gate("good", told=told)
     good.may_go.set()
     line_up(one_judge, dear, "attacker")
@@ -130,7 +130,7 @@ def test_addresses_take_turns_however_many_requests_each_has(one_judge):
 def test_few_requests_of_one_address_are_begun_at_a_time(one_judge):
     """All hundred were half done at once: 12 frames of 120 KB kept 1.1 GB that nobody counted."""
     told = []
-    gates = [Gate(n, steps=10, told=told, cost=room.SLICE) for n in range(100)]
+    gates = [Gate(n, steps=10, told=told, cost=module.SLICE) for n in range(100)]
     line_up(one_judge, gates[0], "attacker")
     assert gates[0].begun.wait(PATIENCE_S)
     for gate in gates[1:]:
@@ -143,7 +143,7 @@ def test_few_requests_of_one_address_are_begun_at_a_time(one_judge):
     begun_at_once = max(
         sum(steps[0] <= at <= steps[-1] for steps in steps_of.values()) for at in range(len(told))
     )
-    assert begun_at_once <= room.MOST_BEGUN
+    assert begun_at_once <= module.MOST_BEGUN
 
 
 def test_a_mistake_in_one_job_is_told_and_the_next_is_judged(one_judge):
@@ -209,7 +209,7 @@ def test_what_the_judges_still_hold_counts_with_what_connections_hold():
 
     @dataclass
     class Connection:
-        sight: ConnectionStats = field(default_factory=ConnectionStats)
+        stats: ConnectionStats = field(default_factory=ConnectionStats)
         was_heard: bool = True
         held_bytes: int = 600
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tests.proxy.decision_log.logs import HandClock, files_in
 from tests.proxy.measured import ACCEPTED, TOTALS, rendered
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.config.settings import Retention
 from tsproxy.decisions import DecisionLog, LifecycleKind
 from tsproxy.proxy.decision_log.recorder import MOST_AT_ONCE, DecisionRecorder

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.wire.batches import CODECS, COMPRESS, GZIP, LZ4, SNAPPY, ZSTD, xerial
-from tsproxy.wire import codecs, one_call
+from tsproxy.wire import codecs, one_shot
 
 MOST = 1 << 20
 WINDOW = 8 << 20
@@ -24,7 +24,7 @@ tails = st.sampled_from([b"", b"\x00", b"\x1f\x8b", bytes(18), bytes(19)]) | st.
 
 
 def in_one(codec, data, most=MOST, window=WINDOW):
-    return one_call.decompressed(codec, data, most, window)
+    return one_shot.decompressed(codec, data, most, window)
 
 
 def at_length(codec, data, budget=MOST, window=WINDOW):

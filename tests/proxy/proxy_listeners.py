@@ -5,7 +5,7 @@ import contextlib
 from types import MappingProxyType
 
 from tests.proxy.frames import answer, request
-from tests.proxy.surroundings import until
+from tests.proxy.world import until
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.config import load
 from tsproxy.config.document import parse_yaml
