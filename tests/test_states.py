@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tsproxy.model.transitions import TransitionError, after, diagram
+from tsproxy.model.transitions import TransitionError, after
 from tsproxy.proxy.connections import stages
 from tsproxy.proxy.connections.stages import Stage
 from tsproxy.session import states
@@ -16,6 +16,15 @@ TABLES = {
     "stages of a connection": (stages.TRANSITIONS, [Stage.CONNECTING]),
 }
 ENDS = {"states of a session": SessionState.CLOSED, "stages of a connection": Stage.CLOSING}
+
+
+def diagram(table, *first):
+    """The table as a Mermaid state diagram that begins with the states `first`."""
+    lines = ["stateDiagram-v2", *(f"    [*] --> {state.name}" for state in first)]
+    for state, row in table.items():
+        for cause, following in row.items():
+            lines.append(f"    {state.name} --> {following.name}: {cause.name.lower().replace('_', ' ')}")
+    return "\n".join(lines) + "\n"
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -1,4 +1,4 @@
-"""Tables of states and causes, as h11 has them: `after` looks one up, `diagram` draws one.
+"""Tables of states and causes, as h11 has them: `after` looks a state up.
 
 A state with no row for a cause cannot meet it. If it does, that is a mistake of ours, and an error.
 """
@@ -21,12 +21,3 @@ def after(table: Mapping[StateT, Mapping[CauseT, StateT]], state: StateT, cause:
     if following is None:
         raise TransitionError(f"{cause.name} in {state.name}")
     return following
-
-
-def diagram(table: Mapping[StateT, Mapping[CauseT, StateT]], *first: StateT) -> str:
-    """The table as a Mermaid state diagram that begins with the states `first`."""
-    lines = ["stateDiagram-v2", *(f"    [*] --> {state.name}" for state in first)]
-    for state, row in table.items():
-        for cause, following in row.items():
-            lines.append(f"    {state.name} --> {following.name}: {cause.name.lower().replace('_', ' ')}")
-    return "\n".join(lines) + "\n"

@@ -16,14 +16,11 @@ class BudgetExceededError(Exception):
 
 
 class DecompressionBudget:
-    """Filled anew for each read from the client, and shared by all requests that it has brought."""
+    """Made for each read from the client, and shared by all requests that it has brought."""
 
     __slots__ = ("left",)
 
     def __init__(self) -> None:
-        self.left = MOST_BYTES
-
-    def refill(self) -> None:
         self.left = MOST_BYTES
 
     def charge(self, size: int) -> None:
