@@ -111,6 +111,11 @@ def first_bucket_beyond(limit_ms: int) -> int:
     return bisect_left((0, *EDGES), limit_ms) + 1
 
 
+def is_exact(limit_ms: int) -> bool:
+    """True if the limit is one of the histogram's edges, or 0."""
+    return limit_ms == 0 or limit_ms in EDGES
+
+
 def whole(totals: Iterable[dict[str, Any]]) -> tuple[int, int]:
     """(batches, records) that carry a timestamp: every batch is once on each side."""
     ahead = [row for row in totals if row["side"] == "ahead"]

@@ -44,11 +44,11 @@ async def test_a_clock_that_nothing_keeps_is_told_once_and_so_is_its_end():
     sane = Sane(config_of(SMALLEST), Clock(), kernel_says=lambda: says[0])
     with structlog.testing.capture_logs() as logs:
         async with sane.running():
-            await until(lambda: sane.module.warnings())
-            sane.module._ask_kernel()
+            await until(lambda: sane.monitor.warnings())
+            sane.monitor._ask_kernel()
             assert rendered(sane.metrics)['tsproxy_clock_suspected{by="kernel"}'] == 1
             says[0] = True
-            await until(lambda: not sane.module.warnings())
+            await until(lambda: not sane.monitor.warnings())
     assert told_of(logs) == ["kernel"]
     assert told_of(logs, "clock_suspicion_ended") == ["kernel"]
     assert rendered(sane.metrics)['tsproxy_clock_suspected{by="kernel"}'] == 0
@@ -115,13 +115,13 @@ async def test_clients_that_agree_are_told_of_and_never_end_what_is_enforced():
     for number in range(FEWEST_CLIENTS):
         one = outcome(now_ms=clock.now_ms())
         batch = replace(one.batch, max_timestamp_ms=clock.now_ms() + 2 * HOUR_MS)
-        sane.module.crowd.book(replace(one, peer=replace(one.peer, client_id=f"c-{number}"), batch=batch))
+        sane.monitor.crowd.book(replace(one, peer=replace(one.peer, client_id=f"c-{number}"), batch=batch))
     with structlog.testing.capture_logs() as logs:
         async with sane.running():
-            await until(lambda: sane.module.warnings())
+            await until(lambda: sane.monitor.warnings())
     assert told_of(logs) == ["clients"]
-    assert "10 of 10 clients" in sane.module.warnings()[0]
-    assert "behind" in sane.module.warnings()[0]
+    assert "10 of 10 clients" in sane.monitor.warnings()[0]
+    assert "behind" in sane.monitor.warnings()[0]
     assert sane.suspended == []
 
 
@@ -129,7 +129,7 @@ async def test_a_step_of_our_clock_moves_what_was_found_of_brokers_with_it():
     """Enforcement stayed suspended after the clock was set right, while brokers wrote nothing."""
     clock = Skewed()
     sane = Sane(config_of(SMALLEST + "clock: { when_beyond: audit }\n"), clock)
-    sane.module.offsets = {1: Offset(0.0, 1.0)}
+    sane.monitor.offsets = {1: Offset(0.0, 1.0)}
     async with sane.running():
         clock.by_ms = HOUR_MS
         await until(lambda: sane.suspended == [True])
@@ -215,9 +215,9 @@ async def test_a_clock_that_is_right_is_not_suspected_by_them(kafka_431, topic):
     tasks = [asyncio.create_task(cluster.run()), asyncio.create_task(committing(kafka_431, topic))]
     try:
         async with sane.running():
-            await until(lambda: sane.module.offsets)
-            assert abs(sane.module.offsets[1].ms) <= sane.module.offsets[1].error_ms + 250
-            assert sane.module.warnings() == []
+            await until(lambda: sane.monitor.offsets)
+            assert abs(sane.monitor.offsets[1].ms) <= sane.monitor.offsets[1].error_ms + 250
+            assert sane.monitor.warnings() == []
     finally:
         for task in tasks:
             task.cancel()
