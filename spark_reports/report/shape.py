@@ -169,7 +169,7 @@ class AtLimit(TypedDict):
 
 
 class WhatIf(TypedDict):
-    """What other limits would reject, among all batches with timestamps."""
+    """The records that other limits would reject, among all batches with timestamps."""
 
     batches: int
     records: int
