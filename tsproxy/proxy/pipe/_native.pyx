@@ -118,6 +118,7 @@ cdef class Pipe:
         cdef uint8_t* come = self.shared_at if self.buffer is None else <uint8_t*>PyByteArray_AS_STRING(self.buffer)
         cdef Py_ssize_t size = self.kept + nbytes
         cdef Py_ssize_t end
+        held = self.buffer  # `throttled` may close this end, and give the buffer back: it is still read here
         self.tally.bytes += nbytes
         self.was_heard = True
         if self.watch is not None:
@@ -150,6 +151,8 @@ cdef class Pipe:
             now_ms = system_now_ms() if self.now_ms is None else self.now_ms()
             if self.rejecter is not None:
                 start = self.reject(come, size, now_ms)
+                if self.requests is None or self.other is None:  # `throttled` has closed this end
+                    return start
             end = start + self.requests.run(come + start, size - start, now_ms)
         elif self.answers is not None:
             end = self.answers.run(come, size)
@@ -170,6 +173,8 @@ cdef class Pipe:
             if not rejecter.throttle_ms:
                 return end
             self.throttled(rejecter.throttle_ms)
+            if self.rejecter is not rejecter:  # it has closed this end
+                return end
 
     def attach(self, transport):
         self.transport, self.is_closing = transport, transport.is_closing
