@@ -308,7 +308,7 @@ _EXPLAINED: Final = (
             "The rest of the difference has three parts. For the column of unreadable lines Spark looks up "
             "every field by its name once more. Two instants of each line are checked. And the table is "
             "read again, five columns of it. To leave out Parquet's statistics of sizes saved nothing.",
-            "Of the rest of `daily`, a quarter unpacks histograms from Parquet (two hundred million "
+            "The rest of `daily`: a quarter unpacks histograms from Parquet (two hundred million "
             "numbers), a quarter adds them up, a fifth compiles. Tried without gain: smaller batches of "
             "rows, another collector, later compilation, rows cut off from their lineage, small queries "
             "before the writing. Not tried: histograms as flat lists in the table, which changes its schema.",

@@ -7,8 +7,8 @@
     log        the lines themselves: read, proved complete, written as a table
     spark      the Spark session
 
-Each package imports only those below it (a contract in pyproject.toml). Of tsproxy, they import `decisions`
-and `model` only. Days are UTC days, everywhere.
+Each package imports only those below it (a contract in pyproject.toml). They know tsproxy by
+`decisions` and `model` only. Days are UTC days, everywhere.
 
 Non-goals: no judging of timestamps (the proxy did that), no data but the decision log's.
 """

@@ -81,7 +81,7 @@ COMPACTED = DAY | {"cleanup.policy": "compact"}
 
 
 def frames(topics):
-    """What sends that one request to topic "t"."""
+    """The bytes of that one request to topic "t"."""
     return lambda topic: [
         produce({topic if name == "t" else name: parts for name, parts in topics().items()}, version=8)
     ]
@@ -105,7 +105,7 @@ def keyless(count):
 
 
 def configurations_of(resource_type, name, count):
-    """Of one thing, as often as that."""
+    """A DescribeConfigs request for one resource, named `count` times."""
     resource = bytes([resource_type]) + unsigned(len(name) + 1) + name.encode() + b"\x00\x00"
     return request(DESCRIBE_CONFIGS, 4, unsigned(count + 1) + resource * count + bytes(3))
 

@@ -1,4 +1,4 @@
-"""What durations and sizes of other programs are here: told where they are rejected, and always right."""
+"""Durations and sizes as other programs write them: the error says how they are written here."""
 
 import pytest
 from hypothesis import given

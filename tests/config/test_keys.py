@@ -82,7 +82,7 @@ def test_a_value_made_by_hand_has_the_defaults_of_the_file():
 
 @dataclass
 class Lower:
-    """Of a layer that cannot declare keys."""
+    """A class of a layer that cannot declare keys."""
 
     name: str
     every_ms: int = 30_000

@@ -47,7 +47,7 @@ HALF_CLOSED_S: Final = 30.0
 
 
 class Relay:
-    """`client` and `broker` are the protocols to connect. Whoever connects the broker then calls
+    """`client` and `broker` are the protocols to connect. The caller connects the broker, and then calls
     `upstream_connected` or `upstream_unavailable`. `on_end` is called once, after everything."""
 
     __slots__ = (
