@@ -119,7 +119,8 @@ async def test_a_proxy_that_is_its_own_upstream_is_told_so():
 async def test_an_upstream_that_names_brokers_as_the_proxy_does_is_told_of(kafka_431):
     """Another proxy like it, behind a load balancer, or this one."""
     node = kafka_431.node(1)
-    config = listening(free_ports(1)[0], f", brokers: {{ ports_from: {node.port - 1} }}")
+    first = node.port - 1  # nothing is bound here: the listener's own port has only to lie outside the range
+    config = listening(first - 1, f", brokers: {{ ports_from: {first} }}")
     upstream = Upstream((Address(node.host, node.port),), refresh_ms=30_000)
     told = []
     cluster = Cluster(upstream, None, Clock(), told.append, lambda _: None, listeners=config.listeners)
