@@ -30,7 +30,7 @@ _WITHOUT_BODY: Final = b"\x00\x00\x00\x09\x00\x00\x00\x01\xff\xff\x00"
 """Produce v9, correlation id 1, no client id, no tags."""
 
 _LIMITED: Final = RuleSettings(after=TimeLimit(HOUR_MS))
-TERMS: Final = {
+SETTINGS: Final = {
     "rejected": _LIMITED,
     "repaired": RuleSettings(after=TimeLimit(HOUR_MS), on_violation=OnViolation.REPAIR),
     "repaired, original time kept": RuleSettings(
@@ -48,7 +48,10 @@ def repair(bench: Bench) -> Section:
         count = records_count(batch)
         times = in_rounds(
             bench.effort.rounds,
-            {fate: partial(seconds_of, bench, partial(ruled, batch, terms)) for fate, terms in TERMS.items()},
+            {
+                fate: partial(seconds_of, bench, partial(judged_batch, batch, settings))
+                for fate, settings in SETTINGS.items()
+            },
         )
         per_record = [spread([1e6 * s / count for s in seconds]) for seconds in times.values()]
         rows.append((codec.name.lower(), str(count), *map(str, per_record)))
@@ -57,14 +60,14 @@ def repair(bench: Bench) -> Section:
         "are microseconds instead of milliseconds. The request is rejected, or its timestamps are converted "
         "and it is written again; the time then includes judging the result. An expensive request is judged "
         "in a thread, repaired or not.",
-        head=("codec", "records", *(f"{fate}, µs" for fate in TERMS)),
+        head=("codec", "records", *(f"{fate}, µs" for fate in SETTINGS)),
         rows=rows,
     )
 
 
-def ruled(batch: bytes, terms: RuleSettings) -> RequestVerdict:
+def judged_batch(batch: bytes, settings: RuleSettings) -> RequestVerdict:
     """The verdict on a request of that one batch, under a rule with these settings."""
-    policy = Policy(rules=(Rule("all", Match(), terms),))
+    policy = Policy(rules=(Rule("all", Match(), settings),))
     policies = of_anybody(View(topics={_TOPIC: TopicLimits()}, policy=policy))
     partition = PartitionProduceData(0, memoryview(batch))
     request = ProduceRequest(None, -1, 1_000, (TopicProduceData(_TOPIC, (partition,)),))

@@ -188,10 +188,10 @@ def _configs_asked() -> Input:
 
 def _record_errors() -> Input:
     text = "Compacted topic cannot accept message without key in topic partition t-0."
-    told = PartitionProduceResponse(
+    partition_answer = PartitionProduceResponse(
         0, 87, record_errors=tuple(RecordError(index, text) for index in range(300_000))
     )
-    answer = ProduceResponse((TopicProduceResponse("t", (told,)),))
+    answer = ProduceResponse((TopicProduceResponse("t", (partition_answer,)),))
     return Input(
         frame(b"\x00\x00\x00\x01\x00" + k00_produce.write_response(9, answer)),
         asked=_produce({"t": {0: _batch(_NOW_MS)}}),

@@ -15,7 +15,7 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from deploy.demo.producers import Receipt
-from deploy.demo.proof import Booked, Place, Rejections, Reported, Told
+from deploy.demo.proof import Booked, ClientResults, Place, Rejections, Reported
 
 _PATIENCE_S: Final = 120
 _POLL_MS: Final = 500
@@ -25,20 +25,20 @@ class IncompleteLogError(Exception):
     """The proxy has stopped, but its decision log is not complete."""
 
 
-def told_to_clients(receipts: Iterable[Receipt]) -> dict[Place, Told]:
+def results_of_clients(receipts: Iterable[Receipt]) -> dict[Place, ClientResults]:
     """The clients' results, by topic. Culprits follow from the data and the producer's mistake alone."""
-    told: dict[Place, Told] = {}
+    results: dict[Place, ClientResults] = {}
     for receipt in receipts:
         share = receipt.share
         for topic in dict.fromkeys(message.topic for message in share.messages):
             own = [message for message in share.messages if message.topic == topic]
-            told[topic.name, share.producer.client_id] = Told(
+            results[topic.name, share.producer.client_id] = ClientResults(
                 sent=len(own),
                 acknowledged=frozenset(share.key(m) for m in own if m.number in receipt.acknowledged),
                 rejected=frozenset(share.key(m) for m in own if m.number in receipt.rejected),
                 culprits=frozenset(share.key(m) for m in own if share.is_culprit(m)),
             )
-    return told
+    return results
 
 
 async def keys_in_log(

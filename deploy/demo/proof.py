@@ -65,7 +65,7 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ClientResults:
     """The keys that a client's callbacks reported for one topic, and those that are culprits by the data."""
 
     sent: int = 0
@@ -80,7 +80,7 @@ class Line:
 
     topic: str
     client_id: str
-    told: Told
+    results: ClientResults
     stored: Mapping[bytes, int]
     booked: Booked
 
@@ -101,44 +101,44 @@ def _unnamed(line: Line) -> int:
     Below Produce v8 a broker's answer names none, and tsproxy then counts the whole batch. There are at most
     as many as the broker rejected. If tsproxy rejected all, there are none.
     """
-    surplus = line.booked.culprits - len(line.told.culprits)
+    surplus = line.booked.culprits - len(line.results.culprits)
     return max(0, min(surplus, line.booked.broker_rejected))
 
 
 _PAIRS: Final = (
     _Pair(
         "sent",
-        lambda line: line.told.sent,
+        lambda line: line.results.sent,
         "acknowledged + rejected",
-        lambda line: len(line.told.acknowledged) + len(line.told.rejected),
+        lambda line: len(line.results.acknowledged) + len(line.results.rejected),
     ),
     _Pair(
         "acknowledged",
-        lambda line: len(line.told.acknowledged),
+        lambda line: len(line.results.acknowledged),
         "in Kafka's log",
         lambda line: sum(line.stored.values()),
     ),
     _Pair(
         "acknowledged",
-        lambda line: len(line.told.acknowledged),
+        lambda line: len(line.results.acknowledged),
         "accepted in the decision log",
         lambda line: line.booked.accepted,
     ),
     _Pair(
         "rejected",
-        lambda line: len(line.told.rejected),
+        lambda line: len(line.results.rejected),
         "rejected + broker_rejected in the decision log",
         lambda line: line.booked.rejected_by_either,
     ),
     _Pair(
         "culprits in the data",
-        lambda line: len(line.told.culprits),
+        lambda line: len(line.results.culprits),
         "culprits rejected at the client",
-        lambda line: len(line.told.culprits & line.told.rejected),
+        lambda line: len(line.results.culprits & line.results.rejected),
     ),
     _Pair(
         "culprits in the data",
-        lambda line: len(line.told.culprits),
+        lambda line: len(line.results.culprits),
         "culprits in the decision log",
         lambda line: line.booked.culprits - _unnamed(line),
     ),
@@ -146,21 +146,21 @@ _PAIRS: Final = (
         "culprits + collateral in the decision log",
         lambda line: line.booked.culprits + line.booked.collateral,
         "rejected",
-        lambda line: len(line.told.rejected),
+        lambda line: len(line.results.rejected),
     ),
     _Pair("unconfirmed in the decision log", lambda line: line.booked.unconfirmed, "none", lambda _: 0),
 )
 
 
 def lines(
-    told: Mapping[Place, Told],
+    results: Mapping[Place, ClientResults],
     stored: Mapping[Place, Mapping[bytes, int]],
     booked: Mapping[Place, Booked],
 ) -> list[Line]:
     """A line for every topic and client that any of the three knows, those of the clients first."""
-    places = dict.fromkeys((*told, *stored, *booked))
+    places = dict.fromkeys((*results, *stored, *booked))
     return [
-        Line(*place, told.get(place, Told()), stored.get(place, {}), booked.get(place, Booked()))
+        Line(*place, results.get(place, ClientResults()), stored.get(place, {}), booked.get(place, Booked()))
         for place in places
     ]
 
@@ -197,8 +197,8 @@ def _of_line(line: Line) -> list[str]:
         if (left := pair.of_left(line)) != (right := pair.of_right(line))
     ]
     astray = {
-        "acknowledged and not in Kafka's log": line.told.acknowledged - line.stored.keys(),
-        "in Kafka's log and not acknowledged": line.stored.keys() - line.told.acknowledged,
+        "acknowledged and not in Kafka's log": line.results.acknowledged - line.stored.keys(),
+        "in Kafka's log and not acknowledged": line.stored.keys() - line.results.acknowledged,
         "in Kafka's log more than once": {key for key, times in line.stored.items() if times > 1},
     }
     for what, keys in astray.items():
@@ -212,8 +212,8 @@ def conclusion(lines: Iterable[Line], found: Sequence[str]) -> str:
     """The result: all counts agree, or a list of differences."""
     if found:
         return "\n".join(f"DIFFERENT: {difference}" for difference in found)
-    acknowledged = sum(len(line.told.acknowledged) for line in lines)
-    rejected = sum(len(line.told.rejected) for line in lines)
+    acknowledged = sum(len(line.results.acknowledged) for line in lines)
+    rejected = sum(len(line.results.rejected) for line in lines)
     return (
         f"All counts agree: {acknowledged + rejected:,} records sent; {acknowledged:,} acknowledged and in "
         f"Kafka's log, each once; {rejected:,} rejected and not in it."
@@ -240,8 +240,8 @@ def table(lines: Sequence[Line], reported: Reported) -> str:
 
 
 def _cells(line: Line) -> list[list[str]]:
-    told = line.told
-    client = [told.sent, len(told.acknowledged), len(told.rejected)]
+    results = line.results
+    client = [results.sent, len(results.acknowledged), len(results.rejected)]
     return [[f"{n:,}" for n in client], [f"{sum(line.stored.values()):,}"], _booked_cells(line.booked)]
 
 

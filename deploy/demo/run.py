@@ -56,8 +56,8 @@ async def run(output: Output, every: int) -> bool:
         for folder in reports:
             say(processes.shown(processes.report_command(folder.name, output.decisions, folder)))
             await commands.daily_report(folder.name, output.decisions, folder)
-    told = counts.told_to_clients(receipts)
-    lines = proof.lines(told, stored, log.booked)
+    results = counts.results_of_clients(receipts)
+    lines = proof.lines(results, stored, log.booked)
     reported = counts.read_reports(folder / "report.json" for folder in reports)
     found = proof.differences(lines, reported)
     _print_rejections(receipts)
@@ -116,8 +116,8 @@ def _print_rejections(receipts: Sequence[Receipt]) -> None:
     for receipt in receipts:
         if receipt.rejected:
             names = Counter(receipt.rejected.values()).most_common()
-            told = ", ".join(f"{name} {count:,}" for name, count in names)
-            print(f"  {receipt.share.producer.client_id:<24}{told}")
+            text = ", ".join(f"{name} {count:,}" for name, count in names)
+            print(f"  {receipt.share.producer.client_id:<24}{text}")
 
 
 def say(text: str) -> None:

@@ -58,14 +58,14 @@ def run(options: argparse.Namespace) -> int:
     if not done.lines and not done.quarantined_lines:
         raise NothingToReportError(arguments.nothing_of(first, last, options.input))
     if not options.quiet:
-        sys.stdout.write(json.dumps(asdict(done)) + "\n" if options.json else _said(done))
+        sys.stdout.write(json.dumps(asdict(done)) + "\n" if options.json else _text(done))
     if options.max_corrupt is not None and done.corrupt_rate > options.max_corrupt:
         sys.stderr.write(f"spark_reports: quality gate: {done.corrupt_rate:.3%} of the lines are unusable\n")
         return GATE_TRIPPED
     return OK
 
 
-def _said(done: "Compacted") -> str:
+def _text(done: "Compacted") -> str:
     apart = ", ".join(f"{count:,} {problem}" for problem, count in sorted(done.quarantined_lines.items()))
     return (
         f"{done.lines:,} lines, {done.duplicate_lines:,} duplicates left out, set aside: {apart or 'none'}."

@@ -62,11 +62,11 @@ def run(options: argparse.Namespace) -> int:
     if not files:
         raise NothingToReportError(arguments.nothing_of(first, last, options.input))
     found = quality(boots, gaps, files, first, last, now_ms)
-    sys.stdout.write(json.dumps(found, indent=1) + "\n" if options.json else _said(found, boots))
+    sys.stdout.write(json.dumps(found, indent=1) + "\n" if options.json else _text(found, boots))
     return OK if found["is_complete"] and not found["quarantined_lines"] else GATE_TRIPPED
 
 
-def _said(quality: LogQuality, boots: list[dict[str, Any]]) -> str:
+def _text(quality: LogQuality, boots: list[dict[str, Any]]) -> str:
     lines = [
         quality["sentence"] if boots else "No line of these days can be used.",
         *missing.said(quality),

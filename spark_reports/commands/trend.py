@@ -52,11 +52,11 @@ def run(options: argparse.Namespace) -> int:
         )
     missing = missing_days(first, last, {day["day"] for day in shown})
     answer = {"days": shown, "changes": changes, "missing_days": missing}
-    sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _said(shown, changes, missing))
+    sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _text(shown, changes, missing))
     return OK
 
 
-def _said(shown: list[dict[str, Any]], changes: list[dict[str, Any]], missing: list[str]) -> str:
+def _text(shown: list[dict[str, Any]], changes: list[dict[str, Any]], missing: list[str]) -> str:
     lines = [f"{'day':10} {'judged':>16} {'rejected':>16} {'share':>8} {'producers':>10}"]
     lines += [
         f"{day['day']} {day['records']:>16,} {day['rejected_records']:>16,} "

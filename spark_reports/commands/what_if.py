@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         raise NothingToReportError(_nothing(options, first, last, there))
     answer = _answer(totals, by_client, options.after, options.before)
     answer["missing_days"] = missing_days(first, last, there)
-    sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _said(answer))
+    sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _text(answer))
     return OK
 
 
@@ -101,7 +101,7 @@ def _answer(
     }
 
 
-def _said(answer: dict[str, Any]) -> str:
+def _text(answer: dict[str, Any]) -> str:
     whole = answer["records"]
     batches = words.many(answer["batches"], "batch", "batches")
     lines = [f"{words.many(whole, 'record')} with timestamps, in {batches}."]

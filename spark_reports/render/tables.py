@@ -37,7 +37,7 @@ def tag(verdict: str, reason: str | None, error_code: int) -> Markup:
     """A coloured word for why, and by whom."""
     is_broker = verdict == VerdictName.BROKER_REJECTED
     word = words.REASON_WORDS.get(reason or "", "other")
-    if is_broker and words.says_little(reason):
+    if is_broker and words.is_unspecific(reason):
         word = words.error_name(error_code).partition(" (")[0]
     return element(
         "span", f"broker: {word}" if is_broker else word, class_=f"tag {'broker' if is_broker else 'ours'}"

@@ -7,7 +7,7 @@ from spark_reports.log.completeness import LineGap, SilentBoot, UnheardSpan
 from spark_reports.report import words
 from spark_reports.report.shape import LogQuality
 
-_SAID: Final = 20
+_MOST_SENTENCES: Final = 20
 """Most sentences of each kind; `report.json` holds more."""
 _NAME_CHARS: Final = 60
 
@@ -37,8 +37,8 @@ def unheard(log: LogQuality) -> str | None:
 
 
 def _listed(sentences: Sequence[str], kind: str) -> Iterator[str]:
-    yield from sentences[:_SAID]
-    if more := len(sentences[_SAID:]):
+    yield from sentences[:_MOST_SENTENCES]
+    if more := len(sentences[_MOST_SENTENCES:]):
         yield f"And {kind}: {more:,} more, at least."
 
 

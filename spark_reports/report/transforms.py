@@ -200,8 +200,8 @@ def rules(rolled: DataFrame, count: int) -> DataFrame:
 def in_force(lifecycle: DataFrame, count: int) -> DataFrame:
     """The last `count` starts and reloads: `ts`, `proxy`, `kind`, `facts` (a JSON object as text)."""
     news = (LifecycleKind.START.value, LifecycleKind.RELOAD.value)
-    told = lifecycle.where(F.col("kind").isin(*news)).select("ts", "proxy", "kind", "facts")
-    return told.orderBy(F.desc("ts"), "proxy").limit(count)
+    events = lifecycle.where(F.col("kind").isin(*news)).select("ts", "proxy", "kind", "facts")
+    return events.orderBy(F.desc("ts"), "proxy").limit(count)
 
 
 def producers(rolled: DataFrame) -> DataFrame:

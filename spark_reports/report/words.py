@@ -186,7 +186,7 @@ def advice(
     """
     if unit_guess is not None and unit_guess in UNIT_ADVICE:
         return UNIT_ADVICE[unit_guess]
-    if says_little(reason) and error_code in ERROR_ADVICE:
+    if is_unspecific(reason) and error_code in ERROR_ADVICE:
         return ERROR_ADVICE[error_code]
     if reason == Reason.TOO_OLD and latest_ms is not None and latest_ms < 0:
         return REASON_ADVICE[Reason.NEGATIVE]
@@ -228,7 +228,7 @@ def by_fate(
     return ended, open_, [row for row in reasons if not row["is_final"]]
 
 
-def says_little(reason: str | None) -> bool:
+def is_unspecific(reason: str | None) -> bool:
     """True if the error code says more than the reason."""
     return reason in (None, Reason.OTHER, Reason.BAD_RECORD)
 

@@ -1,4 +1,4 @@
-"""With 512 MiB the proxy outlives what is dear to judge and what is left behind, and good clients are served.
+"""With 512 MiB the proxy survives expensive batches and abandoned connections, and serves good clients.
 
 Each row of ATTACKS was found to hold a judge for hours, each of ANSWERED and BEFORE_LOGIN the loop for
 seconds, or to take more memory than any limit said. A sample runs always, all with `TSPROXY_TEST=full`.
@@ -111,7 +111,7 @@ def configurations_of(resource_type, name, count):
 
 
 def shells_of(make):
-    """Five megabytes, none of whose batches is large enough to be dear for its size."""
+    """Five megabytes, none of whose batches is large enough to be expensive for its size."""
     records = batch([Clock().now_ms()], SHELLS[make], body=make(250_000), records_count=1)
     return {"t": dict.fromkeys(range(5), records)}
 
@@ -184,14 +184,14 @@ async def proxy_that_knows(kafka, topic, settings=SETTINGS):
 async def good_client_is_served(proxy, topic):
     """Also one whose batch is large enough to wait for its turn with the judges."""
     small, now_ms = batch([Clock().now_ms()]), Clock().now_ms()
-    dear = batch(
+    expensive = batch(
         [now_ms],
         ZSTD,
         body=zstd(record(0, 0, None, None) * 30_000),
         records_count=30_000,
         last_offset_delta=29_999,
     )
-    for records in (small, dear):
+    for records in (small, expensive):
         assert await answer_to(port_of(proxy), one_batch(topic.encode(), records, version=8))
 
 

@@ -169,7 +169,7 @@ SHELLS = {
 @pytest.mark.parametrize("size", [20_000, 250_000])
 @pytest.mark.parametrize("shells", SHELLS, ids=lambda shells: shells.__name__)
 def test_compressed_shells_are_not_opened_one_by_one_on_the_loop(shells, size):
-    """Below the size from which a batch is dear anyway, they took 0.2 s a MiB."""
+    """Below the size from which a batch is expensive anyway, they took 0.2 s a MiB."""
     attack = produce({"t": {0: batch([NOW_MS], SHELLS[shells], body=shells(size), records_count=1)}})
     _, count = bytecodes(session().client_bytes, attack, NOW_MS)
 
@@ -201,7 +201,7 @@ OF_EACH_KIND = {"null": None, "good": batch([NOW_MS]), "bad": batch([0])}
 
 @pytest.mark.parametrize("kind", OF_EACH_KIND)
 @pytest.mark.parametrize("is_one_topic", [True, False])
-def test_many_partitions_are_ruled_on_beside_the_loop(kind, is_one_topic):
+def test_many_partitions_are_judged_beside_the_loop(kind, is_one_topic):
     """On the loop remains what must be told and sent, some dozens of bytecodes for each."""
     indexes = range(MANY)
     records = OF_EACH_KIND[kind]
@@ -211,10 +211,10 @@ def test_many_partitions_are_ruled_on_beside_the_loop(kind, is_one_topic):
     one = session(topics=list(topics))
     (judge, _), reading = bytecodes(one.client_bytes, produce(topics), NOW_MS)
     assert isinstance(judge, Judge)
-    _, ruled = bytecodes(one.judged, judge.job(), NOW_MS)
+    _, judged = bytecodes(one.judged, judge.job(), NOW_MS)
 
     assert reading < 900 * MANY
-    assert ruled < (200 if kind != "good" or not is_one_topic else 60) * MANY
+    assert judged < (200 if kind != "good" or not is_one_topic else 60) * MANY
 
 
 @pytest.mark.parametrize(

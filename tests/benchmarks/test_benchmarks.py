@@ -22,7 +22,7 @@ from benchmarks.processes import ProgramError, Workshop, shown, workshop
 from benchmarks.proxies import TSPROXY, TSPROXY_ASYNCIO
 from benchmarks.records import NOW_MS, records_count
 from benchmarks.relay import settle
-from benchmarks.repair import TERMS, ruled
+from benchmarks.repair import SETTINGS, judged_batch
 from benchmarks.report import Circumstances, write
 from benchmarks.tools import MissingError, load_programs
 from tsproxy.model.kafka import Codec, ErrorCode
@@ -72,10 +72,10 @@ def test_what_a_policy_costs_is_measured(bench: Bench) -> None:
 @pytest.mark.parametrize("codec", Codec)
 def test_what_is_measured_as_repaired_is_repaired(codec: Codec) -> None:
     batch = build_batch(Shape(2_000, codec=codec), NOW_MS * 1_000)
-    rejected, *repaired = [ruled(batch, terms) for terms in TERMS.values()]
+    rejected, *repaired = [judged_batch(batch, settings) for settings in SETTINGS.values()]
     assert rejected.rejected
-    for ruling in repaired:
-        [judged] = ruling.forwarded
+    for verdicts in repaired:
+        [judged] = verdicts.forwarded
         assert judged.rewritten
         assert judged.rewritten.repair
         assert judged.rewritten.repair.bad_records == records_count(batch)

@@ -14,7 +14,9 @@ KEY = "message.timestamp.before.max.ms"
 
 def bound_of(written):
     return (
-        config_of(f"{SMALLEST}policy: {{ rules: [{{ name: a, {KEY}: {written} }}] }}\n").policy.rules[0].terms
+        config_of(f"{SMALLEST}policy: {{ rules: [{{ name: a, {KEY}: {written} }}] }}\n")
+        .policy.rules[0]
+        .settings
     )
 
 

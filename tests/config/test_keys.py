@@ -101,7 +101,7 @@ NOT_CONFIGURED = {
     SessionLimits: set(),
     Match: set(),
     Waiver: {"place"},
-    Rule: {"terms", "place"},
+    Rule: {"settings", "place"},
     RuleSettings: {"before", "after", "custom_rules"},
     Policy: {"is_suspended"},
 }

@@ -71,16 +71,16 @@ def test_every_key_of_a_full_policy_arrives():
     assert [pattern.fits("refunds-17") for pattern in payments.match.topics] == [False, True]
     assert payments.match.addresses == (ip_network("10.0.0.0/8"),)
     assert payments.match.client_software[0].fits("librdkafka/1.8.2")
-    assert (payments.terms.mode, payments.terms.before, payments.terms.after) == (
+    assert (payments.settings.mode, payments.settings.before, payments.settings.after) == (
         Mode.ENFORCE,
         None,
         TimeLimit(0),
     )
-    assert (payments.terms.zero, payments.terms.negative) == (Choice.REJECT, Choice.ACCEPT)
-    assert (payments.terms.extended_timestamps, legacy.terms.extended_timestamps) == (True, None)
-    assert payments.terms.custom_rules == (CustomRule("stream-time-guard", StreamTimeGuard(600_000)),)
+    assert (payments.settings.zero, payments.settings.negative) == (Choice.REJECT, Choice.ACCEPT)
+    assert (payments.settings.extended_timestamps, legacy.settings.extended_timestamps) == (True, None)
+    assert payments.settings.custom_rules == (CustomRule("stream-time-guard", StreamTimeGuard(600_000)),)
     assert payments.place == "tsproxy.yaml:14: policy.rules[0]"
-    assert legacy.terms.preset is Preset.KIP_937_DRAFT
+    assert legacy.settings.preset is Preset.KIP_937_DRAFT
     assert (waiver.name, waiver.owner, waiver.reason) == ("backfill", "data-platform", "OPS-123")
     assert waiver.until_ms == datetime(2026, 12, 1, tzinfo=UTC).timestamp() * 1000
 

@@ -65,7 +65,7 @@ def test_what_a_client_was_told_is_kept_by_topic():
     """Six events, two a client, each to a topic of its own; the later three are five years late."""
     events = [Event(f"row {n}", lateness_ms=0 if n < 3 else 5 * 365 * 86_400_000) for n in range(6)]
     receipt = Receipt(shares(events)[0], handed_over=2, acknowledged={0}, rejected={1: "InvalidTimestamp"})
-    told = counts.told_to_clients([receipt])
+    told = counts.results_of_clients([receipt])
     week, quarter = told["commits.week", "commits-java"], told["commits.quarter", "commits-java"]
     assert week.acknowledged == {b"commits-java/0"}
     assert week.rejected == week.culprits == frozenset()
@@ -75,6 +75,6 @@ def test_what_a_client_was_told_is_kept_by_topic():
 
 def test_a_record_that_was_never_settled_is_in_neither_set():
     receipt = Receipt(shares([])[3])
-    (told,) = counts.told_to_clients([receipt]).values()
+    (told,) = counts.results_of_clients([receipt]).values()
     assert told.sent == len([m for m in receipt.share.messages if m.topic == SYNTHETIC_TOPIC])
     assert told.acknowledged == told.rejected == frozenset()

@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 
 from deploy.demo import proof
-from deploy.demo.proof import Booked, Line, Reported, Told
+from deploy.demo.proof import Booked, ClientResults, Line, Reported
 
 A, B, C, D = (f"client/{number}".encode() for number in range(4))
-TOLD = Told(sent=4, acknowledged=frozenset({A, B}), rejected=frozenset({C, D}), culprits=frozenset({C}))
+RESULTS = ClientResults(
+    sent=4, acknowledged=frozenset({A, B}), rejected=frozenset({C, D}), culprits=frozenset({C})
+)
 BOOKED = Booked(accepted=2, rejected=2, resent=3, culprits=1, collateral=1)
-LINE = Line("topic", "client", TOLD, {A: 1, B: 1}, BOOKED)
+LINE = Line("topic", "client", RESULTS, {A: 1, B: 1}, BOOKED)
 
 
 def reported(booked: Booked, topic: str = "topic") -> Reported:
@@ -43,14 +45,14 @@ def test_a_broker_that_does_not_name_the_culprits_makes_all_it_rejected_look_lik
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (replace(LINE, told=replace(TOLD, sent=5)), "sent 5, acknowledged + rejected 4"),
+        (replace(LINE, results=replace(RESULTS, sent=5)), "sent 5, acknowledged + rejected 4"),
         (replace(LINE, stored={A: 1}), "1 acknowledged and not in Kafka's log: client/1"),
         (replace(LINE, stored={A: 1, B: 1, C: 1}), "1 in Kafka's log and not acknowledged: client/2"),
         (replace(LINE, stored={A: 2, B: 1}), "1 in Kafka's log more than once: client/0"),
         (replace(LINE, stored={A: 2}), "1 acknowledged and not in Kafka's log: client/1"),
         (replace(LINE, stored={A: 2, B: 1}), "acknowledged 2, in Kafka's log 3"),
         (
-            replace(LINE, told=replace(TOLD, culprits=frozenset({A}))),
+            replace(LINE, results=replace(RESULTS, culprits=frozenset({A}))),
             "culprits in the data 1, culprits rejected at the client 0",
         ),
     ],

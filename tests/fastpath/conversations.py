@@ -128,8 +128,8 @@ POLICIES = (
     ),
     Policy(waivers=(Waiver("w", Match(), NOW_MS + 1, "owner", "reason"),)),
     *[
-        Policy(defaults=terms, waivers=(Waiver("ends", Match(), NOW_MS + 50, "owner", "reason"),))
-        for terms in (RuleSettings(), RuleSettings(keep_both_times=True), RuleSettings(zero=Choice.REJECT))
+        Policy(defaults=settings, waivers=(Waiver("ends", Match(), NOW_MS + 50, "owner", "reason"),))
+        for settings in (RuleSettings(), RuleSettings(keep_both_times=True), RuleSettings(zero=Choice.REJECT))
     ],
 )
 """What the kernel's two bounds can say, and what they cannot."""
@@ -251,8 +251,8 @@ class Scene:
             header |= pick.choice(ODD_HEADERS)
         if self._aside.random() < 0.03:
             times = [self._aside.choice(BELOW_ZERO) for _ in times]
-            told = max((each for each in times if each != -1), default=-1)
-            header["max_timestamp"] = self._aside.choice([told, -1, max(-1, *times)])
+            answers = max((each for each in times if each != -1), default=-1)
+            header["max_timestamp"] = self._aside.choice([answers, -1, max(-1, *times)])
         codec = pick.choice(list(CODECS.values())) if self.chance(20) else 0
         made = batch([wrap(t) for t in times], codec, value=bytes(pick.choice([0, 1, 60, 70, 300])), **header)
         if self.oddly(3):
@@ -315,9 +315,9 @@ class Scene:
         named: dict[str, dict[int, PartitionProduceResponse]] = {}
         for topic in asked.topics:
             for partition in topic.partitions:
-                told = PartitionProduceResponse(partition.index, base_offset=self.random.randrange(1000))
-                named.setdefault(topic.name, {})[partition.index] = told
-        topics = [TopicProduceResponse(name, tuple(told.values())) for name, told in named.items()]
+                answers = PartitionProduceResponse(partition.index, base_offset=self.random.randrange(1000))
+                named.setdefault(topic.name, {})[partition.index] = answers
+        topics = [TopicProduceResponse(name, tuple(answers.values())) for name, answers in named.items()]
         if topics and self.oddly(20):
             topics = self._odd_answer(topics, version)
         if self.chance(15):
@@ -330,25 +330,25 @@ class Scene:
 
     def _odd_answer(self, topics: list[TopicProduceResponse], version: int) -> list[TopicProduceResponse]:
         at = self.random.randrange(len(topics))
-        told = list(topics[at].partitions)
-        where = self.random.randrange(len(told)) if told else 0
+        answers = list(topics[at].partitions)
+        where = self.random.randrange(len(answers)) if answers else 0
         odd = self.random.choice(
             ["shuffle", "shuffle", "reject", "other code", "text", "drop", "twice", "tags"]
         )
-        if odd == "shuffle" or not told:
-            self.random.shuffle(told)
+        if odd == "shuffle" or not answers:
+            self.random.shuffle(answers)
         elif odd == "reject":
             errors = (RecordError(0, "Timestamp 5 of message with offset 0 is out of range."),)
-            told[where] = replace(told[where], error_code=32, record_errors=errors, error_message="no")
+            answers[where] = replace(answers[where], error_code=32, record_errors=errors, error_message="no")
         elif odd == "other code":
-            told[where] = replace(told[where], error_code=self.random.choice([2, 6, 10, 87]))
+            answers[where] = replace(answers[where], error_code=self.random.choice([2, 6, 10, 87]))
         elif odd == "text":
-            told[where] = replace(told[where], error_message="hello")
+            answers[where] = replace(answers[where], error_message="hello")
         elif odd == "drop":
-            del told[where]
+            del answers[where]
         elif odd == "twice":
-            told.append(told[where])
+            answers.append(answers[where])
         elif version >= 9:
-            told[where] = replace(told[where], tags=b"\x01\x05\x01x")
-        topics[at] = replace(topics[at], partitions=tuple(told))
+            answers[where] = replace(answers[where], tags=b"\x01\x05\x01x")
+        topics[at] = replace(topics[at], partitions=tuple(answers))
         return topics

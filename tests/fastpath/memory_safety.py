@@ -107,9 +107,9 @@ def read_corpus(seeds: int) -> None:
             outside = _native.find_outside(exact(cut), *search)
             assert outside == _python.find_outside(bytes(cut), *search), f"seed {seed}: other culprits"
             columns = outside.positions, outside.timestamps_ms, outside.offset_deltas
-            told = (*columns, random.getrandbits(63), (b"a", bytes(random.randint(0, 300)), b""))
-            assert _native.record_errors(*told, bool(seed & 1)) == _python.record_errors(
-                *told, bool(seed & 1)
+            answers = (*columns, random.getrandbits(63), (b"a", bytes(random.randint(0, 300)), b""))
+            assert _native.record_errors(*answers, bool(seed & 1)) == _python.record_errors(
+                *answers, bool(seed & 1)
             )
         for block in blobs(LZ4, seed, 5):
             assert _native.lz4_size(exact(block[7:])) == _python.lz4_size(block[7:]), f"seed {seed}: lz4"
@@ -118,8 +118,8 @@ def read_corpus(seeds: int) -> None:
                 assert _native.holds_zeros(shifted) == _python.holds_zeros(block), f"seed {seed}: zeros"
         for frame in blobs(ZSTD, seed, 5):
             for blocks_at in (6, 8):
-                told = blocks_at, 1 << random.choice([10, 40])
-                assert _native.zstd_size(exact(frame), *told) == _python.zstd_size(frame, *told), seed
+                answers = blocks_at, 1 << random.choice([10, 40])
+                assert _native.zstd_size(exact(frame), *answers) == _python.zstd_size(frame, *answers), seed
     seconds = time.monotonic() - started
     print(
         f"{seeds} conversations and {inputs} record sets in {seconds:.0f} s: nothing read or written outside"

@@ -52,10 +52,10 @@ GOOD = batch([NOW_MS, NOW_MS + 5])
 @pytest.mark.parametrize("version", range(3, 13))
 def test_a_good_produce_request_passes_and_so_does_its_answer(filters, version):
     asked = produce({"t": {0: GOOD, 3: GOOD}, "u": {1: GOOD}}, version=version)
-    told = produced({"t": {0: {}, 3: {}}, "u": {1: {}}}, version=version)
+    answers = produced({"t": {0: {}, 3: {}}, "u": {1: {}}}, version=version)
     assert filters.passes(asked) == len(asked)
     assert len(filters.in_flight) == filters.table.in_flight == 1
-    assert filters.accepts(told) == len(told)
+    assert filters.accepts(answers) == len(answers)
     assert len(filters.in_flight) == filters.table.in_flight == 0
     assert [(totals.topic, totals.batches, totals.records) for totals in filters.table.drain()] == [
         ("t", 2, 4),
@@ -65,15 +65,15 @@ def test_a_good_produce_request_passes_and_so_does_its_answer(filters, version):
 
 def test_a_request_whose_answer_nobody_reads_passes(filters):
     asked = request(HEARTBEAT, 4, b"what it says") + request(FETCH, 12, b"", correlation_id=2)
-    told = answer(HEARTBEAT, 4, b"fine", 1) + answer(FETCH, 12, b"records", 2)
+    answers = answer(HEARTBEAT, 4, b"fine", 1) + answer(FETCH, 12, b"records", 2)
     assert filters.passes(asked) == len(asked)
-    assert filters.accepts(told) == len(told)
+    assert filters.accepts(answers) == len(answers)
 
 
 def test_an_answer_that_is_not_whole_does_not_pass_yet(filters):
     filters.passes(request(FETCH, 12))
-    told = answer(FETCH, 12, b"records")
-    assert filters.accepts(told[:-1]) == 0
+    answers = answer(FETCH, 12, b"records")
+    assert filters.accepts(answers[:-1]) == 0
     assert filters.in_flight.head() == ForwardedRelay(1)
 
 
@@ -152,17 +152,17 @@ def test_the_wrong_correlation_id_stops_the_run(filters):
 
 def test_a_broker_may_tell_partitions_in_another_order(filters):
     filters.passes(produce({"t": {0: GOOD, 1: GOOD}, "u": {7: GOOD}}))
-    told = produced({"u": {7: {}}, "t": {1: {}, 0: {}}})
-    assert filters.accepts(told) == len(told)
+    answers = produced({"u": {7: {}}, "t": {1: {}, 0: {}}})
+    assert filters.accepts(answers) == len(answers)
 
 
 def test_the_sessions_own_slots_stop_the_run_and_keep_their_place(filters):
     filters.passes(request(HEARTBEAT, 0, correlation_id=1))
     filters.in_flight.push("mine")
     filters.passes(request(HEARTBEAT, 0, correlation_id=2))
-    told = answer(HEARTBEAT, 0, b"", 1) + answer(HEARTBEAT, 0, b"", 2)
+    answers = answer(HEARTBEAT, 0, b"", 1) + answer(HEARTBEAT, 0, b"", 2)
     assert filters.in_flight.own_head() is None
-    assert filters.accepts(told) == len(told) // 2
+    assert filters.accepts(answers) == len(answers) // 2
     assert filters.in_flight.own_head() == filters.in_flight.head() == "mine"
     filters.in_flight.pop()
     assert filters.in_flight.clear() == [ForwardedRelay(2)]

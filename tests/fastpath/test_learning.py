@@ -41,7 +41,7 @@ def own(*rules):
     return tuple(CustomRule(type(rule).__name__, rule) for rule in rules)
 
 
-TERMS = (
+SETTINGS = (
     RuleSettings(),
     RuleSettings(mode=Mode.AUDIT),
     RuleSettings(mode=Mode.OFF),
@@ -107,21 +107,21 @@ def has_no_effect(found):
     )
 
 
-def policies_of(terms, candidate, known):
-    policy = Policy(candidate=candidate, rules=(Rule("own", Match(), terms),))
+def policies_of(settings, candidate, known):
+    policy = Policy(candidate=candidate, rules=(Rule("own", Match(), settings),))
     return Policies(APP, replace(view_of(limits=known), policy=policy))
 
 
 @given(
-    terms=st.sampled_from(TERMS),
+    settings=st.sampled_from(SETTINGS),
     candidate=st.sampled_from(CANDIDATES),
     known=st.sampled_from(KNOWN),
     times=TIMES,
     codec=st.sampled_from([NONE, NONE, GZIP]),
     attributes=st.sampled_from([0, 0, 0, 0x40, 0x08, 0x48]),
 )
-def test_no_rule_has_an_effect_on_what_is_forwarded(terms, candidate, known, times, codec, attributes):
-    policies = policies_of(terms, candidate, known)
+def test_no_rule_has_an_effect_on_what_is_forwarded(settings, candidate, known, times, codec, attributes):
+    policies = policies_of(settings, candidate, known)
     asked = produce({"t": {0: batch([wrap(t) for t in times], codec, attributes=attributes)}})
 
     if is_forwarded(asked, policies):
@@ -130,23 +130,25 @@ def test_no_rule_has_an_effect_on_what_is_forwarded(terms, candidate, known, tim
 
 
 ROWS = {
-    "inside both": (TERMS[0], CANDIDATES[3], [NOW_MS + 1_000, NOW_MS - 1_000], 0, True),
-    "ahead of the candidate": (TERMS[0], CANDIDATES[3], [NOW_MS + 1_001], 0, False),
-    "behind the candidate": (TERMS[0], CANDIDATES[3], [NOW_MS - 1_001], 0, False),
-    "the candidate under audit": (TERMS[1], CANDIDATES[1], [NOW_MS + 1], 0, False),
-    "bit 6 where it is read": (TERMS[3], None, [NOW_MS], 0x40, False),
-    "no bit 6 where it is read": (TERMS[3], None, [NOW_MS], 0, True),
-    "bit 6 in audit": (TERMS[5], None, [NOW_MS], 0x40, False),
-    "no bit 6, and outside the candidate": (TERMS[3], CANDIDATES[1], [NOW_MS + 1], 0, False),
-    "a stream that is followed": (TERMS[6], None, [NOW_MS], 0, False),
-    "a stream that is only watched": (TERMS[7], None, [NOW_MS], 0, False),
-    "a rule with bounds": (TERMS[8], None, [NOW_MS + 1], 0, True),
-    "beside one without": (TERMS[9], None, [NOW_MS], 0, False),
+    "inside both": (SETTINGS[0], CANDIDATES[3], [NOW_MS + 1_000, NOW_MS - 1_000], 0, True),
+    "ahead of the candidate": (SETTINGS[0], CANDIDATES[3], [NOW_MS + 1_001], 0, False),
+    "behind the candidate": (SETTINGS[0], CANDIDATES[3], [NOW_MS - 1_001], 0, False),
+    "the candidate under audit": (SETTINGS[1], CANDIDATES[1], [NOW_MS + 1], 0, False),
+    "bit 6 where it is read": (SETTINGS[3], None, [NOW_MS], 0x40, False),
+    "no bit 6 where it is read": (SETTINGS[3], None, [NOW_MS], 0, True),
+    "bit 6 in audit": (SETTINGS[5], None, [NOW_MS], 0x40, False),
+    "no bit 6, and outside the candidate": (SETTINGS[3], CANDIDATES[1], [NOW_MS + 1], 0, False),
+    "a stream that is followed": (SETTINGS[6], None, [NOW_MS], 0, False),
+    "a stream that is only watched": (SETTINGS[7], None, [NOW_MS], 0, False),
+    "a rule with bounds": (SETTINGS[8], None, [NOW_MS + 1], 0, True),
+    "beside one without": (SETTINGS[9], None, [NOW_MS], 0, False),
 }
 
 
-@pytest.mark.parametrize(("terms", "candidate", "times", "attributes", "expected"), ROWS.values(), ids=ROWS)
-def test_what_is_forwarded_and_what_is_not(terms, candidate, times, attributes, expected):
+@pytest.mark.parametrize(
+    ("settings", "candidate", "times", "attributes", "expected"), ROWS.values(), ids=ROWS
+)
+def test_what_is_forwarded_and_what_is_not(settings, candidate, times, attributes, expected):
     asked = produce({"t": {0: batch(times, attributes=attributes)}})
 
-    assert is_forwarded(asked, policies_of(terms, candidate, LIMITS)) is expected
+    assert is_forwarded(asked, policies_of(settings, candidate, LIMITS)) is expected

@@ -58,9 +58,9 @@ class Rejecting:
 @pytest.mark.parametrize("times", [[AHEAD_MS] * 3, [NOW_MS, AHEAD_MS, -1, AHEAD_MS + 5]], ids=["all", "some"])
 def test_the_answer_is_the_one_that_the_session_gives(version, times):
     asked = produce({"t": {4: batch(times), 1: batch(times * 2)}}, version=version)
-    (told, *_) = Session(PEER, view_of()).client_bytes(asked, NOW_MS)
-    assert Rejecting().rejecter.reject(asked, NOW_MS) == (len(asked), told.data, 0)
-    assert isinstance(told, SendToClient)
+    (answer, *_) = Session(PEER, view_of()).client_bytes(asked, NOW_MS)
+    assert Rejecting().rejecter.reject(asked, NOW_MS) == (len(asked), answer.data, 0)
+    assert isinstance(answer, SendToClient)
 
 
 def test_each_batch_is_counted_with_its_culprits():
@@ -161,17 +161,17 @@ def test_nothing_is_answered_out_of_turn_nor_without_leave():
 
 
 def test_it_ends_behind_a_request_for_which_the_client_is_throttled():
-    asked, told = produce({"t": {0: AHEAD, 1: AHEAD}}, version=9), []
+    asked, answer = produce({"t": {0: AHEAD, 1: AHEAD}}, version=9), []
 
     def throttle(batches, size, now_ms):
-        told.append((batches, size, now_ms))
-        return 0 if len(told) == 1 else 77
+        answer.append((batches, size, now_ms))
+        return 0 if len(answer) == 1 else 77
 
     rejecter = Rejecting(throttle=throttle).rejecter
     size, answers, silent_ms = rejecter.reject(asked * 3, NOW_MS)
     assert (size, silent_ms) == (2 * len(asked), 77)
     assert answers.endswith((77).to_bytes(4, "big") + b"\x00"), "its throttle_time_ms, and no tags"
-    assert told == [(2, 2 * len(AHEAD), NOW_MS)] * 2
+    assert answer == [(2, 2 * len(AHEAD), NOW_MS)] * 2
 
 
 def test_one_read_names_only_so_many():

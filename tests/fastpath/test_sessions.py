@@ -161,7 +161,7 @@ def converse(seed: int, turns: int = 60, buffer: Callable[[bytes], Any] = bytes)
         if scene.chance(50):
             to_send += b"".join(scene.request() for _ in range(pick.choice([1, 1, 2, 6])))
         if scene.chance(3):
-            both("see", scene.view(), scene.now_ms)
+            both("apply_view", scene.view(), scene.now_ms)
         if scene.chance(5):
             quick.book_totals()
         if scene.chance(60):

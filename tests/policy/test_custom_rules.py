@@ -41,9 +41,9 @@ class Remembers:
         self.latest_ms = 0
 
     def culprits(self, timestamps_ms, context):
-        guilty = [(0, "older than another batch")] if timestamps_ms[0] < self.latest_ms else []
+        culprits = [(0, "older than another batch")] if timestamps_ms[0] < self.latest_ms else []
         self.latest_ms = timestamps_ms[0]
-        return guilty
+        return culprits
 
 
 def answers(*culprits):

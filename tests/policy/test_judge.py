@@ -144,7 +144,7 @@ def test_a_bad_time_in_a_compacted_topic_brings_the_missing_keys_to_light_too():
 
 
 def test_missing_keys_alone_are_invalid_records_and_the_first_three_stand_in_the_text():
-    """A batch that is guilty for its times, where each bad time stands in a record without a key."""
+    """A batch that is rejected for its times, where each bad time stands in a record without a key."""
     found = verdict(batch([AHEAD_MS] * 4, key=None), COMPACTED)
     shown = ", ".join(f"RecordError(batchIndex={i}, message='{NO_KEY_TEXT}')" for i in range(3))
     assert found.error_code == ErrorCode.INVALID_RECORD

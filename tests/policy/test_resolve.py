@@ -50,8 +50,8 @@ def named(*texts):
 NOTHING = RuleSettings()
 
 
-def rule(name="own", terms=NOTHING, **match):
-    return Rule(name, Match(**match), terms)
+def rule(name="own", settings=NOTHING, **match):
+    return Rule(name, Match(**match), settings)
 
 
 def resolved(policy=NO_POLICY, topic="orders", peer=PEER, known=KNOWN, on_kafka_4=ON_KAFKA_4, now_ms=NOW_MS):
@@ -185,18 +185,21 @@ LIMITS = {
         (DAY_MS, 5),
     ),
     "a rule's own side, the other stays": (
-        Policy(rules=(rule(terms=RuleSettings(after=TimeLimit(7))),)),
+        Policy(rules=(rule(settings=RuleSettings(after=TimeLimit(7))),)),
         (DAY_MS, 7),
     ),
-    "a rule may be looser": (Policy(rules=(rule(terms=RuleSettings(before=TimeLimit(None))),)), (None, None)),
-    "kafka-4": (Policy(rules=(rule(terms=RuleSettings(preset=Preset.KAFKA_4)),)), (DAY_MS, HOUR_MS)),
+    "a rule may be looser": (
+        Policy(rules=(rule(settings=RuleSettings(before=TimeLimit(None))),)),
+        (None, None),
+    ),
+    "kafka-4": (Policy(rules=(rule(settings=RuleSettings(preset=Preset.KAFKA_4)),)), (DAY_MS, HOUR_MS)),
     "the draft looks ahead alone": (
-        Policy(rules=(rule(terms=RuleSettings(preset=Preset.KIP_937_DRAFT)),)),
+        Policy(rules=(rule(settings=RuleSettings(preset=Preset.KIP_937_DRAFT)),)),
         (None, HOUR_MS),
     ),
     "wider by what clocks are apart": (Policy(clock_tolerance_ms=3), (DAY_MS + 3, None)),
     "on both sides": (
-        Policy(clock_tolerance_ms=3, rules=(rule(terms=RuleSettings(after=TimeLimit(7))),)),
+        Policy(clock_tolerance_ms=3, rules=(rule(settings=RuleSettings(after=TimeLimit(7))),)),
         (DAY_MS + 3, 10),
     ),
 }
@@ -208,8 +211,8 @@ def test_the_limits_in_force_are(policy, expected):
 
 
 def test_what_else_the_topic_says_stays():
-    for terms in (RuleSettings(after=TimeLimit(7)), RuleSettings(preset=Preset.KIP_937_DRAFT)):
-        limits = resolved(Policy(rules=(rule(terms=terms),))).limits
+    for settings in (RuleSettings(after=TimeLimit(7)), RuleSettings(preset=Preset.KIP_937_DRAFT)):
+        limits = resolved(Policy(rules=(rule(settings=settings),))).limits
         assert limits.max_message_bytes == 1000
 
 
@@ -229,14 +232,14 @@ def test_while_a_topic_is_not_known_the_range_is_the_brokers_business():
 
 
 def test_a_rules_own_bound_holds_even_while_the_topic_is_not_known():
-    policy = Policy(rules=(rule(terms=RuleSettings(after=TimeLimit(7))),))
+    policy = Policy(rules=(rule(settings=RuleSettings(after=TimeLimit(7))),))
     found = resolved(policy, known=None, on_kafka_4=None)
     assert (bounds(found.limits), found.is_known) == ((None, 7), False)
     assert found.limits.max_message_bytes == 2**31 - 1, "how large a batch may be is the broker's business"
 
 
 def test_the_draft_needs_no_limits_of_the_topic():
-    policy = Policy(rules=(rule(terms=RuleSettings(preset=Preset.KIP_937_DRAFT)),))
+    policy = Policy(rules=(rule(settings=RuleSettings(preset=Preset.KIP_937_DRAFT)),))
     assert bounds(resolved(policy, known=None, on_kafka_4=None).limits) == (None, HOUR_MS)
 
 
@@ -257,9 +260,9 @@ CANDIDATES = {
 }
 
 
-@pytest.mark.parametrize(("terms", "expected"), CANDIDATES.values(), ids=CANDIDATES)
-def test_the_candidate_is(terms, expected):
-    assert bounds(resolved(Policy(candidate=terms)).candidate) == expected
+@pytest.mark.parametrize(("settings", "expected"), CANDIDATES.values(), ids=CANDIDATES)
+def test_the_candidate_is(settings, expected):
+    assert bounds(resolved(Policy(candidate=settings)).candidate) == expected
 
 
 def test_where_the_file_says_all_kafka_4_means_an_hour_ahead():
@@ -317,7 +320,9 @@ def test_a_limit_that_would_be_wider_than_a_long_is_none():
 
 
 def test_a_rules_mode_goes_before_the_general_one():
-    policy = Policy(mode=Mode.OFF, rules=(rule(terms=RuleSettings(mode=Mode.AUDIT), topics=named("orders")),))
+    policy = Policy(
+        mode=Mode.OFF, rules=(rule(settings=RuleSettings(mode=Mode.AUDIT), topics=named("orders")),)
+    )
     assert (resolved(policy).mode, resolved(policy, "clicks").mode) == (Mode.AUDIT, Mode.OFF)
     assert not policy.is_off
 

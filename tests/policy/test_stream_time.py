@@ -90,9 +90,9 @@ longs = st.integers(LONG_MIN, LONG_MAX)
 @given(st.lists(longs, min_size=1, max_size=8), longs)
 def test_what_is_accepted_never_jumps_further_than_it_may(times, latest_ms):
     known = StreamTime(latest_ms, NOW_MS)
-    guilty = set(rejected(times, known))
+    culprits = set(rejected(times, known))
 
     for index, time_ms in enumerate(times):
-        before = [t for i, t in enumerate(times[:index]) if i not in guilty and t != -1]
+        before = [t for i, t in enumerate(times[:index]) if i not in culprits and t != -1]
         jumps = time_ms != -1 and time_ms - max([latest_ms, *before]) > GUARD.max_jump_ahead_ms
-        assert (index in guilty) is jumps
+        assert (index in culprits) is jumps

@@ -49,15 +49,17 @@ async def echoing_broker(tls=None, answer_bytes=100):
 
 @contextlib.asynccontextmanager
 async def front_of(config, world, *, tls=None, upstream_tls=None):
-    front = ProxyListener(config.listeners[0], config, tls, Upstream(upstream_tls), world.surroundings)
+    proxy_listener = ProxyListener(
+        config.listeners[0], config, tls, Upstream(upstream_tls), world.surroundings
+    )
     try:
-        yield front
+        yield proxy_listener
     finally:
-        front.stop_accepting()
-        await front.stop_connecting()
-        for relay in list(front.relays):
+        proxy_listener.stop_accepting()
+        await proxy_listener.stop_connecting()
+        for relay in list(proxy_listener.relays):
             relay.cut()
-        await until(lambda: not front.relays)
+        await until(lambda: not proxy_listener.relays)
 
 
 async def ask(address, tls=None, host="localhost"):

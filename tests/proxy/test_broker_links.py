@@ -21,7 +21,7 @@ async def test_a_login_that_was_rejected_is_not_repeated_as_fast_as_clients_come
     link = BrokerLink(1, Address("kafka-1", 9092), rejected, lambda: None, lambda: None)
     running = asyncio.create_task(link.run())
     for _ in range(1_000):
-        link.meet()
+        link.client_connected()
         await asyncio.sleep(0)
     running.cancel()
     assert len(tried) == 1

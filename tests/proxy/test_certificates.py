@@ -98,18 +98,18 @@ async def test_a_new_certificate_is_shown_to_new_connections_and_the_old_ones_go
         config = config_of([broker], files.listener())
         async with (
             Watched(config) as watched,
-            front_of(config, World(), tls=watched.tls) as front,
+            front_of(config, World(), tls=watched.tls) as proxy_listener,
         ):
-            front.open()
+            proxy_listener.open()
             reader, writer = await asyncio.open_connection(
-                HOST, front.address.port, ssl=client_tls, server_hostname="localhost"
+                HOST, proxy_listener.address.port, ssl=client_tls, server_hostname="localhost"
             )
-            assert await shown_by(front.address, client_tls) == "first"
+            assert await shown_by(proxy_listener.address, client_tls) == "first"
             before = watched.tls()
             files.put(certificates.issue("second"))
             await until(lambda: watched.tls() is not before)
 
-            assert await shown_by(front.address, client_tls) == "second"
+            assert await shown_by(proxy_listener.address, client_tls) == "second"
             writer.write(request(5))
             assert await reader.readexactly(len(answer(5))) == answer(5)
             writer.close()
@@ -122,22 +122,22 @@ async def test_authorities_that_are_taken_out_are_no_longer_trusted(certificates
     world = World()
     async with echoing_broker() as broker:
         config = config_of([broker], files.listener(mutual=True))
-        async with Watched(config) as watched, front_of(config, world, tls=watched.tls) as front:
-            front.open()
+        async with Watched(config) as watched, front_of(config, world, tls=watched.tls) as proxy_listener:
+            proxy_listener.open()
             clients = {}
             for name, authority in (("old", certificates), ("new", other)):
                 identity = authority.issue(f"client-{name}")
                 clients[name] = ssl.create_default_context(cafile=certificates.certificate)
                 clients[name].load_cert_chain(identity.certificate, identity.key)
-            assert await ask(front.address, clients["old"]) == answer(5)
+            assert await ask(proxy_listener.address, clients["old"]) == answer(5)
             before = watched.tls()
             files.trust(other)
             await until(lambda: watched.tls() is not before)
 
-            assert await ask(front.address, clients["new"]) == answer(5)
+            assert await ask(proxy_listener.address, clients["new"]) == answer(5)
             with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
-                assert await ask(front.address, clients["old"]) == answer(5)
-            await until(lambda: world.told.of("tls_handshake_failed"))
+                assert await ask(proxy_listener.address, clients["old"]) == answer(5)
+            await until(lambda: world.logged.of("tls_handshake_failed"))
 
 
 @pytest.mark.parametrize("broken", ["no PEM", "another key", "gone"])
@@ -204,26 +204,26 @@ def ends(world):
     return world.metric('tsproxy_certificate_expiry_seconds{setting="listeners.default.tls.certificate"}')
 
 
-def told_of(certificates, files, **validity):
+def logged_by(certificates, files, **validity):
     """What is logged about the end of a certificate, and its metric."""
     files.put(certificates.issue("ending", **validity))
     world = World()
     with structlog.testing.capture_logs() as logs:
         watched = Certificates(config_of([f"{HOST}:9092"], files.listener()), world.metrics, Clock())
-        watched.tell_ends()
-        watched.tell_ends()  # not twice a day
+        watched.log_ends()
+        watched.log_ends()  # not twice a day
     return logs, ends(world)
 
 
 def test_a_certificate_that_lasts_is_only_counted_down(certificates, files):
-    logs, left_s = told_of(certificates, files, starts=-DAY, lasts=100 * DAY)
+    logs, left_s = logged_by(certificates, files, starts=-DAY, lasts=100 * DAY)
 
     assert logs == []
     assert left_s == pytest.approx(99 * 86_400, abs=60)
 
 
 def test_a_certificate_is_told_of_thirty_days_before_its_end(certificates, files):
-    [line], left_s = told_of(certificates, files, starts=-365 * DAY, lasts=394 * DAY)
+    [line], left_s = logged_by(certificates, files, starts=-365 * DAY, lasts=394 * DAY)
 
     assert (line["event"], line["log_level"]) == ("certificate_ends_soon", "warning")
     assert line["hours_left"] in (29 * 24 - 1, 29 * 24)
@@ -233,13 +233,13 @@ def test_a_certificate_is_told_of_thirty_days_before_its_end(certificates, files
 
 @pytest.mark.parametrize(("gone_h", "is_told"), [(17, False), (19, True)])
 def test_a_certificate_of_a_day_is_told_of_in_its_last_quarter(certificates, files, gone_h, is_told):
-    logs, _ = told_of(certificates, files, starts=-timedelta(hours=gone_h), lasts=DAY)
+    logs, _ = logged_by(certificates, files, starts=-timedelta(hours=gone_h), lasts=DAY)
 
     assert bool(logs) is is_told
 
 
 def test_a_certificate_that_has_ended_is_an_error_and_counts_below_zero(certificates, files):
-    [line], left_s = told_of(certificates, files, starts=-2 * DAY, lasts=DAY)
+    [line], left_s = logged_by(certificates, files, starts=-2 * DAY, lasts=DAY)
 
     assert (line["event"], line["log_level"]) == ("certificate_expired", "error")
     assert left_s == pytest.approx(-86_400, abs=60)

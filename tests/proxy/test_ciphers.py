@@ -36,13 +36,13 @@ async def test_a_client_with_other_suites_is_turned_away(certificates):
         config = config_of([broker], listener(certificates, ONE))
         async with (
             Watched(config) as watched,
-            front_of(config, World(), tls=watched.tls) as front,
+            front_of(config, World(), tls=watched.tls) as proxy_listener,
         ):
-            front.open()
+            proxy_listener.open()
 
-            assert await ask(front.address, client(certificates, ONE)) == answer(5)
+            assert await ask(proxy_listener.address, client(certificates, ONE)) == answer(5)
             with pytest.raises((ssl.SSLError, ConnectionError)):
-                await ask(front.address, client(certificates, OTHER))
+                await ask(proxy_listener.address, client(certificates, OTHER))
 
 
 @pytest.mark.parametrize("section", ["upstream", "listener"])

@@ -26,7 +26,7 @@ def proxy_identity(certificates):
 
 
 def tls_front(broker, identity, world, *, more="", brokers="", ca=None):
-    """A front with TLS: `more` goes into the listener's tls section, `brokers` beside it."""
+    """A listener with TLS: `more` goes into the listener's tls section, `brokers` beside it."""
     authority = f", client_ca: '{ca}'" if ca else ""
     tls = f"certificate: '{identity.certificate}', key: '{identity.key}'{authority}{more}"
     listener = f"{{ bind: '127.0.0.1:0', advertised_host: kafka.test, tls: {{ {tls} }}{brokers} }}"
@@ -55,16 +55,19 @@ async def test_brokers_share_one_port_and_are_told_apart_by_the_name_that_is_ask
         echoing_broker(answer_bytes=100) as first,
         echoing_broker(answer_bytes=101) as second,
         echoing_broker(answer_bytes=102) as any_broker,
-        tls_front(any_broker, proxy_identity, World(), brokers=BY_HOST) as front,
+        tls_front(any_broker, proxy_identity, World(), brokers=BY_HOST) as proxy_listener,
     ):
-        front.see(facts_of({1: first, 22: second}))
-        front.open()
-        port = front.address.port
+        proxy_listener.apply_facts(facts_of({1: first, 22: second}))
+        proxy_listener.open()
+        port = proxy_listener.address.port
 
-        assert front.endpoints == {1: Endpoint("b1.kafka.test", port), 22: Endpoint("b22.kafka.test", port)}
+        assert proxy_listener.endpoints == {
+            1: Endpoint("b1.kafka.test", port),
+            22: Endpoint("b22.kafka.test", port),
+        }
         answers = {"b1": 100, "B1": 100, "b22": 101, "bootstrap": 102, "b01": 102, "b": 102, "bx": 102}
         for name, size in answers.items():
-            got = await ask_whole(front.address, tls, f"{name}.kafka.test", size)
+            got = await ask_whole(proxy_listener.address, tls, f"{name}.kafka.test", size)
             assert got == answer(5, size), name
 
 
@@ -84,13 +87,13 @@ async def test_a_broker_that_is_not_known_leads_nowhere_rather_than_to_another_o
     world = World()
     async with (
         echoing_broker() as broker,
-        tls_front(broker, proxy_identity, world, brokers=BY_HOST) as front,
+        tls_front(broker, proxy_identity, world, brokers=BY_HOST) as proxy_listener,
     ):
-        front.see(facts_of({1: broker}))
-        front.open()
+        proxy_listener.apply_facts(facts_of({1: broker}))
+        proxy_listener.open()
 
-        assert await ask(front.address, client_of(certificates), "b7.kafka.test") == b""
-        assert world.told.of("session_closed")[0]["text"] == "no broker is known"
+        assert await ask(proxy_listener.address, client_of(certificates), "b7.kafka.test") == b""
+        assert world.logged.of("session_closed")[0]["text"] == "no broker is known"
 
 
 @on_both_loops
@@ -98,24 +101,26 @@ async def test_a_broker_under_its_host_name_is_followed_when_it_moves(certificat
     async with (
         echoing_broker(answer_bytes=100) as old,
         echoing_broker(answer_bytes=101) as new,
-        tls_front(old, proxy_identity, World(), brokers=BY_HOST) as front,
+        tls_front(old, proxy_identity, World(), brokers=BY_HOST) as proxy_listener,
     ):
-        front.open()
+        proxy_listener.open()
         for broker, size in ((old, 100), (new, 101)):
-            front.see(facts_of({1: broker}))
-            got = await ask_whole(front.address, client_of(certificates), "b1.kafka.test", size)
+            proxy_listener.apply_facts(facts_of({1: broker}))
+            got = await ask_whole(proxy_listener.address, client_of(certificates), "b1.kafka.test", size)
             assert got == answer(5, size)
 
 
-async def principal_at(front, tls):
+async def principal_at(proxy_listener, tls):
     """Who the client of a new connection is taken for."""
-    _, writer = await asyncio.open_connection(HOST, front.address.port, ssl=tls, server_hostname="localhost")
+    _, writer = await asyncio.open_connection(
+        HOST, proxy_listener.address.port, ssl=tls, server_hostname="localhost"
+    )
     try:
-        [relay] = await until(lambda: [each for each in front.relays if each.broker.is_open])
+        [relay] = await until(lambda: [each for each in proxy_listener.relays if each.broker.is_open])
         return relay.peer.principal
     finally:
         writer.close()
-        await until(lambda: not front.relays)
+        await until(lambda: not proxy_listener.relays)
 
 
 @on_both_loops
@@ -123,12 +128,12 @@ async def test_a_client_is_who_its_certificate_says(certificates, proxy_identity
     ca = certificates.certificate
     async with (
         echoing_broker() as broker,
-        tls_front(broker, proxy_identity, World(), ca=ca, more=", client_auth: requested") as front,
+        tls_front(broker, proxy_identity, World(), ca=ca, more=", client_auth: requested") as proxy_listener,
     ):
-        front.open()
+        proxy_listener.open()
 
-        assert await principal_at(front, client_of(certificates, "etl")) == "User:CN=etl"
-        assert await principal_at(front, client_of(certificates)) is None
+        assert await principal_at(proxy_listener, client_of(certificates, "etl")) == "User:CN=etl"
+        assert await principal_at(proxy_listener, client_of(certificates)) is None
 
 
 @on_both_loops
@@ -138,17 +143,17 @@ async def test_a_certificates_subject_is_mapped_as_kafka_maps_it(certificates, p
     ca = certificates.certificate
     async with (
         echoing_broker() as broker,
-        tls_front(broker, proxy_identity, world, ca=ca, more=rules) as front,
+        tls_front(broker, proxy_identity, world, ca=ca, more=rules) as proxy_listener,
     ):
-        front.open()
-        assert await principal_at(front, client_of(certificates, "app-1")) == "User:APP-1"
-        assert await principal_at(front, client_of(certificates, "etl")) == "User:batch-etl"
+        proxy_listener.open()
+        assert await principal_at(proxy_listener, client_of(certificates, "app-1")) == "User:APP-1"
+        assert await principal_at(proxy_listener, client_of(certificates, "etl")) == "User:batch-etl"
 
         with contextlib.suppress(ConnectionError, ssl.SSLError):
-            assert await ask(front.address, client_of(certificates, "nobody")) == b""
-        [line] = await until(lambda: world.told.of("principal_not_mapped"))
+            assert await ask(proxy_listener.address, client_of(certificates, "nobody")) == b""
+        [line] = await until(lambda: world.logged.of("principal_not_mapped"))
         assert "'CN=nobody'" in line["error"]
-        await until(lambda: not front.relays)
+        await until(lambda: not proxy_listener.relays)
 
 
 TRUSTED = "proxy_protocol: { from: [127.0.0.1] }"
@@ -156,29 +161,29 @@ PROXIED = f"{{ bind: '127.0.0.1:0', {TRUSTED} }}"
 FROM_ELSEWHERE = "{ bind: '127.0.0.1:0', proxy_protocol: { from: [10.0.0.0/8, '2001:db8::/32'] } }"
 
 
-async def addressed(front, first):
+async def addressed(proxy_listener, first):
     """The address that a connection is taken for which begins with these bytes."""
-    reader, writer = await asyncio.open_connection(HOST, front.address.port)
+    reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
     try:
         for part in (first[:5], first[5:] + request(5)):  # the header may come in pieces, and data with it
             writer.write(part)
             await writer.drain()
         assert await reader.readexactly(len(answer(5))) == answer(5)
-        [relay] = front.relays
+        [relay] = proxy_listener.relays
         return relay.peer.client_address, relay.peer.client_port
     finally:
         writer.close()
-        await until(lambda: not front.relays)
+        await until(lambda: not proxy_listener.relays)
 
 
 @on_both_loops
 async def test_behind_a_load_balancer_the_client_is_known_by_its_own_address():
-    async with echoing_broker() as broker, front_of(config_of([broker], PROXIED), World()) as front:
-        front.open()
+    async with echoing_broker() as broker, front_of(config_of([broker], PROXIED), World()) as proxy_listener:
+        proxy_listener.open()
 
-        assert await addressed(front, tcp4("192.0.2.7", 4711)) == ("192.0.2.7", 4711)
-        assert await addressed(front, tcp6("2001:db8::7", 4711)) == ("2001:db8::7", 4711)
-        assert (await addressed(front, header(0, 0, b"")))[0] == HOST
+        assert await addressed(proxy_listener, tcp4("192.0.2.7", 4711)) == ("192.0.2.7", 4711)
+        assert await addressed(proxy_listener, tcp6("2001:db8::7", 4711)) == ("2001:db8::7", 4711)
+        assert (await addressed(proxy_listener, header(0, 0, b"")))[0] == HOST
 
 
 @on_both_loops
@@ -186,16 +191,16 @@ async def test_the_header_stands_before_the_tls_handshake(certificates, proxy_id
     world = World()
     async with (
         echoing_broker() as broker,
-        tls_front(broker, proxy_identity, world, brokers=f", {TRUSTED}") as front,
+        tls_front(broker, proxy_identity, world, brokers=f", {TRUSTED}") as proxy_listener,
     ):
-        front.open()
-        reader, writer = await asyncio.open_connection(HOST, front.address.port)
+        proxy_listener.open()
+        reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
         writer.write(tcp4("192.0.2.7"))
         await writer.start_tls(client_of(certificates), server_hostname="localhost")
         writer.write(request(5))
 
         assert await reader.readexactly(len(answer(5))) == answer(5)
-        assert [relay.peer.client_address for relay in front.relays] == ["192.0.2.7"]
+        assert [relay.peer.client_address for relay in proxy_listener.relays] == ["192.0.2.7"]
         writer.close()
 
 
@@ -212,17 +217,17 @@ async def test_the_header_stands_before_the_tls_handshake(certificates, proxy_id
 )
 async def test_without_the_header_nobody_is_let_in(first, text):
     world = World()
-    async with echoing_broker() as broker, front_of(config_of([broker], PROXIED), world) as front:
-        front.open()
-        reader, writer = await asyncio.open_connection(HOST, front.address.port)
+    async with echoing_broker() as broker, front_of(config_of([broker], PROXIED), world) as proxy_listener:
+        proxy_listener.open()
+        reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
         writer.write(first)
         writer.write_eof()
 
         with contextlib.suppress(ConnectionError):
             assert await reader.read() == b""
-        [line] = await until(lambda: world.told.of("proxy_header_rejected"))
+        [line] = await until(lambda: world.logged.of("proxy_header_rejected"))
         assert text in line["error"]
-        await until(lambda: not front.relays)
+        await until(lambda: not proxy_listener.relays)
         assert (
             world.metric('tsproxy_sessions_closed_total{listener="default",reason="proxy_header_rejected"}')
             == 1
@@ -237,38 +242,44 @@ async def test_without_the_header_nobody_is_let_in(first, text):
 async def test_nobody_but_the_load_balancer_says_who_a_client_is(first):
     """haproxy's proxy-protocol.txt, 2: the receiver must only take the header from those that it trusts."""
     world = World()
-    async with echoing_broker() as broker, front_of(config_of([broker], FROM_ELSEWHERE), world) as front:
-        front.open()
-        reader, writer = await asyncio.open_connection(HOST, front.address.port)
+    async with (
+        echoing_broker() as broker,
+        front_of(config_of([broker], FROM_ELSEWHERE), world) as proxy_listener,
+    ):
+        proxy_listener.open()
+        reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
         writer.write(first)
 
         with contextlib.suppress(ConnectionError):
             async with asyncio.timeout(PATIENCE_S):
                 assert await reader.read() == b""
-        [line] = await until(lambda: world.told.of("proxy_header_rejected"))
+        [line] = await until(lambda: world.logged.of("proxy_header_rejected"))
         assert line["client"] == HOST
         assert "127.0.0.1 is not among the load balancer's" in line["error"]
-        await until(lambda: not front.relays)
+        await until(lambda: not proxy_listener.relays)
         counted = 'tsproxy_sessions_closed_total{listener="default",reason="proxy_header_rejected"}'
         assert world.metric(counted) == 1
         writer.close()
 
 
 async def test_who_is_trusted_changes_with_a_reload():
-    async with echoing_broker() as broker, front_of(config_of([broker], FROM_ELSEWHERE), World()) as front:
-        front.open()
-        front.prepare(config_of([broker], PROXIED))()
-        assert await addressed(front, tcp4("192.0.2.7", 4711)) == ("192.0.2.7", 4711)
+    async with (
+        echoing_broker() as broker,
+        front_of(config_of([broker], FROM_ELSEWHERE), World()) as proxy_listener,
+    ):
+        proxy_listener.open()
+        proxy_listener.prepare(config_of([broker], PROXIED))()
+        assert await addressed(proxy_listener, tcp4("192.0.2.7", 4711)) == ("192.0.2.7", 4711)
 
 
 async def test_a_header_that_does_not_come_is_not_waited_for_for_ever():
     world = World(limits=ProcessLimits(ConnectionLimits(handshake_ms=50), Clock()))
-    async with echoing_broker() as broker, front_of(config_of([broker], PROXIED), world) as front:
-        front.open()
-        reader, writer = await asyncio.open_connection(HOST, front.address.port)
+    async with echoing_broker() as broker, front_of(config_of([broker], PROXIED), world) as proxy_listener:
+        proxy_listener.open()
+        reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
 
         assert await reader.read() == b""
-        [line] = world.told.of("proxy_header_rejected")
+        [line] = world.logged.of("proxy_header_rejected")
         assert "no PROXY protocol header within" in line["error"]
         assert world.metric('tsproxy_limits_total{limit="handshake"}') == 1
         writer.close()
@@ -277,20 +288,20 @@ async def test_a_header_that_does_not_come_is_not_waited_for_for_ever():
 @on_both_loops
 async def test_behind_a_load_balancer_each_client_has_its_own_limit():
     world = World(limits=ProcessLimits(ConnectionLimits(connections_per_address=1), Clock()))
-    async with echoing_broker() as broker, front_of(config_of([broker], PROXIED), world) as front:
-        front.open()
+    async with echoing_broker() as broker, front_of(config_of([broker], PROXIED), world) as proxy_listener:
+        proxy_listener.open()
         opened = []
         for client, is_let_in in (("192.0.2.7", True), ("192.0.2.8", True), ("192.0.2.7", False)):
-            reader, writer = await asyncio.open_connection(HOST, front.address.port)
+            reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
             opened.append(writer)
             writer.write(tcp4(client) + request(5))
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
                 assert await reader.readexactly(len(answer(5))) == answer(5)
                 assert is_let_in
-        [line] = world.told.of("connection_rejected")
+        [line] = world.logged.of("connection_rejected")
         assert (line["client"], line["limit"]) == ("192.0.2.7", "connections_per_address")
 
         for writer in opened:
             writer.close()
-        await until(lambda: not front.relays)
-        assert await addressed(front, tcp4("192.0.2.7", 4711)) == ("192.0.2.7", 4711)
+        await until(lambda: not proxy_listener.relays)
+        assert await addressed(proxy_listener, tcp4("192.0.2.7", 4711)) == ("192.0.2.7", 4711)

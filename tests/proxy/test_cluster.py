@@ -29,20 +29,20 @@ class Learned:
     """A cluster that runs, and what it has told so far."""
 
     def __init__(self, upstream, tls=None, *, reads_limits=True):
-        self.told = []
+        self.logged = []
         self.reachable = []
         self.cluster = Cluster(
-            upstream, tls, Clock(), self.told.append, self.reachable.append, reads_limits=reads_limits
+            upstream, tls, Clock(), self.logged.append, self.reachable.append, reads_limits=reads_limits
         )
 
     @property
     def facts(self):
-        return self.told[-1]
+        return self.logged[-1]
 
     async def limits_of(self, topic):
         """What a session would be told of a topic it wants."""
         self.cluster.want_topic(topic)
-        return await until(lambda: self.told and self.facts.topics.get(topic))
+        return await until(lambda: self.logged and self.facts.topics.get(topic))
 
 
 @contextlib.asynccontextmanager
@@ -67,7 +67,7 @@ def upstream_of(kafka, *, sasl=None, tls=None, refresh_ms=30_000):
 
 async def test_brokers_and_the_clusters_id_are_discovered(kafka):
     async with learning(upstream_of(kafka)) as learned:
-        await until(lambda: learned.told)
+        await until(lambda: learned.logged)
 
         node = kafka.node(1)
         assert learned.facts.brokers == {1: Address(node.host, node.port)}
@@ -102,9 +102,9 @@ async def test_the_limits_of_many_topics_are_read_in_few_requests(kafka, topic):
     async with learning(upstream_of(kafka)) as learned:
         for name in names:
             learned.cluster.want_topic(name)
-        await until(lambda: learned.told and learned.facts.topics.keys() == set(names))
+        await until(lambda: learned.logged and learned.facts.topics.keys() == set(names))
 
-        assert len(learned.told) <= 3
+        assert len(learned.logged) <= 3
 
 
 async def test_defaults_are_those_of_the_brokers_version(kafka_431, kafka_391, topic):
@@ -222,7 +222,7 @@ async def test_names_of_topics_that_never_come_are_bounded(kafka_431, monkeypatc
     async with learning(upstream_of(kafka_431)) as learned:
         for n in range(50):
             learned.cluster.want_topic(f"never-{n}")
-        await until(lambda: learned.told and not learned.cluster._new)
+        await until(lambda: learned.logged and not learned.cluster._new)
 
         assert len(learned.cluster._absent) == 5
 
@@ -230,7 +230,7 @@ async def test_names_of_topics_that_never_come_are_bounded(kafka_431, monkeypatc
 async def test_without_judging_no_limits_are_read(kafka_431, topic):
     await kafka_431.create_topic(topic)
     async with learning(upstream_of(kafka_431, refresh_ms=50), reads_limits=False) as learned:
-        await until(lambda: learned.told)
+        await until(lambda: learned.logged)
         learned.cluster.want_topic(topic)
 
         assert not learned.cluster._new
@@ -244,7 +244,7 @@ async def test_the_cluster_is_waited_for_lost_and_found_again(topic):
         with structlog.testing.capture_logs() as logs:
             async with learning(upstream_of(kafka, refresh_ms=100)) as learned:
                 await until(lambda: learned.reachable)
-                assert learned.told == []
+                assert learned.logged == []
                 await kafka.start_node(1)
                 await learned.limits_of(topic)
                 assert learned.reachable[-1] is True
@@ -267,7 +267,7 @@ async def test_a_wanted_node_makes_brokers_be_read_at_once():
         node = kafka.node(1)
         upstream = Upstream((Address(node.host, node.port),), refresh_ms=3_600_000)
         async with learning(upstream) as learned:
-            await until(lambda: learned.told)
+            await until(lambda: learned.logged)
             await kafka.start_node(2)
             if 2 not in learned.facts.brokers:
                 learned.cluster.want_node(2, Address("somewhere", 9092))
@@ -302,7 +302,7 @@ async def test_permission_and_authentication_are_told_apart(guarded, topic):
         PermissionDeniedError, match=r"'nobody' read the limits .* DescribeConfigs on the topics"
     ):
         await asyncio.wait_for(denied.cluster.run(), 20)
-    assert denied.told == []
+    assert denied.logged == []
 
     # Allowed.
     for mechanism in (SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_256, SaslMechanism.SCRAM_SHA_512):
@@ -319,7 +319,7 @@ async def test_permission_and_authentication_are_told_apart(guarded, topic):
         with structlog.testing.capture_logs() as logs:
             async with learning(upstream_of(kafka, sasl=sasl)) as learned:
                 await until(lambda: logs)
-                assert learned.told == []
+                assert learned.logged == []
         assert logs[0]["event"] == "upstream_unreachable"
         assert expected in logs[0]["error"]
         assert "secret" not in str(logs)

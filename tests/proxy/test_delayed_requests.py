@@ -79,7 +79,7 @@ async def test_a_connection_that_is_cut_off_meanwhile_is_over_at_once():
         the.relay.cut()
         await until(the.ended.is_set)
     assert [outcome.verdict for outcome in world.outcomes] == ["rejected"]
-    assert "session_crashed" not in world.told.events()
+    assert "session_crashed" not in world.logged.events()
 
 
 @on_both_loops

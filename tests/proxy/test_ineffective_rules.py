@@ -8,14 +8,14 @@ from tests.config.files import SMALLEST, config_of
 from tests.e2e.test_policy import BAD, DAY_MS, HOUR_MS, now_ms, sent
 from tests.proxy.world import PATIENCE_S, until
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.proxy.reload.ineffective_rules import MOST_TOLD, IneffectiveRules
+from tsproxy.proxy.reload.ineffective_rules import MOST_LOGGED, IneffectiveRules
 from tsproxy.testing.proxy import RunningProxy
 
 RULE = "policy: { rules: [{ name: lax, message.timestamp.before.max.ms: 2d }] }\n"
 KNOWN = TopicLimits(before_max_ms=3_600_000)
 
 
-def told_of(*steps):
+def logged_by(*steps):
     with structlog.testing.capture_logs() as lines:
         for step in steps:
             step()
@@ -25,15 +25,15 @@ def told_of(*steps):
 def test_each_is_told_once_until_the_rules_change():
     config, other = config_of(SMALLEST + RULE), config_of(SMALLEST + RULE.replace("2d", "3d"))
     rules = IneffectiveRules(config)
-    assert told_of(lambda: rules.see({"t": KNOWN}), lambda: rules.see({"t": KNOWN})) == [("lax", "t")]
-    assert told_of(lambda: rules.see({"t": KNOWN, "u": KNOWN})) == [("lax", "u")]
-    assert told_of(rules.prepare(config)) == []
-    assert told_of(rules.prepare(other)) == [("lax", "t"), ("lax", "u")]
+    assert logged_by(lambda: rules.check({"t": KNOWN}), lambda: rules.check({"t": KNOWN})) == [("lax", "t")]
+    assert logged_by(lambda: rules.check({"t": KNOWN, "u": KNOWN})) == [("lax", "u")]
+    assert logged_by(rules.prepare(config)) == []
+    assert logged_by(rules.prepare(other)) == [("lax", "t"), ("lax", "u")]
 
 
 def test_of_ten_thousand_topics_not_all_are_told():
     rules = IneffectiveRules(config_of(SMALLEST + RULE))
-    assert len(told_of(lambda: rules.see({f"t-{n}": KNOWN for n in range(10_000)}))) == MOST_TOLD
+    assert len(logged_by(lambda: rules.check({f"t-{n}": KNOWN for n in range(10_000)}))) == MOST_LOGGED
 
 
 async def test_what_the_rule_lets_pass_the_broker_rejects_and_the_log_says_why(kafka_391, topic, tmp_path):

@@ -37,7 +37,7 @@ class Gate:
 
     def __init__(self, name="gate", steps=1, told=None, cost=1):
         self.name, self.steps, self.cost = name, steps, cost
-        self.told = [] if told is None else told
+        self.logged = [] if told is None else told
         self.may_go = threading.Event()
         self.begun = threading.Event()
         self.ended = threading.Event()
@@ -49,7 +49,7 @@ class Gate:
             for _ in range(self.steps):
                 self.begun.set()
                 assert self.may_go.wait(PATIENCE_S)
-                self.told.append(self.name)
+                self.logged.append(self.name)
                 work.look(self.cost)
                 yield
             return frame
@@ -93,24 +93,24 @@ async def test_what_is_cancelled_at_work_is_counted_until_it_is_gone(one_judge):
     assert one_judge.abandoned_bytes == 1000
     busy.may_go.set()
     await until(lambda: one_judge.abandoned_bytes == 0)
-    assert busy.told == ["gate"], "it ended at its next look"
+    assert busy.logged == ["gate"], "it ended at its next look"
     assert not busy.ended.is_set()
 
 
 def test_a_good_request_waits_for_one_slice_of_a_dear_one_and_not_for_all_of_it(one_judge):
     """Finding 3: a good producer's batch had no answer while an attacker's request was judged."""
     told = []
-    dear = Gate("dear", steps=100, told=told, cost=module.SLICE // 2)
+    expensive = Gate("expensive", steps=100, told=told, cost=module.SLICE // 2)
     good = Gate("good", told=told)
     good.may_go.set()
-    line_up(one_judge, dear, "attacker")
-    assert dear.begun.wait(PATIENCE_S)
+    line_up(one_judge, expensive, "attacker")
+    assert expensive.begun.wait(PATIENCE_S)
     line_up(one_judge, good, "good")
-    dear.may_go.set()
+    expensive.may_go.set()
     assert good.ended.wait(PATIENCE_S)
-    assert dear.ended.wait(PATIENCE_S)
+    assert expensive.ended.wait(PATIENCE_S)
     assert told.index("good") <= 2
-    assert told.count("dear") == 100
+    assert told.count("expensive") == 100
 
 
 def test_addresses_take_turns_however_many_requests_each_has(one_judge):
@@ -171,7 +171,7 @@ def test_once_stopped_nothing_more_is_judged():
     line_up(judges, Gate("late"), "c")
     busy.may_go.set()
     assert judges.join(PATIENCE_S)
-    assert (len(busy.told), waiting.told) == (1, [])
+    assert (len(busy.logged), waiting.logged) == (1, [])
 
 
 BUSY = """

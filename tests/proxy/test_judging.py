@@ -149,7 +149,7 @@ async def test_a_broker_that_goes_while_a_batch_is_judged_ends_the_connection():
         the.broker.close()
         assert await the.client_sees_end()
     assert world.outcomes == []
-    assert world.told.events() == []
+    assert world.logged.events() == []
 
 
 @on_both_loops
@@ -162,4 +162,4 @@ async def test_a_mistake_of_ours_in_a_job_ends_its_connection_alone():
             await until(world.judges.begun.is_set)
             world.judges.may_go.set()
             assert await the.client_sees_end()
-    assert world.told.events() == ["session_crashed", "session_closed"]
+    assert world.logged.events() == ["session_crashed", "session_closed"]

@@ -52,8 +52,8 @@ class World:
 
     def __init__(self):
         self.client, self.broker, self.queue, self.clock = End(), End(), Queue(), Ticks()
-        self.told = Told()
-        self.watch = Stopwatch(self.client, self.broker, self.queue, self.told, self.clock)
+        self.logged = Told()
+        self.watch = Stopwatch(self.client, self.broker, self.queue, self.logged, self.clock)
 
     def reads(self, end, us, *, api_key=-1, forwards=0, answers=0):
         if end.watch is not None:
@@ -75,7 +75,7 @@ def test_a_request_and_its_answer_are_timed_apart_from_the_way_between_them():
     world.waits(2_000)
     world.reads(world.broker, 20, answers=1)
 
-    assert world.told.all == [("Produce", 50, 2_000)]
+    assert world.logged.all == [("Produce", 50, 2_000)]
     assert world.client.watch is world.broker.watch is None
 
 
@@ -89,7 +89,7 @@ def test_only_the_next_request_is_timed_and_only_once():
     world.reads(world.broker, 10, answers=1)
     world.reads(world.client, 30, api_key=PRODUCE, forwards=1)
 
-    assert [api for api, _, _ in world.told.all] == ["Fetch"]
+    assert [api for api, _, _ in world.logged.all] == ["Fetch"]
 
 
 def test_a_request_that_comes_in_pieces_is_timed_from_its_last_one():
@@ -101,7 +101,7 @@ def test_a_request_that_comes_in_pieces_is_timed_from_its_last_one():
     world.reads(world.client, 40, api_key=PRODUCE, forwards=1)
     world.reads(world.broker, 10, answers=1)
 
-    assert world.told.all == [("Produce", 50, 0)]
+    assert world.logged.all == [("Produce", 50, 0)]
 
 
 def test_a_request_that_is_judged_beside_the_loop_counts_as_long_as_that_takes():
@@ -115,7 +115,7 @@ def test_a_request_that_is_judged_beside_the_loop_counts_as_long_as_that_takes()
     world.watch.judged()
     world.reads(world.broker, 10, answers=1)
 
-    assert world.told.all == [("Produce", 7_020, 0)]
+    assert world.logged.all == [("Produce", 7_020, 0)]
 
 
 def test_a_request_that_is_answered_here_has_no_time_upstream():
@@ -123,7 +123,7 @@ def test_a_request_that_is_answered_here_has_no_time_upstream():
     world.watch.arm()
     world.reads(world.client, 90, api_key=PRODUCE, forwards=1, answers=1)
 
-    assert world.told.all == [("Produce", 90, None)]
+    assert world.logged.all == [("Produce", 90, None)]
 
 
 @pytest.mark.parametrize("api_key", [-1, 9_999, 0x1603])
@@ -132,7 +132,7 @@ def test_what_begins_with_no_request_is_not_timed(api_key):
     world.watch.arm()
     world.reads(world.client, 90, api_key=api_key, forwards=1)
 
-    assert world.told.all == []
+    assert world.logged.all == []
     assert world.client.watch is world.watch
 
 
@@ -142,7 +142,7 @@ def test_in_the_middle_of_a_request_nothing_is_taken_for_the_beginning_of_one():
     world.queue.is_between_requests = False
     world.reads(world.client, 90, api_key=PRODUCE, forwards=1)
 
-    assert world.told.all == []
+    assert world.logged.all == []
 
 
 def test_times_are_shown_as_histograms_in_seconds():

@@ -285,7 +285,7 @@ async def test_a_relay_over_a_limit_is_cut_off_and_told_once():
 
         await until(lambda: the.relay.client.was_lost)
         assert await the.broker_sees_end()
-    assert the.world.told.of("session_closed") == [
+    assert the.world.logged.of("session_closed") == [
         {
             "event": "session_closed",
             "listener": "default",

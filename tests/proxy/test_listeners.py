@@ -23,67 +23,70 @@ from tsproxy.tls.contexts import listener_context, upstream_context
 
 @on_both_loops
 async def test_a_port_is_reserved_at_once_and_rejects_until_it_is_opened():
-    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as front:
-        assert front.address.port > 0
-        assert rejects(front.address.host, front.address.port)
+    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as proxy_listener:
+        assert proxy_listener.address.port > 0
+        assert rejects(proxy_listener.address.host, proxy_listener.address.port)
 
-        front.see(facts_of({1: broker}))
-        front.open()
+        proxy_listener.apply_facts(facts_of({1: broker}))
+        proxy_listener.open()
 
-        assert await ask(front.address) == answer(5)
+        assert await ask(proxy_listener.address) == answer(5)
 
 
 @on_both_loops
 async def test_a_brokers_port_is_open_before_its_address_is_in_the_view():
-    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as front:
-        front.see(facts_of({1: broker, 7: broker}))
+    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as proxy_listener:
+        proxy_listener.apply_facts(facts_of({1: broker, 7: broker}))
 
-        assert front.endpoints.keys() == {1, 7}
-        for endpoint in front.endpoints.values():
+        assert proxy_listener.endpoints.keys() == {1, 7}
+        for endpoint in proxy_listener.endpoints.values():
             assert await ask(Address(endpoint.host, endpoint.port)) == answer(5)
 
 
 @on_both_loops
 async def test_a_brokers_port_leads_to_where_the_broker_is_now():
-    async with echoing_broker() as new, front_of(config_of([new]), World()) as front:
-        front.see(facts_of({1: Address(HOST, free_ports(1)[0])}))
-        before = front.endpoints
+    async with echoing_broker() as new, front_of(config_of([new]), World()) as proxy_listener:
+        proxy_listener.apply_facts(facts_of({1: Address(HOST, free_ports(1)[0])}))
+        before = proxy_listener.endpoints
         assert await ask(Address(HOST, before[1].port)) == b""
 
-        front.see(facts_of({1: new}))
+        proxy_listener.apply_facts(facts_of({1: new}))
 
-        assert front.endpoints == before
+        assert proxy_listener.endpoints == before
         assert await ask(Address(HOST, before[1].port)) == answer(5)
 
 
 @on_both_loops
 async def test_a_broker_that_is_gone_keeps_its_port():
-    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as front:
-        front.see(facts_of({1: broker, 2: broker}))
-        front.see(facts_of({1: broker}))
+    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as proxy_listener:
+        proxy_listener.apply_facts(facts_of({1: broker, 2: broker}))
+        proxy_listener.apply_facts(facts_of({1: broker}))
 
-        assert front.endpoints.keys() == {1, 2}
+        assert proxy_listener.endpoints.keys() == {1, 2}
 
 
 @on_both_loops
 async def test_ports_follow_from_node_ids_and_advertised_hosts_from_the_configuration():
     first, *_ = free_ports(1)
     listener = f"{{ bind: '127.0.0.1:0', advertised_host: kafka.test, brokers: {{ ports_from: {first} }} }}"
-    async with echoing_broker() as broker, front_of(config_of([broker], listener), World()) as front:
-        front.see(facts_of({0: broker}))
+    async with echoing_broker() as broker, front_of(config_of([broker], listener), World()) as proxy_listener:
+        proxy_listener.apply_facts(facts_of({0: broker}))
 
-        assert front.endpoints == {0: Endpoint("kafka.test", first)}
+        assert proxy_listener.endpoints == {0: Endpoint("kafka.test", first)}
 
 
 @on_both_loops
 async def test_a_node_beyond_the_range_of_ports_is_not_served_and_told_once():
     listener = "{ bind: '127.0.0.1:0', brokers: { count: 3 } }"
     with structlog.testing.capture_logs() as logs:
-        async with echoing_broker() as broker, front_of(config_of([broker], listener), World()) as front:
-            front.see(facts_of({2: broker, 3: broker}))
-            front.see(facts_of({2: broker, 3: broker, 1: broker}))
+        async with (
+            echoing_broker() as broker,
+            front_of(config_of([broker], listener), World()) as proxy_listener,
+        ):
+            proxy_listener.apply_facts(facts_of({2: broker, 3: broker}))
+            proxy_listener.apply_facts(facts_of({2: broker, 3: broker, 1: broker}))
 
-            assert front.endpoints.keys() == {1, 2}
+            assert proxy_listener.endpoints.keys() == {1, 2}
     told = [line for line in logs if line["event"] == "broker_not_served"]
     assert [line["node_id"] for line in told] == [3]
     assert "the 3 from 0 to 2" in told[0]["error"]
@@ -96,39 +99,42 @@ async def test_a_node_whose_port_is_taken_is_served_when_the_port_is_free_again(
         taken.listen()
         port = taken.getsockname()[1]
         listener = f"{{ bind: '127.0.0.1:0', brokers: {{ ports_from: {port - 1}, count: 2 }} }}"
-        async with echoing_broker() as broker, front_of(config_of([broker], listener), World()) as front:
+        async with (
+            echoing_broker() as broker,
+            front_of(config_of([broker], listener), World()) as proxy_listener,
+        ):
             with structlog.testing.capture_logs() as logs:
-                front.see(facts_of({1: broker}))
-            assert front.endpoints == {}
+                proxy_listener.apply_facts(facts_of({1: broker}))
+            assert proxy_listener.endpoints == {}
             assert [line["event"] for line in logs] == ["broker_not_served"]
             assert "another program listens there" in logs[0]["error"]
 
             taken.close()
-            front.see(facts_of({1: broker}))
+            proxy_listener.apply_facts(facts_of({1: broker}))
 
-            assert front.endpoints == {1: Endpoint(HOST, port)}
+            assert proxy_listener.endpoints == {1: Endpoint(HOST, port)}
 
 
 @on_both_loops
 async def test_bootstrapping_goes_to_the_next_upstream_where_one_is_down():
     async with echoing_broker() as broker:
         dead = Address(HOST, free_ports(1)[0])
-        async with front_of(config_of([dead, broker]), World()) as front:
-            front.open()
+        async with front_of(config_of([dead, broker]), World()) as proxy_listener:
+            proxy_listener.open()
 
-            assert [await ask(front.address) for _ in range(4)] == [answer(5)] * 4
+            assert [await ask(proxy_listener.address) for _ in range(4)] == [answer(5)] * 4
 
 
 @on_both_loops
 async def test_with_all_upstreams_down_a_client_is_accepted_and_closed_and_the_log_says_why():
     dead = Address(HOST, free_ports(1)[0])
     world = World()
-    async with front_of(config_of([dead]), world) as front:
-        front.open()
+    async with front_of(config_of([dead]), world) as proxy_listener:
+        proxy_listener.open()
 
-        assert await ask(front.address) == b""
-        assert await ask(front.address) == b""
-        lines = world.told.of("session_closed")
+        assert await ask(proxy_listener.address) == b""
+        assert await ask(proxy_listener.address) == b""
+        lines = world.logged.of("session_closed")
         assert lines[0]["reason"] == "upstream_unavailable"
         assert lines[0]["text"].startswith(f"{dead}: ")
         assert "rejected" in lines[0]["text"].lower() or "connect" in lines[0]["text"].lower()
@@ -139,11 +145,11 @@ async def test_with_all_upstreams_down_a_client_is_accepted_and_closed_and_the_l
 async def test_an_upstream_whose_name_no_dns_can_have_is_told_like_any_other():
     world = World()
     nowhere = Address("a" * 70 + ".test", 9092)
-    async with front_of(config_of([nowhere]), world) as front:
-        front.open()
+    async with front_of(config_of([nowhere]), world) as proxy_listener:
+        proxy_listener.open()
 
-        assert await ask(front.address) == b""
-        assert world.told.of("session_closed")[0]["text"] == f"{nowhere}: not a host name"
+        assert await ask(proxy_listener.address) == b""
+        assert world.logged.of("session_closed")[0]["text"] == f"{nowhere}: not a host name"
 
 
 def connections(world):
@@ -155,9 +161,9 @@ def connections(world):
 @on_both_loops
 async def test_open_connections_are_counted_up_and_down():
     world = World()
-    async with echoing_broker() as broker, front_of(config_of([broker]), world) as front:
-        front.open()
-        _, writer = await asyncio.open_connection(front.address.host, front.address.port)
+    async with echoing_broker() as broker, front_of(config_of([broker]), world) as proxy_listener:
+        proxy_listener.open()
+        _, writer = await asyncio.open_connection(proxy_listener.address.host, proxy_listener.address.port)
         await until(lambda: connections(world)["relaying"] == 1)
         assert sum(connections(world).values()) == 1
         writer.close()
@@ -196,10 +202,12 @@ async def test_tls_on_both_sides_passes_the_same_bytes(certificates, server_iden
     to_broker = to_brokers(certificates)
     async with echoing_broker(broker_tls) as broker:
         config = config_of([Address("localhost", broker.port)])
-        async with front_of(config, World(), tls=tls_of(server_identity), upstream_tls=to_broker) as front:
-            front.open()
+        async with front_of(
+            config, World(), tls=tls_of(server_identity), upstream_tls=to_broker
+        ) as proxy_listener:
+            proxy_listener.open()
 
-            assert await ask(front.address, client_tls) == answer(5)
+            assert await ask(proxy_listener.address, client_tls) == answer(5)
 
 
 @on_both_loops
@@ -209,10 +217,15 @@ async def test_large_frames_pass_through_tls_on_both_sides_whole(certificates, s
     large = request(5, 5_000_000)
     async with echoing_broker(broker_tls) as broker:
         config = config_of([Address("localhost", broker.port)])
-        async with front_of(config, World(), tls=tls_of(server_identity), upstream_tls=to_broker) as front:
-            front.open()
+        async with front_of(
+            config, World(), tls=tls_of(server_identity), upstream_tls=to_broker
+        ) as proxy_listener:
+            proxy_listener.open()
             reader, writer = await asyncio.open_connection(
-                front.address.host, front.address.port, ssl=client_tls, server_hostname="localhost"
+                proxy_listener.address.host,
+                proxy_listener.address.port,
+                ssl=client_tls,
+                server_hostname="localhost",
             )
             for _ in range(4):
                 writer.write(large)
@@ -235,14 +248,17 @@ async def test_a_slow_client_behind_tls_stops_its_broker_and_loses_nothing(
             World(),
             tls=tls_of(server_identity),
             upstream_tls=to_broker,
-        ) as front,
+        ) as proxy_listener,
     ):
-        front.open()
+        proxy_listener.open()
         reader, writer = await asyncio.open_connection(
-            front.address.host, front.address.port, ssl=client_tls, server_hostname="localhost"
+            proxy_listener.address.host,
+            proxy_listener.address.port,
+            ssl=client_tls,
+            server_hostname="localhost",
         )
         writer.write(request(5))
-        [relay] = front.relays
+        [relay] = proxy_listener.relays
         await until(lambda: relay.broker.transport and not relay.broker.transport.is_reading())
 
         assert relay.client.transport.get_write_buffer_size() < 2_000_000
@@ -257,32 +273,32 @@ async def test_a_plain_client_on_a_tls_port_gets_a_readable_line_and_harms_nobod
     world = World()
     async with (
         echoing_broker() as broker,
-        front_of(config_of([broker]), world, tls=tls_of(server_identity)) as front,
+        front_of(config_of([broker]), world, tls=tls_of(server_identity)) as proxy_listener,
     ):
-        front.open()
+        proxy_listener.open()
         with contextlib.suppress(ConnectionError):
-            assert await ask(front.address) in (
+            assert await ask(proxy_listener.address) in (
                 b"",
                 b"\x15\x03\x03\x00\x02\x02\x46",
                 b"\x15\x03\x01\x00\x02\x02\x46",
             )
 
-        [line] = await until(lambda: world.told.of("tls_handshake_failed"))
+        [line] = await until(lambda: world.logged.of("tls_handshake_failed"))
         assert "plain" in line["error"]
         assert line["client"] == HOST
         assert world.metric('tsproxy_tls_handshakes_failed_total{listener="default"}') == 1
-        assert await ask(front.address, client_tls) == answer(5)
+        assert await ask(proxy_listener.address, client_tls) == answer(5)
 
 
 @on_both_loops
 async def test_a_tls_client_on_a_plain_port_gets_a_readable_line(client_tls):
     world = World()
-    async with echoing_broker() as broker, front_of(config_of([broker]), world) as front:
-        front.open()
+    async with echoing_broker() as broker, front_of(config_of([broker]), world) as proxy_listener:
+        proxy_listener.open()
         with pytest.raises((ssl.SSLError, ConnectionError)):
-            await ask(front.address, client_tls)
+            await ask(proxy_listener.address, client_tls)
 
-        [line] = await until(lambda: world.told.of("client_rejected"))
+        [line] = await until(lambda: world.logged.of("client_rejected"))
         assert "TLS" in line["detail"]
 
 
@@ -292,19 +308,19 @@ async def test_where_certificates_are_required_only_clients_with_one_are_let_in(
 ):
     world = World()
     tls = tls_of(server_identity, certificates.certificate, "required")
-    async with echoing_broker() as broker, front_of(config_of([broker]), world, tls=tls) as front:
-        front.open()
+    async with echoing_broker() as broker, front_of(config_of([broker]), world, tls=tls) as proxy_listener:
+        proxy_listener.open()
         without = ssl.create_default_context(cafile=certificates.certificate)
         # TLS 1.3 clients learn of it after the handshake, at their first read.
         with contextlib.suppress(ssl.SSLError, ConnectionError):
-            assert await ask(front.address, without) == b""
-        [line] = await until(lambda: world.told.of("tls_handshake_failed"))
+            assert await ask(proxy_listener.address, without) == b""
+        [line] = await until(lambda: world.logged.of("tls_handshake_failed"))
         assert "showed no certificate" in line["error"]
 
         identity = certificates.issue("client-of-listeners")
         shown = ssl.create_default_context(cafile=certificates.certificate)
         shown.load_cert_chain(identity.certificate, identity.key)
-        assert await ask(front.address, shown) == answer(5)
+        assert await ask(proxy_listener.address, shown) == answer(5)
 
 
 @on_both_loops
@@ -317,11 +333,11 @@ async def test_a_broker_that_cannot_be_trusted_is_not_talked_to(certificates, tm
     world = World()
     async with echoing_broker(broker_tls) as broker:
         config = config_of([Address("localhost", broker.port)])
-        async with front_of(config, world, upstream_tls=to_broker) as front:
-            front.open()
+        async with front_of(config, world, upstream_tls=to_broker) as proxy_listener:
+            proxy_listener.open()
 
-            assert await ask(front.address) == b""
-            [line] = world.told.of("session_closed")
+            assert await ask(proxy_listener.address) == b""
+            [line] = world.logged.of("session_closed")
             assert "certificate was rejected" in line["text"]
 
 
@@ -330,13 +346,13 @@ async def test_a_client_that_only_looks_at_a_tls_port_leaves_nothing_behind(serv
     world = World()
     async with (
         echoing_broker() as broker,
-        front_of(config_of([broker]), world, tls=tls_of(server_identity)) as front,
+        front_of(config_of([broker]), world, tls=tls_of(server_identity)) as proxy_listener,
     ):
-        front.open()
-        socket.create_connection((HOST, front.address.port)).close()
+        proxy_listener.open()
+        socket.create_connection((HOST, proxy_listener.address.port)).close()
 
-        await until(lambda: world.told.of("tls_handshake_failed"))
-        await until(lambda: not front.relays)
+        await until(lambda: world.logged.of("tls_handshake_failed"))
+        await until(lambda: not proxy_listener.relays)
         assert not any(connections(world).values())
 
 

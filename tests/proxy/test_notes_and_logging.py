@@ -9,14 +9,14 @@ import pytest
 import structlog
 
 from tests.proxy.decision_log.logs import HandClock
-from tests.proxy.world import Told
+from tests.proxy.world import Logged
 from tsproxy.proxy import notes
 from tsproxy.proxy.logging import LogFormat, configure_logging
 from tsproxy.proxy.notes import PER_ADDRESS, Notes, frames_of
 
 
 def test_a_client_in_a_loop_gets_few_lines_and_the_rest_is_counted():
-    told, clock = Told(), HandClock()
+    told, clock = Logged(), HandClock()
     notes = Notes(told, clock)
     for _ in range(PER_ADDRESS.burst + 500):
         notes.warn("192.0.2.1", "client_rejected", {"n": 1})
@@ -29,7 +29,7 @@ def test_a_client_in_a_loop_gets_few_lines_and_the_rest_is_counted():
 
 
 def test_one_client_does_not_use_up_anothers_lines():
-    told = Told()
+    told = Logged()
     notes = Notes(told, HandClock())
     for _ in range(100):
         notes.warn("192.0.2.1", "client_rejected", {})
@@ -39,7 +39,7 @@ def test_one_client_does_not_use_up_anothers_lines():
 
 
 def test_an_ipv6_host_has_one_budget_for_all_its_addresses():
-    told = Told()
+    told = Logged()
     notes = Notes(told, HandClock())
     for n in range(PER_ADDRESS.burst + 500):
         notes.warn(f"2001:db8::{n:x}", "client_rejected", {})
@@ -50,7 +50,7 @@ def test_an_ipv6_host_has_one_budget_for_all_its_addresses():
 
 @pytest.mark.parametrize("text", ["c" * 32767, "\x1b[31m" * 8000, "\udcff" * 32767, "a\r\nb\u2028"])
 def test_a_text_of_a_clients_own_is_short_and_printable(text):
-    told = Told()
+    told = Logged()
     Notes(told, HandClock()).warn("192.0.2.1", "client_rejected", {"detail": text, "n": 7})
 
     [line] = told.lines
@@ -61,7 +61,7 @@ def test_a_text_of_a_clients_own_is_short_and_printable(text):
 
 def test_the_number_of_clients_remembered_is_bounded(monkeypatch):
     monkeypatch.setattr(notes, "MAX_ADDRESSES", 3)
-    kept = Notes(Told(), HandClock())
+    kept = Notes(Logged(), HandClock())
     for n in range(100):
         kept.warn(f"192.0.2.{n}", "client_rejected", {})
 

@@ -18,7 +18,7 @@ from tests.proxy.running import TWO, command, series, until_page
 from tests.proxy.world import World
 from tsproxy.config.port_notices import OutgoingPorts, port_notices
 from tsproxy.model.addresses import Address
-from tsproxy.proxy.connections.unserved_endpoints import TELL_EVERY_MS, UnservedEndpoints
+from tsproxy.proxy.connections.unserved_endpoints import LOG_EVERY_MS, UnservedEndpoints
 from tsproxy.proxy.outgoing_ports import known_outgoing_ports, outgoing_ports
 from tsproxy.proxy.ports import ListenError, Port, listen_text
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -103,21 +103,21 @@ async def test_all_that_is_not_served_is_tried_each_time_and_told_once_a_minute(
     port = free_ports(5)[0]
     async with (
         echoing_broker() as broker,
-        front_of(config_of([broker], served_at(port)), World()) as front,
+        front_of(config_of([broker], served_at(port)), World()) as proxy_listener,
     ):
-        unserved = UnservedEndpoints([front], lambda: None)
+        unserved = UnservedEndpoints([proxy_listener], lambda: None)
         with outgoing(port + 1), structlog.testing.capture_logs() as logs:
-            front.see(facts_of({1: broker, 7: broker}))
-            for now_ms in range(0, 2 * TELL_EVERY_MS + 1, 1_000):
+            proxy_listener.apply_facts(facts_of({1: broker, 7: broker}))
+            for now_ms in range(0, 2 * LOG_EVERY_MS + 1, 1_000):
                 unserved.look(now_ms)
         assert [line["event"] for line in logs].count("broker_not_served") == 2
         told = [line for line in logs if line["event"] == "brokers_not_served"]
         assert [line["node_ids"] for line in told] == [[1, 7]] * 2
-        assert front.unserved.keys() == {1, 7}
+        assert proxy_listener.unserved.keys() == {1, 7}
 
-        unserved.look(3 * TELL_EVERY_MS)
+        unserved.look(3 * LOG_EVERY_MS)
 
-        assert front.unserved.keys() == {7}
+        assert proxy_listener.unserved.keys() == {7}
         assert await ask(Address(HOST, port + 1)) == answer(5)
 
 
@@ -127,15 +127,15 @@ async def test_a_broker_that_left_the_cluster_is_not_missed_where_it_is_not_serv
     port = free_ports(5)[0]
     async with (
         echoing_broker() as broker,
-        front_of(config_of([broker], served_at(port)), World()) as front,
+        front_of(config_of([broker], served_at(port)), World()) as proxy_listener,
     ):
         with outgoing(port + 1):
-            front.see(facts_of({1: broker, 2: broker}))
-            assert front.unserved.keys() == {1}
-            front.see(facts_of({2: broker}))
+            proxy_listener.apply_facts(facts_of({1: broker, 2: broker}))
+            assert proxy_listener.unserved.keys() == {1}
+            proxy_listener.apply_facts(facts_of({2: broker}))
 
-        assert not front.unserved
-        assert front.served_count == 1
+        assert not proxy_listener.unserved
+        assert proxy_listener.served_count == 1
 
 
 BOTH_CAUSES = "another program listens there, or an outgoing connection of this machine has the port "

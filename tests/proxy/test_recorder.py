@@ -1,4 +1,4 @@
-"""The journal: outcomes reach the decision log and the metrics, and no line is lost on the way."""
+"""The recorder: outcomes reach the decision log and the metrics, and no line is lost on the way."""
 
 import asyncio
 import json
@@ -19,13 +19,13 @@ MINUTE_MS = 60_000
 async def test_a_whole_life_leaves_lines_without_gaps_also_when_it_ends_between_two_ticks(tmp_path):
     clock, metrics = HandClock(), Metrics()
     files = files_in(tmp_path, clock=clock)
-    journal = DecisionRecorder(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, list)
-    journal.start({"version": "1"})
-    journal.see_cluster("cluster", (1, 2))
-    journal.book(ACCEPTED)
+    recorder = DecisionRecorder(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, list)
+    recorder.start({"version": "1"})
+    recorder.record_cluster("cluster", (1, 2))
+    recorder.book(ACCEPTED)
     clock.ms += 3 * MINUTE_MS  # an interval is over, and no tick has come
-    assert await journal.stop()
-    journal.measure()
+    assert await recorder.stop()
+    recorder.measure()
 
     [file] = tmp_path.iterdir()
     lines = [json.loads(line) for line in file.open()]
@@ -43,17 +43,17 @@ async def test_totals_are_asked_for_before_an_outcome_ends_the_interval_that_the
     clock, metrics = HandClock(), Metrics()
     files = files_in(tmp_path, clock=clock)
     kept = [TOTALS]
-    journal = DecisionRecorder(
+    recorder = DecisionRecorder(
         DecisionLog("proxy", "boot", ACCEPTED.now_ms),
         files,
         metrics,
         clock,
         lambda: [kept.pop() for _ in kept],
     )
-    journal.start({})
-    journal.book(ACCEPTED)
-    journal.book(replace(ACCEPTED, now_ms=ACCEPTED.now_ms + MINUTE_MS))
-    assert await journal.stop()
+    recorder.start({})
+    recorder.book(ACCEPTED)
+    recorder.book(replace(ACCEPTED, now_ms=ACCEPTED.now_ms + MINUTE_MS))
+    assert await recorder.stop()
 
     [file] = tmp_path.iterdir()
     counters = [line for line in map(json.loads, file.open()) if line["event"] == "counters"]
@@ -66,8 +66,8 @@ async def test_very_many_outcomes_are_booked_in_turns_and_none_is_lost(tmp_path)
     """A request of 20,000 partitions must not hold up everybody while it is booked."""
     clock, metrics = HandClock(), Metrics()
     files = files_in(tmp_path, clock=clock)
-    journal = DecisionRecorder(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, list)
-    journal.start({})
+    recorder = DecisionRecorder(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, list)
+    recorder.start({})
     accepted = 'tsproxy_batches_total{listener="public",reason="",verdict="accepted"}'
 
     def booked():
@@ -75,20 +75,20 @@ async def test_very_many_outcomes_are_booked_in_turns_and_none_is_lost(tmp_path)
 
     many = 2 * MOST_AT_ONCE + 10
     for _ in range(many):
-        journal.book(ACCEPTED)
+        recorder.book(ACCEPTED)
     assert booked() == MOST_AT_ONCE
     await asyncio.sleep(0)
-    journal.book(ACCEPTED)
+    recorder.book(ACCEPTED)
     assert MOST_AT_ONCE < booked() <= 2 * MOST_AT_ONCE
     await until(lambda: booked() == many + 1)
     await asyncio.sleep(0)
     for _ in range(many):
-        journal.book(ACCEPTED)
-    journal.measure()
+        recorder.book(ACCEPTED)
+    recorder.measure()
     assert booked() == 2 * many + 1
     for _ in range(many):
-        journal.book(ACCEPTED)
-    assert await journal.stop()
+        recorder.book(ACCEPTED)
+    assert await recorder.stop()
 
     [file] = tmp_path.iterdir()
     counters = [line for line in map(json.loads, file.open()) if line["event"] == "counters"]
@@ -103,13 +103,13 @@ async def test_what_was_dropped_and_what_was_deleted_is_told_by_metrics_and_the_
     old.write_text("{}\n")
     os.utime(old, (1, 1))
     files = files_in(tmp_path, clock=clock, retention=Retention(age_ms=MINUTE_MS, size_bytes=None))
-    journal = DecisionRecorder(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, list)
-    journal.start({})
+    recorder = DecisionRecorder(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, list)
+    recorder.start({})
     with monkeypatch.context() as full:
         full.setattr("tsproxy.proxy.decision_log.files.QUEUE_LINES", 0)
-        journal.tell(LifecycleKind.RELOAD, {})
-    assert await journal.stop()
-    journal.measure()
+        recorder.record_lifecycle(LifecycleKind.RELOAD, {})
+    assert await recorder.stop()
+    recorder.measure()
 
     [file] = tmp_path.iterdir()
     lines = [json.loads(line) for line in file.open()]

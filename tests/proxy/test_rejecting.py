@@ -20,7 +20,7 @@ from tsproxy.session.session import Session
 async def test_each_is_answered_none_goes_on_and_all_are_counted():
     asked = produce({"t": {0: batch([time.time_ns() // 1_000_000 + DAY_MS] * 3)}}, version=9)
     async with wire() as the:
-        the.relay.see(view_of())
+        the.relay.apply_view(view_of())
         await the.client_sends(asked)
         size = int.from_bytes(first := await the.client_gets(4), "big")
         first += await the.client_gets(size)
@@ -54,11 +54,11 @@ async def test_a_mistake_of_ours_while_the_fast_path_rejects_ends_that_connectio
         return feed(self, event, now_ms, monotonic_ms)
 
     async with wire() as the:
-        the.relay.see(view_of())
+        the.relay.apply_view(view_of())
         await the.client_sends(asked)
         await the.client_gets(4)
         monkeypatch.setattr(Session, "feed", crash)
         sending = asyncio.create_task(the.client_sends(asked * 2_000))
-        await until(lambda: the.world.told.of("session_crashed"))
+        await until(lambda: the.world.logged.of("session_crashed"))
         assert await the.broker_sees_end()
         sending.cancel()

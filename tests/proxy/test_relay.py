@@ -224,7 +224,7 @@ async def test_without_a_broker_the_client_is_closed_and_the_reason_told():
         the.relay.upstream_unavailable("127.0.0.1:9092: Connection refused")
 
         assert await the.client_sees_end()
-        [line] = the.world.told.lines
+        [line] = the.world.logged.lines
         assert line["event"] == "session_closed"
         assert line["reason"] == "upstream_unavailable"
         assert line["text"] == "127.0.0.1:9092: Connection refused"
@@ -238,7 +238,7 @@ async def test_garbage_closes_the_connection_with_one_line_and_counts():
 
         assert await the.client_sees_end()
         assert await the.broker_sees_end()
-        [line] = the.world.told.lines
+        [line] = the.world.logged.lines
         assert line["client"] == "192.0.2.7"
         assert "HTTP" in line["detail"]
         closed = 'tsproxy_sessions_closed_total{listener="default",reason="not_kafka"}'
@@ -257,10 +257,10 @@ async def test_a_mistake_in_the_core_ends_its_session_loudly_and_no_other(monkey
             await the.client_sends(request(1))
             assert await the.client_sees_end()
         assert await the.broker_sees_end()
-        [line] = the.world.told.of("session_crashed")
+        [line] = the.world.logged.of("session_crashed")
         assert line["error"] == "ValueError"
         assert any("crash" in frame for frame in line["frames"])
-        assert "hunter2" not in str(the.world.told.lines)
+        assert "hunter2" not in str(the.world.logged.lines)
         closed = 'tsproxy_sessions_closed_total{listener="default",reason="internal_error"}'
         assert the.world.metric(closed) == 1
         await other.client_sends(request(1))
@@ -334,7 +334,7 @@ async def test_an_answer_waits_until_the_node_that_it_names_is_served():
         await until(lambda: w.world.nodes == [7])
         assert not is_reading(w.relay.broker)
 
-        w.relay.see(SERVED)
+        w.relay.apply_view(SERVED)
 
         told = metadata_of(7, "proxy.test", 9199) + answer(2)
         assert await w.client_gets(len(told)) == told
@@ -349,9 +349,9 @@ async def test_an_answer_whose_node_nobody_serves_fails_closed_and_counts(monkey
         await w.broker_sends(metadata_of(7))
 
         assert await w.client_sees_end()
-        assert w.world.told.of("session_closed")[0]["reason"] == "address_unmapped"
+        assert w.world.logged.of("session_closed")[0]["reason"] == "address_unmapped"
         assert w.world.metric("tsproxy_address_unmapped_total") == 1
-        w.relay.see(SERVED)  # too late, and harmless
+        w.relay.apply_view(SERVED)  # too late, and harmless
 
 
 @on_both_loops
@@ -361,7 +361,7 @@ async def test_a_proxy_that_drains_waits_for_an_answer_that_waits_for_a_node():
         await w.broker_sends(metadata_of(7))
         await until(lambda: w.world.nodes == [7])
         w.relay.drain()
-        w.relay.see(SERVED)
+        w.relay.apply_view(SERVED)
 
         told = metadata_of(7, "proxy.test", 9199)
         assert await w.client_gets(len(told)) == told
@@ -375,7 +375,7 @@ async def test_an_answer_that_waits_for_a_node_is_forgotten_with_its_client():
         await w.broker_sends(metadata_of(7))
         await until(lambda: w.world.nodes == [7])
         w.relay.cut()
-        w.relay.see(SERVED)
+        w.relay.apply_view(SERVED)
 
         await until(w.ended.is_set)
         assert w.world.metric("tsproxy_address_unmapped_total") == 0

@@ -17,7 +17,7 @@ from tests.proxy.world import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.clock import Clock
-from tsproxy.proxy.reload.reloader import NOTICES_TOLD, tell_notices
+from tsproxy.proxy.reload.reloader import NOTICES_LOGGED, log_notices
 from tsproxy.testing.proxy import RunningProxy
 
 FULL = os.environ.get("TSPROXY_TEST") == "full"
@@ -101,10 +101,10 @@ async def test_what_has_no_effect_is_told_at_the_start_and_after_a_reload(kafka_
 
 
 def test_of_many_notices_the_first_are_told_and_the_rest_are_counted():
-    rules = ", ".join(f"{{ name: r{number} }}" for number in range(NOTICES_TOLD + 6))
+    rules = ", ".join(f"{{ name: r{number} }}" for number in range(NOTICES_LOGGED + 6))
     with structlog.testing.capture_logs() as lines:
-        tell_notices(config_of(f"{SMALLEST}policy: {{ rules: [{rules}] }}\n"))
-    assert [line["event"] for line in lines].count("config_notice") == NOTICES_TOLD
+        log_notices(config_of(f"{SMALLEST}policy: {{ rules: [{rules}] }}\n"))
+    assert [line["event"] for line in lines].count("config_notice") == NOTICES_LOGGED
     assert lines[-1]["count"] == 5
 
 

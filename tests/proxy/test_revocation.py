@@ -69,16 +69,16 @@ async def test_a_client_is_let_in_until_the_list_has_its_certificate_and_others_
     world = World()
     async with echoing_broker() as broker:
         config = config_of([broker], listener(certificates, crl))
-        async with Watched(config) as watched, front_of(config, world, tls=watched.tls) as front:
-            front.open()
-            assert await is_let_in(front.address, bad[1])
+        async with Watched(config) as watched, front_of(config, world, tls=watched.tls) as proxy_listener:
+            proxy_listener.open()
+            assert await is_let_in(proxy_listener.address, bad[1])
             before = watched.tls()
             crl.write_bytes(certificates.revocations(bad[0]))
             await until(lambda: watched.tls() is not before)
 
-            assert not await is_let_in(front.address, bad[1])
-            assert await is_let_in(front.address, good[1])
-            [line] = await until(lambda: world.told.of("tls_handshake_failed"))
+            assert not await is_let_in(proxy_listener.address, bad[1])
+            assert await is_let_in(proxy_listener.address, good[1])
+            [line] = await until(lambda: world.logged.of("tls_handshake_failed"))
             assert "certificate revoked" in line["error"]
 
 
@@ -92,11 +92,11 @@ async def test_a_list_that_is_out_of_date_lets_nobody_in_and_says_so(certificate
         config = config_of([broker], listener(certificates, crl))
         with structlog.testing.capture_logs() as logs:
             watched = Watched(config, world)
-            watched.certificates.tell_ends()
-        async with front_of(config, world, tls=watched.tls) as front:
-            front.open()
-            assert not await is_let_in(front.address, context)
-            [line] = await until(lambda: world.told.of("tls_handshake_failed"))
+            watched.certificates.log_ends()
+        async with front_of(config, world, tls=watched.tls) as proxy_listener:
+            proxy_listener.open()
+            assert not await is_let_in(proxy_listener.address, context)
+            [line] = await until(lambda: world.logged.of("tls_handshake_failed"))
             assert "CRL has expired" in line["error"]
 
     [told] = [line for line in logs if "crl" in line["setting"]]

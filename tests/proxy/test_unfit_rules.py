@@ -7,7 +7,7 @@ import structlog
 from tests.config.files import SMALLEST, config_of
 from tests.proxy.world import until
 from tsproxy.proxy.brokers.discovery import VisibleTopics
-from tsproxy.proxy.reload.unfit_rules import MOST_TOLD, UnfitRules
+from tsproxy.proxy.reload.unfit_rules import MOST_LOGGED, UnfitRules
 from tsproxy.testing.proxy import RunningProxy
 
 RULE = "policy: { rules: [{ name: orders, match: { topics: [PATTERN] } }] }\n"
@@ -18,9 +18,9 @@ def rule_for(pattern):
     return config_of(SMALLEST + RULE.replace("PATTERN", f"'{pattern}'"))
 
 
-async def told_of(rules, names=TOPICS):
+async def logged_by(rules, names=TOPICS):
     """What is said when these topics have been read."""
-    rules.see(VisibleTopics(names))
+    rules.check(VisibleTopics(names))
     with structlog.testing.capture_logs() as lines:
         await rules.look()
     return [(line["event"], line.get("rule") or line.get("waiver"), line["topics"]) for line in lines]
@@ -28,47 +28,47 @@ async def told_of(rules, names=TOPICS):
 
 async def test_a_pattern_that_fits_no_topic_is_told_with_how_many_there_are():
     for pattern in ("orders-.*", "payments", "/orders/"):
-        assert await told_of(UnfitRules(rule_for(pattern))) == [("rule_fits_no_topic", "orders", 2)]
+        assert await logged_by(UnfitRules(rule_for(pattern))) == [("rule_fits_no_topic", "orders", 2)]
 
 
 async def test_a_pattern_that_fits_one_is_not():
     for pattern in ("orders-*", "shop.*", "/.*orders/"):
-        assert await told_of(UnfitRules(rule_for(pattern))) == []
+        assert await logged_by(UnfitRules(rule_for(pattern))) == []
 
 
 async def test_a_pattern_for_internal_topics_is_not_for_they_are_not_among_the_names():
     for pattern in ("__*", "*-changelog", "__consumer_offsets"):
-        assert await told_of(UnfitRules(rule_for(pattern))) == []
+        assert await logged_by(UnfitRules(rule_for(pattern))) == []
 
 
 async def test_nothing_is_said_while_no_topic_is_seen():
     rules = UnfitRules(rule_for("payments"))
-    assert await told_of(rules, ()) == []
-    assert len(await told_of(rules)) == 1
+    assert await logged_by(rules, ()) == []
+    assert len(await logged_by(rules)) == 1
 
 
 async def test_each_is_told_once_until_the_rules_change():
     rules = UnfitRules(rule_for("payments"))
-    assert len(await told_of(rules)) == 1
+    assert len(await logged_by(rules)) == 1
     rules.prepare(rule_for("payments"))()
-    assert await told_of(rules) == []
+    assert await logged_by(rules) == []
     rules.prepare(rule_for("bills"))()
-    assert len(await told_of(rules)) == 1
+    assert len(await logged_by(rules)) == 1
 
 
 async def test_waivers_are_told_as_well_and_of_a_thousand_rules_not_all():
     waiver = "{ name: w, match: { topics: [x] }, until: '2199-12-01T00:00:00Z', owner: o, reason: r }"
     config = config_of(f"{SMALLEST}policy: {{ waivers: [{waiver}] }}\n")
-    assert await told_of(UnfitRules(config)) == [("waiver_fits_no_topic", "w", 2)]
+    assert await logged_by(UnfitRules(config)) == [("waiver_fits_no_topic", "w", 2)]
     many = ", ".join(f"{{ name: r{n}, match: {{ topics: [x{n}] }} }}" for n in range(1_000))
     config = config_of(f"{SMALLEST}policy: {{ rules: [{many}] }}\n")
-    assert len(await told_of(UnfitRules(config))) == MOST_TOLD
+    assert len(await logged_by(UnfitRules(config))) == MOST_LOGGED
 
 
 async def test_the_loop_turns_between_any_two_patterns():
     config = config_of(f"{SMALLEST}policy: {{ rules: [{{ name: r, match: {{ topics: [a, b, c, d] }} }}] }}\n")
     rules, turns = UnfitRules(config), []
-    rules.see(VisibleTopics(TOPICS))
+    rules.check(VisibleTopics(TOPICS))
     looking = asyncio.create_task(rules.look())
     while not looking.done():
         turns.append(await asyncio.sleep(0))

@@ -40,7 +40,7 @@ def waivers_at(now_ms):
 
 def told(waivers):
     with structlog.testing.capture_logs() as lines:
-        waivers.tell_ends()
+        waivers.log_ends()
     return [line["event"] for line in lines]
 
 
@@ -72,13 +72,13 @@ def test_its_end_is_told_once_whatever_was_told_before():
 def test_who_answers_for_it_is_named():
     waivers, _, _ = waivers_at(UNTIL_MS - HOUR_MS)
     with structlog.testing.capture_logs() as lines:
-        waivers.tell_ends()
+        waivers.log_ends()
     assert lines[0].items() >= {"owner": "data-platform", "reason": "OPS-123", "hours_left": 1}.items()
 
 
 def test_one_that_a_reload_takes_away_is_no_longer_counted():
     waivers, _, metrics = waivers_at(UNTIL_MS)
-    waivers.tell_ends()
+    waivers.log_ends()
     config = config_of(SMALLEST + WAIVER)
     waivers.prepare(replace(config, policy=replace(config.policy, waivers=())))()
     assert SERIES not in rendered(metrics)

@@ -97,9 +97,9 @@ async def wire(world=None, view=None, *, accepted=True, connected=True):
         await until(made.ended.is_set)
 
 
-def is_reading(leg):
-    return leg.transport.is_reading()
+def is_reading(protocol):
+    return protocol.transport.is_reading()
 
 
-def unsent_bytes(leg):
-    return leg.transport.get_write_buffer_size()
+def unsent_bytes(protocol):
+    return protocol.transport.get_write_buffer_size()

@@ -16,7 +16,7 @@ PATIENCE_S = 120
 
 
 @dataclass
-class Told:
+class Logged:
     """A log that keeps its lines."""
 
     lines: list[dict] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Told:
 
 @dataclass
 class World:
-    told: Told = field(default_factory=Told)
+    logged: Logged = field(default_factory=Logged)
     outcomes: list = field(default_factory=list)
     totals: list = field(default_factory=list)
     dead: list = field(default_factory=list)
@@ -51,7 +51,7 @@ class World:
         return ConnectionContext(
             clock,
             self.metrics,
-            Notes(self.told, clock),
+            Notes(self.logged, clock),
             self.outcomes.append,
             self.totals.append,
             self.dead.append,

@@ -70,9 +70,9 @@ def view_of(
     )
 
 
-def view_by(rule, *, limits=LIMITS, waivers=(), **terms):
-    """The same proxy, where the rule of that name matches everything and sets `terms`."""
-    rules = (Rule(rule, Match(), RuleSettings(**terms)),)
+def view_by(rule, *, limits=LIMITS, waivers=(), **settings):
+    """The same proxy, where the rule of that name matches everything and sets `settings`."""
+    rules = (Rule(rule, Match(), RuleSettings(**settings)),)
     return view_of(limits=limits, policy=Policy(rules=rules, waivers=waivers))
 
 
@@ -148,7 +148,7 @@ def later(by_ms):
 
 def view_becomes(view):
     def happens(conversation):
-        return conversation.session.see(view, conversation.now_ms)
+        return conversation.session.apply_view(view, conversation.now_ms)
 
     return happens
 

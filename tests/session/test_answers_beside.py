@@ -113,7 +113,7 @@ def test_a_node_that_is_not_served_is_waited_for_and_the_answer_read_anew():
 
     assert effects == [HoldBroker(), NodeWanted(7, "broker", 9092)]
     assert one.broker_bytes(b"", NOW_MS) == []
-    (reading,) = one.see(view_of(nodes=[1, 7]), NOW_MS)
+    (reading,) = one.apply_view(view_of(nodes=[1, 7]), NOW_MS)
     effects = one.answer_read(reading.job(), NOW_MS)
     assert kinds(effects) == [SendToClient, ReleaseBroker]
 
@@ -122,7 +122,7 @@ def test_a_node_that_comes_while_the_answer_is_read_is_found():
     one = asking(nodes=[1])
     (reading,) = one.broker_bytes(coordinators(7), NOW_MS)
     told = reading.job()
-    assert one.see(view_of(nodes=[1, 7]), NOW_MS) == []
+    assert one.apply_view(view_of(nodes=[1, 7]), NOW_MS) == []
     effects = one.answer_read(told, NOW_MS)
 
     assert kinds(effects) == [HoldBroker, NodeWanted, ReadAnswer]

@@ -73,12 +73,12 @@ def test_once_the_budget_is_gone_nothing_more_is_decompressed(monkeypatch):
     assert len(begun) <= 5
 
 
-def test_guilty_batches_cost_no_more_than_a_few_times_the_budget():
+def test_rejected_batches_cost_no_more_than_a_few_times_the_budget():
     """What is judged twice, to say which records are at fault, was within the budget before."""
     work = Work(SessionLimits(records_per_request=1000))
-    guilty = [of(100, at_ms=NOW_MS + 2 * HOUR_MS)] * 500
+    culprits = [of(100, at_ms=NOW_MS + 2 * HOUR_MS)] * 500
     view = View(topics={"t": LIMITS}, limits=SessionLimits(records_per_request=1000))
-    for _ in judge_steps(HEADER, request_of(*guilty), of_anybody(view), NOW_MS, work):
+    for _ in judge_steps(HEADER, request_of(*culprits), of_anybody(view), NOW_MS, work):
         pass
     assert work.done < 3 * 1000 + 500 * 3 * 20
 

@@ -44,8 +44,8 @@ NO_PLACE = (
 view = partial(view_by, "extended", limits=UNLIMITED, extended_timestamps=True)
 
 
-def judged(*data, version=9, seen=None, **terms):
-    return judged_by(seen or view(**terms), *data, version=version)[0]
+def judged(*data, version=9, seen=None, **settings):
+    return judged_by(seen or view(**settings), *data, version=version)[0]
 
 
 def marked(times, codec=0, attributes=0, **header):
@@ -113,10 +113,10 @@ JUDGED = {
 }
 
 
-@pytest.mark.parametrize(("times", "terms", "reason"), JUDGED.values(), ids=JUDGED)
-def test_it_is_judged_by_the_extended_meaning(times, terms, reason):
-    attributes = 0x08 if terms.pop("bit_3", False) else 0
-    found = judged(marked(times, attributes=attributes), **terms)
+@pytest.mark.parametrize(("times", "settings", "reason"), JUDGED.values(), ids=JUDGED)
+def test_it_is_judged_by_the_extended_meaning(times, settings, reason):
+    attributes = 0x08 if settings.pop("bit_3", False) else 0
+    found = judged(marked(times, attributes=attributes), **settings)
 
     assert isinstance(found.verdict, Reject)
     assert (found.verdict.error_code, found.verdict.reason) == (ErrorCode.INVALID_TIMESTAMP, reason)

@@ -227,30 +227,30 @@ VALUES = {
 UNLIMITED = replace(LIMITS, before_max_ms=None, after_max_ms=None)
 
 
-@pytest.mark.parametrize(("value", "terms", "reason"), VALUES.values(), ids=VALUES)
-def test_a_value_that_brokers_take_is_rejected_where_a_rule_says_so(value, terms, reason):
+@pytest.mark.parametrize(("value", "settings", "reason"), VALUES.values(), ids=VALUES)
+def test_a_value_that_brokers_take_is_rejected_where_a_rule_says_so(value, settings, reason):
     asked = produce({"t": {0: batch([NOW_MS, value])}})
-    conversation = Conversation(by_rule(**terms, limits=UNLIMITED)) >> client(asked)
+    conversation = Conversation(by_rule(**settings, limits=UNLIMITED)) >> client(asked)
     what = "means that there is none, which is" if value == -1 else "is"
     text = f"Timestamp {value} of message with offset 1 {what} not accepted by the proxy's rule own"
     said = produced({"t": {0: rejected((1, text))}})
     assert conversation << to_client(said) << booked("rejected", reason=reason, rule="own")
 
 
-@pytest.mark.parametrize(("value", "terms", "reason"), VALUES.values(), ids=VALUES)
-def test_the_other_values_are_taken_beside_it(value, terms, reason):
+@pytest.mark.parametrize(("value", "settings", "reason"), VALUES.values(), ids=VALUES)
+def test_the_other_values_are_taken_beside_it(value, settings, reason):
     asked = produce({"t": {0: batch([NOW_MS, *({-1, 0, -5} - {value})])}})
-    assert Conversation(by_rule(**terms, limits=UNLIMITED)) >> client(asked) << to_broker(asked)
+    assert Conversation(by_rule(**settings, limits=UNLIMITED)) >> client(asked) << to_broker(asked)
 
 
 @pytest.mark.parametrize(
-    ("times", "terms"),
+    ("times", "settings"),
     [([0, 1], {"negative": Choice.REJECT}), ([-1, -1], {"zero": Choice.REJECT, "negative": Choice.REJECT})],
     ids=["one millisecond", "no times at all"],
 )
-def test_what_no_rule_names_is_taken(times, terms):
+def test_what_no_rule_names_is_taken(times, settings):
     asked = produce({"t": {0: batch(times)}})
-    assert Conversation(by_rule(**terms, limits=UNLIMITED)) >> client(asked) << to_broker(asked)
+    assert Conversation(by_rule(**settings, limits=UNLIMITED)) >> client(asked) << to_broker(asked)
 
 
 def test_while_the_clock_is_not_one_to_judge_by_nothing_is_rejected_and_all_is_counted():

@@ -36,8 +36,8 @@ SAID = produced({"t": {0: accepted()}})
 view = partial(view_by, "mend")
 
 
-def judged(data, version=9, **terms):
-    return judged_by(view(**terms), data, version=version)[0]
+def judged(data, version=9, **settings):
+    return judged_by(view(**settings), data, version=version)[0]
 
 
 REPAIR, STAMP = OnViolation.REPAIR, OnViolation.STAMP
@@ -56,9 +56,9 @@ MENDED = {
 }
 
 
-@pytest.mark.parametrize(("times", "terms", "expected"), MENDED.values(), ids=MENDED)
-def test_times_are_put_right_and_nothing_else(times, terms, expected):
-    found = judged(batch(times, value=b"value"), **terms)
+@pytest.mark.parametrize(("times", "settings", "expected"), MENDED.values(), ids=MENDED)
+def test_times_are_put_right_and_nothing_else(times, settings, expected):
+    found = judged(batch(times, value=b"value"), **settings)
 
     assert isinstance(found.verdict, Accept)
     assert found.rewritten.records == batch(expected, value=b"value")
@@ -73,9 +73,9 @@ REJECTED = {
 }
 
 
-@pytest.mark.parametrize(("times", "terms"), REJECTED.values(), ids=REJECTED)
-def test_a_batch_with_one_time_that_cannot_be_put_right_is_rejected_whole(times, terms):
-    found = judged(batch(times), **terms)
+@pytest.mark.parametrize(("times", "settings"), REJECTED.values(), ids=REJECTED)
+def test_a_batch_with_one_time_that_cannot_be_put_right_is_rejected_whole(times, settings):
+    found = judged(batch(times), **settings)
 
     assert found.verdict.error_code == ErrorCode.INVALID_TIMESTAMP
     assert found.rewritten is None
@@ -121,9 +121,9 @@ BESIDE = {"another batch": batch([NOW_MS]), "half a batch": batch([NOW_MS])[:40]
 @pytest.mark.parametrize("time_ms", [NOW_MS, US])
 def test_what_stands_beside_a_batch_is_not_lost_by_writing_the_batch_anew(beside, version, time_ms):
     """Brokers reject two batches where one is right, and ignore half of one: both as they came."""
-    terms = {"on_violation": REPAIR, "keep_both_times": True}
+    settings = {"on_violation": REPAIR, "keep_both_times": True}
 
-    assert judged(batch([time_ms]) + beside, version, **terms).rewritten is None
+    assert judged(batch([time_ms]) + beside, version, **settings).rewritten is None
 
 
 @pytest.mark.parametrize(
@@ -136,11 +136,11 @@ def test_a_time_of_arrival_is_added_to_nothing_that_is_damaged_or_of_an_old_form
 
 
 def test_headers_tell_the_time_that_came_and_the_time_of_arrival():
-    terms = {"on_violation": REPAIR, "keep_original_time": True, "keep_both_times": True}
+    settings = {"on_violation": REPAIR, "keep_original_time": True, "keep_both_times": True}
     arrival = (b"tsproxy-arrival-timestamp", b"%d" % NOW_MS)
     original = (b"tsproxy-original-timestamp", b"%d" % US)
 
-    found = judged(batch([NOW_MS, US]), **terms)
+    found = judged(batch([NOW_MS, US]), **settings)
 
     records = [record(0, 0, headers=[arrival]), record(0, 1, headers=[original, arrival])]
     assert found.rewritten.records == batch([NOW_MS, NOW_MS], records=records)
@@ -197,7 +197,7 @@ def test_what_is_mended_and_what_is_rejected_part_ways():
 
 
 @pytest.mark.parametrize(
-    "terms", [{"on_violation": REPAIR}, {"no_timestamp": Choice.STAMP}, {"keep_both_times": True}]
+    "settings", [{"on_violation": REPAIR}, {"no_timestamp": Choice.STAMP}, {"keep_both_times": True}]
 )
-def test_a_topic_that_may_be_rewritten_never_takes_the_fast_path(terms):
-    assert fast_path_bounds(of_anybody(view(**terms)).of("t", NOW_MS)) is None
+def test_a_topic_that_may_be_rewritten_never_takes_the_fast_path(settings):
+    assert fast_path_bounds(of_anybody(view(**settings)).of("t", NOW_MS)) is None

@@ -61,9 +61,9 @@ def no(correlation_id, jump_ms=11 * MINUTE_MS, time_ms=JUMP_MS):
     return said(correlation_id, rejected((0, text)))
 
 
-def lagging(known=None, **terms):
+def lagging(known=None, **settings):
     """A conversation in which the broker has accepted a batch at OLD_MS."""
-    conversation = Conversation(view(**terms), stream_times=StreamTimes() if known is None else known)
+    conversation = Conversation(view(**settings), stream_times=StreamTimes() if known is None else known)
     conversation >> client(asked(OLD_MS)) << to_broker(asked(OLD_MS)) >> broker(said()) << to_client(said())
     return conversation << booked("accepted", out_of_order_records=0, out_of_order_max_ms=None)
 
@@ -154,9 +154,9 @@ def test_a_time_that_comes_again_does_not_shorten_the_silence_since_it_first_cam
 
 def test_a_time_that_was_put_right_counts_as_what_it_became():
     limits = TopicLimits(before_max_ms=24 * HOUR_MS, after_max_ms=HOUR_MS)
-    terms = {"limits": limits, "on_violation": OnViolation.REPAIR}
+    settings = {"limits": limits, "on_violation": OnViolation.REPAIR}
     in_us = asked(OLD_MS * 1_000, correlation_id=2)
-    conversation = lagging(**terms) >> client(in_us) << to_broker(asked(OLD_MS, correlation_id=2))
+    conversation = lagging(**settings) >> client(in_us) << to_broker(asked(OLD_MS, correlation_id=2))
     conversation >> broker(said(2)) << to_client(said(2)) << booked("repaired")
     jump = asked(JUMP_MS, correlation_id=3)
     assert conversation >> client(jump) << to_client(no(3)) << booked("rejected")

@@ -111,7 +111,7 @@ def test_the_fast_path_forwards_no_version_that_would_be_closed():
     requests = session.fast_path.requests
     again = produce({"t": {0: GOOD}}, version=12, correlation_id=2)
     assert requests.forward_read(again, NOW_MS) == len(again)
-    session.see(replace(view_of(), produce_versions=(0, 11)), NOW_MS)
+    session.apply_view(replace(view_of(), produce_versions=(0, 11)), NOW_MS)
     session.client_bytes(produce({"t": {0: GOOD}}, version=11, correlation_id=3), NOW_MS)
     assert requests.forward_read(again, NOW_MS) == 0
     (told, *_) = session.client_bytes(again, NOW_MS)

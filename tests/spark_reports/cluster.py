@@ -65,8 +65,8 @@ def standalone(folder, workers=2):
     """The URL of a master on the loopback that has so many workers of one core."""
     with ExitStack() as stack:
         log = stack.enter_context(_running(folder, "master", "master.Master", "--port", "0"))
-        url = _said(log, r"Starting Spark master at (spark://\S+)")
-        page = _said(log, r"MasterWebUI to 127\.0\.0\.1, and started at (http://\S+)")
+        url = _text(log, r"Starting Spark master at (spark://\S+)")
+        page = _text(log, r"MasterWebUI to 127\.0\.0\.1, and started at (http://\S+)")
         for number in range(workers):
             options = ("--cores", "1", "--memory", "600m", "--work-dir", str(folder / f"work-{number}"), url)
             stack.enter_context(_running(folder, f"worker-{number}", "worker.Worker", *options))
@@ -96,7 +96,7 @@ def _running(folder, name, program, *arguments):
             process.wait()
 
 
-def _said(log, pattern):
+def _text(log, pattern):
     _until(lambda: re.search(pattern, log.read_text()), pattern)
     return re.search(pattern, log.read_text())[1]
 

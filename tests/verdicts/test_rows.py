@@ -38,7 +38,7 @@ def rejection(row: Row) -> Reject | None:
     case = reader.read(memoryview(row.records(NOW_MS)))
     rejected = reject_whole_request([case]) or first_rejection(case)
     if rejected is None or rejected.error_code is ErrorCode.INVALID_TIMESTAMP:
-        assert judge(case) == (rejected or Accept()), "what is guilty must be rejected, and nothing else"
+        assert judge(case) == (rejected or Accept()), "what violates must be rejected, and nothing else"
     return rejected
 
 

@@ -74,10 +74,10 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka ca
         return self._token
 
     async def _renew(self) -> None:
-        asked_at_ms = self._clock.monotonic_ms()
+        requested_at_ms = self._clock.monotonic_ms()
         token = await _in_a_thread_of_its_own(self._fetch)
         self._token = token.text
-        self._renew_at_ms = asked_at_ms + int(_RENEWED_AT * (token.lasts_ms or 0))
+        self._renew_at_ms = requested_at_ms + int(_RENEWED_AT * (token.lasts_ms or 0))
 
     def _has_asked(self, asking: asyncio.Task[None]) -> None:
         self._asking = None
@@ -89,23 +89,23 @@ async def _in_a_thread_of_its_own(fetch: Callable[[], Token]) -> Token:
     """The result of `fetch`. An issuer may be silent for long, and it must block neither the loop's threads,
     which also look up host names, nor the exit of the process."""
     loop = asyncio.get_running_loop()
-    told: asyncio.Future[Token] = loop.create_future()
+    future: asyncio.Future[Token] = loop.create_future()
 
     def settle(set_it: Callable[[], None]) -> None:
-        if not told.done():
+        if not future.done():
             set_it()
 
     def run() -> None:
-        tell: Callable[[], None]
+        resolve: Callable[[], None]
         try:
-            tell = partial(told.set_result, fetch())
+            resolve = partial(future.set_result, fetch())
         except BaseException as error:  # the caller that waits handles it
-            tell = partial(told.set_exception, error)
+            resolve = partial(future.set_exception, error)
         with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends
-            loop.call_soon_threadsafe(settle, tell)
+            loop.call_soon_threadsafe(settle, resolve)
 
     threading.Thread(target=run, name="token", daemon=True).start()
-    return await told
+    return await future
 
 
 @lru_cache(maxsize=8)

@@ -77,15 +77,15 @@ def _tail(options: argparse.Namespace) -> int:
 
     reader = Reader(options.directory)
     is_wanted: Callable[[Line], bool] = bool if options.all else is_for_people
-    tell: Callable[[Line], str] = json.dumps if options.json else in_words
+    render: Callable[[Line], str] = json.dumps if options.json else in_words
     try:
         newest = reader.newest(options.lines, is_wanted)
         if not newest and options.lines:
             print(f"tsproxy: {options.directory} holds no such lines", file=sys.stderr)
-        _show(map(tell, newest))
+        _show(map(render, newest))
         while options.follow:
             time.sleep(POLL_S)
-            _show(map(tell, reader.more(is_wanted)))
+            _show(map(render, reader.more(is_wanted)))
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:

@@ -64,8 +64,8 @@ def _rule(parsed: Parsed, problems: list[Problem]) -> Rule:
         text = f"has the preset {parsed['preset']} and limits of its own; give one of them"
         problems.append(Problem(parsed.place, parsed.path, text))
     own = (*_guard(parsed, problems), *_custom(parsed, problems))
-    terms = make(RuleSettings, parsed, RULE, before=before, after=after, custom_rules=own)
-    return make(Rule, parsed, RULE, terms=terms)
+    settings = make(RuleSettings, parsed, RULE, before=before, after=after, custom_rules=own)
+    return make(Rule, parsed, RULE, settings=settings)
 
 
 def _guard(parsed: Parsed, problems: list[Problem]) -> Iterable[CustomRule]:
@@ -113,8 +113,8 @@ def _waiver(parsed: Parsed, problems: list[Problem]) -> Waiver:
 
 def _candidate(parsed: Parsed, problems: list[Problem]) -> RuleSettings | None:
     before, after = _limits(parsed, problems)
-    terms = make(RuleSettings, parsed, CANDIDATE, before=before, after=after)
-    return None if terms == RuleSettings() else terms
+    settings = make(RuleSettings, parsed, CANDIDATE, before=before, after=after)
+    return None if settings == RuleSettings() else settings
 
 
 def _limits(parsed: Parsed, problems: list[Problem]) -> tuple[TimeLimit | None, TimeLimit | None]:

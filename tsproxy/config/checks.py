@@ -69,13 +69,13 @@ def check_dead_letters(root: Parsed, policy: Policy | None, problems: list[Probl
     if policy is None or (section is not None and not section.is_sound):
         return
     if section is None:
-        asking = [rule.place for rule in policy.rules if rule.terms.dead_letters]
+        asking = [rule.place for rule in policy.rules if rule.settings.dead_letters]
         if policy.defaults.dead_letters:
             asking.insert(0, root["policy"]["defaults"].where)
         text = "needs dead_letters.topic, which says where copies go"
         problems += [Problem("", f"{place}.dead_letters", text) for place in asking]
         return
-    if not policy.wants_dead_letters:
+    if not policy.has_dead_letters:
         text = "no rule asks for copies: say dead_letters: yes in one, or in policy.defaults"
         problems.append(Problem(section.place, section.path, text))
     decisions = root["decisions"]

@@ -21,7 +21,7 @@ def passed_by_nobody(parsed: Sequence[Parsed], policy: Policy) -> Iterator[Probl
         if not rule.match.principals:
             continue
         other = _for_nobody(rule.match, policy.rules[index + 1 :])
-        if _is_stricter(rule.terms, other.terms if other else RuleSettings(), policy):
+        if _is_stricter(rule.settings, other.settings if other else RuleSettings(), policy):
             what = f"{other.name} ({other.place})" if other else "what holds where no rule fits"
             text = (
                 f"is stricter than {what}, which a client without a principal gets: who can come without one "
@@ -42,17 +42,17 @@ def _covers(match: Match, wanted: Match) -> bool:
     )
 
 
-def _is_stricter(terms: RuleSettings, other: RuleSettings, policy: Policy) -> bool:
-    """True if `terms` certainly reject something that `other` accept, as far as a file can tell."""
-    if (terms.mode or policy.mode) is not Mode.ENFORCE:
+def _is_stricter(settings: RuleSettings, other: RuleSettings, policy: Policy) -> bool:
+    """True if `settings` certainly reject something that `other` accept, as far as a file can tell."""
+    if (settings.mode or policy.mode) is not Mode.ENFORCE:
         return False
     if (other.mode or policy.mode) is not Mode.ENFORCE:
         return True
     defaults = policy.defaults if policy.limits_from is not LimitsFrom.BROKER else RuleSettings()
     return (
-        _is_narrower(terms.before or defaults.before, other.before or defaults.before)
-        or _is_narrower(terms.after or defaults.after, other.after or defaults.after)
-        or any(_rejects(terms, name, policy) and not _rejects(other, name, policy) for name in _CHOICES)
+        _is_narrower(settings.before or defaults.before, other.before or defaults.before)
+        or _is_narrower(settings.after or defaults.after, other.after or defaults.after)
+        or any(_rejects(settings, name, policy) and not _rejects(other, name, policy) for name in _CHOICES)
     )
 
 
@@ -63,6 +63,6 @@ def _is_narrower(own: TimeLimit | None, other: TimeLimit | None) -> bool:
     return other is None or other.max_ms is None or own.max_ms < other.max_ms
 
 
-def _rejects(terms: RuleSettings, name: str, policy: Policy) -> bool:
-    chosen = getattr(terms, name) or getattr(policy.defaults, name)
+def _rejects(settings: RuleSettings, name: str, policy: Policy) -> bool:
+    chosen = getattr(settings, name) or getattr(policy.defaults, name)
     return chosen is Choice.REJECT

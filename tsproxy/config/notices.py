@@ -108,9 +108,9 @@ def _of_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:
 
 def _of_rule(parsed: Parsed, rule: Rule, defaults: RuleSettings) -> Iterator[Problem]:
     yield from _deprecated(parsed)
-    mode = rule.terms.mode
+    mode = rule.settings.mode
     if mode not in (Mode.AUDIT, Mode.OFF):
-        yield from _nothing_to_keep(parsed, rule.terms, defaults)
+        yield from _nothing_to_keep(parsed, rule.settings, defaults)
         return
     for name in _ONLY_ENFORCED:
         if parsed[name] not in _CHANGE_NOTHING:
@@ -137,9 +137,9 @@ def _deprecated(parsed: Parsed) -> Iterator[Problem]:
         yield Problem(parsed.place, f"{parsed.path}.{DIFFERENCE}", text)
 
 
-def _nothing_to_keep(parsed: Parsed, terms: RuleSettings, defaults: RuleSettings) -> Iterator[Problem]:
-    is_stamped = (terms.no_timestamp or defaults.no_timestamp) is Choice.STAMP
-    is_mended = (terms.on_violation or defaults.on_violation) not in (None, OnViolation.REJECT)
+def _nothing_to_keep(parsed: Parsed, settings: RuleSettings, defaults: RuleSettings) -> Iterator[Problem]:
+    is_stamped = (settings.no_timestamp or defaults.no_timestamp) is Choice.STAMP
+    is_mended = (settings.on_violation or defaults.on_violation) not in (None, OnViolation.REJECT)
     if parsed["keep_original_time"] and not (is_stamped or is_mended):
         text = "has no effect: no time is changed; say on_violation: repair or stamp, or no_timestamp: stamp"
         yield Problem(parsed.place, f"{parsed.path}.keep_original_time", text)

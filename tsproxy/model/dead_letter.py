@@ -1,4 +1,4 @@
-"""`DeadBatch`: a rejected batch from which dead letters are made."""
+"""`RejectedBatch`: a rejected batch from which dead letters are made."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from tsproxy.model.verdict import Reject
 
 
 @dataclass(frozen=True, slots=True)
-class DeadBatch:
+class RejectedBatch:
     """A rejected batch. `records` are unchanged, and empty if `rejection` names no culprit.
 
     `bad_records` counts the culprits, named or not. It counts all records if the batch was rejected as a

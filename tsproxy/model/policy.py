@@ -136,7 +136,7 @@ class Rule:
 
     name: str
     match: Match
-    terms: RuleSettings
+    settings: RuleSettings
     place: str = ""
 
 
@@ -172,18 +172,20 @@ class Policy:
     @property
     def is_off(self) -> bool:
         """True where nothing is judged for anybody."""
-        modes = {rule.terms.mode or self.mode for rule in self.rules}
+        modes = {rule.settings.mode or self.mode for rule in self.rules}
         return modes | {self.mode} == {Mode.OFF}
 
     @property
-    def wants_dead_letters(self) -> bool:
+    def has_dead_letters(self) -> bool:
         """True where somebody's rejected records are to be copied."""
-        return any(terms.dead_letters for terms in (self.defaults, *(rule.terms for rule in self.rules)))
+        return any(
+            settings.dead_letters for settings in (self.defaults, *(rule.settings for rule in self.rules))
+        )
 
     @property
     def follows_stream_time(self) -> bool:
         """True where that is so for some topic of some client."""
-        return any(custom.follows_stream_time for rule in self.rules for custom in rule.terms.custom_rules)
+        return any(custom.follows_stream_time for rule in self.rules for custom in rule.settings.custom_rules)
 
     @property
     def asks_broker(self) -> bool:

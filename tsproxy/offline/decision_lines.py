@@ -21,17 +21,17 @@ def is_for_people(line: Line) -> bool:
 
 def in_words(line: Line) -> str:
     """One line as text. It is printable, whatever a client called itself."""
-    tell = _TELLERS.get(str(line.get("event")), _other)
-    return bounded(f"{line.get('ts', 'no time')}  {tell(line)}", 1_000)
+    render = _RENDERERS.get(str(line.get("event")), _other)
+    return bounded(f"{line.get('ts', 'no time')}  {render(line)}", 1_000)
 
 
 def _decision(line: Line) -> str:
     verdict = "would be rejected" if line.get("would_reject") else line.get("verdict", "?")
     who = ", ".join(str(line[name]) for name in ("client_id", "principal", "client_address") if name in line)
-    said = f"{verdict}  {line.get('topic')}-{line.get('partition')}  {who or 'nobody named'}  {_why(line)}"
+    text = f"{verdict}  {line.get('topic')}-{line.get('partition')}  {who or 'nobody named'}  {_why(line)}"
     if suppressed := line.get("suppressed"):
-        said += f"; {suppressed:,} like it were not written"
-    return said
+        text += f"; {suppressed:,} like it were not written"
+    return text
 
 
 def _why(line: Line) -> str:
@@ -67,15 +67,15 @@ def _heartbeat(line: Line) -> str:
 def _lifecycle(line: Line) -> str:
     known = {"ts", "event", "v", "proxy", "boot", "seq", "cluster_id", "kind", "facts"}
     facts = {name: value for name, value in line.items() if name not in known} | line.get("facts", {})
-    told = "  ".join(f"{name}={value}" for name, value in facts.items())
-    return f"{line.get('kind', '?')}  of {line.get('proxy')}  {told}".rstrip()
+    text = "  ".join(f"{name}={value}" for name, value in facts.items())
+    return f"{line.get('kind', '?')}  of {line.get('proxy')}  {text}".rstrip()
 
 
 def _other(line: Line) -> str:
     return str(line.get("event"))
 
 
-_TELLERS: Final[Mapping[str, Callable[[Line], str]]] = {
+_RENDERERS: Final[Mapping[str, Callable[[Line], str]]] = {
     EventName.DECISION: _decision,
     EventName.COUNTERS: _counters,
     EventName.HEARTBEAT: _heartbeat,

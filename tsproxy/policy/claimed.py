@@ -48,7 +48,7 @@ def allowances(policy: Policy) -> Iterator[tuple[Rule, str]]:
             left -= 1
             if left < 0:
                 return
-            what = _allowed(policy, rule.terms, other) if other else None
+            what = _allowed(policy, rule.settings, other) if other else None
             if what is not None:
                 yield rule, what
                 break
@@ -57,7 +57,7 @@ def allowances(policy: Policy) -> Iterator[tuple[Rule, str]]:
 def _met_without(policy: Policy, match: Match, later: Sequence[Rule]) -> Iterator[RuleSettings | None]:
     """None for a later rule that is for other topics."""
     for rule in later:
-        yield rule.terms if _may_meet(match.topics, rule.match.topics) else None
+        yield rule.settings if _may_meet(match.topics, rule.match.topics) else None
         if rule.match == Match():
             return
     is_used = policy.limits_from is not LimitsFrom.BROKER
@@ -79,37 +79,37 @@ def _may_meet(some: Sequence[NamePattern], others: Sequence[NamePattern]) -> boo
     )
 
 
-def _allowed(policy: Policy, terms: RuleSettings, other: RuleSettings) -> str | None:
-    """In words of the configuration, what `terms` allow and `other` does not; None for nothing."""
-    mode, others_mode = terms.mode or policy.mode, other.mode or policy.mode
+def _allowed(policy: Policy, settings: RuleSettings, other: RuleSettings) -> str | None:
+    """In words of the configuration, what `settings` allow and `other` does not; None for nothing."""
+    mode, others_mode = settings.mode or policy.mode, other.mode or policy.mode
     if _STRICTNESS[mode] < _STRICTNESS[others_mode]:
         return f"mode: {mode}"
     if mode is Mode.OFF or others_mode is Mode.OFF:
         return None
     for side in ("before", "after"):
-        if not (terms.preset or other.preset) and _is_wider(policy, terms, other, side):
+        if not (settings.preset or other.preset) and _is_wider(policy, settings, other, side):
             return f"a wider limit {side}"
     for name in _VALUES:
-        if (_choice(policy, terms, name), _choice(policy, other, name)) == (Choice.ACCEPT, Choice.REJECT):
+        if (_choice(policy, settings, name), _choice(policy, other, name)) == (Choice.ACCEPT, Choice.REJECT):
             return f"{name}: accept"
-    missing = {each.name for each in other.custom_rules} - {each.name for each in terms.custom_rules}
+    missing = {each.name for each in other.custom_rules} - {each.name for each in settings.custom_rules}
     return f"no {min(missing)}" if missing else None
 
 
-def _is_wider(policy: Policy, terms: RuleSettings, other: RuleSettings, side: str) -> bool:
+def _is_wider(policy: Policy, settings: RuleSettings, other: RuleSettings, side: str) -> bool:
     """A limit that is not given is the topic's, which the brokers hold anyway: any other may be narrower."""
-    most, others_most = _bound(policy, terms, side), _bound(policy, other, side)
+    most, others_most = _bound(policy, settings, side), _bound(policy, other, side)
     if others_most is None or others_most.max_ms is None:
         return False
     return most is None or most.max_ms is None or most.max_ms > others_most.max_ms
 
 
-def _bound(policy: Policy, terms: RuleSettings, side: str) -> TimeLimit | None:
-    own: TimeLimit | None = getattr(terms, side)
+def _bound(policy: Policy, settings: RuleSettings, side: str) -> TimeLimit | None:
+    own: TimeLimit | None = getattr(settings, side)
     if own is None and policy.limits_from is not LimitsFrom.BROKER:
         own = getattr(policy.defaults, side)
     return own
 
 
-def _choice(policy: Policy, terms: RuleSettings, name: str) -> Choice:
-    return getattr(terms, name) or getattr(policy.defaults, name) or Choice.ACCEPT
+def _choice(policy: Policy, settings: RuleSettings, name: str) -> Choice:
+    return getattr(settings, name) or getattr(policy.defaults, name) or Choice.ACCEPT

@@ -28,11 +28,11 @@ def ineffective_rules(policy: Policy, topic: str, known: TopicLimits) -> Iterato
     if not policy.asks_broker or known.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return
     for rule in policy.rules:
-        if (rule.terms.mode or policy.mode) is Mode.OFF or not may_fit_topic(rule.match, topic):
+        if (rule.settings.mode or policy.mode) is Mode.OFF or not may_fit_topic(rule.match, topic):
             continue
         sides = (
-            ("before", rule.terms.before, known.before_max_ms),
-            ("after", rule.terms.after, known.after_max_ms),
+            ("before", rule.settings.before, known.before_max_ms),
+            ("after", rule.settings.after, known.after_max_ms),
         )
         for side, own, topic_max_ms in sides:
             if own is not None and topic_max_ms is not None and _is_wider(own, topic_max_ms):

@@ -61,18 +61,18 @@ def resolve(
     is_known = known is not None or not policy.asks_broker
     if rule is None and is_internal(topic):
         return TopicPolicy(mode=Mode.OFF, limits=known, rule=INTERNAL_TOPICS, is_known=is_known)
-    terms, defaults = rule.terms if rule else RuleSettings(), policy.defaults
+    settings, defaults = rule.settings if rule else RuleSettings(), policy.defaults
     name = rule.name if rule else TOPIC_LIMITS
-    mode = terms.mode or policy.mode
+    mode = settings.mode or policy.mode
     if mode is Mode.OFF:
         return TopicPolicy(mode=mode, limits=known, rule=name, is_known=is_known)
     waiver = active_waiver(policy, peer, topic, now_ms)
-    limits = _limits(policy, terms, known, on_kafka_4)
+    limits = _limits(policy, settings, known, on_kafka_4)
     # Of a batch with bit 6 set the bit must go, whoever writes the times.
-    is_extended = _first(terms.extended_timestamps, defaults.extended_timestamps)
-    dead_letters = _first(terms.dead_letters, defaults.dead_letters)
+    is_extended = _first(settings.extended_timestamps, defaults.extended_timestamps)
+    dead_letters = _first(settings.dead_letters, defaults.dead_letters)
     if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        terms, defaults = (
+        settings, defaults = (
             RuleSettings(),
             RuleSettings(),
         )  # brokers write their own time over whatever was sent
@@ -80,17 +80,17 @@ def resolve(
         mode=Mode.AUDIT if waiver or policy.is_suspended else mode,
         limits=limits,
         candidate=_candidate(policy, limits, on_kafka_4) if is_known else None,
-        no_timestamp=terms.no_timestamp or defaults.no_timestamp or Choice.ACCEPT,
-        zero=terms.zero or defaults.zero or Choice.ACCEPT,
-        negative=terms.negative or defaults.negative or Choice.ACCEPT,
+        no_timestamp=settings.no_timestamp or defaults.no_timestamp or Choice.ACCEPT,
+        zero=settings.zero or defaults.zero or Choice.ACCEPT,
+        negative=settings.negative or defaults.negative or Choice.ACCEPT,
         extended_timestamps=is_extended,
-        on_violation=terms.on_violation or defaults.on_violation or OnViolation.REJECT,
-        keep_original_time=_first(terms.keep_original_time, defaults.keep_original_time),
-        keep_both_times=_first(terms.keep_both_times, defaults.keep_both_times),
+        on_violation=settings.on_violation or defaults.on_violation or OnViolation.REJECT,
+        keep_original_time=_first(settings.keep_original_time, defaults.keep_original_time),
+        keep_both_times=_first(settings.keep_both_times, defaults.keep_both_times),
         dead_letters=dead_letters,
-        speaks_as_draft=terms.preset is Preset.KIP_937_DRAFT,
+        speaks_as_draft=settings.preset is Preset.KIP_937_DRAFT,
         names_unit=policy.names_unit,
-        custom_rules=terms.custom_rules,
+        custom_rules=settings.custom_rules,
         rule=name,
         waiver=waiver.name if waiver else None,
         until_ms=waiver.until_ms if waiver else None,
@@ -150,7 +150,7 @@ def _names(match: Match, topic: str) -> bool:
 
 
 def _limits(
-    policy: Policy, terms: RuleSettings, known: TopicLimits | None, on_kafka_4: TopicLimits | None
+    policy: Policy, settings: RuleSettings, known: TopicLimits | None, on_kafka_4: TopicLimits | None
 ) -> TopicLimits | None:
     """A rule's own bound, else what `limits_from` gives; widened by the clocks' tolerance."""
     match policy.limits_from:
@@ -160,9 +160,9 @@ def _limits(
             below = known
         case LimitsFrom.STRICTER:
             below = _stricter(known or _NO_LIMITS, policy.defaults)
-    limits = _preset(terms.preset, below, on_kafka_4)
-    if terms.before or terms.after:  # a bound of our own holds even where the topic's are not known yet
-        limits = _bounded(limits or _NO_LIMITS, terms)
+    limits = _preset(settings.preset, below, on_kafka_4)
+    if settings.before or settings.after:  # a bound of our own holds even where the topic's are not known yet
+        limits = _bounded(limits or _NO_LIMITS, settings)
     return _widened(limits, policy.clock_tolerance_ms)
 
 
@@ -170,14 +170,14 @@ def _candidate(
     policy: Policy, limits: TopicLimits | None, on_kafka_4: TopicLimits | None
 ) -> TopicLimits | None:
     """None where it would reject nothing that the limits in force accept."""
-    terms = policy.candidate
-    if terms is None or limits is None:
+    settings = policy.candidate
+    if settings is None or limits is None:
         return None
-    wanted = _preset(terms.preset, limits, on_kafka_4) or limits
-    if terms.preset is not None and limits.before_max_ms is None:
+    wanted = _preset(settings.preset, limits, on_kafka_4) or limits
+    if settings.preset is not None and limits.before_max_ms is None:
         # No preset limits old records. A limit that an operator has set holds, however long.
         wanted = replace(wanted, before_max_ms=_least(wanted.before_max_ms, FAR_BEHIND_MS))
-    candidate = _widened(_bounded(wanted, terms), policy.clock_tolerance_ms)
+    candidate = _widened(_bounded(wanted, settings), policy.clock_tolerance_ms)
     if candidate is None or not candidate.is_limited:
         return None
     adds = _is_less(candidate.before_max_ms, limits.before_max_ms) or _is_less(
@@ -199,11 +199,11 @@ def _preset(
             return replace(below or _NO_LIMITS, before_max_ms=None, after_max_ms=HOUR_MS)
 
 
-def _bounded(limits: TopicLimits, terms: RuleSettings) -> TopicLimits:
+def _bounded(limits: TopicLimits, settings: RuleSettings) -> TopicLimits:
     return replace(
         limits,
-        before_max_ms=_given(terms.before, limits.before_max_ms),
-        after_max_ms=_given(terms.after, limits.after_max_ms),
+        before_max_ms=_given(settings.before, limits.before_max_ms),
+        after_max_ms=_given(settings.after, limits.after_max_ms),
     )
 
 
@@ -211,8 +211,8 @@ def _given(span: TimeLimit | None, otherwise: int | None) -> int | None:
     return otherwise if span is None else span.max_ms
 
 
-def _stricter(limits: TopicLimits, terms: RuleSettings) -> TopicLimits:
-    ours = _bounded(_NO_LIMITS, terms)
+def _stricter(limits: TopicLimits, settings: RuleSettings) -> TopicLimits:
+    ours = _bounded(_NO_LIMITS, settings)
     return replace(
         limits,
         before_max_ms=_least(limits.before_max_ms, ours.before_max_ms),

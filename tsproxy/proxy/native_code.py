@@ -9,7 +9,7 @@ from tsproxy.wire import readers
 log = structlog.get_logger()
 
 
-def tell() -> None:
+def log_variant() -> None:
     """One line if some of the native code is missing."""
     native = {
         "readers": readers.NAME == "native",

@@ -55,7 +55,7 @@ async def serve(config: Config, source: Source, manager: ServiceManager) -> None
 def _announce(manager: ServiceManager, what: str, facts: Mapping[str, Any]) -> None:
     log.info(f"proxy_{what}", **facts)
     if what == "starting":
-        native_code.tell()
+        native_code.log_variant()
         manager.waiting()
     elif what == "started":
         manager.ready()

@@ -118,14 +118,16 @@ class Proxy:
         self._limits.memory.beside = lambda: context.judges.abandoned_bytes
         shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
         self._listeners = [
-            ProxyListener(each, config, shown.get(each.name), Upstream(tls, self._cluster.meet), context)
+            ProxyListener(
+                each, config, shown.get(each.name), Upstream(tls, self._cluster.client_connected), context
+            )
             for each in config.listeners
         ]
         self._sanity = ClockMonitor(
             config,
             tls,
             clock,
-            self._recorder.tell,
+            self._recorder.record_lifecycle,
             self._suspend,
             connections=self._cluster.connections,
             stamped_topics=self._cluster.stamped_topics,
@@ -158,13 +160,13 @@ class Proxy:
 
     def _cluster_of(self, config: Config, tls: CurrentTls | None) -> Cluster | LearntCluster:
         if config.upstream.brokers_from is BrokersFrom.CLIENTS:
-            return LearntCluster(config.upstream, tls, self._see, self._see_reachable)
+            return LearntCluster(config.upstream, tls, self._apply_facts, self._set_reachable)
         return Cluster(
             config.upstream,
             tls,
             self._clock,
-            self._see,
-            self._see_reachable,
+            self._apply_facts,
+            self._set_reachable,
             reads_limits=config.policy.asks_broker,
             listeners=config.listeners,
         )
@@ -338,20 +340,20 @@ class Proxy:
             log.error("decision_log_not_finished", directory=str(self._config.decisions.directory))
         self._announce("stopped", {"clients_cut": cut})
 
-    def _see(self, facts: ClusterFacts) -> None:
+    def _apply_facts(self, facts: ClusterFacts) -> None:
         """Serve the current brokers. Accept clients once there are brokers."""
         if self._is_draining:  # a new broker would open a port
             return
         for listener in self._listeners:
-            listener.see(facts)
-        self._ineffective_rules.see(facts.topics)
-        self._unfit_rules.see(facts.visible)
+            listener.apply_facts(facts)
+        self._ineffective_rules.check(facts.topics)
+        self._unfit_rules.check(facts.visible)
         if self._config.upstream.brokers_from is BrokersFrom.OWN_CONNECTION:
-            self._offers.see(facts.brokers)
+            self._offers.set_brokers(facts.brokers)
         members = (facts.cluster_id, tuple(sorted(facts.brokers)))
         if members != self._members:
             self._members = members
-            self._recorder.see_cluster(*members)
+            self._recorder.record_cluster(*members)
         self._count_brokers()
         if not self._is_open:
             self._is_open = True
@@ -383,7 +385,7 @@ class Proxy:
         for listener in self._listeners:
             listener.suspend(is_suspended)
 
-    def _see_reachable(self, is_reachable: bool) -> None:
+    def _set_reachable(self, is_reachable: bool) -> None:
         self._is_reachable = is_reachable
         self.metrics.upstream_up.set(is_reachable)
 

@@ -167,7 +167,7 @@ class Answers:
         state = self._state
         self._seen = state.view
         cost = len(payload) + (
-            len(slot.ruling.rejected) * A_REJECTION if isinstance(slot, BookProduce) else 0
+            len(slot.verdicts.rejected) * A_REJECTION if isinstance(slot, BookProduce) else 0
         )
         if cost > self._room:
             self._reading = slot, payload
@@ -200,9 +200,9 @@ class Answers:
             return False
         state.effects += map(_wanted, read.moved)
         if isinstance(slot, BookProduce):
-            state.stream_times.answered(slot.ruling, read.booked)
+            state.stream_times.answered(slot.verdicts, read.booked)
             state.emit(read.booked)
-            state.learn_accepted(slot.ruling, read.booked)
+            state.learn_accepted(slot.verdicts, read.booked)
         if read.offers is not None:
             state.offered(read.offers)
         if self._waiting is not None:

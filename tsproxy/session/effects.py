@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tsproxy.model.dead_letter import DeadBatch
+from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.outcome import Outcome
 from tsproxy.session.produce.job import Job
 from tsproxy.session.produce.judge_request import Judgement
@@ -117,7 +117,7 @@ class Emit:
 class EmitDead:
     """A batch was rejected whose rule wants copies of the records at fault."""
 
-    batch: DeadBatch
+    batch: RejectedBatch
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,44 +105,46 @@ class FastPath:
         """Nothing is forwarded until the session has seen what comes next."""
         self.requests.is_open = self.answers.is_open = False
 
-    def learn(self, ruling: RequestVerdict, policies: Policies) -> None:
+    def learn(self, verdicts: RequestVerdict, policies: Policies) -> None:
         """Forward requests like this one: its topics, as far as their batches were forwarded.
 
         A topic is learnt only if two bounds say all that its policy requires of times. A topic that is not
         known to exist has to wait for `learn_accepted`: a client may name as many as it likes.
         """
-        table = self._table_for(ruling, policies)
+        table = self._table_for(verdicts, policies)
         known = policies.view.topics
-        self._add(table, ruling, policies, (j.topic for j in ruling.forwarded if j.topic in known))
+        self._add(table, verdicts, policies, (j.topic for j in verdicts.forwarded if j.topic in known))
 
-    def learn_accepted(self, ruling: RequestVerdict, policies: Policies, topics: Iterable[str]) -> None:
+    def learn_accepted(self, verdicts: RequestVerdict, policies: Policies, topics: Iterable[str]) -> None:
         """The same for those `topics` of it of which a broker has accepted a batch: these exist."""
         table = self.requests.table
-        if table is not None and self._is_for(table, ruling):
-            self._add(table, ruling, policies, topics)
+        if table is not None and self._is_for(table, verdicts):
+            self._add(table, verdicts, policies, topics)
 
-    def _add(self, table: "Table", ruling: RequestVerdict, policies: Policies, topics: Iterable[str]) -> None:
+    def _add(
+        self, table: "Table", verdicts: RequestVerdict, policies: Policies, topics: Iterable[str]
+    ) -> None:
         """Learn some of the topics; if there are very many, the others take the slow path once more."""
         missing = (topic for topic in dict.fromkeys(topics) if topic not in table)
         for topic in islice(missing, MOST_LEARNT):
-            policy = policies.of(topic, ruling.now_ms)  # the ruling's may be that of an earlier view
+            policy = policies.of(topic, verdicts.now_ms)  # the verdicts's may be that of an earlier view
             span = fast_path_bounds(policy)
             if span is not None:
                 table.add(topic, policy.limits, span.before_max_ms, span.after_max_ms)
 
-    def learn_rejection(self, ruling: RequestVerdict, policies: Policies) -> None:
+    def learn_rejection(self, verdicts: RequestVerdict, policies: Policies) -> None:
         """Repeat the rejections of a request of which no batch was forwarded.
 
         They are repeated for a while: then the next one takes the slow path, so that the decision log has
         examples. Only the first partitions are learnt: requests with more of them are hardly ever alike.
         """
-        for judged in ruling.rejected[:MOST_LEARNT]:
-            verdict, policy = judged.verdict, policies.of(judged.topic, ruling.now_ms)
+        for judged in verdicts.rejected[:MOST_LEARNT]:
+            verdict, policy = judged.verdict, policies.of(judged.topic, verdicts.now_ms)
             if not isinstance(verdict, Reject) or judged.batch.codec != _PLAIN or policy.limits is None:
                 continue
             if not self._may_keep(judged.topic, policies):
                 continue
-            alike = repeatable_rejection(policy, verdict, ruling.now_ms, EXAMPLE_EVERY_MS)
+            alike = repeatable_rejection(policy, verdict, verdicts.now_ms, EXAMPLE_EVERY_MS)
             if alike is None:
                 continue
             rejection = Rejection(
@@ -156,28 +158,28 @@ class FastPath:
                 error_message=verdict.error_message or "",
                 culprits_listed=policies.view.limits.culprits_listed,
             )
-            self._table_for(ruling, policies).repeat(rejection)
+            self._table_for(verdicts, policies).repeat(rejection)
 
-    def _table_for(self, ruling: RequestVerdict, policies: Policies) -> "Table":
+    def _table_for(self, verdicts: RequestVerdict, policies: Policies) -> "Table":
         """The table of this request's client, a new one if the last one was another's."""
         table = self.requests.table
-        if table is None or not self._is_for(table, ruling):
+        if table is None or not self._is_for(table, verdicts):
             self.forget()
             limits = policies.view.limits
             most_ms = limits.throttle_ms
             table = fastpath.Table(
-                ruling.peer,
-                ruling.transactional_id,
+                verdicts.peer,
+                verdicts.transactional_id,
                 limits.records_per_batch,
                 partial(_read_compressed, limits),
-                None if most_ms is None else _throttle_of(self._throttle, ruling.peer, most_ms),
+                None if most_ms is None else _throttle_of(self._throttle, verdicts.peer, most_ms),
             )
             self.requests.table = table
         return table
 
     @staticmethod
-    def _is_for(table: "Table", ruling: RequestVerdict) -> bool:
-        return table.peer == ruling.peer and table.transactional_id == ruling.transactional_id
+    def _is_for(table: "Table", verdicts: RequestVerdict) -> bool:
+        return table.peer == verdicts.peer and table.transactional_id == verdicts.transactional_id
 
     def _may_keep(self, topic: str, policies: Policies) -> bool:
         """True if rejections of the topic may be kept: it exists, or not many such are kept yet."""

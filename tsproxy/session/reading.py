@@ -81,7 +81,7 @@ def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | Node
     try:
         match slot:
             case BookProduce():
-                answer, outcomes = settle(slot.ruling, payload, endpoint_of)
+                answer, outcomes = settle(slot.verdicts, payload, endpoint_of)
                 booked = tuple(outcomes)
             case RewriteAddresses():
                 start = response_body_start(slot.api_key, slot.api_version, payload)

@@ -134,8 +134,8 @@ class Requests:
             state.reject(CloseReason.FRAME_TOO_LARGE, str(error))
         except DecodeError as error:
             # An unreadable frame may be a token before the peer is accepted: no number of it is logged.
-            is_told = state.sasl.is_accepted or state.sasl.takes_raw_tokens
-            text = str(error) if is_told else "not a request, before authentication"
+            may_be_logged = state.sasl.is_accepted or state.sasl.takes_raw_tokens
+            text = str(error) if may_be_logged else "not a request, before authentication"
             state.reject(CloseReason.BAD_FRAME, text)
         self._pause_or_resume()
 
@@ -144,79 +144,83 @@ class Requests:
         if isinstance(judgement, Malformed):
             self._state.reject(CloseReason.BAD_FRAME, judgement.text)
         else:
-            self.ruled(judgement, now_ms)
+            self.apply_verdicts(judgement, now_ms)
 
     def delay_over(self, now_ms: int) -> None:
         """The client of the delayed request is not muted any more: the request goes its way."""
-        if (ruling := self._delayed) is not None:
+        if (verdicts := self._delayed) is not None:
             self._delayed = None
             self._state.release_request(Cause.UNMUTED)
-            self.ruled(ruling, now_ms)
+            self.apply_verdicts(verdicts, now_ms)
 
-    def ruled(self, ruling: RequestVerdict, now_ms: int) -> None:
+    def apply_verdicts(self, verdicts: RequestVerdict, now_ms: int) -> None:
         """A Produce request is judged: it goes its way."""
-        state, header = self._state, ruling.header
-        if not ruling.was_delayed:
+        state, header = self._state, verdicts.header
+        if not verdicts.was_delayed:
             if state.view.policy.asks_broker:
-                state.effects += [TopicWanted(topic) for topic in sorted(ruling.unknown_topics)]
-            if ruling.rejected:
+                state.effects += [TopicWanted(topic) for topic in sorted(verdicts.unknown_topics)]
+            if verdicts.rejected:
                 state.owes_totals = True  # an example counts all that were rejected since the last one
-            state.emit(outcomes.of_rejections(ruling) if ruling.booked is None else ruling.booked)
-        if ruling.dead:
-            state.effects += map(EmitDead, ruling.dead)
-            ruling = replace(ruling, dead=())  # a slot would keep them until the broker answers
-        if ruling.rejected:
-            if self._is_delayed_now(ruling, now_ms):
+            state.emit(outcomes.of_rejections(verdicts) if verdicts.booked is None else verdicts.booked)
+        if verdicts.dead:
+            state.effects += map(EmitDead, verdicts.dead)
+            verdicts = replace(verdicts, dead=())  # a slot would keep them until the broker answers
+        if verdicts.rejected:
+            if self._is_delayed_now(verdicts, now_ms):
                 return
-            ruling = self._throttled(ruling, now_ms)
+            verdicts = self._throttled(verdicts, now_ms)
         state.effects += [
-            far_ahead(ruling, judged) for judged in ruling.forwarded if is_far_ahead(judged, ruling.now_ms)
+            far_ahead(verdicts, judged)
+            for judged in verdicts.forwarded
+            if is_far_ahead(judged, verdicts.now_ms)
         ]
         state.effects += [
-            rule_failed(ruling, j, failed)
-            for j in (*ruling.forwarded, *ruling.rejected)
+            rule_failed(verdicts, j, failed)
+            for j in (*verdicts.forwarded, *verdicts.rejected)
             for failed in j.failed
         ]
-        state.stream_times.forwarded(ruling)
-        if ruling.acks == 0:
-            self._produce_without_answer(ruling)
-        elif ruling.to_broker is None:
-            state.answer_locally(answer.with_throttle(ruling) if ruling.answer else answer.local(ruling))
+        state.stream_times.forwarded(verdicts)
+        if verdicts.acks == 0:
+            self._produce_without_answer(verdicts)
+        elif verdicts.to_broker is None:
+            state.answer_locally(
+                answer.with_throttle(verdicts) if verdicts.answer else answer.local(verdicts)
+            )
             if state.fast_path is not None:
-                state.fast_path.learn_rejection(ruling, state.policies)
+                state.fast_path.learn_rejection(verdicts, state.policies)
         else:
             # The frame is the transport's now: a slot that kept it would double it until it is answered.
-            slot = BookProduce.holding(header.correlation_id, replace(ruling, to_broker=None, booked=None))
-            state.forward(ruling.to_broker, slot)
+            slot = BookProduce.holding(header.correlation_id, replace(verdicts, to_broker=None, booked=None))
+            state.forward(verdicts.to_broker, slot)
             if state.fast_path is not None:
-                state.fast_path.learn(ruling, state.policies)
+                state.fast_path.learn(verdicts, state.policies)
 
-    def _is_delayed_now(self, ruling: RequestVerdict, now_ms: int) -> bool:
+    def _is_delayed_now(self, verdicts: RequestVerdict, now_ms: int) -> bool:
         """True if the client should still be muted for what was rejected before: the request waits."""
         state, most_ms = self._state, self._state.view.limits.throttle_ms
-        if most_ms is None or ruling.was_delayed:
+        if most_ms is None or verdicts.was_delayed:
             return False
-        mute_ms = state.throttle.mute_ms(ruling.peer, now_ms, most_ms)
+        mute_ms = state.throttle.mute_ms(verdicts.peer, now_ms, most_ms)
         if not mute_ms:
             return False
-        held = BookProduce.holding(ruling.header.correlation_id, ruling).held_bytes
-        state.hold_request(Cause.MUTED, held + len(ruling.to_broker or b"") + len(ruling.answer))
-        self._delayed = replace(ruling, was_delayed=True, booked=())
+        held = BookProduce.holding(verdicts.header.correlation_id, verdicts).held_bytes
+        state.hold_request(Cause.MUTED, held + len(verdicts.to_broker or b"") + len(verdicts.answer))
+        self._delayed = replace(verdicts, was_delayed=True, booked=())
         state.deadlines.start(Wait.DELAY, mute_ms)
         state.effects.append(DelayRequest(mute_ms))
         return True
 
-    def _throttled(self, ruling: RequestVerdict, now_ms: int) -> RequestVerdict:
+    def _throttled(self, verdicts: RequestVerdict, now_ms: int) -> RequestVerdict:
         """The same, with the silence that its rejected batches cost the client."""
         state, most_ms = self._state, self._state.view.limits.throttle_ms
         if most_ms is None:
-            return ruling
-        size_bytes = sum(judged.batch.batch_bytes for judged in ruling.rejected)
-        mute_ms = state.throttle.rejected(ruling.peer, len(ruling.rejected), size_bytes, now_ms, most_ms)
+            return verdicts
+        size_bytes = sum(judged.batch.batch_bytes for judged in verdicts.rejected)
+        mute_ms = state.throttle.rejected(verdicts.peer, len(verdicts.rejected), size_bytes, now_ms, most_ms)
         if not mute_ms:
-            return ruling
+            return verdicts
         state.mute_client(mute_ms)
-        return replace(ruling, throttle_ms=mute_ms)
+        return replace(verdicts, throttle_ms=mute_ms)
 
     def _forward_some(self, now_ms: int, budget: DecompressionBudget) -> bool:
         """True if the fast path forwarded the requests that come next."""
@@ -298,12 +302,12 @@ class Requests:
         stream_times = state.stream_times.known(asked, policies, now_ms)
         begin = partial(judge_request_steps, header, asked, request.frame, policies, now_ms, stream_times)
         self._records_taken += cost.records_at_most(header, asked)
-        ruling = None
+        verdicts = None
         if self._records_taken <= cost.OFFLOAD_RECORDS and not cost.must_offload(header, asked):
             with suppress(BudgetExceededError):
-                ruling = all_steps(begin(Work(limits, request.budget)))
-        if ruling is not None:
-            self.ruled(ruling, now_ms)
+                verdicts = all_steps(begin(Work(limits, request.budget)))
+        if verdicts is not None:
+            self.apply_verdicts(verdicts, now_ms)
         else:
             partitions = sum(len(topic.partitions) for topic in asked.topics)
             self._judge_beside(begin, request, partitions)
@@ -322,13 +326,13 @@ class Requests:
         job = Job(partial(answer.with_answer, begin), Work(state.view.limits), size)
         state.effects.append(Judge(job))
 
-    def _produce_without_answer(self, ruling: RequestVerdict) -> None:
+    def _produce_without_answer(self, verdicts: RequestVerdict) -> None:
         """acks=0: good batches are forwarded. If one was rejected, the connection closes, as with brokers."""
         state = self._state
-        if ruling.to_broker is not None:
-            state.send_to_broker(ruling.to_broker)
-        state.emit(outcomes.unconfirmed(ruling))
-        if ruling.rejected:
+        if verdicts.to_broker is not None:
+            state.send_to_broker(verdicts.to_broker)
+        state.emit(outcomes.unconfirmed(verdicts))
+        if verdicts.rejected:
             state.end(CloseReason.ACKS_ZERO_REJECTED, "a batch sent with acks=0 was rejected")
 
     def _api_versions(self, request: _Request) -> None:

@@ -126,7 +126,7 @@ class Session:
         self._parted("the broker closed", is_broker=True)
         return self._done()
 
-    def see(self, view: View, now_ms: int) -> list[Effect]:
+    def apply_view(self, view: View, now_ms: int) -> list[Effect]:
         return self.feed(ViewChanged(view), now_ms)
 
     def judged(self, judgement: Judgement, now_ms: int) -> list[Effect]:
@@ -222,7 +222,7 @@ class Session:
     def _view_changed(self, view: View, now_ms: int) -> None:
         self._state.view = view
         self._state.forget_fast_path()
-        self._state.tell_offers()
+        self._state.offer_versions()
         if self._answers.waits and not self._state.is_closed:
             self._answers.take()
             self._requests.take(now_ms)

@@ -73,14 +73,14 @@ class BookProduce:
     """Read the broker's verdict, merge ours into it, book both. `held_bytes` of many partitions."""
 
     correlation_id: int
-    ruling: RequestVerdict
+    verdicts: RequestVerdict
     held_bytes: int = 0
 
     @classmethod
-    def holding(cls, correlation_id: int, ruling: RequestVerdict) -> Self:
+    def holding(cls, correlation_id: int, verdicts: RequestVerdict) -> Self:
         """The slot of a request that the session has judged."""
-        partitions = len(ruling.forwarded) + len(ruling.rejected)
-        return cls(correlation_id, ruling, max(0, partitions - _FEW) * _A_PARTITION)
+        partitions = len(verdicts.forwarded) + len(verdicts.rejected)
+        return cls(correlation_id, verdicts, max(0, partitions - _FEW) * _A_PARTITION)
 
 
 Held = (

@@ -76,7 +76,7 @@ class State:
         self._policies = Policies(peer, view)
         self._to_broker: list[bytes] = []
         self._to_client: list[bytes] = []
-        self.tell_offers()
+        self.offer_versions()
 
     @property
     def produce_versions(self) -> Versions:
@@ -88,9 +88,9 @@ class State:
         """The broker has answered an ApiVersions request; None if it offered no versions."""
         if offers is not None:
             self._offered = produce_versions(offers)
-            self.tell_offers()
+            self.offer_versions()
 
-    def tell_offers(self) -> None:
+    def offer_versions(self) -> None:
         """Tell the fast path which versions of Produce it may forward."""
         if self.fast_path is not None:
             self.fast_path.offer(*self.produce_versions)
@@ -170,12 +170,12 @@ class State:
         self.owes_totals = False
         return [] if self.fast_path is None else self.fast_path.drain()
 
-    def learn_accepted(self, ruling: RequestVerdict, booked: Iterable[Outcome]) -> None:
+    def learn_accepted(self, verdicts: RequestVerdict, booked: Iterable[Outcome]) -> None:
         """A broker has accepted these batches: the fast path may forward requests like it from now on. Not if
         another client id has come meanwhile: `policies` are the newest peer's."""
-        if self.fast_path is not None and ruling.peer == self.peer:
+        if self.fast_path is not None and verdicts.peer == self.peer:
             taken = (each.topic for each in booked if each.verdict is VerdictName.ACCEPTED)
-            self.fast_path.learn_accepted(ruling, self.policies, taken)
+            self.fast_path.learn_accepted(verdicts, self.policies, taken)
 
     @property
     def kept_bytes(self) -> int:
@@ -224,7 +224,7 @@ class State:
         self.deadlines.cancel_all()
         for slot in self.slots.clear():
             if isinstance(slot, BookProduce):
-                self.emit(outcomes.unconfirmed(slot.ruling))
+                self.emit(outcomes.unconfirmed(slot.verdicts))
         self.owes_totals = True
         self.effects.append(CloseSession(reason, text))
 

@@ -47,11 +47,11 @@ class StreamTimes:
         if len(self._known) > MOST_PARTITIONS:
             del self._known[next(iter(self._known))]
 
-    def take(self, ruling: RequestVerdict) -> None:
+    def take(self, verdicts: RequestVerdict) -> None:
         """All of a request that goes on counts as accepted."""
-        for judged in ruling.forwarded:
+        for judged in verdicts.forwarded:
             if judged.advance is not None:
-                self.accepted((judged.topic, judged.partition), judged.advance.latest_ms, ruling.now_ms)
+                self.accepted((judged.topic, judged.partition), judged.advance.latest_ms, verdicts.now_ms)
 
 
 class SentTimes:
@@ -82,26 +82,26 @@ class SentTimes:
         sent, accepted = self._sent.get(partition), self._accepted.of(partition)
         return accepted if sent is None else _later(accepted, sent)
 
-    def forwarded(self, ruling: RequestVerdict) -> None:
+    def forwarded(self, verdicts: RequestVerdict) -> None:
         """A request goes on to the broker."""
-        for judged in ruling.forwarded:
+        for judged in verdicts.forwarded:
             if judged.advance is None:
                 continue
             partition = judged.topic, judged.partition
             if len(self._sent) >= MOST_SENT:
                 self._sent.clear()
-            sent = StreamTime(judged.advance.latest_ms, ruling.now_ms)
+            sent = StreamTime(judged.advance.latest_ms, verdicts.now_ms)
             self._sent[partition] = _later(self._sent.get(partition), sent)
 
-    def answered(self, ruling: RequestVerdict, booked: Iterable[Outcome]) -> None:
+    def answered(self, verdicts: RequestVerdict, booked: Iterable[Outcome]) -> None:
         """The broker has answered it: what it rejected has moved nothing."""
-        verdicts = {(outcome.topic, outcome.partition): outcome.verdict for outcome in booked}
-        for judged in ruling.forwarded:
+        found = {(outcome.topic, outcome.partition): outcome.verdict for outcome in booked}
+        for judged in verdicts.forwarded:
             if judged.advance is None:
                 continue
             partition = judged.topic, judged.partition
-            if verdicts.get(partition) in _ACCEPTED:
-                self._accepted.accepted(partition, judged.advance.latest_ms, ruling.now_ms)
+            if found.get(partition) in _ACCEPTED:
+                self._accepted.accepted(partition, judged.advance.latest_ms, verdicts.now_ms)
             else:
                 self._sent.pop(partition, None)
 

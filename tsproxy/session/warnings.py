@@ -18,7 +18,7 @@ def is_far_ahead(judged: PartitionVerdict, now_ms: int) -> bool:
     return candidate.after_max_ms is not None and latest_ms - now_ms > candidate.after_max_ms
 
 
-def far_ahead(ruling: RequestVerdict, judged: PartitionVerdict) -> Warn:
+def far_ahead(verdicts: RequestVerdict, judged: PartitionVerdict) -> Warn:
     """The warning that KIP-937 promised: "we will add a WARN-level log when we encounter messages with
     future timestamps that are ahead of the proposed one-hour threshold". No broker ever did."""
     would, candidate = judged.would, judged.policy.candidate
@@ -31,8 +31,8 @@ def far_ahead(ruling: RequestVerdict, judged: PartitionVerdict) -> Warn:
         {
             "topic": judged.topic,
             "partition": judged.partition,
-            "client_id": ruling.peer.client_id,
-            "ahead_ms": latest_ms - ruling.now_ms,
+            "client_id": verdicts.peer.client_id,
+            "ahead_ms": latest_ms - verdicts.now_ms,
             "candidate_after_max_ms": candidate.after_max_ms,
             "bad_records": would.bad_records,
             "unit_guess": would.unit_guess,
@@ -40,7 +40,7 @@ def far_ahead(ruling: RequestVerdict, judged: PartitionVerdict) -> Warn:
     )
 
 
-def rule_failed(ruling: RequestVerdict, judged: PartitionVerdict, failed: RuleAnswer) -> Warn:
+def rule_failed(verdicts: RequestVerdict, judged: PartitionVerdict, failed: RuleAnswer) -> Warn:
     """A custom rule raised, or returned something that no rule may return."""
     rule = failed.rule
     facts = {
@@ -49,6 +49,6 @@ def rule_failed(ruling: RequestVerdict, judged: PartitionVerdict, failed: RuleAn
         "error": failed.failure,
         "fail": rule.fail.value,
         "topic": judged.topic,
-        "client_id": ruling.peer.client_id,
+        "client_id": verdicts.peer.client_id,
     }
     return Warn(WarningName.RULE_FAILED, facts)

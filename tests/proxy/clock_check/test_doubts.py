@@ -23,7 +23,7 @@ HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 NOW_MS = 1_800_000_000_000
 
 
-def told_of(logs, event="clock_suspected"):
+def logged_by(logs, event="clock_suspected"):
     return [line["by"] for line in logs if line["event"] == event]
 
 
@@ -41,7 +41,7 @@ def test_the_kernels_word_is_its_state_and_its_status(state, status, is_synchron
 
 async def test_a_clock_that_nothing_keeps_is_told_once_and_so_is_its_end():
     says = [False]
-    sane = Sane(config_of(SMALLEST), Clock(), kernel_says=lambda: says[0])
+    sane = Sane(config_of(SMALLEST), Clock(), kernel_is_synchronised=lambda: says[0])
     with structlog.testing.capture_logs() as logs:
         async with sane.running():
             await until(lambda: sane.monitor.warnings())
@@ -49,8 +49,8 @@ async def test_a_clock_that_nothing_keeps_is_told_once_and_so_is_its_end():
             assert rendered(sane.metrics)['tsproxy_clock_suspected{by="kernel"}'] == 1
             says[0] = True
             await until(lambda: not sane.monitor.warnings())
-    assert told_of(logs) == ["kernel"]
-    assert told_of(logs, "clock_suspicion_ended") == ["kernel"]
+    assert logged_by(logs) == ["kernel"]
+    assert logged_by(logs, "clock_suspicion_ended") == ["kernel"]
     assert rendered(sane.metrics)['tsproxy_clock_suspected{by="kernel"}'] == 0
     assert sane.suspended == []
 
@@ -119,7 +119,7 @@ async def test_clients_that_agree_are_told_of_and_never_end_what_is_enforced():
     with structlog.testing.capture_logs() as logs:
         async with sane.running():
             await until(lambda: sane.monitor.warnings())
-    assert told_of(logs) == ["clients"]
+    assert logged_by(logs) == ["clients"]
     assert "10 of 10 clients" in sane.monitor.warnings()[0]
     assert "behind" in sane.monitor.warnings()[0]
     assert sane.suspended == []
@@ -175,11 +175,11 @@ async def until_suspected(kafka, topic, folder, by_ms, when_beyond):
     with structlog.testing.capture_logs() as logs:
         running = asyncio.create_task(proxy.run())
         try:
-            await until(lambda: "brokers" in told_of(logs))
+            await until(lambda: "brokers" in logged_by(logs))
             is_suspended, texts = proxy._sanity.is_suspended, proxy._sanity.warnings()
             shown = rendered(proxy.metrics)
             clock.by_ms = 0
-            await until(lambda: "brokers" in told_of(logs, "clock_suspicion_ended"))
+            await until(lambda: "brokers" in logged_by(logs, "clock_suspicion_ended"))
         finally:
             group.cancel()
             proxy.stop()

@@ -41,14 +41,14 @@ class Sane:
     """A clock monitor, and all that it logs."""
 
     def __init__(self, config, clock, **options):
-        self.told, self.suspended, self.metrics = [], [], Metrics()
+        self.logged, self.suspended, self.metrics = [], [], Metrics()
         self.monitor = ClockMonitor(
             config,
             None,
             clock,
-            lambda kind, facts: self.told.append((kind.value, dict(facts))),
+            lambda kind, facts: self.logged.append((kind.value, dict(facts))),
             self.suspended.append,
-            **{"kernel_says": lambda: None, **options},
+            **{"kernel_is_synchronised": lambda: None, **options},
         )
         self.metrics.add(self.monitor)
 
@@ -73,7 +73,7 @@ async def test_a_clock_that_is_off_enforces_nothing_until_it_is_right_again(kafk
         clock.by_ms = 0
         await until(lambda: sane.suspended == [True, False])
         assert abs(rendered(sane.metrics)['tsproxy_clock_offset_seconds{broker="1"}']) < 2
-    beyond, *steps, within = [facts for kind, facts in sane.told if kind == "clock"]
+    beyond, *steps, within = [facts for kind, facts in sane.logged if kind == "clock"]
     assert (beyond["what"], beyond["enforced"]) == ("beyond", False)
     assert [step["what"] for step in steps] == ["stepped"]
     assert abs(steps[0]["by_ms"] + HOUR_MS) < 1_000

@@ -31,7 +31,7 @@ def test_whatever_is_found_holds_the_true_offset(off_ms, steps):
             written_ms = now_ms + min(write_after_ms, look_after_ms)
         began_ms = now_ms + look_after_ms
         now_ms = began_ms + takes_ms
-        stamps.saw(look_at(began_ms, now_ms, off_ms), newest(BROKER_MS + written_ms))
+        stamps.record(look_at(began_ms, now_ms, off_ms), newest(BROKER_MS + written_ms))
         for offset in stamps.offsets(now_ms).values():
             assert abs(offset.ms - off_ms) <= offset.error_ms
 
@@ -40,7 +40,7 @@ def test_a_time_that_does_not_grow_says_nothing_however_far_ahead_it_is():
     """A broker's clock may have been wrong last week: its record is still the newest of the partition."""
     stamps = Stamps()
     for now_ms in (0, 2_000, 32_000, 34_000):
-        stamps.saw(look_at(now_ms, now_ms + 5, 0), newest(BROKER_MS + 100 * HOUR_MS))
+        stamps.record(look_at(now_ms, now_ms + 5, 0), newest(BROKER_MS + 100 * HOUR_MS))
 
     assert stamps.offsets(34_005) == {}
 
@@ -48,8 +48,8 @@ def test_a_time_that_does_not_grow_says_nothing_however_far_ahead_it_is():
 def test_a_new_leader_says_nothing_at_first():
     """Its predecessor may have written what is newest now."""
     stamps = Stamps()
-    stamps.saw(look_at(0, 5, 0), newest(BROKER_MS, leader=1))
-    stamps.saw(look_at(2_000, 2_005, 0), newest(BROKER_MS + 1_000, leader=2))
+    stamps.record(look_at(0, 5, 0), newest(BROKER_MS, leader=1))
+    stamps.record(look_at(2_000, 2_005, 0), newest(BROKER_MS + 1_000, leader=2))
 
     assert stamps.offsets(2_005) == {}
 
@@ -57,8 +57,8 @@ def test_a_new_leader_says_nothing_at_first():
 def test_a_partition_without_a_time_says_nothing_when_it_gets_one():
     """It may come from a replica that was truncated; the next one says more."""
     stamps = Stamps()
-    stamps.saw(look_at(0, 5, 0), newest(-1))
-    stamps.saw(look_at(2_000, 2_005, 0), newest(BROKER_MS + 1_000))
+    stamps.record(look_at(0, 5, 0), newest(-1))
+    stamps.record(look_at(2_000, 2_005, 0), newest(BROKER_MS + 1_000))
 
     assert stamps.offsets(2_005) == {}
 
@@ -67,7 +67,7 @@ def test_the_closest_is_kept_for_a_while_and_nothing_for_good():
     stamps, written_ms = Stamps(), 0
     for began_ms in (0, 2_000, 32_000):
         written_ms += 1_000
-        stamps.saw(look_at(began_ms, began_ms + 5, -2 * HOUR_MS), newest(BROKER_MS + written_ms))
+        stamps.record(look_at(began_ms, began_ms + 5, -2 * HOUR_MS), newest(BROKER_MS + written_ms))
         found = stamps.offsets(began_ms + 5)
     assert found[1].error_ms < 1_010
     assert abs(found[1].ms + 2 * HOUR_MS) <= found[1].error_ms
@@ -77,10 +77,10 @@ def test_the_closest_is_kept_for_a_while_and_nothing_for_good():
 
 def test_after_a_step_of_our_clock_all_begins_anew():
     stamps = Stamps()
-    stamps.saw(look_at(0, 5, 0), newest(BROKER_MS))
-    stamps.saw(look_at(2_000, 2_005, 0), newest(BROKER_MS + 1_000))
+    stamps.record(look_at(0, 5, 0), newest(BROKER_MS))
+    stamps.record(look_at(2_000, 2_005, 0), newest(BROKER_MS + 1_000))
     assert stamps.offsets(2_005)
     stamps.forget()
-    stamps.saw(look_at(4_000, 4_005, 0), newest(BROKER_MS + 3_000))
+    stamps.record(look_at(4_000, 4_005, 0), newest(BROKER_MS + 3_000))
 
     assert stamps.offsets(4_005) == {}

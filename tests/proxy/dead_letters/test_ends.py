@@ -10,7 +10,7 @@ from tests.proxy.world import PATIENCE_S
 from tsproxy.clock import Clock
 from tsproxy.decisions import Privacy
 from tsproxy.model.addresses import Address
-from tsproxy.model.dead_letter import DeadBatch
+from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Peer
 from tsproxy.model.verdict import Reason, Reject, Violation
@@ -22,7 +22,7 @@ FOR_EVER_S = 3_600
 REJECTION = Reject(
     ErrorCode.INVALID_TIMESTAMP, None, Reason.TOO_OLD, (Violation(0, 1, Reason.TOO_OLD, "too old"),), 1
 )
-DEAD = DeadBatch(
+DEAD = RejectedBatch(
     1, Peer("public", "192.0.2.1", 5), "t", 0, "keep", REJECTION, 1, b"not read before it can be sent"
 )
 

@@ -63,7 +63,7 @@ def _match(whose: str) -> Keys:
     )
 
 
-def _terms(values: str, others: str, dead_letters: str) -> Mapping[str, Any]:
+def _settings(values: str, others: str, dead_letters: str) -> Mapping[str, Any]:
     """Keys that the defaults and every rule have. The arguments say what holds without them."""
     return {
         "no_timestamp": _optional(
@@ -105,7 +105,7 @@ DEFAULTS: Final = keys_for(
             "it `1h`.",
             "Both limits at once (KIP-32); deprecated, as KIP-937 says.",
         ),
-        **_terms("without it they are accepted", "without it `reject`", "without it `no`"),
+        **_settings("without it they are accepted", "without it `reject`", "without it `no`"),
     },
 )
 
@@ -143,7 +143,7 @@ RULE: Final = keys_for(
             "The rule's own limit ahead of the clock.",
             "Both limits at once; deprecated.",
         ),
-        **_terms(*["without it `policy.defaults`"] * 3),
+        **_settings(*["without it `policy.defaults`"] * 3),
         "max_jump_ahead": _optional(
             TOLERANCE,
             "How far a record may lie ahead of the newest record before it in its partition, plus the time "

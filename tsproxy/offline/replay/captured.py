@@ -98,10 +98,12 @@ class Captured:
             self.unreadable += 1
             return
         stream_times = SentTimes(self._stream_times).known(request, connection.policies, at_ms)
-        ruling = judge_request(header, request, frame, connection.policies, at_ms, stream_times=stream_times)
-        self._stream_times.take(ruling)  # as if brokers accepted all of it: their answers are not read
-        yield from outcomes.of_rejections(ruling)
-        yield from outcomes.unconfirmed(ruling)
+        verdicts = judge_request(
+            header, request, frame, connection.policies, at_ms, stream_times=stream_times
+        )
+        self._stream_times.take(verdicts)  # as if brokers accepted all of it: their answers are not read
+        yield from outcomes.of_rejections(verdicts)
+        yield from outcomes.unconfirmed(verdicts)
 
     def _learn(self, connection: _Connection, header: RequestHeader, payload: memoryview) -> None:
         """Learn the client's facts from this request."""

@@ -24,7 +24,7 @@ from tsproxy.offline.replay.tally import Tally
 T = TypeVar("T")
 Progress = Callable[[str], None]
 
-_TOLD_EVERY: Final = 10_000
+_PROGRESS_EVERY: Final = 10_000
 
 CAPTURE_UNKNOWN: Final = (
     "who a client proved to be: rules for principals did not fit",
@@ -58,7 +58,7 @@ def capture(config: Config, file: Path, ports: frozenset[int], progress: Progres
             captured = Captured(_asked(view_of(config)), ports)
             for number, outcome in enumerate(captured.outcomes(read_packets(opened))):
                 tally.add(outcome)
-                if number % _TOLD_EVERY == 0:
+                if number % _PROGRESS_EVERY == 0:
                     progress(f"{captured.packets:,} packets read")
     except (CaptureError, UnknownLinkError) as error:
         raise ReplayError(f"{file} {error}") from None

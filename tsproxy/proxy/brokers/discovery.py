@@ -64,7 +64,7 @@ MAX_ABSENT: Final = 1_000
 TOPICS_PROBED: Final = 200
 STAMPED_TOPICS: Final = 20
 TOPIC_PROBED: Final = "tsproxy.probe"
-MOST_TOLD: Final = 100
+MOST_LOGGED: Final = 100
 """The most log lines about brokers that differ, since ten thousand topics may have the same differences."""
 
 
@@ -116,7 +116,7 @@ class Cluster:
         self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None)
         self._differences: set[tuple[str, str, str]] = set()
         self._is_reached = False
-        self._is_told_of_itself = False
+        self._is_own_address_logged = False
         self._listeners = listeners
         self._links = BrokerLinks(lambda: self._upstream, tls, self._judge_again, self._want_brokers)
         self._may_read_limits = not reads_limits
@@ -129,9 +129,9 @@ class Cluster:
         self._tls = tls
         self._given = Given({}, frozenset(), frozenset())
         """The values of the broker on whose connection topics are read."""
-        self._told: set[tuple[str, str]] = set()
+        self._logged: set[tuple[str, str]] = set()
         self._trouble: str | None = None
-        self._trouble_told_ms = self._trouble_since_ms = 0
+        self._trouble_logged_ms = self._trouble_since_ms = 0
         self._upstream = upstream
         self._wake = asyncio.Event()
 
@@ -173,9 +173,9 @@ class Cluster:
             self._node_is_wanted = True
             self._wake.set()
 
-    def meet(self, address: Address) -> None:
+    def client_connected(self, address: Address) -> None:
         """A client has connected to `address`."""
-        self._links.meet(address)
+        self._links.client_connected(address)
 
     def connections(self) -> Mapping[int, AdminConnection]:
         """Our own open connections, by the node id of the broker."""
@@ -211,13 +211,13 @@ class Cluster:
                 if was_reached or not isinstance(error, RejectedError):
                     last_retry_ms = LAST_RETRY_MS
                 if not was_reached:  # otherwise it only matters if no broker answers now
-                    self._tell_trouble(str(error))
+                    self._log_trouble(str(error))
             except PermissionDeniedError:
                 raise
             except Exception as error:
                 # An error in our code or in the client library must not take the data path down.
                 self._is_reached = False
-                self._tell_trouble(f"a mistake in tsproxy ({type(error).__name__})")
+                self._log_trouble(f"a mistake in tsproxy ({type(error).__name__})")
                 log.error("cluster_conversation_crashed", error=type(error).__name__, frames=frames_of(error))
             await asyncio.sleep(min(retry_ms, last_retry_ms) / 1000)
             retry_ms = min(2 * retry_ms, last_retry_ms)
@@ -275,8 +275,8 @@ class Cluster:
         if not answer.brokers:
             raise ConversationError("the cluster has no brokers yet")
         self._reached()
-        self._tell_if_named_as_ours(answer.brokers)
-        self._links.see(answer.brokers)
+        self._log_if_named_as_ours(answer.brokers)
+        self._links.set_brokers(answer.brokers)
         # Clients reach these brokers from here on, so the facts must already count unknown limits as unknown.
         changed = replace(
             self._facts_of_topics(),
@@ -315,14 +315,14 @@ class Cluster:
             try:
                 topic_limits(answer.settings)
             except ValueError as error:
-                self._tell_once("topic_limits_not_understood", answer.topic, error=str(error))
+                self._log_once("topic_limits_not_understood", answer.topic, error=str(error))
             else:
                 self._owns[answer.topic] = own_of(answer)
                 self._absent.pop(answer.topic, None)
                 return
         elif answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             # The known limits stay in force: a lost permission must not end enforcement.
-            self._tell_once("topic_limits_denied", answer.topic, needs="DescribeConfigs on the topic")
+            self._log_once("topic_limits_denied", answer.topic, needs="DescribeConfigs on the topic")
         elif answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             self._owns.pop(answer.topic, None)
         if answer.topic not in self._owns and answer.topic not in self._absent:
@@ -344,7 +344,7 @@ class Cluster:
                 found[own] = None if known is None else (known, list(differences(known)))
             if (both := found[own]) is not None:
                 limits[topic], on_kafka_4[topic] = both[0].limits, both[0].on_kafka_4
-                self._tell_differences(topic, both[1])
+                self._log_differences(topic, both[1])
         topics, topics_on_kafka_4 = MappingProxyType(limits), MappingProxyType(on_kafka_4)
         return replace(self._facts, topics=topics, topics_on_kafka_4=topics_on_kafka_4)
 
@@ -353,14 +353,14 @@ class Cluster:
         try:
             return together(own, self._given, brokers)
         except ValueError as error:
-            self._tell_once("broker_limits_not_understood", "", error=str(error))
+            self._log_once("broker_limits_not_understood", "", error=str(error))
             return None
 
-    def _tell_differences(self, topic: str, found: Sequence[Difference]) -> None:
+    def _log_differences(self, topic: str, found: Sequence[Difference]) -> None:
         for each in found:
-            told = (topic, each.key, str(each.by_node))
-            if told not in self._differences and len(self._differences) < MOST_TOLD:
-                self._differences.add(told)
+            difference = (topic, each.key, str(each.by_node))
+            if difference not in self._differences and len(self._differences) < MOST_LOGGED:
+                self._differences.add(difference)
                 log.warning(
                     "topic_limits_differ",
                     topic=topic,
@@ -389,16 +389,16 @@ class Cluster:
         self._node_is_wanted = True
         self._wake.set()
 
-    def _tell_trouble(self, text: str) -> None:
+    def _log_trouble(self, text: str) -> None:
         """Log one line when the cluster becomes unreachable, one when the reason changes, and one now and
         then while it lasts."""
         self._on_reachable(False)
         now_ms = self._clock.monotonic_ms()
         if self._trouble is None:
             self._trouble_since_ms = now_ms
-        elif text == self._trouble and now_ms - self._trouble_told_ms < TROUBLE_AGAIN_MS:
+        elif text == self._trouble and now_ms - self._trouble_logged_ms < TROUBLE_AGAIN_MS:
             return
-        self._trouble, self._trouble_told_ms = text, now_ms
+        self._trouble, self._trouble_logged_ms = text, now_ms
         log.error(
             "upstream_unreachable",
             error=text,
@@ -415,10 +415,10 @@ class Cluster:
             "upstream.bootstrap_servers must name the brokers)"
         )
 
-    def _tell_if_named_as_ours(self, brokers: Mapping[int, Address]) -> None:
+    def _log_if_named_as_ours(self, brokers: Mapping[int, Address]) -> None:
         listener = names_us(brokers, self._listeners)
-        if listener is not None and not self._is_told_of_itself:
-            self._is_told_of_itself = True
+        if listener is not None and not self._is_own_address_logged:
+            self._is_own_address_logged = True
             log.warning(
                 "upstream_may_be_proxy",
                 listener=listener,
@@ -432,9 +432,9 @@ class Cluster:
             return "tried again for ever; brokers that are known are still tried for each client"
         return "tried again for ever; clients are not let in before a broker has answered"
 
-    def _tell_once(self, event: str, topic: str, **facts: object) -> None:
-        if (event, topic) not in self._told and len(self._told) < MAX_TOPICS:
-            self._told.add((event, topic))
+    def _log_once(self, event: str, topic: str, **facts: object) -> None:
+        if (event, topic) not in self._logged and len(self._logged) < MAX_TOPICS:
+            self._logged.add((event, topic))
             log.warning(event, topic=topic, **facts)
 
 

@@ -66,7 +66,7 @@ class LearntCluster:
     def knows_topic(self, _topic: str) -> bool:
         return False
 
-    def meet(self, _address: Address) -> None:
+    def client_connected(self, _address: Address) -> None:
         """Does nothing: no limits of brokers are read here."""
 
     def connections(self) -> Mapping[int, AdminConnection]:
@@ -82,17 +82,17 @@ class LearntCluster:
             brokers = {**self._facts.brokers, node_id: address}
             self._facts = replace(self._facts, brokers=MappingProxyType(brokers))
             # Not from within the session that has read the answer: it gets the new facts like all others.
-            asyncio.get_running_loop().call_soon(self._tell)
+            asyncio.get_running_loop().call_soon(self._publish)
 
     async def run(self) -> None:
         """Accept clients, then check for ever whether brokers are reachable."""
-        self._tell()
+        self._publish()
         while True:
             is_reachable = await self._is_reachable()
             self._on_reachable(is_reachable)
             await asyncio.sleep(self._upstream.refresh_ms / 1000 if is_reachable else AGAIN_S)
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         self._on_facts(self._facts)
 
     async def _is_reachable(self) -> bool:

@@ -91,7 +91,7 @@ def examples(owns: Mapping[str, Own]) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-def together(own: Own, told: Given, brokers: Mapping[int, Given | None]) -> Together:
+def together(own: Own, described: Given, brokers: Mapping[int, Given | None]) -> Together:
     """The limits in force for a topic that sets `own`. `brokers` are by node id, None for one without an
     answer. `told` are the values of the broker that described the topic, whichever that is. They are used if
     no broker has answered.
@@ -104,8 +104,10 @@ def together(own: Own, told: Given, brokers: Mapping[int, Given | None]) -> Toge
         node_id: given for node_id, given in brokers.items() if given is not None and _shows_all(own, given)
     }
     of_nodes = {node_id: topic_limits(_at(own, given)) for node_id, given in known.items()}
-    each = [*of_nodes.values()] or [topic_limits(_at(own, told))]
-    on_kafka_4 = loosest([_on_kafka_4(own, given) for given in known.values()] or [_on_kafka_4(own, told)])
+    each = [*of_nodes.values()] or [topic_limits(_at(own, described))]
+    on_kafka_4 = loosest(
+        [_on_kafka_4(own, given) for given in known.values()] or [_on_kafka_4(own, described)]
+    )
     limits = loosest(each)
     if len(known) < len(brokers):
         anywhere = replace(topic_limits(_at(own, _LOOSEST)), timestamp_type=limits.timestamp_type)

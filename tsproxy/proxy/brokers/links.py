@@ -58,7 +58,7 @@ class BrokerLink:
         """Unset while an expected answer may still come."""
         self._connect = connect
         self._is_lost = False
-        self._is_told = False
+        self._is_logged = False
         self._node_id = node_id
         self._on_change = on_change
         self._on_news = on_news
@@ -72,7 +72,7 @@ class BrokerLink:
             self.is_settled.clear()
         self._wake.set()
 
-    def meet(self) -> None:
+    def client_connected(self) -> None:
         """A client reaches this address. If our own connection has ended, another broker may be there."""
         if self.connection is None:
             self._wake.set()
@@ -117,17 +117,17 @@ class BrokerLink:
                 raise ConversationError(f"{self.address}: the broker closed the connection")
             topics = self._topics
             answers = await connection.describe(topics)
-            self._told(given_by(each for each in answers if each.error_code == ErrorCode.NONE))
+            self._described(given_by(each for each in answers if each.error_code == ErrorCode.NONE))
             self.connection = connection
             if topics is self._topics:
                 self.is_settled.set()
             await self._wake.wait()
 
-    def _told(self, given: Given | None) -> None:
+    def _described(self, given: Given | None) -> None:
         if self._is_lost:
             self._is_lost = False
             self._on_news()
-        self._is_told = False
+        self._is_logged = False
         if given is not None and given != self.given:
             self.given = given
             self._on_change()
@@ -137,8 +137,8 @@ class BrokerLink:
         if not self._is_lost:
             self._is_lost = True
             self._on_news()
-        if self._topics and self.given is None and not self._is_told:
-            self._is_told = True
+        if self._topics and self.given is None and not self._is_logged:
+            self._is_logged = True
             log.warning(
                 "broker_limits_unknown",
                 node_id=self._node_id,
@@ -162,7 +162,7 @@ class BrokerLinks:
     ) -> None:
         self._former: dict[Address, None] = {}
         self._links: dict[int, BrokerLink] = {}
-        self._met: set[Address] = set()
+        self._reached_former: set[Address] = set()
         """Former brokers that clients reach again before the cluster names them."""
         self._on_change = on_change
         self._on_news = on_news
@@ -176,7 +176,7 @@ class BrokerLinks:
         """The values by node id, None for a broker without an answer. Former brokers that clients reach count
         as one more without an answer."""
         known = {node_id: link.given for node_id, link in self._links.items()}
-        return {**known, -1: None} if self._met else known
+        return {**known, -1: None} if self._reached_former else known
 
     @property
     def connections(self) -> Mapping[int, AdminConnection]:
@@ -184,9 +184,9 @@ class BrokerLinks:
         links = self._links.items()
         return {node_id: link.connection for node_id, link in links if link.connection is not None}
 
-    def see(self, brokers: Mapping[int, Address]) -> None:
+    def set_brokers(self, brokers: Mapping[int, Address]) -> None:
         """Update the links to the brokers that exist now."""
-        self._met.clear()
+        self._reached_former.clear()
         for node_id, link in tuple(self._links.items()):
             if brokers.get(node_id) != link.address:
                 self._former[link.address] = None
@@ -213,14 +213,14 @@ class BrokerLinks:
                 for link in tuple(self._links.values()):
                     await link.is_settled.wait()
 
-    def meet(self, address: Address) -> None:
+    def client_connected(self, address: Address) -> None:
         """A client has connected to `address`."""
         for link in self._links.values():
             if link.address == address:
-                link.meet()
+                link.client_connected()
                 return
-        if address in self._former and address not in self._met:
-            self._met.add(address)
+        if address in self._former and address not in self._reached_former:
+            self._reached_former.add(address)
             self._on_change()
             self._on_news()
 

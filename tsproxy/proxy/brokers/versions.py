@@ -23,7 +23,7 @@ from tsproxy.wire.k18_api_versions import Versions, produce_versions
 
 log = structlog.get_logger()
 
-ASKED_EVERY_S: Final = 300.0
+QUERY_EVERY_S: Final = 300.0
 """The interval of queries. Brokers are upgraded one at a time; until the next query a broker counts as
 unchanged."""
 RETRIED_EVERY_S: Final = 30.0
@@ -39,16 +39,16 @@ class BrokerVersions:
         self._brokers: frozenset[Address] = frozenset()
         self._known: dict[Address, Versions] = {}
         self._on_versions = on_versions
-        self._told: Versions | None = None
+        self._published: Versions | None = None
         self._tls = tls
         self._upstream = upstream
         self._wake = asyncio.Event()
 
-    def see(self, brokers: Mapping[int, Address]) -> None:
+    def set_brokers(self, brokers: Mapping[int, Address]) -> None:
         """Update the set of brokers."""
         if (now := frozenset(brokers.values())) != self._brokers:
             self._brokers = now
-            self._tell()
+            self._publish()
             self._wake.set()
 
     def prepare(self, config: Config) -> Commit:
@@ -66,12 +66,12 @@ class BrokerVersions:
             try:
                 for broker in sorted(self._brokers, key=str):
                     await self._ask(broker)
-                self._tell()
+                self._publish()
             except Exception as error:  # an error in our code: known versions stay, and it tries again
                 log.error("offers_crashed", error=type(error).__name__, frames=frames_of(error))
             is_known = self._brokers <= self._known.keys()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(ASKED_EVERY_S if is_known else RETRIED_EVERY_S):
+                async with asyncio.timeout(QUERY_EVERY_S if is_known else RETRIED_EVERY_S):
                     await self._wake.wait()
 
     async def _ask(self, broker: Address) -> None:
@@ -86,11 +86,11 @@ class BrokerVersions:
                     offers = {key: (oldest, newest) for key, oldest, newest, *_ in answer.api_versions}
                     self._known[broker] = produce_versions(offers)
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         known = [self._known[broker] for broker in self._brokers if broker in self._known]
         versions: Versions | None = None
         if known and len(known) == len(self._brokers):
             versions = min(oldest for oldest, _ in known), max(newest for _, newest in known)
-        if versions != self._told:
-            self._told = versions
+        if versions != self._published:
+            self._published = versions
             self._on_versions(versions)

@@ -50,11 +50,11 @@ class Crowd:
 
     def book(self, outcome: Outcome) -> None:
         if (newest_ms := outcome.batch.max_timestamp_ms) is not None:
-            self._saw(outcome.peer, drift_ms(newest_ms, outcome.now_ms), outcome.now_ms)
+            self._record(outcome.peer, drift_ms(newest_ms, outcome.now_ms), outcome.now_ms)
 
     def book_totals(self, totals: Totals) -> None:
         if totals.ahead:
-            self._saw(totals.peer, _middle(totals.ahead), totals.last_ms)
+            self._record(totals.peer, _middle(totals.ahead), totals.last_ms)
 
     def agreement(self, now_ms: int, least_ms: int) -> Agreement | None:
         """The agreement, or None if clients do not agree, or only on an offset up to `least_ms` or
@@ -74,7 +74,7 @@ class Crowd:
             return None
         return Agreement(alike, len(drifts), -middle)
 
-    def _saw(self, peer: Peer, drift: int, now_ms: int) -> None:
+    def _record(self, peer: Peer, drift: int, now_ms: int) -> None:
         client = (peer.client_address, bounded_or_none(peer.client_id))  # a client id may be 32 KiB long
         self._drifts.pop(client, None)
         self._drifts[client] = (drift, now_ms)

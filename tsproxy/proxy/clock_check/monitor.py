@@ -40,7 +40,7 @@ EAGER_LISTENS: Final = 15
 """How many pairs of queries follow each other quickly: at the start, after a step, and while brokers seem far
 off. They come in pairs because only a timestamp that grows between two queries says something."""
 
-Tell = Callable[[LifecycleKind, Mapping[str, object]], None]
+Emit = Callable[[LifecycleKind, Mapping[str, object]], None]
 """Writes a lifecycle line to the decision log."""
 
 
@@ -53,12 +53,12 @@ class ClockMonitor(Collector):
         config: Config,
         tls: CurrentTls | None,
         clock: Clock,
-        tell: Tell,
+        emit: Emit,
         suspend: Callable[[bool], None],
         *,
         connections: Connections = dict,
         stamped_topics: Callable[[], Sequence[str]] = tuple,
-        kernel_says: Callable[[], bool | None] = kernel.is_synchronised,
+        kernel_is_synchronised: Callable[[], bool | None] = kernel.is_synchronised,
     ) -> None:
         """`connections` returns the open connections to brokers, `stamped_topics` the topics with
         LogAppendTime."""
@@ -70,7 +70,7 @@ class ClockMonitor(Collector):
         self._clock = clock
         self._connections = connections
         self._doubts = Doubts()
-        self._kernel_says = kernel_says
+        self._kernel_is_synchronised = kernel_is_synchronised
         self._listens_left = EAGER_LISTENS
         self._stamped_topics = stamped_topics
         self._stamps = Stamps()
@@ -81,7 +81,7 @@ class ClockMonitor(Collector):
         self._off: frozenset[int] = frozenset()
         self._steps = Steps(clock)
         self._suspend = suspend
-        self._tell = tell
+        self._emit = emit
         self._tls = tls
         self._trouble = Trouble("clock_not_measured", None, logs_changes=True)
 
@@ -116,7 +116,7 @@ class ClockMonitor(Collector):
 
     def _ask_kernel(self) -> None:
         text = "the kernel says that nothing keeps this machine's clock right (adjtimex: not synchronised)"
-        self._doubts.put(Witness.KERNEL, text if self._kernel_says() is False else None)
+        self._doubts.put(Witness.KERNEL, text if self._kernel_is_synchronised() is False else None)
 
     def _ask_clients(self) -> None:
         found = self.crowd.agreement(self._clock.now_ms(), self._config.clock.max_offset_ms)
@@ -137,7 +137,7 @@ class ClockMonitor(Collector):
         if step_ms is None:
             return False
         log.warning("clock_stepped", by_ms=step_ms)
-        self._tell(LifecycleKind.CLOCK, {"what": "stepped", "by_ms": step_ms})
+        self._emit(LifecycleKind.CLOCK, {"what": "stepped", "by_ms": step_ms})
         self._stamps.forget()
         self.crowd.forget()
         # The known offsets belong to the clock before the step, so they move by the same amount.
@@ -200,7 +200,7 @@ class ClockMonitor(Collector):
             self._listens_left = 0  # no such topics, or no permission, which brokers log each time
         if self._has_stepped() or self._config.clock.probe is not None:
             return
-        self._stamps.saw(look, newest)
+        self._stamps.record(look, newest)
         offsets = self._stamps.offsets(look.ended_ms)
         if offsets or not self._is_beyond:  # if nothing is written any more, the last offsets stay
             self.offsets = offsets
@@ -220,7 +220,7 @@ class ClockMonitor(Collector):
     def _judge(self) -> None:
         """Apply the current configuration to the current offsets."""
         settings, offset = self._config.clock, middle(self.offsets)
-        self._tell_of_brokers(settings.max_offset_ms)
+        self._log_broker_offsets(settings.max_offset_ms)
         was_beyond = self._is_beyond
         if offset is None:
             self._is_beyond = False
@@ -236,7 +236,7 @@ class ClockMonitor(Collector):
             return
         is_news_for_sessions = self.is_suspended != is_suspended
         self.is_suspended = is_suspended
-        self._tell_of_ours(offset)
+        self._log_own_offset(offset)
         if is_news_for_sessions:
             self._suspend(is_suspended)
 
@@ -246,7 +246,7 @@ class ClockMonitor(Collector):
         far = duration_text(max(1, round(abs(ms) / 1000)) * 1000)
         return f"this machine's clock is about {far} {side} the brokers'"
 
-    def _tell_of_ours(self, offset: Offset | None) -> None:
+    def _log_own_offset(self, offset: Offset | None) -> None:
         facts = {
             "offset_ms": None if offset is None else round(offset.ms),
             "max_offset_ms": self._config.clock.max_offset_ms,
@@ -257,9 +257,9 @@ class ClockMonitor(Collector):
             log.error("clock_offset_beyond", **facts)
         else:
             log.info("clock_offset_within", **facts)
-        self._tell(LifecycleKind.CLOCK, {"what": "beyond" if self._is_beyond else "within", **facts})
+        self._emit(LifecycleKind.CLOCK, {"what": "beyond" if self._is_beyond else "within", **facts})
 
-    def _tell_of_brokers(self, most_ms: int) -> None:
+    def _log_broker_offsets(self, most_ms: int) -> None:
         """Log each broker that is far off, once."""
         off = {node_id for node_id, offset in self.offsets.items() if offset.is_surely_beyond(most_ms)}
         for node_id in sorted(off - self._off):

@@ -53,7 +53,7 @@ class Stamps:
         """Forget all offsets, since our clock was set."""
         self._known, self._found = {}, {}
 
-    def saw(self, look: Look, newest: Iterable[Newest]) -> None:
+    def record(self, look: Look, newest: Iterable[Newest]) -> None:
         known, self._known = self._known, {}
         for one in newest:
             key = (one.topic, one.partition)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tsproxy.clock import Clock
 from tsproxy.model.addresses import Address
-from tsproxy.model.dead_letter import DeadBatch
+from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.proxy.connections.answer_reader import READERS
 from tsproxy.proxy.connections.judge_pool import JudgePool
@@ -28,7 +28,7 @@ class ConnectionContext:
     notes: Notes
     book: Callable[[Outcome], None]
     book_totals: Callable[[Totals], None]
-    enqueue: Callable[[DeadBatch], None]
+    enqueue: Callable[[RejectedBatch], None]
     want_topic: Callable[[str], None]
     want_node: Callable[[int, Address], None]
     limits: ProcessLimits

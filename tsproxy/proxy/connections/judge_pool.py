@@ -26,7 +26,7 @@ SLICE: Final = 200_000
 """A turn ends with the first step that brings its work to so many records (`Work.done`)."""
 
 Done = Callable[[Judgement | BaseException], None]
-"""Called by a judge's thread, with the ruling or with what went wrong."""
+"""Called by a judge's thread, with the verdicts or with what went wrong."""
 
 
 class Ticket:
@@ -135,18 +135,18 @@ class JudgePool:
 
     def _work(self) -> None:
         while (ticket := self._next()) is not None:
-            told = _turn(ticket)
-            self._rest(ticket, told)
-            told = None
+            result = _turn(ticket)
+            self._rest(ticket, result)
+            result = None
             del ticket  # until the next turn comes nothing of this one is kept
 
-    def _rest(self, ticket: Ticket, told: Judgement | BaseException | None) -> None:
+    def _rest(self, ticket: Ticket, result: Judgement | BaseException | None) -> None:
         """Its turn is over: back into the queue where nothing is told yet, else out of it for good."""
         with self._changed:
             ticket.is_at_work = False
             self._at_work.discard(ticket)
             done = ticket.done
-            if told is None and done is not None and not self._is_stopped:
+            if result is None and done is not None and not self._is_stopped:
                 line = self._waiting.setdefault(ticket.address, deque())
                 line.insert(MOST_BEGUN - 1, ticket)
                 self._changed.notify()
@@ -154,8 +154,8 @@ class JudgePool:
             if done is None and ticket.job is not None:
                 self._abandoned_bytes -= ticket.job.size
             ticket.job = ticket.steps = ticket.done = None
-        if told is not None and done is not None:
-            done(told)
+        if result is not None and done is not None:
+            done(result)
 
 
 def _turn(ticket: Ticket) -> Judgement | BaseException | None:
@@ -169,8 +169,8 @@ def _turn(ticket: Ticket) -> Judgement | BaseException | None:
         while job.work.done < ends:
             next(steps)
     except StopIteration as over:
-        ruling: Judgement = over.value
-        return ruling
+        verdicts: Judgement = over.value
+        return verdicts
     except StoppedError:
         return None
     except BaseException as error:  # whatever it is, it ends that session alone, and no judge

@@ -32,9 +32,9 @@ class OffloadJudging:
         loop = asyncio.get_running_loop()
         work: JudgementFuture = loop.create_future()
 
-        def done(told: Judgement | BaseException) -> None:
+        def done(result: Judgement | BaseException) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends
-                loop.call_soon_threadsafe(_settle, work, told)
+                loop.call_soon_threadsafe(_settle, work, result)
 
         self._ticket = self._judges.begin(wanted.job, address, done)
         self._at_work = work
@@ -62,10 +62,10 @@ class OffloadJudging:
         self._judged(work)
 
 
-def _settle(work: JudgementFuture, told: Judgement | BaseException) -> None:
+def _settle(work: JudgementFuture, result: Judgement | BaseException) -> None:
     if work.done():
         return
-    if isinstance(told, BaseException):
-        work.set_exception(told)
+    if isinstance(result, BaseException):
+        work.set_exception(result)
     else:
-        work.set_result(told)
+        work.set_result(result)

@@ -116,7 +116,7 @@ class ProxyListener:
         """Accept clients. Call it when brokers are known. Raises ListenError."""
         self._bootstrap.open()
 
-    def see(self, facts: ClusterFacts) -> None:
+    def apply_facts(self, facts: ClusterFacts) -> None:
         """Serve the current brokers, and give every session the current facts.
 
         A broker that is gone is still served, since it may come back. Connections to it fail until then.
@@ -175,7 +175,7 @@ class ProxyListener:
             masks_addresses=self._listener.addresses_in_configs is AddressesInConfigs.MASK,
         )
         for relay in tuple(self.relays):  # a held answer may be the last one of a relay
-            relay.see(self._view)
+            relay.apply_view(self._view)
 
     def stop_accepting(self) -> None:
         self._bootstrap.close()

@@ -91,7 +91,7 @@ class Relay:
         if peer != self.peer:
             self._driver.identify(peer)
 
-    def see(self, view: View) -> None:
+    def apply_view(self, view: View) -> None:
         """Judge by this view from the next bytes on."""
         if self._stage is not Stage.CLOSING:
             self._feed(ViewChanged(view))

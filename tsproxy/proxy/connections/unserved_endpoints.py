@@ -18,7 +18,7 @@ from tsproxy.proxy.notes import frames_of
 log = structlog.get_logger()
 
 TRY_EVERY_S: Final = 1.0
-TELL_EVERY_MS: Final = 60_000
+LOG_EVERY_MS: Final = 60_000
 
 
 class UnservedEndpoints:
@@ -46,13 +46,13 @@ class UnservedEndpoints:
         if any(has_more):
             self._changed()
         for proxy_listener in self._proxy_listeners:
-            self._tell(proxy_listener, now_ms)
+            self._log_unserved(proxy_listener, now_ms)
 
-    def _tell(self, proxy_listener: ProxyListener, now_ms: int) -> None:
+    def _log_unserved(self, proxy_listener: ProxyListener, now_ms: int) -> None:
         unserved = proxy_listener.unserved
         if not unserved:
             self._since_ms.pop(proxy_listener.name, None)
-        elif now_ms - self._since_ms.setdefault(proxy_listener.name, now_ms) >= TELL_EVERY_MS:
+        elif now_ms - self._since_ms.setdefault(proxy_listener.name, now_ms) >= LOG_EVERY_MS:
             self._since_ms[proxy_listener.name] = now_ms
             log.error(
                 "brokers_not_served",

@@ -10,7 +10,7 @@ from tsproxy.clock import Clock
 
 log = structlog.get_logger()
 
-TOLD_EVERY_MS: Final = 60_000
+LOG_EVERY_MS: Final = 60_000
 
 
 class DropReason(StrEnum):
@@ -37,23 +37,23 @@ class Drops:
     def __init__(self, clock: Clock) -> None:
         self.counts = dict.fromkeys(DropReason, 0)
         self._clock = clock
-        self._told_at_ms: int | None = None
+        self._logged_at_ms: int | None = None
         self._untold: Counter[DropReason] = Counter()
 
     def count(self, loss: DropReason, records: int) -> None:
         if records > 0:
             self.counts[loss] += records
             self._untold[loss] += records
-            self.tell_if_due()
+            self.log_if_due()
 
-    def tell_if_due(self) -> None:
+    def log_if_due(self) -> None:
         """Log the first drop at once, and then once a minute all further ones."""
         now_ms = self._clock.monotonic_ms()
-        if self._told_at_ms is None or now_ms >= self._told_at_ms + TOLD_EVERY_MS:
-            self.tell()
+        if self._logged_at_ms is None or now_ms >= self._logged_at_ms + LOG_EVERY_MS:
+            self.log_now()
 
-    def tell(self) -> None:
+    def log_now(self) -> None:
         if self._untold:
-            self._told_at_ms = self._clock.monotonic_ms()
+            self._logged_at_ms = self._clock.monotonic_ms()
             log.warning("dead_letters_lost", records={loss.value: n for loss, n in self._untold.items()})
             self._untold.clear()

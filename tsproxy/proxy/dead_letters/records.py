@@ -11,7 +11,7 @@ from typing import Final
 
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import bounded
-from tsproxy.model.dead_letter import DeadBatch
+from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.verdict import OutOfRange, Violation
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.units import REASONS_OF_SIZE, guess_unit
@@ -39,7 +39,7 @@ class DeadLetterRecord:
 
 
 def chunks_of(
-    dead: DeadBatch, limits: SessionLimits, privacy: Privacy
+    dead: RejectedBatch, limits: SessionLimits, privacy: Privacy
 ) -> Iterator[Sequence[DeadLetterRecord]]:
     """The dead letters of one batch, in its order and in chunks to send together. There are fewer than
     culprits if the batch cannot be read to the end. Call it in a thread, since it decompresses."""
@@ -48,17 +48,17 @@ def chunks_of(
     chunk: list[DeadLetterRecord] = []
     size = 0
     for content, violation in zip(contents, dead.rejection.violations, strict=False):
-        letter = _letter(dead, content, violation, of_batch)
-        if chunk and size + letter.size > CHUNK_BYTES:
+        record = _dead_letter(dead, content, violation, of_batch)
+        if chunk and size + record.size > CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0
-        chunk.append(letter)
-        size += letter.size
+        chunk.append(record)
+        size += record.size
     if chunk:
         yield chunk
 
 
-def positions_of(dead: DeadBatch) -> Sequence[int]:
+def positions_of(dead: RejectedBatch) -> Sequence[int]:
     """The positions of the culprits in the batch, ascending."""
     violations = dead.rejection.violations
     if isinstance(violations, OutOfRange):
@@ -66,20 +66,22 @@ def positions_of(dead: DeadBatch) -> Sequence[int]:
     return [violation.batch_index for violation in violations]
 
 
-def _letter(dead: DeadBatch, content: Content, violation: Violation, of_batch: Headers) -> DeadLetterRecord:
+def _dead_letter(
+    dead: RejectedBatch, content: Content, violation: Violation, of_batch: Headers
+) -> DeadLetterRecord:
     is_of_size = violation.reason in REASONS_OF_SIZE
     unit = guess_unit(content.timestamp_ms, dead.now_ms) if is_of_size else None
-    told = {
+    texts = {
         "tsproxy-original-timestamp": str(content.timestamp_ms),
         "tsproxy-reason": violation.reason.value,
         "tsproxy-unit-guess": unit and unit.value,
         "tsproxy-error": bounded(violation.message, _MOST_TEXT) or None,
     }
     headers: Headers = [(name.decode("utf-8", "replace"), value) for name, value in content.headers]
-    return DeadLetterRecord(dead.now_ms, content.key, content.value, headers + of_batch + _headers(told))
+    return DeadLetterRecord(dead.now_ms, content.key, content.value, headers + of_batch + _headers(texts))
 
 
-def _of_batch(dead: DeadBatch, privacy: Privacy) -> Headers:
+def _of_batch(dead: RejectedBatch, privacy: Privacy) -> Headers:
     """The headers that all dead letters of a batch share."""
     peer = dead.peer
     return _headers(
@@ -94,5 +96,5 @@ def _of_batch(dead: DeadBatch, privacy: Privacy) -> Headers:
     )
 
 
-def _headers(told: dict[str, str | None]) -> Headers:
-    return [(name, text.encode("utf-8", "replace")) for name, text in told.items() if text is not None]
+def _headers(texts: dict[str, str | None]) -> Headers:
+    return [(name, text.encode("utf-8", "replace")) for name, text in texts.items() if text is not None]

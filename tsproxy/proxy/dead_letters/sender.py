@@ -21,7 +21,7 @@ from tsproxy.clock import Clock
 from tsproxy.cluster.kafka_producer import own_producer
 from tsproxy.config.settings import Config
 from tsproxy.decisions.privacy import Privacy
-from tsproxy.model.dead_letter import DeadBatch
+from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.proxy.daemon_threads import DaemonThreads
 from tsproxy.proxy.dead_letters.drops import DropReason, Drops
 from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, DeadLetterRecord, chunks_of
@@ -49,22 +49,22 @@ class _Sending:
     """The batch that is being sent. `left` counts its dead letters that are neither sent nor dropped. `due`
     are chunks that were read from it; the last one goes next."""
 
-    dead: DeadBatch
+    dead: RejectedBatch
     chunks: Iterator[Sequence[DeadLetterRecord]]
     left: int
     due: list[Sequence[DeadLetterRecord]] = field(default_factory=list)
     rejections: int = 0
 
-    def deal_with(self, letters: Sequence[DeadLetterRecord]) -> None:
+    def finish(self, records: Sequence[DeadLetterRecord]) -> None:
         """The last chunk was sent or dropped."""
         self.due.pop()
-        self.left -= len(letters)
+        self.left -= len(records)
         self.rejections = 0
 
-    def halve(self, letters: Sequence[DeadLetterRecord]) -> None:
+    def halve(self, records: Sequence[DeadLetterRecord]) -> None:
         """The last chunk is too large, so split it in two."""
-        middle = len(letters) // 2
-        self.due[-1:] = [letters[middle:], letters[:middle]]
+        middle = len(records) // 2
+        self.due[-1:] = [records[middle:], records[:middle]]
 
 
 class DeadLetters(Collector):
@@ -103,7 +103,7 @@ class DeadLetters(Collector):
 
         return commit
 
-    def enqueue(self, dead: DeadBatch) -> None:
+    def enqueue(self, dead: RejectedBatch) -> None:
         """Queue a rejected batch. This only checks and counts; reading and sending happen later."""
         settings, named = self._config.dead_letters, len(dead.rejection.violations)
         if settings is None:  # a reload has just removed it, and with it the rules that use it
@@ -136,7 +136,7 @@ class DeadLetters(Collector):
         hand = self._in_hand
         dealt_with = len(hand.dead.rejection.violations) - hand.left if hand else 0
         self.drops.count(DropReason.STOPPED, self.waiting.records - dealt_with)
-        self.drops.tell()
+        self.drops.log_now()
 
     async def _run(self) -> None:
         while self._config.dead_letters is None and not self._ending.is_set():
@@ -193,26 +193,26 @@ class DeadLetters(Collector):
     async def _send(self, producer: AIOKafkaProducer, hand: _Sending) -> None:
         """Send the next chunk: it is accepted, dropped or split. Raises errors after which a retry makes
         sense."""
-        letters, topic, loop = hand.due[-1], self._topic, asyncio.get_running_loop()
+        records, topic, loop = hand.due[-1], self._topic, asyncio.get_running_loop()
         partitions = await self._partitions(producer)
-        packed = await loop.run_in_executor(self._thread, _packed, producer.create_batch(), letters)
+        packed = await loop.run_in_executor(self._thread, _packed, producer.create_batch(), records)
         partition = hand.dead.partition % partitions
         try:
             await self._acknowledged(await producer.send_batch(packed, topic, partition=partition))
         except _TOO_LARGE:
-            if len(letters) > 1:
-                hand.halve(letters)
+            if len(records) > 1:
+                hand.halve(records)
                 return
             self.drops.count(DropReason.TOO_LARGE, 1)
         except BrokerResponseError as error:
             hand.rejections += not error.retriable
             if hand.rejections < REJECTIONS:
                 raise
-            self.drops.count(DropReason.REJECTED, len(letters))
+            self.drops.count(DropReason.REJECTED, len(records))
         else:
-            self.sent += len(letters)
+            self.sent += len(records)
             self._works_again()
-        hand.deal_with(letters)
+        hand.finish(records)
 
     async def _partitions(self, producer: AIOKafkaProducer) -> int:
         """The topic's number of partitions. Raises TimeoutError if the topic does not exist."""
@@ -273,10 +273,10 @@ class DeadLetters(Collector):
         )
 
 
-def _packed(batch: BatchBuilder, letters: Sequence[DeadLetterRecord]) -> BatchBuilder:
-    for letter in letters:
+def _packed(batch: BatchBuilder, records: Sequence[DeadLetterRecord]) -> BatchBuilder:
+    for record in records:
         taken = batch.append(
-            timestamp=letter.timestamp_ms, key=letter.key, value=letter.value, headers=letter.headers
+            timestamp=record.timestamp_ms, key=record.key, value=record.value, headers=record.headers
         )
         assert taken is not None, "a chunk is smaller than what a batch may hold"
     batch.close()

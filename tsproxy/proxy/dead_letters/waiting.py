@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from tsproxy.model.dead_letter import DeadBatch
+from tsproxy.model.dead_letter import RejectedBatch
 
 
 class Waiting:
@@ -11,13 +11,13 @@ class Waiting:
     def __init__(self) -> None:
         self.bytes = 0
         self.records = 0
-        self._batches: deque[DeadBatch] = deque()
+        self._batches: deque[RejectedBatch] = deque()
 
     @property
-    def first(self) -> DeadBatch | None:
+    def first(self) -> RejectedBatch | None:
         return self._batches[0] if self._batches else None
 
-    def put(self, batch: DeadBatch, most_bytes: int, most_records: int) -> bool:
+    def put(self, batch: RejectedBatch, most_bytes: int, most_records: int) -> bool:
         """False if the queue is full."""
         size, records = len(batch.records), len(batch.rejection.violations)
         if self.bytes + size > most_bytes or self.records + records > most_records:

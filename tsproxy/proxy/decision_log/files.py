@@ -103,7 +103,7 @@ class DecisionFiles:
         waiting = self._handed_over - self._taken + len(lines)
         if waiting > QUEUE_LINES:
             self._overflowed += len(lines)
-            _tell_of_loss(self._overflowed, len(lines))
+            _log_loss(self._overflowed, len(lines))
             return
         self._handed_over += len(lines)
         self.high_water = max(self.high_water, waiting)
@@ -157,7 +157,7 @@ class DecisionFiles:
                 self._busy_since_ms = None
             if self._stopping.is_set():
                 self._rejected += 1
-                _tell_of_loss(self._rejected, 1)
+                _log_loss(self._rejected, 1)
                 return
             self._stopping.wait(RETRY_S)
 
@@ -177,7 +177,7 @@ class DecisionFiles:
         self._trouble.over(lines_lost=self.dropped)
 
 
-def _tell_of_loss(count: int, lines: int) -> None:
+def _log_loss(count: int, lines: int) -> None:
     """Log the 1st, 10th, 100th ... lost line, so that a full disk does not also fill the log."""
     if len(str(count)) > len(str(count - lines)) or count == lines:
         log.error("decision_lines_lost", lines_lost=count)

@@ -65,7 +65,7 @@ class DecisionRecorder:
         self._files.start()
         if self._topic is not None:
             self._topic.start()
-        self.tell(LifecycleKind.START, facts)
+        self.record_lifecycle(LifecycleKind.START, facts)
 
     def prepare(self, config: Config, facts: Mapping[str, object]) -> Commit:
         """A reload. `facts` describe the new configuration."""
@@ -76,7 +76,7 @@ class DecisionRecorder:
             files()
             if topic is not None:
                 topic()
-            self.tell(LifecycleKind.RELOAD, facts)
+            self.record_lifecycle(LifecycleKind.RELOAD, facts)
 
         return commit
 
@@ -126,13 +126,13 @@ class DecisionRecorder:
         for totals in self._drain():
             self.book_totals(totals)
 
-    def tell(self, kind: LifecycleKind, facts: Mapping[str, object]) -> None:
+    def record_lifecycle(self, kind: LifecycleKind, facts: Mapping[str, object]) -> None:
         """Write a lifecycle line about the proxy itself."""
         self._files.put([self._log.lifecycle(kind, self._clock.now_ms(), facts)])
 
-    def see_cluster(self, cluster_id: str | None, node_ids: Sequence[int]) -> None:
+    def record_cluster(self, cluster_id: str | None, node_ids: Sequence[int]) -> None:
         self._log.cluster_id = cluster_id
-        self.tell(LifecycleKind.CLUSTER, {"node_ids": list(node_ids)})
+        self.record_lifecycle(LifecycleKind.CLUSTER, {"node_ids": list(node_ids)})
 
     async def tick(self) -> None:
         """Close intervals when they are over, for ever."""

@@ -22,7 +22,7 @@ class RuleMetric(Collector):
     def know(self, policy: Policy) -> None:
         """Use the rules that are in force from now on. Counts of earlier rules stay."""
         for rule in policy.rules:
-            mode = rule.terms.mode or policy.mode
+            mode = rule.settings.mode or policy.mode
             if mode is not Mode.OFF:
                 self._count(rule.name, mode, 0, 0)
 

@@ -140,12 +140,12 @@ class Certificates:
     async def watch(self) -> None:
         """Check the files, for ever."""
         while True:
-            self.tell_ends()
+            self.log_ends()
             await asyncio.sleep(LOOK_EVERY_S)
             for credentials in self._all():
                 await self._look(credentials)
 
-    def tell_ends(self) -> None:
+    def log_ends(self) -> None:
         """Set the metric of each certificate's remaining time, and warn once a day when it is due."""
         now_s = self._clock.now_ms() / 1000
         for end in (end for credentials in self._all() for end in credentials.ends):

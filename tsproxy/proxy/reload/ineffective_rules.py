@@ -14,7 +14,7 @@ from tsproxy.proxy.reloadable import Commit
 
 log = structlog.get_logger()
 
-MOST_TOLD: Final = 100
+MOST_LOGGED: Final = 100
 """The most lines for one configuration, since ten thousand topics may have the same problem."""
 
 
@@ -24,20 +24,20 @@ class IneffectiveRules:
     def __init__(self, config: Config) -> None:
         self._policy = config.policy
         self._topics: Mapping[str, TopicLimits] = {}
-        self._told: set[tuple[str, str, str]] = set()
+        self._logged: set[tuple[str, str, str]] = set()
 
     def prepare(self, config: Config) -> Commit:
         """A reload, which cannot fail."""
 
         def commit() -> None:
             if config.policy != self._policy:
-                self._policy, self._told = config.policy, set()
+                self._policy, self._logged = config.policy, set()
                 topics, self._topics = self._topics, {}
-                self.see(topics)
+                self.check(topics)
 
         return commit
 
-    def see(self, topics: Mapping[str, TopicLimits]) -> None:
+    def check(self, topics: Mapping[str, TopicLimits]) -> None:
         """Check the rules against the current limits of topics in use."""
         for topic, known in topics.items():
             if self._topics.get(topic) != known:
@@ -46,10 +46,10 @@ class IneffectiveRules:
         self._topics = topics
 
     def _log(self, topic: str, found: IneffectiveRule) -> None:
-        told = (found.rule.name, topic, found.side)
-        if told in self._told or len(self._told) >= MOST_TOLD:
+        logged = (found.rule.name, topic, found.side)
+        if logged in self._logged or len(self._logged) >= MOST_LOGGED:
             return
-        self._told.add(told)
+        self._logged.add(logged)
         log.warning(
             "rule_ineffective",
             rule=found.rule.name,

@@ -28,7 +28,7 @@ from tsproxy.proxy.service_manager import ServiceManager
 log = structlog.get_logger()
 
 LOOK_EVERY_S: Final = 1.0
-NOTICES_TOLD: Final = 20
+NOTICES_LOGGED: Final = 20
 
 Adopt = Callable[[Reloaded], Awaitable[None]]
 """Applies a new configuration to the whole proxy, or raises ConfigError and changes nothing."""
@@ -62,7 +62,7 @@ class Reloader(Collector):
     async def run(self) -> None:
         """Reload whenever it is necessary, for ever."""
         seen = self._tried
-        tell_notices(self._running)
+        log_notices(self._running)
         while True:
             try:
                 async with asyncio.timeout(LOOK_EVERY_S):
@@ -100,7 +100,7 @@ class Reloader(Collector):
             return _rejected(["a mistake in tsproxy; please report the frames"])
         self._running = change.config
         log.info("config_reloaded", changed=list(change.changed))
-        tell_notices(self._running)
+        log_notices(self._running)
         if change.needs_restart:
             keys = list(change.needs_restart)
             log.warning("config_needs_restart", keys=keys, advice="they stay as they are until then")
@@ -125,14 +125,14 @@ class Reloader(Collector):
         )
 
 
-def tell_notices(config: Config) -> None:
+def log_notices(config: Config) -> None:
     """Log the settings that have no effect, have expired, or may fail on this system."""
     found = (*notices(config, Clock().now_ms()), *port_notices(config, known_outgoing_ports()))
-    for notice in found[:NOTICES_TOLD]:
+    for notice in found[:NOTICES_LOGGED]:
         log.warning("config_notice", place=notice.place, key=notice.key, text=notice.text)
-    if len(found) > NOTICES_TOLD:
+    if len(found) > NOTICES_LOGGED:
         log.warning(
-            "config_notices_left_out", count=len(found) - NOTICES_TOLD, advice="tsproxy check has all"
+            "config_notices_left_out", count=len(found) - NOTICES_LOGGED, advice="tsproxy check has all"
         )
 
 

@@ -21,7 +21,7 @@ from tsproxy.proxy.reloadable import Commit
 
 log = structlog.get_logger()
 
-MOST_TOLD: Final = 100
+MOST_LOGGED: Final = 100
 """The most lines for one configuration."""
 
 
@@ -32,7 +32,7 @@ class UnfitRules:
     def __init__(self, config: Config) -> None:
         self._is_new = asyncio.Event()
         self._policy = config.policy
-        self._told: set[tuple[str, str]] = set()
+        self._logged: set[tuple[str, str]] = set()
         self._visible: VisibleTopics | None = None
 
     def prepare(self, config: Config) -> Commit:
@@ -40,11 +40,11 @@ class UnfitRules:
 
         def commit() -> None:
             if config.policy != self._policy:
-                self._policy, self._told = config.policy, set()
+                self._policy, self._logged = config.policy, set()
 
         return commit
 
-    def see(self, visible: VisibleTopics | None) -> None:
+    def check(self, visible: VisibleTopics | None) -> None:
         """Use the cluster's topics from the last reading."""
         if visible is not None and visible is not self._visible:
             self._visible = visible
@@ -59,14 +59,14 @@ class UnfitRules:
 
     async def look(self) -> None:
         """Log each rule that matches none. It logs nothing if the user sees no topic (without Describe)."""
-        policy, told = self._policy, self._told
+        policy, logged = self._policy, self._logged
         names = self._visible.names if self._visible else ()
         for kind, several in (("rule", policy.rules), ("waiver", policy.waivers)):
             for each in several:
-                if len(told) >= MOST_TOLD or not names:
+                if len(logged) >= MOST_LOGGED or not names:
                     return
-                if (kind, each.name) not in told and await _is_unfit(each, names):
-                    told.add((kind, each.name))
+                if (kind, each.name) not in logged and await _is_unfit(each, names):
+                    logged.add((kind, each.name))
                     _tell(kind, each, len(names))
 
 

@@ -29,37 +29,39 @@ class Waivers:
         self._clock = clock
         self._metrics = metrics
         self._waivers = config.policy.waivers
-        self._told_ms: dict[Waiver, int] = {}
+        self._logged_ms: dict[Waiver, int] = {}
 
     def prepare(self, config: Config) -> Commit:
         """A reload, which cannot fail."""
 
         def commit() -> None:
             self._waivers = config.policy.waivers
-            self.tell_ends()
+            self.log_ends()
 
         return commit
 
     async def watch(self) -> None:
         """Runs for ever."""
         while True:
-            self.tell_ends()
+            self.log_ends()
             await asyncio.sleep(LOOK_EVERY_S)
 
-    def tell_ends(self) -> None:
+    def log_ends(self) -> None:
         """Set the metric. Warn once a day in a waiver's last week, and once after its end."""
         now_ms = self._clock.now_ms()
         self._metrics.waiver_expiry.clear()
-        self._told_ms = {waiver: self._told_ms[waiver] for waiver in self._waivers if waiver in self._told_ms}
+        self._logged_ms = {
+            waiver: self._logged_ms[waiver] for waiver in self._waivers if waiver in self._logged_ms
+        }
         for waiver in self._waivers:
             left_ms = waiver.until_ms - now_ms
             self._metrics.waiver_expiry.labels(waiver.name).set(left_ms / 1000)
-            told_ms = self._told_ms.get(waiver)
+            logged_ms = self._logged_ms.get(waiver)
             facts = {"waiver": waiver.name, "owner": waiver.owner, "reason": waiver.reason}
             if left_ms <= 0:
-                if told_ms is None or told_ms < waiver.until_ms:
-                    self._told_ms[waiver] = now_ms
+                if logged_ms is None or logged_ms < waiver.until_ms:
+                    self._logged_ms[waiver] = now_ms
                     log.warning("waiver_ended", **facts, place=waiver.place)
-            elif left_ms <= WARNED_EARLY_MS and (told_ms is None or now_ms >= told_ms + WARN_AGAIN_MS):
-                self._told_ms[waiver] = now_ms
+            elif left_ms <= WARNED_EARLY_MS and (logged_ms is None or now_ms >= logged_ms + WARN_AGAIN_MS):
+                self._logged_ms[waiver] = now_ms
                 log.warning("waiver_ends_soon", **facts, hours_left=left_ms // 3_600_000)

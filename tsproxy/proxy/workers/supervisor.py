@@ -72,7 +72,7 @@ class Supervisor:
         self._stopping = asyncio.Event()
         for_workers = replace(config, admin_bind=None)
         self._members = [
-            Member(number, for_workers, clock, partial(self._see_started, number), changing)
+            Member(number, for_workers, clock, partial(self._log_started, number), changing)
             for number in range(1, config.workers + 1)
         ]
 
@@ -103,7 +103,7 @@ class Supervisor:
             self._admin_address = await self._admin.start(self._config.admin_bind)
         upstream = [str(each) for each in self._config.upstream.bootstrap_servers]
         log.info("proxy_starting", upstream=upstream, **self._where())
-        variant.tell()
+        variant.log_variant()
         self._manager.waiting()
         lives = [loop.create_task(member.run()) for member in self._members]
         told, asking = loop.create_task(self._stopping.wait()), loop.create_task(self._ask())
@@ -177,7 +177,7 @@ class Supervisor:
                 member.stop_now()
         self._stopping.set()
 
-    def _see_started(self, number: int, facts: Mapping[str, Any]) -> None:
+    def _log_started(self, number: int, facts: Mapping[str, Any]) -> None:
         """Log it once, when the last worker accepts clients for the first time."""
         if number in self._started:
             return

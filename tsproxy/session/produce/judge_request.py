@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from tsproxy.fastpath import ForwardedProduce
-from tsproxy.model.dead_letter import DeadBatch
+from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome, Peer
 from tsproxy.model.produce import ProduceRequest
@@ -40,7 +40,7 @@ class RequestVerdict:
     """How long the client is throttled for it."""
     was_delayed: bool = False
     """True where it was delayed, because the client was throttled already."""
-    dead: tuple[DeadBatch, ...] = ()
+    dead: tuple[RejectedBatch, ...] = ()
     """The rejected batches of which copies are wanted."""
     answer: bytes = b""
     """The whole answer without a throttle time, where it was made in a thread."""

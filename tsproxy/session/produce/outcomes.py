@@ -107,7 +107,7 @@ def _broker_rejected(
     decided: RequestVerdict, judged: PartitionVerdict, answered: PartitionProduceResponse
 ) -> Outcome:
     """The rejection as the broker's answer has it: below v8 it names no culprits, and all records count."""
-    culprits = _culprits_told(answered)
+    culprits = _culprits_named(answered)
     rejected_ms = next((c.timestamp_ms for c in culprits if c.timestamp_ms is not None), None)
     if rejected_ms is None and answered.error_code == ErrorCode.INVALID_TIMESTAMP:
         rejected_ms = _furthest_ms(judged.batch, decided.now_ms)
@@ -140,7 +140,7 @@ _AMONG_THE_REST: Final = -1
 their highest."""
 
 
-def _culprits_told(answered: PartitionProduceResponse) -> tuple[Culprit, ...]:
+def _culprits_named(answered: PartitionProduceResponse) -> tuple[Culprit, ...]:
     """The culprits whose errors were read; behind them the lowest and the highest timestamp of the others."""
     read = [
         Culprit(e.batch_index, int(m[1]) if (m := _TIMESTAMP_TEXT.match(e.message or "")) else None)

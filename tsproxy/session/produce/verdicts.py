@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from tsproxy.model.custom_rule import RuleAnswer, StreamTime
-from tsproxy.model.dead_letter import DeadBatch
+from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec
 from tsproxy.model.policy import NO_TOPIC_POLICY, TopicPolicy
 from tsproxy.model.produce import ProduceRequest
@@ -54,7 +54,7 @@ class PartitionVerdict:
     would_rule: str | None = None
     rewritten: Rewritten | None = None
     """The batch that is forwarded in place of the one that came."""
-    dead: DeadBatch | None = None
+    dead: RejectedBatch | None = None
     """The batch, where its rule wants copies of rejected ones."""
     failed: tuple[RuleAnswer, ...] = ()
     """Custom rules that failed on it."""
@@ -180,12 +180,12 @@ def _verdict_on(
     )
 
 
-def _dead(each: _Partition, verdict: Verdict, facts: BatchFacts) -> DeadBatch | None:
+def _dead(each: _Partition, verdict: Verdict, facts: BatchFacts) -> RejectedBatch | None:
     """`verdict` is the batch's own. A batch that is rejected because of another one has no culprits."""
     context = each.context
     if not context.policy.dead_letters or not isinstance(verdict, Reject):
         return None
-    return DeadBatch(
+    return RejectedBatch(
         now_ms=context.now_ms,
         peer=context.request.peer,
         topic=context.topic,

@@ -1,4 +1,4 @@
-"""Small requests that ask for much: a few hundred bytes may hold a million records, all guilty."""
+"""Small requests that ask for much: a few hundred bytes may hold a million records, all culprits."""
 
 import asyncio
 import socket
@@ -48,14 +48,14 @@ from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire.k00_produce import MOST_PARTITIONS
 
 
-def guilty(count, timestamp_ms=0):
+def culprits(count, timestamp_ms=0):
     """`count` records, all out of range, in about a hundred bytes."""
     body = zstandard.ZstdCompressor().compress(record(0, 0, None, None) * count)
     return batch([timestamp_ms], ZSTD, body=body, records_count=count, last_offset_delta=count - 1)
 
 
-DEAR = asked({"t": {0: guilty(OFFLOAD_RECORDS + 1)}})
-CHEAP = asked({"t": {0: guilty(10)}})
+EXPENSIVE = asked({"t": {0: culprits(OFFLOAD_RECORDS + 1)}})
+CHEAP = asked({"t": {0: culprits(10)}})
 
 
 def kinds(effects):
@@ -65,12 +65,12 @@ def kinds(effects):
 def test_a_request_of_few_bytes_and_many_records_is_judged_beside_the_loop():
     session = Conversation().session
 
-    assert len(DEAR) < 300
-    assert kinds(session.client_bytes(DEAR, NOW_MS)) == [Judge, PauseClient]
+    assert len(EXPENSIVE) < 300
+    assert kinds(session.client_bytes(EXPENSIVE, NOW_MS)) == [Judge, PauseClient]
 
 
 def test_requests_that_are_cheap_one_by_one_are_judged_beside_the_loop_once_they_are_many():
-    one = asked({"t": {0: guilty(OFFLOAD_RECORDS // 4)}})
+    one = asked({"t": {0: culprits(OFFLOAD_RECORDS // 4)}})
     effects = Conversation().session.client_bytes(one * 100, NOW_MS)
 
     assert kinds(effects)[-2:] == [Judge, PauseClient]
@@ -152,7 +152,7 @@ def test_the_fast_path_forwards_as_many_partitions_as_the_session(count, passes)
 def test_what_was_judged_in_an_earlier_go_makes_no_request_dear():
     session = Conversation().session
     for _ in range(10):
-        effects = session.client_bytes(asked({"t": {0: guilty(OFFLOAD_RECORDS // 4)}}), NOW_MS)
+        effects = session.client_bytes(asked({"t": {0: culprits(OFFLOAD_RECORDS // 4)}}), NOW_MS)
 
         assert SendToClient in kinds(effects)
 
@@ -160,7 +160,7 @@ def test_what_was_judged_in_an_earlier_go_makes_no_request_dear():
 def test_no_request_is_taken_while_many_bytes_of_our_own_answers_wait_for_the_brokers():
     """A thousand small requests behind one that the broker holds have a gigabyte of answers."""
     slow = request(HEARTBEAT, 4)
-    large = asked({"t": {0: guilty(OFFLOAD_RECORDS // 2)}}, version=9)
+    large = asked({"t": {0: culprits(OFFLOAD_RECORDS // 2)}}, version=9)
     conversation = Conversation(view_of(culprits_listed=10_000))
     assert conversation >> client(slow) << to_broker(slow)
     session = conversation.session
@@ -190,7 +190,7 @@ async def test_a_client_that_never_reads_its_large_answers_costs_little_memory_a
 ):
     """200 KB of requests once cost 2.5 GB of answers, and held up everybody for two minutes."""
     proxy, topic = proxy_and_topic
-    storm = produce(topic, guilty(10_000, Clock().now_ms() * 1000), version=8) * 1_500
+    storm = produce(topic, culprits(10_000, Clock().now_ms() * 1000), version=8) * 1_500
     before_mib = resident_mib(proxy)
     with socket.create_connection((HOST, port_of(proxy))) as attacker:
         attacker.setblocking(False)
