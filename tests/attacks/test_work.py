@@ -242,7 +242,7 @@ def test_a_request_that_is_read_beside_the_loop_and_is_none_closes_the_connectio
     assert "names t-998 twice" in effects[-1].text
 
 
-@pytest.mark.parametrize("version", range(13))
+@pytest.mark.parametrize("version", range(14))
 @pytest.mark.parametrize("mute_ms", [0, 1, 70_000])
 def test_an_answer_that_was_made_beside_the_loop_is_the_one_that_would_have_been_made_on_it(version, mute_ms):
     header, body = (
@@ -251,7 +251,7 @@ def test_an_answer_that_was_made_beside_the_loop_is_the_one_that_would_have_been
     )
     whole = produce(body, version)
     read = read_request_header(whole[4:])
-    asked = k00_produce.read_request(version, whole[4 + read.body_start :])
+    asked = k00_produce.read_request(version, whole[4 + read.body_start :], names=view_of().topic_names)
     begin = partial(judge_request_steps, header, asked, whole, of_anybody(view_of()), NOW_MS, {})
     here = all_steps(begin(Work(SessionLimits())))
     beside = replace(all_steps(with_answer(begin, Work(SessionLimits()))), throttle_ms=mute_ms)

@@ -7,7 +7,7 @@ from its `random.Random`, so a seed is a whole conversation.
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS
+from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS, id_of
 from tests.session.messages import (
     API_VERSIONS,
     FETCH,
@@ -151,6 +151,8 @@ class Scene:
         aside = Random()
         aside.setstate(self.random.getstate())
         self._aside = Random(aside.getrandbits(64))
+        self._ids = Random(aside.getrandbits(64))
+        self.names_ids = self._ids.random() < 0.2
         self.wrong_clocks = self._aside.sample(WRONG_CLOCKS, self._aside.choice([0, 0, 1, 3]))
         self._oddness = self.random.choice([0.05, 0.3, 1.0])
         if self.wrong_clocks and self._aside.randrange(4):
@@ -176,6 +178,7 @@ class Scene:
             ),
             policy=pick.choice(POLICIES),
             broker_needs_sasl=self.chance(2),
+            topic_names={id_of(topic): topic for topic in TOPICS[: self._ids.choice([*[3] * 9, 2])]},
         )
 
     # -- The client ---------------------------------------------------------------------------------
@@ -204,9 +207,12 @@ class Scene:
         if self.oddly(2):
             partitions = self.random.choice([0, 70])
         entries = [(topic, [(index, self._batch()) for index in range(partitions)]) for topic in topics]
+        version = self.random.choice([3, 4, 5, 7, 8, 9, 9, 10, 11, 12, 12]) if not self.oddly(3) else 2
+        if self.names_ids and version > 2:
+            version = 13
         return produce_entries(
             self._named_again(entries),
-            version=self.random.choice([3, 4, 5, 7, 8, 9, 9, 10, 11, 12, 12]) if not self.oddly(3) else 2,
+            version=version,
             acks=self.random.choice([-1, -1, 1]) if not self.oddly(4) else self.random.choice([0, 2, -2]),
             correlation_id=self._correlation_id,
             client_id=self.client_id,
@@ -251,8 +257,8 @@ class Scene:
             header |= pick.choice(ODD_HEADERS)
         if self._aside.random() < 0.03:
             times = [self._aside.choice(BELOW_ZERO) for _ in times]
-            answers = max((each for each in times if each != -1), default=-1)
-            header["max_timestamp"] = self._aside.choice([answers, -1, max(-1, *times)])
+            highest = max((each for each in times if each != -1), default=-1)
+            header["max_timestamp"] = self._aside.choice([highest, -1, max(-1, *times)])
         codec = pick.choice(list(CODECS.values())) if self.chance(20) else 0
         made = batch([wrap(t) for t in times], codec, value=bytes(pick.choice([0, 1, 60, 70, 300])), **header)
         if self.oddly(3):
@@ -312,12 +318,15 @@ class Scene:
         self.answers += whole
 
     def _said(self, version: int, asked: k00_produce.ProduceRequest) -> ProduceResponse:
-        named: dict[str, dict[int, PartitionProduceResponse]] = {}
+        named: dict[tuple[str, bytes | None], dict[int, PartitionProduceResponse]] = {}
         for topic in asked.topics:
             for partition in topic.partitions:
                 answers = PartitionProduceResponse(partition.index, base_offset=self.random.randrange(1000))
-                named.setdefault(topic.name, {})[partition.index] = answers
-        topics = [TopicProduceResponse(name, tuple(answers.values())) for name, answers in named.items()]
+                named.setdefault((topic.name, topic.topic_id), {})[partition.index] = answers
+        topics = [
+            TopicProduceResponse(name, tuple(answers.values()), topic_id=topic_id)
+            for (name, topic_id), answers in named.items()
+        ]
         if topics and self.oddly(20):
             topics = self._odd_answer(topics, version)
         if self.chance(15):

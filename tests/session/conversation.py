@@ -14,6 +14,7 @@
 
 from collections import deque
 from dataclasses import dataclass, field
+from hashlib import md5
 
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import NO_POLICY, Match, Policy, Rule, RuleSettings
@@ -52,6 +53,11 @@ PEER = Peer(listener="public", client_address="192.0.2.1", client_port=50000)
 LIMITS = TopicLimits(before_max_ms=DAY_MS, after_max_ms=HOUR_MS)
 
 
+def id_of(topic):
+    """The id that a topic of that name has in these conversations."""
+    return md5(topic.encode("utf-8", "surrogateescape")).digest()  # 16 bytes, and no secret
+
+
 def view_of(
     topics=("t", "u"),
     nodes=(1, 2),
@@ -64,6 +70,7 @@ def view_of(
     return View(
         endpoints={node: Endpoint("proxy.example", 9192 + node) for node in nodes},
         topics=dict.fromkeys(topics, limits),
+        topic_names={id_of(topic): topic for topic in topics},
         limits=SessionLimits(**session_limits),
         broker_needs_sasl=broker_needs_sasl,
         policy=policy,

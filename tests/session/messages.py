@@ -2,7 +2,7 @@
 
 import struct
 
-from tests.session.conversation import LIMITS, NOW_MS
+from tests.session.conversation import LIMITS, NOW_MS, id_of
 from tsproxy.model.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -56,7 +56,11 @@ def produce_entries(entries, version=9, acks=-1, correlation_id=1, client_id="ap
         acks=acks,
         timeout_ms=30_000,
         topics=tuple(
-            TopicProduceData(name, tuple(PartitionProduceData(i, data) for i, data in partitions))
+            TopicProduceData(
+                name,
+                tuple(PartitionProduceData(i, data) for i, data in partitions),
+                topic_id=id_of(name) if version >= 13 else None,
+            )
             for name, partitions in entries
         ),
     )
@@ -68,7 +72,9 @@ def produced(topics, version=9, correlation_id=1, **more):
     said = ProduceResponse(
         topics=tuple(
             TopicProduceResponse(
-                name, tuple(PartitionProduceResponse(i, **facts) for i, facts in partitions.items())
+                name,
+                tuple(PartitionProduceResponse(i, **facts) for i, facts in partitions.items()),
+                topic_id=id_of(name) if version >= 13 else None,
             )
             for name, partitions in topics.items()
         ),

@@ -271,8 +271,8 @@ UNSUPPORTED = b"\x00\x23" + b"\x00\x00\x00\x01" + b"\x00\x12\x00\x00\x00\x05"
 def test_old_api_versions_offers_only_what_is_understood(version):
     asked = request(API_VERSIONS, version)
     throttle = b"\x00\x00\x00\x07" if version else b""
-    told = b"\x00\x00\x00\x03" + struct.pack(">9h", 0, 0, 13, 18, 0, 4, 9999, 0, 1)
-    kept = b"\x00\x00\x00\x02" + struct.pack(">6h", 0, 0, 12, 18, 0, 4)
+    told = b"\x00\x00\x00\x03" + struct.pack(">9h", 0, 0, 14, 18, 0, 4, 9999, 0, 1)
+    kept = b"\x00\x00\x00\x02" + struct.pack(">6h", 0, 0, 13, 18, 0, 4)
     assert (
         Conversation()
         >> client(asked)
@@ -288,9 +288,9 @@ def test_flexible_api_versions_keeps_tags_and_features(version):
     tag = b"\x01\x09\x01x"
     features = b"\x00\x00\x00\x07" + b"\x01\x01\x08" + struct.pack(">q", 11)
     told = b"\x04" + b"".join(
-        struct.pack(">3h", *offer) + tag for offer in [(0, 0, 13), (1, 4, 18), (9999, 0, 1)]
+        struct.pack(">3h", *offer) + tag for offer in [(0, 0, 14), (1, 4, 18), (9999, 0, 1)]
     )
-    kept = b"\x03" + b"".join(struct.pack(">3h", *offer) + tag for offer in [(0, 0, 12), (1, 4, 15)])
+    kept = b"\x03" + b"".join(struct.pack(">3h", *offer) + tag for offer in [(0, 0, 13), (1, 4, 15)])
     assert (
         Conversation()
         >> client(asked)

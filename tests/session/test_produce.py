@@ -41,7 +41,7 @@ from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
 from tsproxy.model.view import View
 from tsproxy.session.effects import CloseReason
 
-ALL_VERSIONS = range(13)
+ALL_VERSIONS = range(14)
 
 GOOD = batch([NOW_MS, NOW_MS - SECOND_MS])
 AHEAD_MS = NOW_MS + 2 * HOUR_MS

@@ -79,9 +79,9 @@ class Walk:
                     pick.choice([handshake(mechanism, pick.choice([0, 1])), authenticate(b"\0a\0b"), TOKEN])
                 )
             case 2 | 3:
-                self.client(
-                    produce({"t": {0: pick.choice([GOOD, GOOD, BAD, LARGE])}}, acks=pick.choice([-1, -1, 0]))
-                )
+                topic, acks = pick.choice("ttn"), pick.choice([-1, -1, 0])  # nobody knows the id of n
+                records = pick.choice([GOOD, GOOD, BAD, LARGE])
+                self.client(produce({topic: {0: records}}, pick.choice([9, 13]), acks))
             case 4:
                 self.client(request(pick.choice([HEARTBEAT, API_VERSIONS]), 0))
             case 5 | 8 | 9 | 10 | 11 if self.unanswered:

@@ -80,7 +80,7 @@ def test_whatever_the_broker_sends_is_a_header_or_a_decode_error(known, payload)
     ("api_key", "version", "is_understood"),
     [
         (0, 12, True),
-        (0, 13, False),
+        (0, 14, False),
         (0, -1, False),
         (1, 15, True),
         (1, 16, False),

@@ -13,7 +13,6 @@ pytestmark = pytest.mark.broker
 NEWEST, OLDER = RELEASES = ("4.3.1", "3.9.1")
 
 CAPS = {
-    0: 12,  # 13 names topics by id alone
     1: 15,  # 16 adds NodeEndpoints behind records that stream first
     22: 5,  # 6 is unstable
     55: 1,  # 2 tells the controllers' listeners

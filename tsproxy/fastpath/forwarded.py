@@ -15,6 +15,7 @@ class ForwardedBatch:
     partition: int
     limits: TopicLimits | None
     batch: BatchFacts
+    topic_id: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from tsproxy.model.verdict import TopicLimits
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A batch was rejected for times outside `limits` alone.
+    """A batch for `topic` was rejected for times outside `limits` alone. `topic_id` is there if its
+    request names that.
 
     Another batch with nothing else wrong is rejected in the same way if its first culprit lies from
     `lowest_ms` to `highest_ms`, at clocks from `from_ms` up to, not including, `until_ms`. The answer has the
@@ -25,3 +26,4 @@ class Rejection:
     cause: RejectionCause
     error_message: str
     culprits_listed: int
+    topic_id: bytes | None = None

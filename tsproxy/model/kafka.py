@@ -5,6 +5,7 @@ Sources: the message schemas (`clients/src/main/resources/common/message`), `Err
 """
 
 import re
+from base64 import urlsafe_b64encode
 from enum import IntEnum
 from typing import Final
 
@@ -26,6 +27,12 @@ _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 def is_topic_name(name: str) -> bool:
     """True if a topic may have this name (`Topic.java`). A client may send any other name, too."""
     return _TOPIC_NAME.fullmatch(name) is not None
+
+
+def unnamed_topic(topic_id: bytes) -> str:
+    """What stands for the name of a topic of which only the id is known: `id:` and the id as Kafka writes it
+    (`Uuid.toString`). No topic may have such a name."""
+    return "id:" + urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 
 class ApiKey(IntEnum):

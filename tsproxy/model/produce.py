@@ -1,4 +1,7 @@
-"""The Produce messages (`ProduceRequest.json`, `ProduceResponse.json`), versions 0 to 12.
+"""The Produce messages (`ProduceRequest.json`, `ProduceResponse.json`), versions 0 to 13.
+
+From version 13 on a topic is named by its id alone (KIP-516). `name` is then the name that the reader was
+given for the id.
 
 `tags` are tagged-field sections (with their count), kept byte for byte. They are empty before the
 flexible versions (9+). Field names are Kafka's. Timestamps are in ms.
@@ -8,6 +11,10 @@ from dataclasses import dataclass
 
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.verdict import RecordError
+
+TopicKey = str | bytes
+"""The word by which one request and its answer name a topic: the name, or from version 13 on the 16 bytes of
+its id. Two ids may have one name: a topic was deleted and made again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +29,11 @@ class TopicProduceData:
     name: str
     partitions: tuple[PartitionProduceData, ...]
     tags: bytes = b""
+    topic_id: bytes | None = None
+
+    @property
+    def key(self) -> TopicKey:
+        return self.topic_id or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +85,11 @@ class TopicProduceResponse:
     name: str
     partitions: tuple[PartitionProduceResponse, ...]
     tags: bytes = b""
+    topic_id: bytes | None = None
+
+    @property
+    def key(self) -> TopicKey:
+        return self.topic_id or self.name
 
 
 @dataclass(frozen=True, slots=True)

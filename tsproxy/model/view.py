@@ -62,3 +62,6 @@ class View:
     produce_versions: tuple[int, int] | None = None
     """The oldest and the newest version that any broker supports; None until this is known of every
     broker."""
+    topic_names: Mapping[bytes, str] | None = None
+    """Topic id -> name, as far as they are known. None if nobody finds the names of ids: then requests must
+    name their topics (Produce 12)."""

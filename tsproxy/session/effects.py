@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.outcome import Outcome
+from tsproxy.model.produce import TopicKey
 from tsproxy.session.produce.job import Job
 from tsproxy.session.produce.judge_request import Judgement
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
@@ -153,9 +154,9 @@ class Warn:
 
 @dataclass(frozen=True, slots=True)
 class TopicWanted:
-    """A producer writes to a topic whose limits the view does not hold."""
+    """A producer writes to a topic whose limits the view does not hold, or names it by an unknown id."""
 
-    topic: str
+    topic: TopicKey
 
 
 @dataclass(frozen=True, slots=True)

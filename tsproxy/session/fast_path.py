@@ -9,14 +9,14 @@ A table holds for one peer, one transactional id and one view. When any of them 
 (`forget`), and the next Produce request of each topic takes the slow path and makes a row again.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from tsproxy import fastpath
 from tsproxy.fastpath import ForwardedProduce, ForwardedRelay, Rejection
-from tsproxy.model.kafka import Codec, is_topic_name
+from tsproxy.model.kafka import Codec, is_topic_name, unnamed_topic
 from tsproxy.model.outcome import Peer, RejectionCause, Totals
 from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.records import RecordFacts
@@ -27,11 +27,13 @@ from tsproxy.policy.fast_path import fast_path_bounds, repeatable_rejection
 from tsproxy.session.policies import MOST_UNKNOWN, Policies
 from tsproxy.session.produce.budget import BudgetExceededError, DecompressionBudget
 from tsproxy.session.produce.judge_request import RequestVerdict
+from tsproxy.session.produce.verdicts import PartitionVerdict
 from tsproxy.session.slots import BookProduce, PassThrough
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.frames import RequestFrames
+from tsproxy.wire.k00_produce import TOPIC_IDS_FROM
 from tsproxy.wire.record_batch import read_small
 
 if TYPE_CHECKING:  # an installation without native code has none of these
@@ -111,26 +113,28 @@ class FastPath:
         A topic is learnt only if two bounds say all that its policy requires of times. A topic that is not
         known to exist has to wait for `learn_accepted`: a client may name as many as it likes.
         """
-        table = self._table_for(verdicts, policies)
-        known = policies.view.topics
-        self._add(table, verdicts, policies, (j.topic for j in verdicts.forwarded if j.topic in known))
+        table, known = self._table_for(verdicts, policies), policies.view.topics
+        self._add(table, verdicts, policies, known)
 
-    def learn_accepted(self, verdicts: RequestVerdict, policies: Policies, topics: Iterable[str]) -> None:
-        """The same for those `topics` of it of which a broker has accepted a batch: these exist."""
+    def learn_accepted(self, verdicts: RequestVerdict, policies: Policies, accepted: Collection[str]) -> None:
+        """The same for those of its topics of which a broker has accepted a batch: these exist."""
         table = self.requests.table
         if table is not None and self._is_for(table, verdicts):
-            self._add(table, verdicts, policies, topics)
+            self._add(table, verdicts, policies, accepted)
 
     def _add(
-        self, table: "Table", verdicts: RequestVerdict, policies: Policies, topics: Iterable[str]
+        self, table: "Table", verdicts: RequestVerdict, policies: Policies, existing: Container[str]
     ) -> None:
-        """Learn some of the topics; if there are very many, the others take the slow path once more."""
-        missing = (topic for topic in dict.fromkeys(topics) if topic not in table)
-        for topic in islice(missing, MOST_LEARNT):
-            policy = policies.of(topic, verdicts.now_ms)  # the verdicts's may be that of an earlier view
+        """Learn the topics that exist; if there are very many, the others take the slow path once more."""
+        named = dict.fromkeys([(j.topic, j.topic_id) for j in verdicts.forwarded if j.topic in existing])
+        missing = (each for each in named if (each[1] or each[0]) not in table)
+        for topic, topic_id in islice(missing, MOST_LEARNT):
+            if topic_id is not None and topic == unnamed_topic(topic_id):
+                continue  # other rules may hold for it once its name is known
+            policy = policies.of(topic, verdicts.now_ms)  # the verdict's may be that of an earlier view
             span = fast_path_bounds(policy)
             if span is not None:
-                table.add(topic, policy.limits, span.before_max_ms, span.after_max_ms)
+                table.add(topic, policy.limits, span.before_max_ms, span.after_max_ms, topic_id)
 
     def learn_rejection(self, verdicts: RequestVerdict, policies: Policies) -> None:
         """Repeat the rejections of a request of which no batch was forwarded.
@@ -142,7 +146,7 @@ class FastPath:
             verdict, policy = judged.verdict, policies.of(judged.topic, verdicts.now_ms)
             if not isinstance(verdict, Reject) or judged.batch.codec != _PLAIN or policy.limits is None:
                 continue
-            if not self._may_keep(judged.topic, policies):
+            if not self._may_keep(judged, policies):
                 continue
             alike = repeatable_rejection(policy, verdict, verdicts.now_ms, EXAMPLE_EVERY_MS)
             if alike is None:
@@ -157,6 +161,7 @@ class FastPath:
                 cause=_cause(policy, verdict),
                 error_message=verdict.error_message or "",
                 culprits_listed=policies.view.limits.culprits_listed,
+                topic_id=judged.topic_id,
             )
             self._table_for(verdicts, policies).repeat(rejection)
 
@@ -173,19 +178,24 @@ class FastPath:
                 limits.records_per_batch,
                 partial(_read_compressed, limits),
                 None if most_ms is None else _throttle_of(self._throttle, verdicts.peer, most_ms),
+                _names_ids(verdicts),
             )
             self.requests.table = table
         return table
 
     @staticmethod
     def _is_for(table: "Table", verdicts: RequestVerdict) -> bool:
-        return table.peer == verdicts.peer and table.transactional_id == verdicts.transactional_id
+        return (
+            table.peer == verdicts.peer
+            and table.transactional_id == verdicts.transactional_id
+            and table.names_ids == _names_ids(verdicts)
+        )
 
-    def _may_keep(self, topic: str, policies: Policies) -> bool:
+    def _may_keep(self, judged: PartitionVerdict, policies: Policies) -> bool:
         """True if rejections of the topic may be kept: it exists, or not many such are kept yet."""
-        table = self.requests.table
+        table, topic = self.requests.table, judged.topic
         return topic in policies.view.topics or (
-            is_topic_name(topic) and (table is None or topic in table or table.kept < MOST_UNKNOWN)
+            is_topic_name(topic) and (table is None or judged.topic_key in table or table.kept < MOST_UNKNOWN)
         )
 
     @property
@@ -211,6 +221,11 @@ class FastPath:
         self._retired = [table for table in self._retired if table.in_flight]
         current = [] if self.requests.table is None else [self.requests.table]
         return [totals for table in settled + current for totals in table.drain()]
+
+
+def _names_ids(verdicts: RequestVerdict) -> bool:
+    """True if the request names its topics by id."""
+    return verdicts.header.api_version >= TOPIC_IDS_FROM
 
 
 def _cause(policy: TopicPolicy, verdict: Reject) -> RejectionCause:

@@ -10,6 +10,7 @@ from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome
 from tsproxy.model.view import Endpoint, View
 from tsproxy.session.produce.answer import settle
+from tsproxy.session.produce.names import newest_produce
 from tsproxy.session.slots import BookProduce, MaskConfigs, NarrowVersions, RewriteAddresses
 from tsproxy.wire import addresses, k18_api_versions, k32_describe_configs
 from tsproxy.wire.headers import frame, response_body_start
@@ -68,11 +69,11 @@ def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | Node
     moved: list[Node] = []
 
     def endpoint_of(node_id: int, host: str, port: int) -> Endpoint:
-        told = Endpoint(host, port)
+        named = Endpoint(host, port)
         endpoint = view.endpoints.get(node_id)
         if endpoint is None:
             raise _NodeUnknownError(Node(node_id, host, port))
-        if view.brokers.get(node_id, told) != told:  # it has moved: its port must lead there
+        if view.brokers.get(node_id, named) != named:  # it has moved: its port must lead there
             moved.append(Node(node_id, host, port))
         return endpoint
 
@@ -94,9 +95,10 @@ def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | Node
                 answer = frame(payload[:start] + k32_describe_configs.mask_addresses(slot.api_version, body))
             case NarrowVersions():
                 start = response_body_start(ApiKey.API_VERSIONS, slot.api_version, payload)
-                version, told = slot.api_version, payload[start:]
-                offers = k18_api_versions.read_offers(version, told)
-                answer = frame(payload[:start] + k18_api_versions.narrow_response(version, told))
+                version, body = slot.api_version, memoryview(payload)[start:]
+                offers = k18_api_versions.read_offers(version, body)
+                narrowed = k18_api_versions.narrow_response(version, body, newest_produce(view))
+                answer = frame(payload[:start] + narrowed)
     except _NodeUnknownError as error:
         return NodeUnknown(error.node)
     return AnswerRead(answer, booked, tuple(moved), offers)

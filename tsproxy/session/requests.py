@@ -4,7 +4,7 @@ Frames that the fast path may forward leave in one run; each other frame leaves 
 says what becomes of its answer.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,6 +33,7 @@ from tsproxy.session.produce.judge_request import (
     judge_request_steps,
     judge_unread_request_steps,
 )
+from tsproxy.session.produce.names import NAME_WAIT_MS, WaitedFor, names_of
 from tsproxy.session.slots import (
     BookProduce,
     MaskConfigs,
@@ -84,6 +85,9 @@ class Requests:
         self._frames = RequestFrames(limits.produce_frame, limits.other_frame)
         self._records_taken = 0
         self._delayed: RequestVerdict | None = None
+        self._unnamed: tuple[_Request, Collection[bytes]] | None = None
+        """The request that waits for the names of these topic ids."""
+        self._waited_for = WaitedFor()
         self.is_paused = False
 
     @property
@@ -139,6 +143,24 @@ class Requests:
             state.reject(CloseReason.BAD_FRAME, text)
         self._pause_or_resume()
 
+    def names_changed(self, now_ms: int) -> None:
+        """The view has other names: the request that waits for some goes its way, if all are there."""
+        if self._unnamed is not None and names_of(self._state.view).keys() >= set(self._unnamed[1]):
+            self._go_on_named(now_ms)
+
+    def names_missing(self, now_ms: int) -> None:
+        """The wait for names is over."""
+        if self._unnamed is not None:
+            self._waited_for.add(self._unnamed[1])
+            self._go_on_named(now_ms)
+
+    def _go_on_named(self, now_ms: int) -> None:
+        assert self._unnamed is not None
+        (request, _), self._unnamed = self._unnamed, None
+        self._state.deadlines.cancel(Wait.NAME)
+        self._state.release_request(Cause.NAMED)
+        self._produce(replace(request, now_ms=now_ms))
+
     def judged(self, judgement: Judgement, now_ms: int) -> None:
         """A Produce request was judged in a thread."""
         if isinstance(judgement, Malformed):
@@ -159,6 +181,7 @@ class Requests:
         if not verdicts.was_delayed:
             if state.view.policy.asks_broker:
                 state.effects += [TopicWanted(topic) for topic in sorted(verdicts.unknown_topics)]
+            state.effects += [TopicWanted(topic_id) for topic_id in sorted(verdicts.unnamed_topics)]
             if verdicts.rejected:
                 state.owes_totals = True  # an example counts all that were rejected since the last one
             state.emit(outcomes.of_rejections(verdicts) if verdicts.booked is None else verdicts.booked)
@@ -293,11 +316,17 @@ class Requests:
         policies, limits, now_ms = state.policies, state.view.limits, request.now_ms
         try:
             most = cost.most_partitions_here(len(request.body))
-            asked = k00_produce.read_request(header.api_version, request.body, most)
+            asked = k00_produce.read_request(header.api_version, request.body, most, names_of(state.view))
         except k00_produce.ManyPartitionsError:
             known = partial(state.stream_times.known, policies=policies, now_ms=now_ms)
             begin_unread = partial(judge_unread_request_steps, header, request.frame, policies, now_ms, known)
             self._judge_beside(begin_unread, request, None)
+            return
+        if missing := self._waited_for.missing(asked, names_of(state.view)):
+            self._unnamed = request, missing
+            state.hold_request(Cause.UNNAMED, len(request.frame))
+            state.deadlines.start(Wait.NAME, NAME_WAIT_MS)
+            state.effects += [TopicWanted(topic_id) for topic_id in sorted(missing)]
             return
         stream_times = state.stream_times.known(asked, policies, now_ms)
         begin = partial(judge_request_steps, header, asked, request.frame, policies, now_ms, stream_times)

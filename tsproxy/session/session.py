@@ -223,6 +223,9 @@ class Session:
         self._state.view = view
         self._state.forget_fast_path()
         self._state.offer_versions()
+        if self._state.current is SessionState.NAMING:
+            self._requests.names_changed(now_ms)
+            self._requests.take(now_ms)
         if self._answers.waits and not self._state.is_closed:
             self._answers.take()
             self._requests.take(now_ms)
@@ -247,6 +250,9 @@ class Session:
         state = self._state
         while (wait := state.deadlines.take_passed()) is not None:
             match wait:
+                case Wait.NAME:
+                    self._requests.names_missing(now_ms)
+                    self._requests.take(now_ms)
                 case Wait.NODE:
                     self._answers.give_up()
                 case Wait.MUTE:

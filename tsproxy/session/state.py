@@ -25,6 +25,7 @@ from tsproxy.session.fast_path import FastPath
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce import outcomes
 from tsproxy.session.produce.judge_request import RequestVerdict
+from tsproxy.session.produce.names import newest_produce
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot, SlotQueue
 from tsproxy.session.states import TRANSITIONS, Cause, SessionState, first_state
@@ -80,9 +81,10 @@ class State:
 
     @property
     def produce_versions(self) -> Versions:
-        """The oldest and the newest that the broker takes: as it said on this connection, else as the view
-        says."""
-        return self._offered or self.view.produce_versions or ANY_VERSION
+        """The oldest and the newest that the broker takes, as it said on this connection, else as the view
+        says; and that the proxy offers."""
+        oldest, newest = self._offered or self.view.produce_versions or ANY_VERSION
+        return oldest, min(newest, newest_produce(self.view))
 
     def offered(self, offers: BrokerVersions | None) -> None:
         """The broker has answered an ApiVersions request; None if it offered no versions."""
@@ -174,8 +176,8 @@ class State:
         """A broker has accepted these batches: the fast path may forward requests like it from now on. Not if
         another client id has come meanwhile: `policies` are the newest peer's."""
         if self.fast_path is not None and verdicts.peer == self.peer:
-            taken = (each.topic for each in booked if each.verdict is VerdictName.ACCEPTED)
-            self.fast_path.learn_accepted(verdicts, self.policies, taken)
+            accepted = {outcome.topic for outcome in booked if outcome.verdict is VerdictName.ACCEPTED}
+            self.fast_path.learn_accepted(verdicts, self.policies, accepted)
 
     @property
     def kept_bytes(self) -> int:

@@ -1,25 +1,28 @@
-"""Produce (key 0), request and answer, versions 0 to 12.
+"""Produce (key 0), request and answer, versions 0 to 13.
 
-Source: `ProduceRequest.json`, `ProduceResponse.json` of Kafka 4.3.1, KIP-467, KIP-951.
+Source: `ProduceRequest.json`, `ProduceResponse.json` of Kafka 4.3.1, KIP-467, KIP-516, KIP-951.
 
 v1 throttle_time_ms in the answer · v2 log_append_time_ms · v3 transactional_id in the request ·
 v5 log_start_offset · v8 record_errors and error_message · v9 flexible · v10 CurrentLeader
-(partition tag 0) and NodeEndpoints (top-level tag 0) in the answer. v4, v6, v7, v11 and v12 have
-the bytes of the version before. v13 (topic ids) is not supported.
+(partition tag 0) and NodeEndpoints (top-level tag 0) in the answer · v13 topic ids in place of names.
+v4, v6, v7, v11 and v12 have the bytes of the version before.
 
 A message that is decoded and encoded again has the same bytes, including unknown tags. Record errors have a
 tag section of their own from v9 on. Brokers leave it empty, and so does the proxy.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
+from tsproxy.model.kafka import unnamed_topic
 from tsproxy.model.produce import (
     NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicKey,
     TopicProduceData,
     TopicProduceResponse,
     WrittenErrors,
@@ -30,6 +33,8 @@ from tsproxy.wire import readers
 from tsproxy.wire.primitives import MAX_STRING, DecodeError, Reader
 
 FLEXIBLE_FROM: Final = 9
+TOPIC_IDS_FROM: Final = 13
+TOPIC_ID_BYTES: Final = 16
 NODE_ENDPOINTS_TAG: Final = 0
 
 MOST_PARTITIONS: Final = 20_000
@@ -46,13 +51,20 @@ are more. A broker may send a million of 80 bytes each, and the rest is skipped.
 _LONGEST_TOPIC: Final = 249
 """The longest topic name in characters (`Topic.java`)."""
 
+TopicNames = Mapping[bytes, str]
+"""Topic id -> name."""
+NO_NAMES: Final[TopicNames] = MappingProxyType({})
+
 
 class ManyPartitionsError(DecodeError):
     """A request with more partitions than the limit."""
 
 
-def read_request(version: int, body: bytes | memoryview, most: int = MOST_PARTITIONS) -> ProduceRequest:
-    """The request in `body`. Bytes after its end are ignored, as brokers do.
+def read_request(
+    version: int, body: bytes | memoryview, most: int = MOST_PARTITIONS, names: TopicNames = NO_NAMES
+) -> ProduceRequest:
+    """The request in `body`. Bytes after its end are ignored, as brokers do. `names` are those of topics that
+    the request names by id; for an id that is not in it, `unnamed_topic` takes the name's place.
 
     Raises DecodeError if the body does not fit its layout, or if it names a partition twice: a broker stores
     only the last batch of the two and answers once, so the outcome of the other would be unknown. A topic may
@@ -65,15 +77,17 @@ def read_request(version: int, body: bytes | memoryview, most: int = MOST_PARTIT
         transactional_id=reader.nullable_string(flexible) if version >= 3 else None,
         acks=reader.int16(),
         timeout_ms=reader.int32(),
-        topics=tuple(_read_topics(reader, flexible, most)),
+        topics=tuple(_read_topics(reader, version, most, names)),
         tags=reader.tags(flexible),
     )
 
 
-def _read_topics(reader: Reader, flexible: bool, most: int) -> Iterator[TopicProduceData]:
-    left, named = most, set[tuple[str, int]]()
+def _read_topics(reader: Reader, version: int, most: int, names: TopicNames) -> Iterator[TopicProduceData]:
+    flexible = version >= FLEXIBLE_FROM
+    left, seen = most, set[tuple[TopicKey, int]]()
     for _ in range(reader.array(flexible)):
-        name, partitions = reader.string(flexible), reader.array(flexible)
+        name, topic_id = _read_topic_key(reader, version, names)
+        partitions = reader.array(flexible)
         left -= max(1, partitions)
         if left < 0:
             raise ManyPartitionsError(f"a Produce request for more than {most} partitions")
@@ -81,14 +95,30 @@ def _read_topics(reader: Reader, flexible: bool, most: int) -> Iterator[TopicPro
             name=name,
             partitions=tuple(_read_partition(reader, flexible) for _ in range(partitions)),
             tags=reader.tags(flexible),
+            topic_id=topic_id,
         )
         for partition in topic.partitions:
-            if (name, partition.index) in named:
+            if (topic.key, partition.index) in seen:
                 raise DecodeError(
                     f"a Produce request that names {name[:_LONGEST_TOPIC]}-{partition.index} twice"
                 )
-            named.add((name, partition.index))
+            seen.add((topic.key, partition.index))
         yield topic
+
+
+def _read_topic_key(reader: Reader, version: int, names: TopicNames) -> tuple[str, bytes | None]:
+    """(name, id); the id is None below version 13."""
+    if version < TOPIC_IDS_FROM:
+        return reader.string(version >= FLEXIBLE_FROM), None
+    topic_id = bytes(reader.take(TOPIC_ID_BYTES))
+    return names.get(topic_id) or unnamed_topic(topic_id), topic_id
+
+
+def _topic_key(version: int, name: str, topic_id: bytes | None) -> bytes:
+    if version < TOPIC_IDS_FROM:
+        return put.string(name, version >= FLEXIBLE_FROM)
+    assert topic_id is not None, "from version 13 on every topic has its id"
+    return topic_id
 
 
 def _read_partition(reader: Reader, flexible: bool) -> PartitionProduceData:
@@ -105,7 +135,7 @@ def write_request(version: int, request: ProduceRequest) -> bytes:
         put.array(len(request.topics), flexible),
     ]
     for topic in request.topics:
-        parts += [put.string(topic.name, flexible), put.array(len(topic.partitions), flexible)]
+        parts += [_topic_key(version, topic.name, topic.topic_id), put.array(len(topic.partitions), flexible)]
         for partition in topic.partitions:
             parts += [
                 put.int32(partition.index),
@@ -128,12 +158,14 @@ def read_response(version: int, body: bytes | memoryview) -> ProduceResponse:
 
 
 def _read_topic_response(reader: Reader, version: int, flexible: bool) -> TopicProduceResponse:
+    name, topic_id = _read_topic_key(reader, version, NO_NAMES)
     return TopicProduceResponse(
-        name=reader.string(flexible),
+        name=name,
         partitions=tuple(
             _read_partition_response(reader, version, flexible) for _ in range(reader.array(flexible))
         ),
         tags=reader.tags(flexible),
+        topic_id=topic_id,
     )
 
 
@@ -215,7 +247,7 @@ def write_response(version: int, response: ProduceResponse) -> bytes:
     flexible = version >= FLEXIBLE_FROM
     parts = [put.array(len(response.topics), flexible)]
     for topic in response.topics:
-        parts += [put.string(topic.name, flexible), put.array(len(topic.partitions), flexible)]
+        parts += [_topic_key(version, topic.name, topic.topic_id), put.array(len(topic.partitions), flexible)]
         for partition in topic.partitions:
             parts += _partition_response(version, partition, flexible)
         parts.append(put.tags(topic.tags, flexible))

@@ -30,8 +30,11 @@ def read_client_software(version: int, body: bytes | memoryview) -> str | None:
     return f"{reader.string(is_flexible=True)}/{reader.string(is_flexible=True)}"
 
 
-def narrow_response(version: int, body: bytes | memoryview) -> bytes:
-    """The broker's answer, reduced to the versions that the proxy knows. Everything else stays byte for byte.
+def narrow_response(
+    version: int, body: bytes | memoryview, newest_produce: int = APIS[ApiKey.PRODUCE].max_version
+) -> bytes:
+    """The broker's answer, reduced to the versions that the proxy knows, and to `newest_produce`. Everything
+    else stays byte for byte.
 
     Each API keeps the broker's minimum (also 0 for Produce, which old librdkafka needs) and gets the lower
     one of both maxima. An API is removed if the proxy does not know it, or knows only versions below the
@@ -47,8 +50,11 @@ def narrow_response(version: int, body: bytes | memoryview) -> bytes:
         api_key, lowest, highest = reader.int16(), reader.int16(), reader.int16()
         tags = reader.tags(flexible)
         api = APIS.get(api_key)
-        if api is not None and lowest <= api.max_version:
-            offers += [put.int16(api_key), put.int16(lowest), put.int16(min(highest, api.max_version)), tags]
+        if api is None:
+            continue
+        newest = newest_produce if api_key == ApiKey.PRODUCE else api.max_version
+        if lowest <= newest:
+            offers += [put.int16(api_key), put.int16(lowest), put.int16(min(highest, newest)), tags]
     kept = len(offers) // 4
     return b"".join([bytes(body[:2]), put.array(kept, flexible), *offers, bytes(body[reader.pos :])])
 

@@ -4,6 +4,7 @@ from typing import Any
 from tsproxy.fastpath.forwarded import ForwardedProduce, ForwardedRelay
 from tsproxy.fastpath.rejection import Rejection
 from tsproxy.model.outcome import Peer, Totals
+from tsproxy.model.produce import TopicKey
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import TopicLimits
 
@@ -42,6 +43,8 @@ class InFlight:
 class Table:
     """A row for each topic of one connection, made for one `peer` and `transactional_id`.
 
+    It is for requests that name topics by id if `names_ids`, else for those that name them by name.
+
     A row has the bounds that a batch must keep, and the counts of accepted batches. Batches of more than
     `records_per_batch` records take the slow path, and compressed ones do without `read_compressed`.
     Rejections that may be repeated are kept beside the rows, by topic; `throttle` counts what they cost.
@@ -54,6 +57,8 @@ class Table:
     @property
     def transactional_id(self) -> str | None: ...
     @property
+    def names_ids(self) -> bool: ...
+    @property
     def kept(self) -> int:
         """How many topics are kept here, those of rejections included."""
     def __init__(
@@ -63,10 +68,16 @@ class Table:
         records_per_batch: int,
         read_compressed: ReadCompressed | None = None,
         throttle: Throttle | None = None,
+        names_ids: bool = False,
     ) -> None: ...
-    def __contains__(self, topic: str) -> bool: ...
+    def __contains__(self, key: TopicKey) -> bool: ...
     def add(
-        self, topic: str, limits: TopicLimits | None, before_max_ms: int | None, after_max_ms: int | None
+        self,
+        topic: str,
+        limits: TopicLimits | None,
+        before_max_ms: int | None,
+        after_max_ms: int | None,
+        topic_id: bytes | None = None,
     ) -> None:
         """Forward batches of `topic` that are within the two limits; at any time if both are None."""
     def repeat(self, rejection: Rejection) -> None:

@@ -15,10 +15,10 @@ cdef class AnswerFilter:
     cdef int count_head(self) except -1
     cdef bint all_accepted(self, Cursor* answer, Entry* asked) noexcept
     cdef Py_ssize_t find(
-        self, Entry* asked, const uint8_t* topic, int64_t topic_size, int32_t partition,
+        self, Entry* asked, const uint8_t* key, int64_t key_size, int32_t partition,
         Py_ssize_t expected, uint64_t seen
     ) noexcept
     cdef bint is_of(
-        self, Entry* asked, Py_ssize_t index, const uint8_t* topic, int64_t topic_size, int32_t partition
+        self, Entry* asked, Py_ssize_t index, const uint8_t* key, int64_t key_size, int32_t partition
     ) noexcept
     cdef void read_acceptance(self, Cursor* answer, int16_t version, bint is_flexible) noexcept

@@ -10,13 +10,13 @@ from libc.string cimport memcmp
 
 from tsproxy.fastpath._native.in_flight cimport PRODUCE, RELAY, SLOT, Entry, InFlight
 from tsproxy.fastpath._native.table cimport Batch, Row, Table
+from tsproxy.fastpath._native.topic_key cimport FLEXIBLE_FROM, read_key_size
 from tsproxy.wire.readers._native.cursor cimport (
     Cursor, is_whole, no_tags, peek_int32, read_int16, read_int32, read_size, read_string_size, take,
 )
 
 cdef enum:
     SIZE_BYTES = 4
-    PRODUCE_FLEXIBLE_FROM = 9
     MOST_UNORDERED = 64          # one bit each
 
 
@@ -115,23 +115,23 @@ cdef class AnswerFilter:
 
     cdef bint all_accepted(self, Cursor* answer, Entry* asked) noexcept:
         """True if the answer names each partition once, all with code 0, and says nothing else."""
-        cdef bint is_flexible = asked.api_version >= PRODUCE_FLEXIBLE_FROM
-        cdef int64_t topics, partitions, name_size
-        cdef const uint8_t* name
+        cdef bint is_flexible = asked.api_version >= FLEXIBLE_FROM
+        cdef int64_t topics, partitions, key_size
+        cdef const uint8_t* key
         cdef Py_ssize_t named = 0, found
         cdef uint64_t seen = 0
         no_tags(answer, is_flexible)
         topics = read_size(answer, is_flexible)
         while topics > 0 and not answer.is_bad:
-            name_size = read_string_size(answer, is_flexible)
-            name = take(answer, name_size)
+            key_size = read_key_size(answer, asked.api_version)
+            key = take(answer, key_size)
             partitions = read_size(answer, is_flexible)
             if partitions < 1:
                 return False
             while partitions > 0 and not answer.is_bad:
                 found = -1
                 if named < asked.batches:
-                    found = self.find(asked, name, name_size, read_int32(answer), named, seen)
+                    found = self.find(asked, key, key_size, read_int32(answer), named, seen)
                 if found < 0:
                     return False
                 seen |= <uint64_t>1 << (found & (MOST_UNORDERED - 1))
@@ -147,33 +147,33 @@ cdef class AnswerFilter:
     cdef Py_ssize_t find(
         self,
         Entry* asked,
-        const uint8_t* topic,
-        int64_t topic_size,
+        const uint8_t* key,
+        int64_t key_size,
         int32_t partition,
         Py_ssize_t expected,
         uint64_t seen,
     ) noexcept:
         """The place of the batch that is named, -1 for none: mostly the expected one, else one not seen yet."""
         cdef Py_ssize_t at
-        if topic == NULL:
+        if key == NULL:
             return -1
         if asked.batches > MOST_UNORDERED:
-            return expected if self.is_of(asked, expected, topic, topic_size, partition) else -1
-        if not seen >> expected & 1 and self.is_of(asked, expected, topic, topic_size, partition):
+            return expected if self.is_of(asked, expected, key, key_size, partition) else -1
+        if not seen >> expected & 1 and self.is_of(asked, expected, key, key_size, partition):
             return expected
         for at in range(asked.batches):
-            if not seen >> at & 1 and self.is_of(asked, at, topic, topic_size, partition):
+            if not seen >> at & 1 and self.is_of(asked, at, key, key_size, partition):
                 return at
         return -1
 
     cdef bint is_of(
-        self, Entry* asked, Py_ssize_t index, const uint8_t* topic, int64_t topic_size, int32_t partition
+        self, Entry* asked, Py_ssize_t index, const uint8_t* key, int64_t key_size, int32_t partition
     ) noexcept:
         cdef Batch* batch = self.in_flight.batch(index)
         cdef Row* row = &(<Table>asked.owner).rows[batch.row]
-        if batch.partition != partition or row.topic_size != topic_size:
+        if batch.partition != partition or row.key_size != key_size:
             return False
-        return memcmp(row.topic, topic, topic_size) == 0
+        return memcmp(row.key, key, key_size) == 0
 
     cdef void read_acceptance(self, Cursor* answer, int16_t version, bint is_flexible) noexcept:
         """Read one partition's answer; `answer` is bad unless that is code 0 and nothing more."""

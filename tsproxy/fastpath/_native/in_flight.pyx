@@ -164,7 +164,8 @@ cdef class InFlight:
                 max_timestamp_ms=batch.highest_ms if has_times else None,
             )
             topic, limits = table.topics[batch.row], table.limits[batch.row]
-            batches.append(ForwardedBatch(topic, batch.partition, limits, facts))
+            topic_id = table.keys[batch.row] if table.names_ids else None
+            batches.append(ForwardedBatch(topic, batch.partition, limits, facts, topic_id))
         return ForwardedProduce(
             entry.correlation_id,
             entry.api_version,

@@ -12,8 +12,8 @@ cdef enum:
 
 cdef struct Rejected:        # one partition of a request, and how it is rejected
     PyObject* rejections   # of its topic; the table keeps them
-    const uint8_t* topic
-    int64_t topic_size
+    const uint8_t* key
+    int64_t key_size
     int32_t partition
     int32_t records
     int64_t size
@@ -39,7 +39,7 @@ cdef class Rejecter:
     cdef void forget(self) noexcept
     cdef bint rejects(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1
     cdef bint rejects_all(self, Cursor* body, ProduceHead* head, int64_t now_ms) except -1
-    cdef bint rejects_topic(self, Cursor* body, bint is_flexible, int64_t now_ms) except -1
+    cdef bint rejects_topic(self, Cursor* body, ProduceHead* head, int64_t now_ms) except -1
     cdef bint rejects_batch(
         self, Rejections rejections, const uint8_t* at, Rejected* rejected, int64_t now_ms
     ) except -1

@@ -15,13 +15,14 @@ from libc.string cimport memcmp
 from google_crc32c import value as crc_of
 
 from tsproxy.fastpath._native.time_range cimport Span, wraps
+from tsproxy.fastpath._native.topic_key cimport put_key, read_key_size
 from tsproxy.fastpath._native.usual cimport BATCH_HEADER, CODEC, is_usual, records_of
 from tsproxy.wire.readers._native.culprits cimport (
     Columns, most_bytes as most_bytes_of_error, put_errors, search,
 )
 from tsproxy.wire.readers._native.cursor cimport (
     Cursor, is_whole, no_tags, peek_int16, peek_int32, peek_int64, peek_uint32,
-    read_int32, read_size, read_string_size, take,
+    read_int32, read_size, take,
 )
 from tsproxy.wire.readers._native.put cimport (
     put_int16, put_int32, put_int64, put_no_tags, put_size, put_string,
@@ -127,28 +128,29 @@ cdef class Rejecter:
     cdef bint rejects_all(self, Cursor* body, ProduceHead* head, int64_t now_ms) except -1:
         cdef int64_t topics = head.topics
         while topics > 0:
-            if not self.rejects_topic(body, head.is_flexible, now_ms):
+            if not self.rejects_topic(body, head, now_ms):
                 return False
             topics -= 1
         no_tags(body, head.is_flexible)
         return is_whole(body) and self.is_short()
 
-    cdef bint rejects_topic(self, Cursor* body, bint is_flexible, int64_t now_ms) except -1:
+    cdef bint rejects_topic(self, Cursor* body, ProduceHead* head, int64_t now_ms) except -1:
         """True if each partition of the next topic is rejected; they are added to `rejected`."""
-        cdef int64_t name_size = read_string_size(body, is_flexible)
-        cdef const uint8_t* name = take(body, name_size)
+        cdef bint is_flexible = head.is_flexible
+        cdef int64_t key_size = read_key_size(body, head.version)
+        cdef const uint8_t* key = take(body, key_size)
         cdef int64_t partitions = read_size(body, is_flexible)
         cdef Rejected* rejected
         cdef Rejections rejections
         cdef const uint8_t* records
         if body.is_bad or partitions < 1 or partitions > MOST_PARTITIONS - self.count:
             return False
-        rejections = self.requests.table.rejections.get(PyBytes_FromStringAndSize(<const char*>name, name_size))
+        rejections = self.requests.table.rejections.get(PyBytes_FromStringAndSize(<const char*>key, key_size))
         if rejections is None or now_ms >= rejections.until_ms:  # then no walk for nothing
             return False
         while partitions > 0:
             rejected = &self.rejected[self.count]
-            rejected.rejections, rejected.topic, rejected.topic_size = <PyObject*>rejections, name, name_size
+            rejected.rejections, rejected.key, rejected.key_size = <PyObject*>rejections, key, key_size
             rejected.partition, rejected.size = read_int32(body), read_size(body, is_flexible)
             records = take(body, rejected.size)
             no_tags(body, is_flexible)
@@ -228,7 +230,7 @@ cdef class Rejecter:
                 return False
             for other in range(at):
                 before = &self.rejected[other]
-                if before.topic != one.topic:
+                if before.key != one.key:
                     if before.rejections == one.rejections:
                         return False
                 elif before.partition == one.partition:
@@ -259,7 +261,7 @@ cdef class Rejecter:
         at = 0
         while at < self.count:
             behind = self.end_of_topic(at)
-            put = put_string(put, self.rejected[at].topic, self.rejected[at].topic_size, is_flexible)
+            put = put_key(put, self.rejected[at].key, self.rejected[at].key_size, head.version)
             put = put_size(put, behind - at, is_flexible)
             while at < behind:
                 put = put_rejection(put, &self.rejected[at], head)
@@ -272,8 +274,8 @@ cdef class Rejecter:
 
     cdef Py_ssize_t end_of_topic(self, Py_ssize_t at) noexcept:
         """The place of the first partition behind `at` that is of another topic."""
-        cdef const uint8_t* topic = self.rejected[at].topic
-        while at < self.count and self.rejected[at].topic == topic:
+        cdef const uint8_t* key = self.rejected[at].key
+        while at < self.count and self.rejected[at].key == key:
             at += 1
         return at
 
@@ -286,7 +288,7 @@ cdef class Rejecter:
             rejected = &self.rejected[at]
             rejections = <Rejections>rejected.rejections
             rejections.find_words(now_ms)
-            size += MOST_OTHERS + rejected.topic_size + PyBytes_GET_SIZE(rejections.message_of(rejected.kind))
+            size += MOST_OTHERS + rejected.key_size + PyBytes_GET_SIZE(rejections.message_of(rejected.kind))
             size += rejected.bad_records * most_bytes_of_error(&rejections.words)
         return size
 

@@ -39,7 +39,7 @@ cdef class RequestFilter:
     cdef int forwards_produce(self, Cursor* body, int64_t now_ms) except -1
     cdef bint are_named_once(self, Py_ssize_t first) except -1
     cdef Py_ssize_t stage_topic(
-        self, Cursor* body, bint is_flexible, Py_ssize_t guess, int64_t now_ms
+        self, Cursor* body, ProduceHead* head, Py_ssize_t guess, int64_t now_ms
     ) except? -2
     cdef int stage_partition(self, Cursor* body, bint is_flexible, Py_ssize_t row, int64_t now_ms) except -1
     cdef bint is_acceptable(self, const uint8_t* at, int64_t size, Batch* batch, int64_t now_ms) except -1

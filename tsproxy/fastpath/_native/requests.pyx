@@ -15,6 +15,7 @@ from libc.string cimport memcmp
 from tsproxy.fastpath._native.in_flight cimport PRODUCE, RELAY, Entry, InFlight
 from tsproxy.fastpath._native.table cimport Batch, Row, Table
 from tsproxy.fastpath._native.time_range cimport Span, range_at
+from tsproxy.fastpath._native.topic_key cimport FLEXIBLE_FROM, TOPIC_IDS_FROM, read_key_size
 from tsproxy.fastpath._native.usual cimport BATCH_HEADER, CODEC, is_usual, records_of
 from tsproxy.wire.readers._native.cursor cimport (
     Cursor, is_whole, no_tags, peek_int16, peek_int32, peek_int64,
@@ -28,13 +29,12 @@ cdef enum:
     SIZE_BYTES = 4
     SMALLEST = 10                # a request: key, version, correlation id, null client id
     OLDEST_PRODUCE = 3           # the first with batches of magic 2
-    NEWEST_PRODUCE = 12
-    PRODUCE_FLEXIBLE_FROM = 9
+    NEWEST_PRODUCE = 13
     ZSTD = 4                     # the last codec
     MOST_PARTITIONS = 20000      # as k00_produce
     MOST_COMPARED = 32           # each with each; more are sorted first
 
-cdef bytes FLEXIBLE_FROM = bytes(
+cdef bytes FLEXIBLE_BY_KEY = bytes(
     min(APIS[key].flexible_from, 255) if key in APIS else 255 for key in range(max(APIS) + 1)
 )
 """By API key: the first flexible version, 255 for none."""
@@ -63,7 +63,7 @@ cdef bint is_within(Row* row, int64_t lowest_ms, int64_t highest_ms, int64_t now
 
 cdef class RequestFilter:
     def __cinit__(self, InFlight in_flight, bytes relayed, produce_frame, other_frame, new_budget):
-        if len(relayed) != len(FLEXIBLE_FROM):
+        if len(relayed) != len(FLEXIBLE_BY_KEY):
             raise ValueError("one byte an API key")
         self.in_flight, self.relayed = in_flight, relayed
         self.produce_frame, self.other_frame = produce_frame, other_frame
@@ -146,7 +146,7 @@ cdef class RequestFilter:
             return 0
         if client_id_size > 0:
             take(cursor, client_id_size)
-        no_tags(cursor, version >= <uint8_t>PyBytes_AS_STRING(FLEXIBLE_FROM)[api_key])
+        no_tags(cursor, version >= <uint8_t>PyBytes_AS_STRING(FLEXIBLE_BY_KEY)[api_key])
         if cursor.is_bad or version < 0:
             return 0
         if version >= <uint8_t>PyBytes_AS_STRING(self.relayed)[api_key]:
@@ -169,13 +169,15 @@ cdef class RequestFilter:
         if self.table is None or size > self.produce_frame or now_ms < 0 or read_int16(cursor) != 0:
             return False
         head.version, head.correlation_id = read_int16(cursor), read_int32(cursor)
-        head.is_flexible = head.version >= PRODUCE_FLEXIBLE_FROM
+        head.is_flexible = head.version >= FLEXIBLE_FROM
         client_id_size = read_int16(cursor)
         client_id = take(cursor, client_id_size) if client_id_size > 0 else cursor.at
         no_tags(cursor, head.is_flexible)
         if cursor.is_bad or not self.is_offered(head.version):
             return False
         if not is_text(client_id, client_id_size, self.table.client_id_bytes):
+            return False
+        if self.table.names_ids != (head.version >= TOPIC_IDS_FROM):
             return False
         id_size = read_string_size(cursor, head.is_flexible)
         transactional_id = take(cursor, id_size) if id_size > 0 else cursor.at
@@ -195,7 +197,7 @@ cdef class RequestFilter:
             return 0
         topics = head.topics
         while topics > 0 and not body.is_bad:
-            row = self.stage_topic(body, head.is_flexible, row + 1, now_ms)
+            row = self.stage_topic(body, &head, row + 1, now_ms)
             topics -= 1
         no_tags(body, head.is_flexible)
         if not is_whole(body) or self.in_flight.batch_count - staged_before > MOST_PARTITIONS:
@@ -244,15 +246,16 @@ cdef class RequestFilter:
         return is_once
 
     cdef Py_ssize_t stage_topic(
-        self, Cursor* body, bint is_flexible, Py_ssize_t guess, int64_t now_ms
+        self, Cursor* body, ProduceHead* head, Py_ssize_t guess, int64_t now_ms
     ) except? -2:
         """Stage the batches of the next topic, and return its row; `body` is bad if one of them may not."""
-        cdef int64_t name_size = read_string_size(body, is_flexible)
-        cdef const uint8_t* name = take(body, name_size)
+        cdef bint is_flexible = head.is_flexible
+        cdef int64_t key_size = read_key_size(body, head.version)
+        cdef const uint8_t* key = take(body, key_size)
         cdef int64_t partitions = read_size(body, is_flexible)
         cdef Py_ssize_t row = -1
         if not body.is_bad and partitions > 0:
-            row = self.table.row_of(name, name_size, guess)
+            row = self.table.row_of(key, key_size, guess)
         if row < 0:
             body.is_bad = True
             return row

@@ -3,8 +3,8 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 from tsproxy.fastpath._native.counts cimport Counts
 
 cdef struct Row:
-    const uint8_t* topic
-    Py_ssize_t topic_size
+    const uint8_t* key       # the topic's name, or its id
+    Py_ssize_t key_size
     bint is_bounded
     int64_t before_max_ms  # below 0: unlimited
     int64_t after_max_ms
@@ -25,6 +25,7 @@ cdef struct Batch:
 cdef class Table:
     cdef readonly object peer
     cdef readonly object transactional_id
+    cdef readonly bint names_ids
     cdef public Py_ssize_t in_flight
     cdef bytes client_id_bytes         # None for null
     cdef bytes transactional_id_bytes  # None for null
@@ -32,12 +33,13 @@ cdef class Table:
     cdef Row* rows
     cdef Py_ssize_t count
     cdef Py_ssize_t capacity
-    cdef dict index                    # topic as bytes -> its row; keeps the bytes alive
+    cdef dict index                    # key -> its row; keeps the keys alive
+    cdef list keys
     cdef list topics
     cdef list limits
     cdef readonly object read_compressed
     cdef readonly object throttle
-    cdef dict rejections               # topic as bytes -> its Rejections
+    cdef dict rejections               # key -> its Rejections
 
-    cdef Py_ssize_t row_of(self, const uint8_t* topic, Py_ssize_t size, Py_ssize_t guess)
+    cdef Py_ssize_t row_of(self, const uint8_t* key, Py_ssize_t size, Py_ssize_t guess)
     cdef int count_accepted(self, Batch* batch, int32_t correlation_id, int64_t now_ms) except -1

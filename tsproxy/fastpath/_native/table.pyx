@@ -15,17 +15,20 @@ MAX_ROWS = 256
 
 
 cdef bytes _raw(text):
-    return None if text is None else text.encode("utf-8", "surrogateescape")
+    """The bytes of a text; an id is bytes already."""
+    return text if text is None or isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
 
 
 cdef class Table:
-    def __cinit__(self, peer, transactional_id, records_per_batch, read_compressed=None, throttle=None):
-        self.peer = peer
+    def __cinit__(
+        self, peer, transactional_id, records_per_batch, read_compressed=None, throttle=None, names_ids=False
+    ):
+        self.peer, self.names_ids = peer, names_ids
         self.transactional_id = transactional_id
         self.client_id_bytes = _raw(peer.client_id)
         self.transactional_id_bytes = _raw(transactional_id)
         self.records_per_batch = min(records_per_batch, 0x7FFFFFFF)
-        self.index, self.topics, self.limits, self.rejections = {}, [], [], {}
+        self.index, self.keys, self.topics, self.limits, self.rejections = {}, [], [], [], {}
         self.read_compressed, self.throttle = read_compressed, throttle
 
     def __dealloc__(self):
@@ -34,15 +37,15 @@ cdef class Table:
             release(&self.rows[at].counts)
         PyMem_Free(self.rows)
 
-    def __contains__(self, topic):
-        return _raw(topic) in self.index
+    def __contains__(self, key):
+        return _raw(key) in self.index
 
     @property
     def kept(self):
         return self.count + len(self.rejections)
 
-    def add(self, topic, limits, before_max_ms, after_max_ms):
-        cdef bytes raw = _raw(topic)
+    def add(self, topic, limits, before_max_ms, after_max_ms, topic_id=None):
+        cdef bytes raw = topic_id or _raw(topic)
         cdef Py_ssize_t capacity
         cdef Row* rows
         cdef Row* row
@@ -58,18 +61,19 @@ cdef class Table:
             self.rows, self.capacity = rows, capacity
         row = &self.rows[self.count]
         memset(row, 0, sizeof(Row))
-        row.topic = <const uint8_t*>PyBytes_AS_STRING(raw)
-        row.topic_size = PyBytes_GET_SIZE(raw)
+        row.key = <const uint8_t*>PyBytes_AS_STRING(raw)
+        row.key_size = PyBytes_GET_SIZE(raw)
         row.is_bounded = before_max_ms is not None or after_max_ms is not None
         row.before_max_ms, row.after_max_ms = before, after
         begin(&row.counts)
         self.index[raw] = self.count
+        self.keys.append(raw)
         self.topics.append(topic)
         self.limits.append(limits)
         self.count += 1
 
     def repeat(self, rejection):
-        cdef bytes raw = _raw(rejection.topic)
+        cdef bytes raw = rejection.topic_id or _raw(rejection.topic)
         cdef Rejections known = self.rejections.get(raw)
         if known is None and len(self.rejections) < MAX_ROWS:
             known = self.rejections[raw] = Rejections(rejection.limits)
@@ -88,12 +92,12 @@ cdef class Table:
             totals += rejections.drain(self.peer)
         return totals
 
-    cdef Py_ssize_t row_of(self, const uint8_t* topic, Py_ssize_t size, Py_ssize_t guess):
+    cdef Py_ssize_t row_of(self, const uint8_t* key, Py_ssize_t size, Py_ssize_t guess):
         """The row of a topic, -1 for none. `guess` is tried first: requests repeat themselves."""
-        if guess < self.count and self.rows[guess].topic_size == size:
-            if memcmp(self.rows[guess].topic, topic, size) == 0:
+        if guess < self.count and self.rows[guess].key_size == size:
+            if memcmp(self.rows[guess].key, key, size) == 0:
                 return guess
-        return self.index.get(PyBytes_FromStringAndSize(<const char*>topic, size), -1)
+        return self.index.get(PyBytes_FromStringAndSize(<const char*>key, size), -1)
 
     cdef int count_accepted(self, Batch* batch, int32_t correlation_id, int64_t now_ms) except -1:
         """The broker has accepted one batch of the request with that id."""

@@ -31,6 +31,7 @@ from tsproxy.cluster.topic_limits import topic_limits
 from tsproxy.config.settings import Config, Listener, Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode, TimestampType, is_topic_name
+from tsproxy.model.produce import TopicKey
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.proxy.brokers.limits import (
     Difference,
@@ -45,6 +46,7 @@ from tsproxy.proxy.brokers.limits import (
 )
 from tsproxy.proxy.brokers.links import BrokerLinks
 from tsproxy.proxy.brokers.own_addresses import names_us, own_listener
+from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.tls.contexts import CurrentTls
@@ -82,7 +84,8 @@ class VisibleTopics:
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
     """All facts at one time. `topics`: limits of the topics in use. `topics_on_kafka_4`: the same limits as a
-    4.x broker would compute them. `visible`: all topics, as of the start or the last reload."""
+    4.x broker would compute them. `visible`: all topics, as of the start or the last reload. `topic_names`:
+    the names of topics by id, None if nobody finds them."""
 
     cluster_id: str | None = None
     brokers: Mapping[int, Address] = field(default_factory=lambda: MappingProxyType({}))
@@ -90,6 +93,7 @@ class ClusterFacts:
     needs_sasl: bool = False
     topics_on_kafka_4: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
     visible: VisibleTopics | None = None
+    topic_names: Mapping[bytes, str] | None = None
 
 
 class Cluster:
@@ -113,7 +117,7 @@ class Cluster:
         self._absent: dict[str, None] = {}
         self._absent_retry_ms = FIRST_RETRY_MS
         self._clock = clock
-        self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None)
+        self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None, topic_names=MappingProxyType({}))
         self._differences: set[tuple[str, str, str]] = set()
         self._is_reached = False
         self._is_own_address_logged = False
@@ -127,6 +131,7 @@ class Cluster:
         self._owns: dict[str, Own] = {}
         self._reads_limits = reads_limits
         self._tls = tls
+        self._topic_ids = TopicIds()
         self._given = Given({}, frozenset(), frozenset())
         """The values of the broker on whose connection topics are read."""
         self._logged: set[tuple[str, str]] = set()
@@ -149,12 +154,16 @@ class Cluster:
 
         return commit
 
-    def want_topic(self, topic: str) -> None:
-        """A producer writes to `topic`: read its limits, and keep them up to date.
+    def want_topic(self, topic: TopicKey) -> None:
+        """A producer writes to `topic`: read its limits, and keep them up to date. Find the name of an id.
 
         Invalid names are ignored. A name that is no UTF-8 could not be sent, and a request that fails for one
         name would fail for all topics.
         """
+        if isinstance(topic, bytes):
+            if self._topic_ids.want(topic, self._clock.monotonic_ms()):
+                self._wake.set()
+            return
         if not self._reads_limits or not is_topic_name(topic):
             return
         if topic in self._facts.topics or topic in self._absent:
@@ -249,14 +258,19 @@ class Cluster:
             now_ms = self._clock.monotonic_ms()
             wait_ms = NODES_EVERY_MS if self._node_is_wanted else self._upstream.refresh_ms
             due_ms = refreshed_ms + min(wait_ms, self._upstream.refresh_ms)
-            if now_ms >= due_ms:
+            names_due_ms = self._topic_ids.due_ms
+            if names_due_ms is not None and now_ms >= names_due_ms:
+                await self._read_names(connection)
+            elif now_ms >= due_ms:
                 refreshed_ms = await self._refresh(connection)
             elif self._new or (self._absent and now_ms >= absent_due_ms):
                 await self._read_limits(connection, [*self._new, *self._absent])
                 absent_due_ms = self._clock.monotonic_ms() + self._absent_retry_ms
                 self._absent_retry_ms = min(2 * self._absent_retry_ms, self._upstream.refresh_ms)
             else:
-                await self._sleep((min(due_ms, absent_due_ms) if self._absent else due_ms) - now_ms)
+                next_ms = [due_ms, *([absent_due_ms] if self._absent else [])]
+                next_ms += [] if names_due_ms is None else [names_due_ms]
+                await self._sleep(min(next_ms) - now_ms)
 
     async def _sleep(self, wait_ms: int) -> None:
         """Wait until something is requested, at most `wait_ms`."""
@@ -296,6 +310,15 @@ class Cluster:
         if all(answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED for answer in answers):
             raise PermissionDeniedError(_denied_text(self._upstream))
         self._may_read_limits = True
+
+    async def _read_names(self, connection: AdminConnection) -> None:
+        """Read the names of new ids. Limits that are known for such a name may be those of a topic that was
+        deleted, so they are read again, and published together with the name."""
+        names = await self._topic_ids.read(connection, self._clock.monotonic_ms())
+        if self._reads_limits and len(self._facts.topics) < MAX_TOPICS:
+            await self._read_limits(connection, [*names.values()])
+        self._topic_ids.add(names)
+        self._publish(self._facts_of_topics())
 
     async def _read_limits(self, connection: AdminConnection, topics: Sequence[str]) -> None:
         if not topics:
@@ -346,7 +369,12 @@ class Cluster:
                 limits[topic], on_kafka_4[topic] = both[0].limits, both[0].on_kafka_4
                 self._log_differences(topic, both[1])
         topics, topics_on_kafka_4 = MappingProxyType(limits), MappingProxyType(on_kafka_4)
-        return replace(self._facts, topics=topics, topics_on_kafka_4=topics_on_kafka_4)
+        return replace(
+            self._facts,
+            topics=topics,
+            topics_on_kafka_4=topics_on_kafka_4,
+            topic_names=self._topic_ids.names,
+        )
 
     def _together(self, own: Own, brokers: Mapping[int, Given | None]) -> Together | None:
         """The limits, or None if the value of some broker is not understood."""

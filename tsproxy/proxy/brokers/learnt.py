@@ -21,6 +21,7 @@ from tsproxy.cluster.upstream import Upstream, UpstreamError
 from tsproxy.config.settings import Config
 from tsproxy.config.settings import Upstream as Settings
 from tsproxy.model.addresses import Address
+from tsproxy.model.produce import TopicKey
 from tsproxy.proxy.brokers.discovery import ClusterFacts
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
@@ -60,8 +61,8 @@ class LearntCluster:
 
         return commit
 
-    def want_topic(self, topic: str) -> None:
-        """Does nothing: there is no connection that could read limits."""
+    def want_topic(self, topic: TopicKey) -> None:
+        """Does nothing: there is no connection that could read limits, or the name of an id."""
 
     def knows_topic(self, _topic: str) -> bool:
         return False

@@ -8,6 +8,7 @@ from tsproxy.clock import Clock
 from tsproxy.model.addresses import Address
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.outcome import Outcome, Totals
+from tsproxy.model.produce import TopicKey
 from tsproxy.proxy.connections.answer_reader import READERS
 from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.proxy.daemon_threads import DaemonThreads
@@ -29,7 +30,7 @@ class ConnectionContext:
     book: Callable[[Outcome], None]
     book_totals: Callable[[Totals], None]
     enqueue: Callable[[RejectedBatch], None]
-    want_topic: Callable[[str], None]
+    want_topic: Callable[[TopicKey], None]
     want_node: Callable[[int, Address], None]
     limits: ProcessLimits
     buffers: Buffers = field(default_factory=Buffers)

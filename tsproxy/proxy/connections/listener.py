@@ -167,6 +167,7 @@ class ProxyListener:
             brokers=MappingProxyType({n: Endpoint(at.host, at.port) for n, at in self._brokers.items()}),
             topics=facts.topics,
             topics_on_kafka_4=facts.topics_on_kafka_4,
+            topic_names=facts.topic_names,
             produce_versions=self._produce_versions,
             limits=config.session_limits,
             policy=replace(config.policy, is_suspended=self._is_suspended),

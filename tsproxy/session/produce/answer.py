@@ -14,6 +14,7 @@ from tsproxy.model.produce import (
     NodeEndpoint,
     PartitionProduceResponse,
     ProduceResponse,
+    TopicKey,
     TopicProduceResponse,
     WrittenErrors,
 )
@@ -102,11 +103,17 @@ def _merged(
     topics: tuple[TopicProduceResponse, ...], rejected: Iterable[PartitionVerdict], version: int
 ) -> tuple[TopicProduceResponse, ...]:
     """The broker's topics with the proxy's rejections added."""
-    ours: dict[str, list[PartitionProduceResponse]] = {}
+    ours: dict[TopicKey, list[PartitionProduceResponse]] = {}
+    names: dict[TopicKey, tuple[str, bytes | None]] = {}
     for judged in rejected:
-        ours.setdefault(judged.topic, []).append(_rejection(judged, version))
-    merged = [replace(t, partitions=(*t.partitions, *ours.pop(t.name, ()))) for t in topics]
-    return (*merged, *(TopicProduceResponse(name, tuple(partitions)) for name, partitions in ours.items()))
+        ours.setdefault(judged.topic_key, []).append(_rejection(judged, version))
+        names[judged.topic_key] = judged.topic, judged.topic_id
+    merged = [replace(t, partitions=(*t.partitions, *ours.pop(t.key, ()))) for t in topics]
+    added = [
+        TopicProduceResponse(names[key][0], tuple(partitions), topic_id=names[key][1])
+        for key, partitions in ours.items()
+    ]
+    return (*merged, *added)
 
 
 def _rejection(judged: PartitionVerdict, version: int) -> PartitionProduceResponse:

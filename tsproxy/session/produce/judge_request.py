@@ -12,15 +12,17 @@ from tsproxy.fastpath import ForwardedProduce
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome, Peer
-from tsproxy.model.produce import ProduceRequest
+from tsproxy.model.produce import ProduceRequest, TopicKey
 from tsproxy.model.verdict import Accept, Reject
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce.cost import A_PARTITION
 from tsproxy.session.produce.job import Work, all_steps
+from tsproxy.session.produce.names import names_of
 from tsproxy.session.produce.verdicts import NONE_KNOWN, PartitionVerdict, StreamTimesKnown, judge_steps
 from tsproxy.wire import k00_produce
 from tsproxy.wire.frames import SIZE_BYTES
 from tsproxy.wire.headers import RequestHeader, frame
+from tsproxy.wire.k00_produce import TOPIC_IDS_FROM
 from tsproxy.wire.primitives import DecodeError
 
 
@@ -50,7 +52,16 @@ class RequestVerdict:
     @property
     def unknown_topics(self) -> frozenset[str]:
         """Topics that were judged without knowing their limits."""
-        return frozenset(j.topic for j in (*self.forwarded, *self.rejected) if not j.policy.is_known)
+        judged = (*self.forwarded, *self.rejected)
+        return frozenset(j.topic for j in judged if not (j.policy.is_known or j.is_unnamed))
+
+    @property
+    def unnamed_topics(self) -> frozenset[bytes]:
+        """The ids of topics that were judged without knowing their names."""
+        if self.header.api_version < TOPIC_IDS_FROM:
+            return frozenset()
+        judged = (*self.forwarded, *self.rejected)
+        return frozenset(j.topic_id for j in judged if j.topic_id and j.is_unnamed)
 
     @classmethod
     def of_forwarded(cls, forwarded: ForwardedProduce) -> Self:
@@ -75,6 +86,7 @@ class RequestVerdict:
                     batch=each.batch,
                     limits=each.limits,
                     verdict=Accept(),
+                    topic_id=each.topic_id,
                 )
                 for each in forwarded.batches
             ),
@@ -123,11 +135,11 @@ def judge_request_steps(
     Raises BudgetExceededError and StoppedError as `work` does.
     """
     verdicts = yield from judge_steps(header, request, policies, now_ms, work, stream_times)
-    rejected = {(each.topic, each.partition) for each in verdicts if isinstance(each.verdict, Reject)}
-    new = {(each.topic, each.partition): each.rewritten.records for each in verdicts if each.rewritten}
+    rejected = {(each.topic_key, each.partition) for each in verdicts if isinstance(each.verdict, Reject)}
+    new = {(each.topic_key, each.partition): each.rewritten.records for each in verdicts if each.rewritten}
     if not rejected and not new:
         to_broker: bytes | None = request_frame
-    elif all((each.topic, each.partition) in rejected for each in verdicts):
+    elif all((each.topic_key, each.partition) in rejected for each in verdicts):
         to_broker = None
     else:
         body = k00_produce.write_request(header.api_version, _rewritten(request, rejected, new))
@@ -139,7 +151,7 @@ def judge_request_steps(
         acks=request.acks,
         transactional_id=request.transactional_id,
         to_broker=to_broker,
-        forwarded=tuple(_kept(each) for each in verdicts if (each.topic, each.partition) not in rejected),
+        forwarded=tuple(_kept(each) for each in verdicts if not isinstance(each.verdict, Reject)),
         rejected=tuple(_kept(each) for each in verdicts if isinstance(each.verdict, Reject)),
         dead=tuple(each.dead for each in verdicts if each.dead),
     )
@@ -156,7 +168,7 @@ def judge_unread_request_steps(
     """The same for a request that has many partitions for its size, and is still to be read."""
     body = memoryview(request_frame)[SIZE_BYTES + header.body_start :]
     try:
-        request = k00_produce.read_request(header.api_version, body)
+        request = k00_produce.read_request(header.api_version, body, names=names_of(policies.view))
     except DecodeError as error:
         return Malformed(str(error))
     work.look(A_PARTITION)
@@ -166,15 +178,15 @@ def judge_unread_request_steps(
 
 
 def _rewritten(
-    request: ProduceRequest, rejected: set[tuple[str, int]], new: Mapping[tuple[str, int], bytes]
+    request: ProduceRequest, rejected: set[tuple[TopicKey, int]], new: Mapping[tuple[TopicKey, int], bytes]
 ) -> ProduceRequest:
     """The request without the rejected partitions, and with the rewritten batches."""
     topics = []
     for topic in request.topics:
         kept = tuple(
-            replace(p, records=memoryview(new[topic.name, p.index])) if (topic.name, p.index) in new else p
+            replace(p, records=memoryview(new[topic.key, p.index])) if (topic.key, p.index) in new else p
             for p in topic.partitions
-            if (topic.name, p.index) not in rejected
+            if (topic.key, p.index) not in rejected
         )
         if kept or not topic.partitions:
             topics.append(replace(topic, partitions=kept))

@@ -57,9 +57,9 @@ def unconfirmed(decided: RequestVerdict) -> Iterator[Outcome]:
 
 def of_answer(decided: RequestVerdict, response: ProduceResponse) -> Iterator[Outcome]:
     """The outcomes of the forwarded batches, as the broker answered."""
-    answers = {(t.name, p.index): p for t in response.topics for p in t.partitions}
+    answers = {(t.key, p.index): p for t in response.topics for p in t.partitions}
     for judged in decided.forwarded:
-        partition = answers.get((judged.topic, judged.partition))
+        partition = answers.get((judged.topic_key, judged.partition))
         if partition is None:
             yield _outcome(decided, judged, VerdictName.UNCONFIRMED)
         elif partition.error_code == ErrorCode.NONE:

@@ -10,9 +10,9 @@ from typing import Final
 
 from tsproxy.model.custom_rule import RuleAnswer, StreamTime
 from tsproxy.model.dead_letter import RejectedBatch
-from tsproxy.model.kafka import NO_TIMESTAMP, Codec
+from tsproxy.model.kafka import NO_TIMESTAMP, Codec, unnamed_topic
 from tsproxy.model.policy import NO_TOPIC_POLICY, TopicPolicy
-from tsproxy.model.produce import ProduceRequest
+from tsproxy.model.produce import ProduceRequest, TopicKey
 from tsproxy.model.records import BatchFacts, Fault
 from tsproxy.model.verdict import Reject, TopicLimits, Verdict
 from tsproxy.model.view import View
@@ -60,6 +60,17 @@ class PartitionVerdict:
     """Custom rules that failed on it."""
     advance: StreamTimeAdvance | None = None
     """Its effect on its partition's stream time once it is accepted, where a rule asks for that."""
+    topic_id: bytes | None = None
+    """The topic's id, where the request names that."""
+
+    @property
+    def topic_key(self) -> TopicKey:
+        return self.topic_id or self.topic
+
+    @property
+    def is_unnamed(self) -> bool:
+        """True if only the topic's id is known."""
+        return self.topic_id is not None and self.topic == unnamed_topic(self.topic_id)
 
 
 def judge_all(
@@ -82,6 +93,7 @@ class _Partition:
     reader: PartitionReader
     records: memoryview | None
     context: BatchContext
+    topic_id: bytes | None
 
 
 def judge_steps(
@@ -105,17 +117,17 @@ def judge_steps(
         peer=policies.peer,
     )
     partitions: list[_Partition] = []
-    for topic, data in ((each.name, data) for each in request.topics for data in each.partitions):
+    for topic, data in ((each, data) for each in request.topics for data in each.partitions):
         reader = PartitionReader(
             request=asked,
-            topic=topic,
+            topic=topic.name,
             partition=data.index,
-            policy=policies.of(topic, now_ms),
+            policy=policies.of(topic.name, now_ms),
             limits=limits,
             work=work,
-            stream_time=stream_times.get((topic, data.index)),
+            stream_time=stream_times.get((topic.name, data.index)),
         )
-        partitions.append(_Partition(reader, data.records, reader.read(data.records)))
+        partitions.append(_Partition(reader, data.records, reader.read(data.records), topic.topic_id))
         work.look()
         yield
     found: list[tuple[Decision, Rewritten | None]] = []
@@ -177,6 +189,7 @@ def _verdict_on(
         dead=_dead(each, decision.verdict, facts),
         failed=tuple(answer for answer in context.answers_of_rules() if answer.failure is not None),
         advance=_advance(context, decision.verdict, new),
+        topic_id=each.topic_id,
     )
 
 

@@ -1,0 +1,21 @@
+# What a Produce request, and its answer, name a topic by: its name, or from version 13 on its id (KIP-516).
+
+from libc.stdint cimport int16_t, int64_t, uint8_t
+
+from tsproxy.wire.readers._native.cursor cimport Cursor, read_string_size
+from tsproxy.wire.readers._native.put cimport put_raw, put_string
+
+cdef enum:
+    FLEXIBLE_FROM = 9        # as k00_produce
+    TOPIC_IDS_FROM = 13
+    TOPIC_ID_BYTES = 16
+
+
+cdef inline int64_t read_key_size(Cursor* cursor, int16_t version) noexcept nogil:
+    return TOPIC_ID_BYTES if version >= TOPIC_IDS_FROM else read_string_size(cursor, version >= FLEXIBLE_FROM)
+
+
+cdef inline uint8_t* put_key(uint8_t* at, const uint8_t* key, Py_ssize_t size, int16_t version) noexcept nogil:
+    if version >= TOPIC_IDS_FROM:
+        return put_raw(at, key, size)
+    return put_string(at, key, size, version >= FLEXIBLE_FROM)

@@ -1,0 +1,66 @@
+"""The names of the topics that producers name by id (Produce 13 and later): `TopicIds`.
+
+An id is asked for at once. More ids that come within `EVERY_MS` are asked for together, so that a client that
+invents ids causes ten requests a second at most. An id belongs to one topic for ever, so a name that is
+known is not asked for again. An id without a name is asked for again after `ABSENT_MS`.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from tsproxy.cluster.admin_connection import AdminConnection
+from tsproxy.cluster.topic_names import topic_names
+
+EVERY_MS: Final = 100
+ABSENT_MS: Final = 5_000
+MOST_ABSENT: Final = 10_000
+MOST_IDS: Final = 50_000
+"""The most ids whose names are kept. Beyond this, the oldest ones are forgotten."""
+MOST_WANTED: Final = 1_000
+"""The most ids in one request. Beyond this, an id is not asked for now, but when it is wanted again."""
+
+
+class TopicIds:
+    def __init__(self) -> None:
+        self._absent_ms: dict[bytes, int] = {}
+        """The ids without a name, and when they were asked for."""
+        self._asked_ms = -EVERY_MS
+        self._names: dict[bytes, str] = {}
+        self._wanted: dict[bytes, None] = {}
+
+    @property
+    def names(self) -> Mapping[bytes, str]:
+        """Topic id -> name, as known now: later changes do not show in it."""
+        return MappingProxyType(dict(self._names))
+
+    def want(self, topic_id: bytes, now_ms: int) -> bool:
+        """A producer names a topic by this id. Returns whether it will be asked for."""
+        if topic_id in self._names or len(self._wanted) >= MOST_WANTED:
+            return False
+        if now_ms < self._absent_ms.get(topic_id, now_ms - ABSENT_MS) + ABSENT_MS:
+            return False
+        self._wanted[topic_id] = None
+        return True
+
+    @property
+    def due_ms(self) -> int | None:
+        """When to call `read` next (monotonic ms); None if no id is wanted."""
+        return self._asked_ms + EVERY_MS if self._wanted else None
+
+    async def read(self, connection: AdminConnection, now_ms: int) -> Mapping[bytes, str]:
+        """Ask for the wanted ids, and return the names that were found. Raises ConversationError."""
+        self._asked_ms, wanted = now_ms, tuple(self._wanted)
+        found = await topic_names(connection, wanted)
+        for topic_id in wanted:
+            del self._wanted[topic_id]
+            self._absent_ms.pop(topic_id, None)
+        self._absent_ms |= dict.fromkeys((each for each in wanted if each not in found), now_ms)
+        while len(self._absent_ms) > MOST_ABSENT:
+            del self._absent_ms[next(iter(self._absent_ms))]
+        return {topic_id: found[topic_id] for topic_id in wanted if topic_id in found}
+
+    def add(self, names: Mapping[bytes, str]) -> None:
+        self._names.update(names)
+        while len(self._names) > MOST_IDS:
+            del self._names[next(iter(self._names))]

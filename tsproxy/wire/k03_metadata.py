@@ -1,0 +1,57 @@
+"""Metadata (key 3), version 12: asks for the names of topics by their ids, for the proxy itself.
+
+Source: `MetadataRequest.json`, `MetadataResponse.json`, KIP-516. v9 flexible · v10 topic ids · v12 topics may
+be asked for by id, and a topic without a name has null. Only this version is written here. Answers to clients
+are rewritten by `addresses`.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from tsproxy.wire import primitives as put
+from tsproxy.wire.primitives import EMPTY_TAGS, Reader
+
+VERSION: Final = 12
+_TOPIC_ID_BYTES: Final = 16
+_NO: Final = put.int8(0)
+
+
+def write_request(topic_ids: Collection[bytes]) -> bytes:
+    """The body of a request for the topics with these ids. No topic is created."""
+    topics = [topic_id + put.string(None, is_flexible=True) + EMPTY_TAGS for topic_id in topic_ids]
+    # allow_auto_topic_creation, include_topic_authorized_operations
+    return b"".join([put.array(len(topics), is_flexible=True), *topics, _NO, _NO, EMPTY_TAGS])
+
+
+def read_response(body: bytes | memoryview) -> Mapping[bytes, str]:
+    """Topic id -> name, of the topics that the broker knows and shows. Raises DecodeError."""
+    reader = Reader(body)
+    reader.skip(4)  # throttle_time_ms
+    for _ in range(reader.array(is_flexible=True)):
+        reader.skip(4)  # node_id
+        reader.skip_nullable_string(is_flexible=True)
+        reader.skip(4)  # port
+        reader.skip_nullable_string(is_flexible=True)  # rack
+        reader.tags(is_flexible=True)
+    reader.skip_nullable_string(is_flexible=True)  # cluster_id
+    reader.skip(4)  # controller_id
+    names = {}
+    for _ in range(reader.array(is_flexible=True)):
+        reader.skip(2)  # error_code: a topic without a leader has a name, too
+        name = reader.nullable_string(is_flexible=True)
+        topic_id = bytes(reader.take(_TOPIC_ID_BYTES))
+        reader.skip(1)  # is_internal
+        for _ in range(reader.array(is_flexible=True)):
+            _skip_partition(reader)
+        reader.skip(4)  # topic_authorized_operations
+        reader.tags(is_flexible=True)
+        if name:
+            names[topic_id] = name
+    return names
+
+
+def _skip_partition(reader: Reader) -> None:
+    reader.skip(2 + 4 + 4 + 4)  # error_code, partition_index, leader_id, leader_epoch
+    for _ in range(3):  # replica_nodes, isr_nodes, offline_replicas
+        reader.skip(4 * reader.array(is_flexible=True))
+    reader.tags(is_flexible=True)
