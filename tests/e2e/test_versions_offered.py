@@ -57,7 +57,7 @@ async def test_what_the_broker_closes_at_the_proxy_closes_at(kafka, topic):
     judged for minutes."""
     await kafka.create_topic(topic)
     direct = await taken(int(kafka.bootstrap_servers.rpartition(":")[2]), topic)
-    assert direct in ([*range(12)], [*range(3, 13)])
+    assert direct in ([*range(12)], [*range(3, 14)])
     async with RunningProxy(kafka.bootstrap_servers, settings=REJECTED_HERE) as proxy:
         assert await taken_when_asked(port_of(proxy), topic) == direct
 

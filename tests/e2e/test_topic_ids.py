@@ -1,0 +1,77 @@
+"""Produce 13 before a real broker: Kafka's own producer names topics by id (KIP-516)."""
+
+import time
+
+import pytest
+
+from tests.attacks.attacker import answer_to, port_of
+from tests.session.messages import produce
+from tests.wire.batches import batch
+from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
+from tsproxy.testing.proxy import RunningProxy
+
+HOUR_MS = 3_600_000
+AFTER = "message.timestamp.after.max.ms"
+
+pytestmark = pytest.mark.broker
+
+
+def now_ms():
+    return time.time_ns() // 1_000_000
+
+
+async def sent(bootstrap_servers, *records):
+    """One batch each."""
+    async with JavaProducer({"bootstrap.servers": bootstrap_servers}) as producer:
+        return [(await producer.send_all([record]))[0] for record in records]
+
+
+def counted(proxy):
+    return [line for line in proxy.decisions() if line["event"] in ("counters", "decision")]
+
+
+async def test_the_newest_client_uses_it_and_everything_names_the_topic(kafka_431, topic):
+    await kafka_431.create_topic(topic, config={AFTER: str(HOUR_MS)})
+    good, ahead = (
+        JavaRecord(topic, b"v", timestamp_ms=now_ms()),
+        JavaRecord(topic, b"v", timestamp_ms=now_ms() * 1000),
+    )
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        through = await sent(proxy.bootstrap_servers, good, ahead, good)
+    direct = await sent(kafka_431.bootstrap_servers, ahead)
+
+    assert [type(each) for each in through] == [Acknowledged, Rejected, Acknowledged]
+    assert through[1].exception == direct[0].exception
+    lines = counted(proxy)
+    assert {line["topic"] for line in lines} == {topic}
+    assert {line["api_version"] for line in lines if line["event"] == "decision"} == {13}
+    assert sum(line["records"] for line in lines if line["event"] == "counters") == 3
+
+
+async def test_a_topic_that_is_made_again_gets_its_own_limits(kafka_431, topic):
+    """By name the limits are those of the refresh before. By id they are those of the topic that has it."""
+    ahead = JavaRecord(topic, b"v", timestamp_ms=now_ms() + 5 * HOUR_MS)
+    settings = {"upstream.admin.refresh": "1h"}
+    async with RunningProxy(kafka_431.bootstrap_servers, settings=settings) as proxy:
+        await kafka_431.create_topic(topic, config={AFTER: str(HOUR_MS)})
+        (first,) = await sent(proxy.bootstrap_servers, ahead)
+        await kafka_431.delete_topic(topic)
+        await kafka_431.create_topic(topic, config={AFTER: str(10 * HOUR_MS)})
+        (second,) = await sent(proxy.bootstrap_servers, ahead)
+
+    assert isinstance(first, Rejected)
+    assert isinstance(second, Acknowledged)
+    assert {line["topic"] for line in counted(proxy)} == {topic}
+
+
+async def test_an_id_that_no_topic_has_is_answered_as_by_the_broker(kafka_431):
+    """UNKNOWN_TOPIC_ID (100), byte for byte."""
+    asked = produce({"nobody's topic": {0: batch([now_ms()])}}, version=13)
+    direct = await answer_to(int(kafka_431.bootstrap_servers.rpartition(":")[2]), asked)
+    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+        through = await answer_to(port_of(proxy), asked)
+    assert through == direct
+    assert b"\x00\x64" in through
+    (line,) = [line for line in proxy.decisions() if line["event"] == "counters"]
+    assert line["topic"].startswith("id:")
+    assert line["error_code"] == 100
