@@ -1,8 +1,10 @@
 """Request frames for the broker, and its answers read back."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
 
 from tsproxy.model.produce import (
     PartitionProduceData,
@@ -11,7 +13,8 @@ from tsproxy.model.produce import (
     TopicProduceData,
 )
 from tsproxy.model.verdict import RecordError
-from tsproxy.wire import k00_produce
+from tsproxy.wire import k00_produce, k03_metadata
+from tsproxy.wire import primitives as put
 from tsproxy.wire.headers import frame, response_body_start
 from tsproxy.wire.primitives import Reader
 
@@ -25,8 +28,30 @@ def request_frame(api_key: int, version: int, body: bytes, correlation_id: int =
     return frame(head + struct.pack(">h", 4) + b"test" + body)
 
 
+TopicIds = Mapping[str, bytes]
+"""Topic name -> id: from version 13 on a request names its topics by these."""
+NO_IDS: Final[TopicIds] = MappingProxyType({})
+
+
+def metadata_frame(names: Sequence[str]) -> bytes:
+    """A Metadata request for the ids of topics."""
+    topics = [bytes(16) + put.string(name, is_flexible=True) + put.EMPTY_TAGS for name in names]
+    body = put.array(len(topics), is_flexible=True) + b"".join(topics) + bytes(2) + put.EMPTY_TAGS
+    return request_frame(3, k03_metadata.VERSION, put.EMPTY_TAGS + body)
+
+
+def read_ids(payload: bytes) -> TopicIds:
+    start = response_body_start(3, k03_metadata.VERSION, payload)
+    return {name: topic_id for topic_id, name in k03_metadata.read_response(payload[start:]).items()}
+
+
 def produce_frame(
-    version: int, acks: int, sent: Sequence[Sent], transactional_id: str | None = None, number: int = 0
+    version: int,
+    acks: int,
+    sent: Sequence[Sent],
+    transactional_id: str | None = None,
+    number: int = 0,
+    ids: TopicIds = NO_IDS,
 ) -> bytes:
     """One ProduceRequest. Entries of one topic stand together, in their order."""
     topics: dict[str, list[PartitionProduceData]] = {}
@@ -37,7 +62,10 @@ def produce_frame(
         transactional_id,
         acks,
         30_000,
-        tuple(TopicProduceData(name, tuple(partitions)) for name, partitions in topics.items()),
+        tuple(
+            TopicProduceData(name, tuple(partitions), topic_id=ids.get(name))
+            for name, partitions in topics.items()
+        ),
     )
     header_tags = b"\x00" if version >= k00_produce.FLEXIBLE_FROM else b""
     body = k00_produce.write_request(version, request)
@@ -47,10 +75,15 @@ def produce_frame(
 Answers = dict[tuple[str, int], PartitionProduceResponse]
 
 
-def read_answers(version: int, payload: bytes) -> Answers:
+def read_answers(version: int, payload: bytes, ids: TopicIds = NO_IDS) -> Answers:
     """The answer's partitions by (topic, index)."""
     response = k00_produce.read_response(version, payload[response_body_start(0, version, payload) :])
-    found = {(t.name, p.index): _with_all_errors(version, p) for t in response.topics for p in t.partitions}
+    names = {topic_id: name for name, topic_id in ids.items()}
+    found = {
+        (t.name if t.topic_id is None else names[t.topic_id], p.index): _with_all_errors(version, p)
+        for t in response.topics
+        for p in t.partitions
+    }
     assert len(found) == sum(len(t.partitions) for t in response.topics), "a partition answered twice"
     return found
 

@@ -13,7 +13,14 @@ from tests.differential.comparison import Answer, Exchange, Window, comparable
 from tests.differential.generator import Part, Probe
 from tests.differential.intended import claimed_by
 from tests.differential.lines import Direct, Proxied, now_ms
-from tests.differential.requests import Answers, produce_frame, read_answers
+from tests.differential.requests import (
+    Answers,
+    TopicIds,
+    metadata_frame,
+    produce_frame,
+    read_answers,
+    read_ids,
+)
 from tests.differential.stored import stored_batches
 from tests.differential.topics import PARTITIONS, Topic
 from tsproxy.model.kafka import ErrorCode, TimestampType
@@ -23,7 +30,7 @@ from tsproxy.model.view import View
 PIPELINED: Final = 24
 """Requests on their way at once; answers to fewer bytes than socket buffers hold."""
 
-VERSIONS: Final = {"3": range(12), "4": range(3, 13)}
+VERSIONS: Final = {"3": range(12), "4": range(3, 14)}
 """Produce versions by the broker's major version."""
 
 
@@ -77,7 +84,11 @@ class Comparison:
         self._broker_version = broker_version
         self._topics = topics
         self._direct = Direct(address)
-        view = View(topics=MappingProxyType({topic.proxied: topic.limits for topic in topics}))
+        self._ids = topic_ids(self._direct, [topic_of(side, topic) for topic in topics for side in SIDES])
+        view = View(
+            topics=MappingProxyType({topic.proxied: topic.limits for topic in topics}),
+            topic_names={topic_id: name for name, topic_id in self._ids.items()},
+        )
         self._proxied = Proxied(address, view)
         self._accepted: dict[tuple[Side, str, int], _Accepted] = {
             (side, topic.config, partition): {}
@@ -115,13 +126,13 @@ class Comparison:
     def _exchange(self, probes: Sequence[Probe]) -> None:
         start_ms = now_ms()
         payloads = {
-            "direct": self._direct.ask([_frame(probe, "direct") for probe in probes]),
-            "proxied": self._proxied.ask([_frame(probe, "proxied") for probe in probes]),
+            "direct": self._direct.ask([self._frame(probe, "direct") for probe in probes]),
+            "proxied": self._proxied.ask([self._frame(probe, "proxied") for probe in probes]),
         }
         window = Window(start_ms, now_ms())
         for at, probe in enumerate(probes):
             found = {
-                side: None if payload is None else read_answers(probe.version, payload)
+                side: None if payload is None else read_answers(probe.version, payload, self._ids)
                 for side, all_payloads in payloads.items()
                 for payload in (all_payloads[at],)
             }
@@ -194,11 +205,17 @@ class Comparison:
             for number, part in (accepted[batch.base_offset],)
         }
 
+    def _frame(self, probe: Probe, side: Side) -> bytes:
+        sent = [(topic_of(side, part.topic), part.partition, part.records) for part in probe.parts]
+        return produce_frame(probe.version, probe.acks, sent, probe.transactional_id, probe.number, self._ids)
+
 
 def topic_of(side: Side, topic: Topic) -> str:
     return topic.direct if side == "direct" else topic.proxied
 
 
-def _frame(probe: Probe, side: Side) -> bytes:
-    sent = [(topic_of(side, part.topic), part.partition, part.records) for part in probe.parts]
-    return produce_frame(probe.version, probe.acks, sent, probe.transactional_id, probe.number)
+def topic_ids(line: Direct, names: Sequence[str]) -> TopicIds:
+    """The ids of the topics that exist."""
+    (payload,) = line.ask([metadata_frame(names)])
+    assert payload is not None
+    return read_ids(payload)
