@@ -42,7 +42,7 @@ def metadata_frame(names: Sequence[str]) -> bytes:
 
 def read_ids(payload: bytes) -> TopicIds:
     start = response_body_start(3, k03_metadata.VERSION, payload)
-    return {name: topic_id for topic_id, name in k03_metadata.read_response(payload[start:]).items()}
+    return {name: topic_id for topic_id, name in k03_metadata.read_response(payload[start:]).names.items()}
 
 
 def produce_frame(

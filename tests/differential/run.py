@@ -26,6 +26,7 @@ from tests.differential.topics import PARTITIONS, Topic
 from tsproxy.model.kafka import ErrorCode, TimestampType
 from tsproxy.model.outcome import Outcome, VerdictName
 from tsproxy.model.view import View
+from tsproxy.testing.kafka_cluster import KafkaCluster
 
 PIPELINED: Final = 24
 """Requests on their way at once; answers to fewer bytes than socket buffers hold."""
@@ -219,3 +220,13 @@ def topic_ids(line: Direct, names: Sequence[str]) -> TopicIds:
     (payload,) = line.ask([metadata_frame(names)])
     assert payload is not None
     return read_ids(payload)
+
+
+def id_of(kafka: KafkaCluster, topic: str) -> bytes:
+    """The id of a topic that exists, whoever may see it."""
+    node = kafka.node(1)
+    line = Direct((node.host, node.internal_port))
+    try:
+        return topic_ids(line, [topic])[topic]
+    finally:
+        line.close()

@@ -9,6 +9,7 @@ import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
+from tests.differential.run import id_of
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.cluster import upstream
@@ -303,6 +304,17 @@ async def test_permission_and_authentication_are_told_apart(guarded, topic):
     ):
         await asyncio.wait_for(denied.cluster.run(), 20)
     assert denied.logged == []
+
+    # Not allowed to read names: clients are offered versions that need none.
+    nobody = upstream_of(kafka, sasl=sasl_of("nobody", "nobody-secret"))
+    with structlog.testing.capture_logs() as logs:
+        async with learning(nobody, reads_limits=False) as learned:
+            await until(lambda: learned.logged)
+            assert learned.facts.topic_names == {}
+            learned.cluster.want_topic(id_of(kafka, topic))
+            await until(lambda: learned.facts.topic_names is None)
+    (line,) = [line for line in logs if line["event"] == "topic_names_denied"]
+    assert line["needs"] == "Describe on the topics"
 
     # Allowed.
     for mechanism in (SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_256, SaslMechanism.SCRAM_SHA_512):

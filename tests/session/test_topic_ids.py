@@ -236,6 +236,19 @@ def test_a_session_remembers_a_bounded_number_of_ids_that_have_no_name():
 # -- Where nobody finds names -----------------------------------------------------------------------
 
 
+def test_a_request_that_waits_when_names_can_no_longer_be_read_closes_the_connection():
+    """The client connects again, is offered version 12, and sends it again."""
+    view = view_of()
+    assert (
+        Conversation(view)
+        >> client(asked({"new": {0: GOOD}}))
+        << topic_wanted(id_of("new"))
+        << paused
+        >> view_becomes(replace(view, topic_names=None))
+        << closed(CloseReason.UNSUPPORTED_REQUEST)
+    )
+
+
 def test_then_version_12_is_the_newest_that_is_offered_and_taken():
     view = replace(view_of(), topic_names=None)
     session = Session(PEER, view)

@@ -145,7 +145,10 @@ class Requests:
 
     def names_changed(self, now_ms: int) -> None:
         """The view has other names: the request that waits for some goes its way, if all are there."""
-        if self._unnamed is not None and names_of(self._state.view).keys() >= set(self._unnamed[1]):
+        if self._unnamed is not None and self._state.view.topic_names is None:
+            self._stop_waiting()
+            self._state.end(CloseReason.UNSUPPORTED_REQUEST, "topic ids, and their names cannot be read")
+        elif self._unnamed is not None and names_of(self._state.view).keys() >= set(self._unnamed[1]):
             self._go_on_named(now_ms)
 
     def names_missing(self, now_ms: int) -> None:
@@ -156,10 +159,14 @@ class Requests:
 
     def _go_on_named(self, now_ms: int) -> None:
         assert self._unnamed is not None
-        (request, _), self._unnamed = self._unnamed, None
+        request, _ = self._unnamed
+        self._stop_waiting()
+        self._produce(replace(request, now_ms=now_ms))
+
+    def _stop_waiting(self) -> None:
+        self._unnamed = None
         self._state.deadlines.cancel(Wait.NAME)
         self._state.release_request(Cause.NAMED)
-        self._produce(replace(request, now_ms=now_ms))
 
     def judged(self, judgement: Judgement, now_ms: int) -> None:
         """A Produce request was judged in a thread."""

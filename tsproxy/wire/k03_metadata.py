@@ -6,8 +6,10 @@ are rewritten by `addresses`.
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Final
 
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.wire import primitives as put
 from tsproxy.wire.primitives import EMPTY_TAGS, Reader
 
@@ -23,8 +25,16 @@ def write_request(topic_ids: Collection[bytes]) -> bytes:
     return b"".join([put.array(len(topics), is_flexible=True), *topics, _NO, _NO, EMPTY_TAGS])
 
 
-def read_response(body: bytes | memoryview) -> Mapping[bytes, str]:
-    """Topic id -> name, of the topics that the broker knows and shows. Raises DecodeError."""
+@dataclass(frozen=True, slots=True)
+class TopicNames:
+    """`names` has the topics that the broker knows and shows, by id. `is_denied`: it may not show some."""
+
+    names: Mapping[bytes, str]
+    is_denied: bool
+
+
+def read_response(body: bytes | memoryview) -> TopicNames:
+    """A broker's answer. Raises DecodeError."""
     reader = Reader(body)
     reader.skip(4)  # throttle_time_ms
     for _ in range(reader.array(is_flexible=True)):
@@ -35,9 +45,9 @@ def read_response(body: bytes | memoryview) -> Mapping[bytes, str]:
         reader.tags(is_flexible=True)
     reader.skip_nullable_string(is_flexible=True)  # cluster_id
     reader.skip(4)  # controller_id
-    names = {}
+    names, is_denied = {}, False
     for _ in range(reader.array(is_flexible=True)):
-        reader.skip(2)  # error_code: a topic without a leader has a name, too
+        error_code = reader.int16()
         name = reader.nullable_string(is_flexible=True)
         topic_id = bytes(reader.take(_TOPIC_ID_BYTES))
         reader.skip(1)  # is_internal
@@ -45,9 +55,10 @@ def read_response(body: bytes | memoryview) -> Mapping[bytes, str]:
             _skip_partition(reader)
         reader.skip(4)  # topic_authorized_operations
         reader.tags(is_flexible=True)
-        if name:
+        is_denied |= error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if name:  # also with an error, for example without a leader
             names[topic_id] = name
-    return names
+    return TopicNames(names, is_denied)
 
 
 def _skip_partition(reader: Reader) -> None:

@@ -149,6 +149,7 @@ class Cluster:
             self._upstream = config.upstream
             self._listeners = config.listeners
             self._reads_limits = config.policy.asks_broker
+            self._topic_ids.try_again()
             self._facts = replace(self._facts, visible=None)  # rules may name others: read again
             self._wake.set()
 

@@ -3,14 +3,21 @@
 An id is asked for at once. More ids that come within `EVERY_MS` are asked for together, so that a client that
 invents ids causes ten requests a second at most. An id belongs to one topic for ever, so a name that is
 known is not asked for again. An id without a name is asked for again after `ABSENT_MS`.
+
+Rules are by name. If brokers do not show the proxy's user a name that a producer's request needs, there are
+no names any more until the next reload: clients are then offered versions in which topics have names.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+import structlog
+
 from tsproxy.cluster.admin_connection import AdminConnection
 from tsproxy.cluster.topic_names import topic_names
+
+log = structlog.get_logger()
 
 EVERY_MS: Final = 100
 ABSENT_MS: Final = 5_000
@@ -19,6 +26,10 @@ MOST_IDS: Final = 50_000
 """The most ids whose names are kept. Beyond this, the oldest ones are forgotten."""
 MOST_WANTED: Final = 1_000
 """The most ids in one request. Beyond this, an id is not asked for now, but when it is wanted again."""
+_ADVICE: Final = (
+    "clients are offered Produce 12 at most, where requests name topics; grant the operation Describe to the "
+    "user of upstream.admin, and reload"
+)
 
 
 class TopicIds:
@@ -26,17 +37,22 @@ class TopicIds:
         self._absent_ms: dict[bytes, int] = {}
         """The ids without a name, and when they were asked for."""
         self._asked_ms = -EVERY_MS
+        self._is_denied = False
         self._names: dict[bytes, str] = {}
         self._wanted: dict[bytes, None] = {}
 
     @property
-    def names(self) -> Mapping[bytes, str]:
-        """Topic id -> name, as known now: later changes do not show in it."""
-        return MappingProxyType(dict(self._names))
+    def names(self) -> Mapping[bytes, str] | None:
+        """Topic id -> name, as known now: later changes do not show in it. None if names are denied."""
+        return None if self._is_denied else MappingProxyType(dict(self._names))
+
+    def try_again(self) -> None:
+        """The proxy may have another user, or its user other permissions."""
+        self._is_denied = False
 
     def want(self, topic_id: bytes, now_ms: int) -> bool:
         """A producer names a topic by this id. Returns whether it will be asked for."""
-        if topic_id in self._names or len(self._wanted) >= MOST_WANTED:
+        if self._is_denied or topic_id in self._names or len(self._wanted) >= MOST_WANTED:
             return False
         if now_ms < self._absent_ms.get(topic_id, now_ms - ABSENT_MS) + ABSENT_MS:
             return False
@@ -51,7 +67,11 @@ class TopicIds:
     async def read(self, connection: AdminConnection, now_ms: int) -> Mapping[bytes, str]:
         """Ask for the wanted ids, and return the names that were found. Raises ConversationError."""
         self._asked_ms, wanted = now_ms, tuple(self._wanted)
-        found = await topic_names(connection, wanted)
+        answer = await topic_names(connection, wanted)
+        if answer.is_denied:
+            self._is_denied = True
+            log.warning("topic_names_denied", needs="Describe on the topics", advice=_ADVICE)
+        found = answer.names
         for topic_id in wanted:
             del self._wanted[topic_id]
             self._absent_ms.pop(topic_id, None)

@@ -1,0 +1,66 @@
+"""The names of topic ids, read from a real broker on the proxy's own connection."""
+
+from tests.differential.run import id_of
+from tests.proxy.test_cluster import learning, upstream_of
+from tests.proxy.world import until
+from tsproxy.proxy.brokers import topic_ids as module
+from tsproxy.proxy.brokers.topic_ids import TopicIds
+
+HOUR_MS = 3_600_000
+AFTER = "message.timestamp.after.max.ms"
+
+
+async def test_a_name_comes_with_the_topics_limits(kafka, topic):
+    """Otherwise the first batches would be judged by none."""
+    await kafka.create_topic(topic, config={AFTER: str(HOUR_MS)})
+    topic_id = id_of(kafka, topic)
+    async with learning(upstream_of(kafka)) as learned:
+        await until(lambda: learned.logged)
+        learned.cluster.want_topic(topic_id)
+        await until(lambda: topic_id in learned.facts.topic_names)
+
+        named = [facts for facts in learned.logged if facts.topic_names]
+        assert all(facts.topics[topic].after_max_ms == HOUR_MS for facts in named)
+        assert learned.facts.topic_names == {topic_id: topic}
+        assert learned.facts.topics[topic].after_max_ms == HOUR_MS
+
+
+async def test_where_no_limits_are_read_names_are(kafka, topic):
+    await kafka.create_topic(topic)
+    topic_id = id_of(kafka, topic)
+    async with learning(upstream_of(kafka), reads_limits=False) as learned:
+        await until(lambda: learned.logged)
+        learned.cluster.want_topic(topic_id)
+        await until(lambda: learned.facts.topic_names == {topic_id: topic})
+        assert learned.facts.topics == {}
+
+
+async def test_an_id_that_no_topic_has_is_asked_for_now_and_then(kafka, monkeypatch):
+    asked = []
+
+    async def counted(connection, ids):
+        asked.append(tuple(ids))
+        return await real(connection, ids)
+
+    real = module.topic_names
+    monkeypatch.setattr(module, "topic_names", counted)
+    ids = [number.to_bytes(16, "big") for number in range(1, 500)]
+    async with learning(upstream_of(kafka)) as learned:
+        await until(lambda: learned.logged)
+        for _ in range(3):
+            for topic_id in ids:
+                learned.cluster.want_topic(topic_id)
+            await until(lambda: learned.cluster._topic_ids.due_ms is None)
+    assert sorted(each for group in asked for each in group) == ids
+    assert len(asked) <= 2
+
+
+def test_what_is_kept_is_bounded(monkeypatch):
+    monkeypatch.setattr(module, "MOST_IDS", 10)
+    ids = TopicIds()
+    for number in range(100):
+        ids.add({number.to_bytes(16, "big"): f"t{number}"})
+    assert len(ids.names) == 10
+    assert set(ids.names.values()) == {f"t{number}" for number in range(90, 100)}
+    wanted = sum(ids.want(b"%016d" % number, 0) for number in range(5_000))
+    assert wanted == module.MOST_WANTED
