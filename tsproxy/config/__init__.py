@@ -1,9 +1,9 @@
-"""YAML and command-line flags in, one frozen `Config` out, or every problem at once.
+"""Reads YAML and command-line flags into one frozen `Config`, or reports all problems at once.
 
-`document` reads YAML into nodes that know their place. `settings` has the classes of the configuration; each
-of their fields declares its key (`keys` says how, `kinds` and `values` have the parsers). `tree` collects
-the declared keys, `load` walks a document along that tree, and `build` makes settings of the values that were
-parsed. `reference` and `schema` write the same tree for readers and for editors, `reloaded` compares two
+`document` reads YAML into nodes with their places. `settings` has the classes of the configuration. Each of
+their fields declares its key (`keys` says how; `kinds` and `values` have the parsers). `tree` collects the
+declared keys, `load` reads a document along that tree, and `build` makes settings of the parsed values.
+`reference` and `schema` write the same tree for readers and for editors, and `reloaded` compares two
 configurations along it.
 
     config = load(read_yaml(path), environ=os.environ)      # raises ConfigError

@@ -1,8 +1,8 @@
 """Turns parsed sections into `Config`, and finds mistakes between the keys of one section.
 
-`make` fills most fields from their keys. A function stands here only for a section whose fields depend on
-one another. A section that already had a problem is not built, the others are: so an operator sees all
-mistakes at once, and none that only follows from another.
+`make` fills most fields from their keys. Only a section whose fields depend on one another has a function
+here. A section that already had a problem is not built, the others are. So an operator sees all mistakes at
+once, and none that only follows from another.
 """
 
 from typing import Final
@@ -31,14 +31,14 @@ from tsproxy.config.settings import (
 )
 from tsproxy.model.addresses import Address
 
-_ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104  # recognised here, bound to nowhere
+_ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104  # only recognized here, never bound
 
 
 def build(root: Parsed, problems: list[Problem]) -> Config | None:
     """The configuration, or None if `problems` is not (or no longer) empty."""
     upstream = _upstream(root["upstream"], problems)
     listeners = [built for parsed in root["listeners"] if (built := _listener(parsed, problems))]
-    check_names(listeners, problems)
+    check_names("listener", listeners, problems)
     check_ports(listeners, root["admin"], problems)
     policy = build_policy(root["policy"], problems)
     check_dead_letters(root, policy, problems)
@@ -70,7 +70,7 @@ def _upstream(parsed: Parsed | None, problems: list[Problem]) -> Upstream | None
 
 def _upstream_tls(parsed: Parsed, problems: list[Problem]) -> UpstreamTls:
     if parsed.is_sound and (parsed["certificate"] is None) != (parsed["key"] is None):
-        problems.append(Problem(parsed.place, parsed.path, "needs both certificate and key, or neither"))
+        problems.append(parsed.problem("needs both certificate and key, or neither"))
     return make(UpstreamTls, parsed)
 
 
@@ -80,13 +80,8 @@ def _listener(parsed: Parsed, problems: list[Problem]) -> Listener | None:
     bind: Address = parsed["bind"]
     advertised_host = parsed["advertised_host"] or bind.host
     if advertised_host in _ANY_ADDRESS:
-        problems.append(
-            Problem(
-                parsed.place,
-                f"{parsed.path}.advertised_host",
-                f"is missing: bind is {bind}, which no client can connect to; name the host that clients use",
-            )
-        )
+        text = f"is missing: bind is {bind}, which no client can connect to; name the host that clients use"
+        problems.append(parsed.problem(text, "advertised_host"))
     return make(
         Listener,
         parsed,
@@ -101,28 +96,26 @@ def _brokers(listener: Parsed, bind: Address, problems: list[Problem]) -> Broker
     hosts: BrokerHosts | None = brokers["host"]
     if hosts is None:
         return _broker_ports(brokers, bind, problems)
-    place = f"{brokers.path}.host"
     if listener["tls"] is None:
         text = "needs tls: the host name that a client asks for is in the TLS handshake alone"
-        problems.append(Problem(brokers.place, place, text))
+        problems.append(brokers.problem(text, "host"))
     if brokers["ports_from"] is not None:
         text = "brokers are told apart by host or by port: give host or ports_from, not both"
-        problems.append(Problem(brokers.place, place, text))
+        problems.append(brokers.problem(text, "host"))
     return hosts
 
 
 def _broker_ports(parsed: Parsed, bind: Address, problems: list[Problem]) -> BrokerPorts:
-    given: int | None = parsed["ports_from"]
-    # A port chosen by the system has no "port after": then each broker's port is free as well.
-    ports_from = given if given is not None else bind.port + 1 if bind.port else 0
-    count: int = parsed["count"]
-    last = ports_from + count - 1
+    ports_from: int | None = parsed["ports_from"]
+    if ports_from is None:
+        # If the system chooses the port of `bind`, there is no port after it: it chooses brokers' ports, too.
+        ports_from = bind.port + 1 if bind.port else 0
+    last, most = ports_from + parsed["count"] - 1, 65536 - ports_from
     if ports_from and last > 65535:
-        fits = 65536 - ports_from
         text = (
-            f"ports {ports_from} to {last} go beyond 65535: count may be at most {fits}, or ports_from lower"
+            f"ports {ports_from} to {last} go beyond 65535: count may be at most {most}, or ports_from lower"
         )
-        problems.append(Problem(parsed.place, parsed.path, text))
+        problems.append(parsed.problem(text))
     return make(BrokerPorts, parsed, ports_from=ports_from)
 
 
@@ -131,8 +124,8 @@ def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:
     client_auth = parsed["client_auth"] or (ClientAuth.REQUIRED if client_ca else ClientAuth.NONE)
     if client_auth is not ClientAuth.NONE and client_ca is None:
         text = f"is missing: client_auth {client_auth} needs the authorities to check clients against"
-        problems.append(Problem(parsed.place, f"{parsed.path}.client_ca", text))
+        problems.append(parsed.problem(text, "client_ca"))
     elif parsed["client_crl"] is not None and client_ca is None:
         text = "is missing: client_crl needs the authorities whose certificates it revokes"
-        problems.append(Problem(parsed.place, f"{parsed.path}.client_ca", text))
+        problems.append(parsed.problem(text, "client_ca"))
     return make(ListenerTls, parsed, client_auth=client_auth)

@@ -1,8 +1,9 @@
-"""Turns the parsed section `policy` into a `Policy`, and finds what is wrong between its keys."""
+"""Turns the parsed section `policy` into a `Policy`, and finds mistakes between its keys."""
 
 from collections.abc import Iterable
 from typing import Final
 
+from tsproxy.config.checks import check_names
 from tsproxy.config.custom_rules import RuleError, load_rule
 from tsproxy.config.parsed import Parsed, make
 from tsproxy.config.problems import Problem
@@ -37,7 +38,7 @@ _RESERVED: Final = frozenset({TOPIC_LIMITS, policy.CANDIDATE, INTERNAL_TOPICS})
 
 
 def build_policy(parsed: Parsed | None, problems: list[Problem]) -> Policy | None:
-    """The policy, or None where the section cannot be built; `problems` then say why."""
+    """The policy, or None if the section cannot be built; `problems` then say why."""
     if parsed is None or not isinstance(parsed["defaults"], Parsed):
         return None
     before, after = _limits(parsed["defaults"], problems)
@@ -51,8 +52,8 @@ def build_policy(parsed: Parsed | None, problems: list[Problem]) -> Policy | Non
     candidate = _candidate(parsed["candidate"], problems) if parsed["candidate"] else None
     rules = tuple(_rule(each, problems) for each in parsed["rules"] or () if each.is_sound)
     waivers = tuple(_waiver(each, problems) for each in parsed["waivers"] or () if each.is_sound)
-    _check_names("rule", [(rule.name, rule.place) for rule in rules], problems)
-    _check_names("waiver", [(waiver.name, waiver.place) for waiver in waivers], problems)
+    check_names("rule", rules, problems, _RESERVED)
+    check_names("waiver", waivers, problems, _RESERVED)
     if not parsed.is_sound:
         return None
     return make(Policy, parsed, POLICY, defaults=defaults, candidate=candidate, rules=rules, waivers=waivers)
@@ -62,52 +63,43 @@ def _rule(parsed: Parsed, problems: list[Problem]) -> Rule:
     before, after = _limits(parsed, problems)
     if parsed["preset"] is not None and (before or after):
         text = f"has the preset {parsed['preset']} and limits of its own; give one of them"
-        problems.append(Problem(parsed.place, parsed.path, text))
-    own = (*_guard(parsed, problems), *_custom(parsed, problems))
-    settings = make(RuleSettings, parsed, RULE, before=before, after=after, custom_rules=own)
+        problems.append(parsed.problem(text))
+    custom = (*_stream_time_guard(parsed, problems), *_custom_rule(parsed, problems))
+    settings = make(RuleSettings, parsed, RULE, before=before, after=after, custom_rules=custom)
     return make(Rule, parsed, RULE, settings=settings)
 
 
-def _guard(parsed: Parsed, problems: list[Problem]) -> Iterable[CustomRule]:
-    """The stream time rule is tsproxy's, and is loaded as custom rules are."""
+def _stream_time_guard(parsed: Parsed, problems: list[Problem]) -> Iterable[CustomRule]:
+    """The stream time rule is tsproxy's own, but is loaded in the same way as custom rules."""
     most_ms = parsed["max_jump_ahead"]
-    if most_ms is None:
-        return ()
-    return _loaded(
-        parsed, "max_jump_ahead", STREAM_TIME_GUARD, OnError.CLOSED, problems, max_jump_ahead_ms=most_ms
-    )
+    if most_ms is not None:
+        try:
+            yield CustomRule(STREAM_TIME_GUARD, load_rule(STREAM_TIME_GUARD, max_jump_ahead_ms=most_ms))
+        except RuleError as error:
+            problems.append(parsed.problem(str(error), "max_jump_ahead"))
 
 
-def _custom(parsed: Parsed, problems: list[Problem]) -> Iterable[CustomRule]:
+def _custom_rule(parsed: Parsed, problems: list[Problem]) -> Iterable[CustomRule]:
+    """The rule that the operator wrote, if the section names one that can be loaded."""
     name, fail = parsed["rule"], parsed["fail"]
     if name == STREAM_TIME_GUARD:
-        text = "is tsproxy's own; say max_jump_ahead: 10m instead"
-        problems.append(Problem(parsed.place, f"{parsed.path}.rule", f"{name!r} {text}"))
-        return ()
-    if name is not None:
-        return _loaded(parsed, "rule", name, fail or OnError.CLOSED, problems)
-    if fail is not None:
+        text = f"{name!r} is tsproxy's own; say max_jump_ahead: 10m instead"
+        problems.append(parsed.problem(text, "rule"))
+    elif name is not None:
+        try:
+            yield CustomRule(name, load_rule(name), fail or OnError.CLOSED)
+        except RuleError as error:
+            problems.append(parsed.problem(str(error), "rule"))
+    elif fail is not None:
         text = "goes with rule, which is not there: say rule: NAME, or take it out"
-        problems.append(Problem(parsed.place, f"{parsed.path}.fail", text))
-    return ()
-
-
-def _loaded(
-    parsed: Parsed, key: str, name: str, fail: OnError, problems: list[Problem], **settings: object
-) -> Iterable[CustomRule]:
-    """One rule, or none if it cannot be loaded; `key` is the key that names it."""
-    try:
-        return (CustomRule(name, load_rule(name, **settings), fail),)
-    except RuleError as error:
-        problems.append(Problem(parsed.place, f"{parsed.path}.{key}", str(error)))
-        return ()
+        problems.append(parsed.problem(text, "fail"))
 
 
 def _waiver(parsed: Parsed, problems: list[Problem]) -> Waiver:
     waiver = make(Waiver, parsed, WAIVER)
     if waiver.match == Match():
         text = "would let everything pass: name topics, client_ids, principals, addresses or client_software"
-        problems.append(Problem(parsed.place, f"{parsed.path}.match", text))
+        problems.append(parsed.problem(text, "match"))
     return waiver
 
 
@@ -118,20 +110,9 @@ def _candidate(parsed: Parsed, problems: list[Problem]) -> RuleSettings | None:
 
 
 def _limits(parsed: Parsed, problems: list[Problem]) -> tuple[TimeLimit | None, TimeLimit | None]:
-    """The two limits that are given, before and after; KIP-32's one sets both."""
+    """The limits before and after that are given. KIP-32's single limit sets both."""
     before, after, difference = (parsed[name] for name in (BEFORE, AFTER, DIFFERENCE))
     if difference is not None and (before is not None or after is not None):
         text = f"sets both sides: give it alone, or {BEFORE} and {AFTER}"
-        problems.append(Problem(parsed.place, f"{parsed.path}.{DIFFERENCE}", text))
+        problems.append(parsed.problem(text, DIFFERENCE))
     return before or difference, after or difference
-
-
-def _check_names(what: str, named: Iterable[tuple[str, str]], problems: list[Problem]) -> None:
-    seen: dict[str, str] = {}
-    for name, place in named:
-        if name in _RESERVED:
-            problems.append(Problem("", f"{place}.name", f"{name!r} is tsproxy's own; take another"))
-        elif name in seen:
-            text = f"the name {name!r} is taken by {seen[name]}; each {what} needs its own"
-            problems.append(Problem("", f"{place}.name", text))
-        seen.setdefault(name, place)

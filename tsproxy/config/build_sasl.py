@@ -1,6 +1,5 @@
 """Builds `upstream.admin.sasl`, whose keys depend on its mechanism."""
 
-from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Final
 
@@ -27,7 +26,7 @@ _KINDS: Final[dict[SaslMechanism, tuple[type[Credentials], ...]]] = {
     SaslMechanism.AWS_MSK_IAM: (MskIam,),
     SaslMechanism.GSSAPI: (Kerberos,),
 }
-"""The kinds of credentials that a mechanism takes; each declares its own keys."""
+"""The kinds of credentials that a mechanism takes. Each kind declares its own keys."""
 
 _LIBRARIES: Final = {
     SaslMechanism.AWS_MSK_IAM: ("aws_msk_iam_sasl_signer", "msk"),
@@ -37,46 +36,40 @@ _LIBRARIES: Final = {
 
 
 def build_sasl(parsed: Parsed, problems: list[Problem]) -> Sasl | None:
-    """None if there are problems, which are added."""
+    """The settings, or None if there are problems, which are added to `problems`."""
     mechanism: SaslMechanism = parsed["mechanism"]
     kinds = _KINDS[mechanism]
     given = {name for name, value in parsed.values.items() if value is not None} - {"mechanism"}
-    kind = next((each for each in kinds if given & {*_needed(each)}), kinds[0])
+    kind = next((each for each in kinds if given & {*_names(each, required=True)}), kinds[0])
+    required, optional = _names(kind, required=True), _names(kind, required=False)
     before = len(problems)
-    for name in sorted(given - {*_needed(kind), *_optional(kind)}):
-        text = f"does not go with mechanism {mechanism}, which takes {_keys(kind)}; leave it out"
-        problems.append(Problem(parsed.place, f"{parsed.path}.{name}", text))
-    for name in _needed(kind):
+    for name in sorted(given - {*required, *optional}):
+        text = f"does not go with mechanism {mechanism}, which takes {_keys_text(kind)}; leave it out"
+        problems.append(parsed.problem(text, name))
+    for name in required:
         if name not in given:
-            text = f"is missing: {mechanism} takes {' or '.join(_keys(each) for each in kinds)}"
-            problems.append(Problem(parsed.place, f"{parsed.path}.{name}", text))
+            text = f"is missing: {mechanism} takes {' or '.join(map(_keys_text, kinds))}"
+            problems.append(parsed.problem(text, name))
     if {"profile", "role_arn"} <= given:
-        text = "give profile or role_arn, not both"
-        problems.append(Problem(parsed.place, f"{parsed.path}.role_arn", text))
+        problems.append(parsed.problem("give profile or role_arn, not both", "role_arn"))
     module, extra = _LIBRARIES.get(mechanism, (None, None))
     if module is not None and find_spec(module) is None:
         text = f"{mechanism} needs the Python package {module}: pip install 'tsproxy[{extra}]'"
-        problems.append(Problem(parsed.place, f"{parsed.path}.mechanism", text))
+        problems.append(parsed.problem(text, "mechanism"))
     return Sasl(mechanism, make(kind, parsed)) if len(problems) == before else None
 
 
-def _needed(kind: type[Credentials]) -> list[str]:
-    return [name for name, is_required in _names(kind) if is_required]
+def _names(kind: type[Credentials], *, required: bool) -> list[str]:
+    """The names of the keys that credentials of this kind must have, or of those that they may have."""
+    keys = (
+        (name_of(name, key), isinstance(key, Key) and key.is_required) for name, key in keys_of(kind).items()
+    )
+    return [name for name, is_required in keys if is_required is required]
 
 
-def _optional(kind: type[Credentials]) -> list[str]:
-    return [name for name, is_required in _names(kind) if not is_required]
-
-
-def _names(kind: type[Credentials]) -> Iterator[tuple[str, bool]]:
-    """The keys of that kind of credentials, and whether each must be given."""
-    for name, key in keys_of(kind).items():
-        yield name_of(name, key), isinstance(key, Key) and key.is_required
-
-
-def _keys(kind: type[Credentials]) -> str:
-    needed = " and ".join(_needed(kind))
-    optional = " and ".join(_optional(kind))
+def _keys_text(kind: type[Credentials]) -> str:
+    required = " and ".join(_names(kind, required=True))
+    optional = " and ".join(_names(kind, required=False))
     if not optional:
-        return needed
-    return f"{needed} (and may have {optional})" if needed else f"only {optional}"
+        return required
+    return f"{required} (and may have {optional})" if required else f"only {optional}"

@@ -1,6 +1,6 @@
-"""Checks between keys of several sections. Each appends to `problems`, and skips what is not sound."""
+"""Checks between keys of several sections. Each appends to `problems`, and skips sections with problems."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import combinations
@@ -8,19 +8,14 @@ from typing import Final
 
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
-from tsproxy.config.settings import BrokerPorts, BrokersFrom, Listener, WhenBeyond
+from tsproxy.config.settings import BrokersFrom, Listener, WhenBeyond
 from tsproxy.config.values import ports_text
 from tsproxy.model.addresses import Address
-from tsproxy.model.policy import LimitsFrom, Policy
+from tsproxy.model.policy import LimitsFrom, Policy, Rule, Waiver
 
 _KEY: Final = "upstream.brokers_from"
 
-_NEEDS_OWN_CONNECTION: Final = (
-    "upstream.admin.sasl",
-    "decisions.topic",
-    "dead_letters",
-    "clock.probe",
-)
+_NEEDS_OWN_CONNECTION: Final = ("upstream.admin.sasl", "decisions.topic", "dead_letters", "clock.probe")
 """Sections for which the proxy reads or writes something itself."""
 
 
@@ -29,30 +24,27 @@ def check_brokers_from(root: Parsed, problems: list[Problem]) -> None:
     upstream, policy = root["upstream"], root["policy"]
     if not isinstance(upstream, Parsed) or not upstream.is_sound or not isinstance(policy, Parsed):
         return
-    given: bool | None = upstream["clients_use_sasl"]
-    place = f"{upstream.path}.clients_use_sasl"
+    clients_use_sasl: bool | None = upstream["clients_use_sasl"]
     if upstream["brokers_from"] is BrokersFrom.OWN_CONNECTION:
-        if given is not None:
-            text = (
-                f"goes with {_KEY}: clients alone; with a connection of its own the proxy knows: leave it out"
-            )
-            problems.append(Problem(upstream.place, place, text))
+        if clients_use_sasl is not None:
+            text = "clients alone; with a connection of its own the proxy knows: leave it out"
+            problems.append(upstream.problem(f"goes with {_KEY}: {text}", "clients_use_sasl"))
         return
-    if given is None:
+    if clients_use_sasl is None:
         text = f"is missing: with {_KEY}: clients nothing else tells whether clients are accepted by SASL"
-        problems.append(Problem(upstream.place, place, text))
+        problems.append(upstream.problem(text, "clients_use_sasl"))
     if policy["limits_from"] is not LimitsFrom.CONFIG:
         text = f"must be config: with {_KEY}: clients the proxy asks no broker for the limits of topics"
-        problems.append(Problem(policy.place, f"{policy.path}.limits_from", text))
+        problems.append(policy.problem(text, "limits_from"))
     for path in _NEEDS_OWN_CONNECTION:
         section = _at(root, path)
         if section is not None:
             text = f"needs a connection of the proxy's own: leave it out, or say {_KEY}: own_connection"
-            problems.append(Problem(section.place, path, text))
+            problems.append(section.problem(text))
     clock = root["clock"]
     if isinstance(clock, Parsed) and clock.is_sound and clock["when_beyond"] is not WhenBeyond.WARN:
         text = f"must be warn: with {_KEY}: clients nothing is known of the brokers' clocks"
-        problems.append(Problem(clock.place, f"{clock.path}.when_beyond", text))
+        problems.append(clock.problem(text, "when_beyond"))
 
 
 def _at(root: Parsed, path: str) -> Parsed | None:
@@ -69,23 +61,18 @@ def check_dead_letters(root: Parsed, policy: Policy | None, problems: list[Probl
     if policy is None or (section is not None and not section.is_sound):
         return
     if section is None:
-        asking = [rule.place for rule in policy.rules if rule.settings.dead_letters]
+        places = [rule.place for rule in policy.rules if rule.settings.dead_letters]
         if policy.defaults.dead_letters:
-            asking.insert(0, root["policy"]["defaults"].where)
+            places.insert(0, root["policy"]["defaults"].where)
         text = "needs dead_letters.topic, which says where copies go"
-        problems += [Problem("", f"{place}.dead_letters", text) for place in asking]
+        problems += [Problem("", f"{place}.dead_letters", text) for place in places]
         return
     if not policy.has_dead_letters:
         text = "no rule asks for copies: say dead_letters: yes in one, or in policy.defaults"
-        problems.append(Problem(section.place, section.path, text))
-    decisions = root["decisions"]
-    if (
-        isinstance(decisions, Parsed)
-        and decisions["topic"]
-        and decisions["topic"]["name"] == section["topic"]
-    ):
-        text = "is decisions.topic.name as well; give them a topic each"
-        problems.append(Problem(section.place, f"{section.path}.topic", text))
+        problems.append(section.problem(text))
+    decisions = _at(root, "decisions.topic")
+    if decisions is not None and decisions["name"] == section["topic"]:
+        problems.append(section.problem("is decisions.topic.name as well; give them a topic each", "topic"))
 
 
 def check_clock(root: Parsed, problems: list[Problem]) -> None:
@@ -101,24 +88,30 @@ def check_clock(root: Parsed, problems: list[Problem]) -> None:
     }
     for path, name in others.items():
         if name == probe["topic"]:
-            text = f"is {path} as well; give it a topic of its own"
-            problems.append(Problem(probe.place, f"{probe.path}.topic", text))
+            problems.append(probe.problem(f"is {path} as well; give it a topic of its own", "topic"))
 
 
-def check_names(listeners: Iterable[Listener], problems: list[Problem]) -> None:
-    seen: dict[str, str] = {}
-    for listener in listeners:
-        if listener.name in seen:
-            text = (
-                f"the name {listener.name!r} is taken by {seen[listener.name]}; each listener needs its own"
-            )
-            problems.append(Problem("", f"{listener.place}.name", text))
-        seen.setdefault(listener.name, listener.place)
+def check_names(
+    kind: str,
+    named: Iterable[Listener | Rule | Waiver],
+    problems: list[Problem],
+    reserved: Collection[str] = (),
+) -> None:
+    """No two of `named` may have the same name, and none a reserved one."""
+    places: dict[str, str] = {}
+    for each in named:
+        if each.name in reserved:
+            text = f"{each.name!r} is tsproxy's own; take another"
+            problems.append(Problem("", f"{each.place}.name", text))
+        elif each.name in places:
+            text = f"the name {each.name!r} is taken by {places[each.name]}; each {kind} needs its own"
+            problems.append(Problem("", f"{each.place}.name", text))
+        places.setdefault(each.name, each.place)
 
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """Ports that one key takes on a host; `section` is the place of the section with that key."""
+    """The ports that one key takes on a host. `section` is the place of the section with that key."""
 
     host: str
     ports: range
@@ -132,8 +125,8 @@ class _Claim:
 
 
 def _may_be_one_address(one: str, other: str) -> bool:
-    """IPv4 and IPv6 have separate ports: `::` takes no IPv4 connection here. Only the
-    system knows which of them a name resolves to."""
+    """True if both hosts may be the same address. IPv4 and IPv6 have separate ports: `::` takes no IPv4
+    connection here. Only the system knows which of them a name resolves to."""
     addresses = [_address(one), _address(other)]
     if None not in addresses and len({each.version for each in addresses if each}) == 2:
         return False
@@ -148,15 +141,12 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def check_ports(listeners: Iterable[Listener], admin: Parsed | None, problems: list[Problem]) -> None:
-    """No two of them may listen on the same port."""
-    claims = []
-    for listener in listeners:
-        host, port, brokers = listener.bind.host, listener.bind.port, listener.brokers
-        if port:
-            claims.append(_Claim(host, range(port, port + 1), f"{listener.place}.bind", listener.place))
-        if isinstance(brokers, BrokerPorts) and brokers.ports_from:
-            ports = range(brokers.ports_from, brokers.ports_from + brokers.count)
-            claims.append(_Claim(host, ports, f"{listener.place}.brokers", listener.place))
+    """No two keys may make the proxy listen on the same port."""
+    claims = [
+        _Claim(listener.bind.host, ports, f"{listener.place}.{key}", listener.place)
+        for listener in listeners
+        for key, ports in listener.ports()
+    ]
     bind: Address | None = admin["bind"] if admin else None
     if admin and bind and bind.port:
         place = f"{admin.where}.bind"

@@ -10,11 +10,11 @@ from tsproxy.policy.stream_time import STREAM_TIME_GUARD
 
 
 class RuleError(Exception):
-    """No rule can be loaded by that name; the text says why, and which names there are."""
+    """No rule can be loaded by that name. The text says why, and lists the names that exist."""
 
 
 def load_rule(name: str, **settings: object) -> TimestampRule:
-    """The rule of that name, tsproxy's or an operator's, made with `settings`. Raises RuleError."""
+    """The rule of that name, made with `settings`. It may be tsproxy's or an operator's. Raises RuleError."""
     found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if name not in found:
         known = ", ".join(sorted(found.keys() - {STREAM_TIME_GUARD})) or "none"
@@ -25,7 +25,7 @@ def load_rule(name: str, **settings: object) -> TimestampRule:
     try:
         loaded = found[name].load()
         rule = loaded(**settings) if isinstance(loaded, type) else loaded
-    except Exception as error:  # foreign code: whatever it raises is reported as its fault
+    except Exception as error:  # the operator's code, so any error is the operator's
         raise RuleError(f"{found[name].value} cannot be loaded: {type(error).__name__}: {error}") from None
     if not callable(getattr(rule, "culprits", None)):
         raise RuleError(f"{found[name].value} has no method culprits(timestamps_ms, context)")

@@ -1,4 +1,4 @@
-"""A configuration as written: nodes that know their place, whether from YAML or from a flag.
+"""A configuration as written: nodes from YAML or from flags, each with its place.
 
 Every scalar stays the text that was written: the key's parser, not YAML, decides the meaning of `off`, `1:30`
 or `010`. `${NAME}` is replaced from the environment when a value is read, never in the document, so that an
@@ -19,8 +19,8 @@ _VARIABLE: Final = re.compile(r"\$(\$\{)|\$\{([^}]*)(\}?)")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _MOST_NODES: Final = 200_000
-"""Counted with aliases written out: ten thousand rules have half as many; a few lines of aliases may have
-any number."""
+"""The most nodes, with all aliases written out. Ten thousand rules have half as many. A few lines of aliases
+may stand for any number."""
 _HINTS: Final = {
     "found character '\\t'": "indent with blanks: YAML takes no tabs",
     "expected <block end>": "this line is indented otherwise than those that it belongs to",
@@ -30,7 +30,7 @@ _HINTS: Final = {
     "found undefined alias": "a text that begins with * or & stands in quotes",
     "expected alphabetic or numeric character": "a text that begins with * or & stands in quotes",
 }
-"""The usual mistake behind a message of the YAML parser."""
+"""The beginning of a message of the YAML parser -> the usual mistake behind it."""
 _MAX_DEPTH: Final = 16  # the tree of keys is 5 deep; an alias may make a document endless
 
 
@@ -40,10 +40,8 @@ class Scalar:
     place: str
 
     def resolve(self, environ: Mapping[str, str]) -> str:
-        """The text with each `${NAME}` replaced; `$${` stands for a plain `${`.
-
-        Raises ValueError for a variable that is not set.
-        """
+        """The text with each `${NAME}` replaced. `$${` becomes `${`. Raises ValueError for a variable that is
+        not set."""
 
         def replace(match: re.Match[str]) -> str:
             escaped, variable, end = match.groups()
@@ -70,7 +68,7 @@ class Items:
 
 @dataclass(slots=True)
 class Section:
-    """A mapping. Only flags add to it, before anything is read from it."""
+    """A mapping. Flags may add to it before it is read."""
 
     place: str
     entries: dict[str, "Node"] = field(default_factory=dict)
@@ -81,7 +79,7 @@ class Section:
         self.key_places[key] = node.place
 
     def section(self, key: str, place: str) -> "Section":
-        """The section below `key`; made if there is none, or something else, yet."""
+        """The section below `key`. It is made if there is none. It replaces anything else."""
         found = self.entries.get(key)
         if not isinstance(found, Section):
             found = Section(place)
@@ -94,14 +92,14 @@ Node = Scalar | Items | Section
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A whole configuration as written. `problems` are those of its shape (a key given twice)."""
+    """A whole configuration as written. `problems` are mistakes in its shape, such as a repeated key."""
 
     root: Section
     problems: tuple[Problem, ...] = ()
 
 
 def empty_document() -> Document:
-    """A document to be filled from flags alone."""
+    """A document that only flags fill."""
     return Document(Section("command line"))
 
 
@@ -123,29 +121,30 @@ def parse_yaml(text: str, source: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{source}:{mark.line + 1}" if mark else source
-        said = error.problem or error.context or "cannot be read"
-        if said == "but found another document":
+        message = error.problem or error.context or "cannot be read"
+        if message == "but found another document":
             raise ConfigError(Problem(place, "", "begins another document; a file has one")) from None
-        hints = [f"; {hint}" for start, hint in _HINTS.items() if said.startswith(start)]
-        raise ConfigError(Problem(place, "", f"not YAML: {''.join([said, *hints])}")) from None
+        hints = [f"; {hint}" for start, hint in _HINTS.items() if message.startswith(start)]
+        raise ConfigError(Problem(place, "", f"not YAML: {''.join([message, *hints])}")) from None
     except yaml.YAMLError as error:
         raise ConfigError(Problem(source, "", f"not YAML: {error}".replace("\n", " "))) from None
-    except RecursionError:  # (libyaml's own loader, ten times as fast, crashes the process here)
+    except RecursionError:  # libyaml's loader is ten times as fast, but here it would crash the process
         raise ConfigError(Problem(source, "", "nested too deeply")) from None
     if root is None:
         return Document(Section(source))
     if not _is_small(root):
         text = f"stands for more than {_MOST_NODES:,} values, aliases written out"
         raise ConfigError(Problem(source, "", text))
-    problems: list[Problem] = []
-    node = _convert(root, source, "", problems)
+    conversion = _Conversion(source)
+    node = conversion.node(root, "")
     if not isinstance(node, Section):
         raise ConfigError(Problem(node.place, "", "the file must be a mapping: one `key: value` a line"))
-    return Document(node, tuple(problems))
+    return Document(node, tuple(conversion.problems))
 
 
 def _is_small(root: yaml.Node) -> bool:
-    """True if the node with all its aliases written out is small, down to the depth that is read."""
+    """True if the node has few nodes below it, with all aliases written out, down to the depth that is
+    read."""
     waiting, count = [(root, 0)], 0
     while waiting and count <= _MOST_NODES:
         node, depth = waiting.pop()
@@ -157,39 +156,45 @@ def _is_small(root: yaml.Node) -> bool:
     return count <= _MOST_NODES
 
 
-def _convert(node: yaml.Node, source: str, key: str, problems: list[Problem], depth: int = 0) -> Node:
-    place = f"{source}:{node.start_mark.line + 1}"
-    if depth > _MAX_DEPTH:
-        problems.append(Problem(place, key, "nested too deeply"))
-    elif node.tag.startswith("!"):
-        text = f"{node.tag} is not read: write the value itself, or ${{NAME}} for an environment variable"
-        problems.append(Problem(place, key, text))
-    elif isinstance(node, yaml.MappingNode):
-        return _convert_mapping(node, source, key, problems, depth)
-    elif isinstance(node, yaml.SequenceNode):
-        return Items(tuple(_convert(n, source, key, problems, depth + 1) for n in node.value), place)
-    return Scalar(str(node.value) if isinstance(node, yaml.ScalarNode) else "", place)
+@dataclass(slots=True)
+class _Conversion:
+    """Makes our nodes of those of the YAML parser. `key` is a node's path, and `depth` its length."""
 
+    source: str
+    problems: list[Problem] = field(default_factory=list)
 
-def _convert_mapping(
-    node: yaml.MappingNode, source: str, key: str, problems: list[Problem], depth: int
-) -> Section:
-    section = Section(f"{source}:{node.start_mark.line + 1}")
-    for key_node, value_node in node.value:
-        place = f"{source}:{key_node.start_mark.line + 1}"
-        if not isinstance(key_node, yaml.ScalarNode):
-            problems.append(Problem(place, key, "a key must be a plain word"))
-            continue
-        name = str(key_node.value)
-        full = f"{key}.{name}" if key else name
-        if key_node.tag == _MERGE:
-            text = "is not read: write the keys out, or give a whole value by its anchor (tls: *name)"
-            problems.append(Problem(place, full, text))
-            continue
-        if name in section.entries:
-            first = section.key_places[name]
-            problems.append(Problem(place, full, f"given twice; the first is at {first}"))
-            continue
-        section.put(name, _convert(value_node, source, full, problems, depth + 1))
-        section.key_places[name] = place
-    return section
+    def node(self, node: yaml.Node, key: str, depth: int = 0) -> Node:
+        place = self._place(node)
+        if depth > _MAX_DEPTH:
+            self.problems.append(Problem(place, key, "nested too deeply"))
+        elif node.tag.startswith("!"):
+            text = f"{node.tag} is not read: write the value itself, or ${{NAME}} for an environment variable"
+            self.problems.append(Problem(place, key, text))
+        elif isinstance(node, yaml.MappingNode):
+            return self._section(node, key, depth)
+        elif isinstance(node, yaml.SequenceNode):
+            return Items(tuple(self.node(item, key, depth + 1) for item in node.value), place)
+        return Scalar(str(node.value) if isinstance(node, yaml.ScalarNode) else "", place)
+
+    def _section(self, node: yaml.MappingNode, key: str, depth: int) -> Section:
+        section = Section(self._place(node))
+        for key_node, value_node in node.value:
+            place = self._place(key_node)
+            if not isinstance(key_node, yaml.ScalarNode):
+                self.problems.append(Problem(place, key, "a key must be a plain word"))
+                continue
+            name = str(key_node.value)
+            full = f"{key}.{name}" if key else name
+            if key_node.tag == _MERGE:
+                text = "is not read: write the keys out, or give a whole value by its anchor (tls: *name)"
+                self.problems.append(Problem(place, full, text))
+            elif name in section.entries:
+                first = section.key_places[name]
+                self.problems.append(Problem(place, full, f"given twice; the first is at {first}"))
+            else:
+                section.put(name, self.node(value_node, full, depth + 1))
+                section.key_places[name] = place
+        return section
+
+    def _place(self, node: yaml.Node) -> str:
+        return f"{self.source}:{node.start_mark.line + 1}"

@@ -1,7 +1,7 @@
-"""Durations, sizes and addresses as other programs write them, and the same in this program's form.
+"""Durations, sizes and addresses in the forms of other programs, and their values in this program's form.
 
-A value has one form here, so that readers know it and can search for it. An error about another form names
-the right one.
+A value has only one form here, so that readers know it and can search for it. The error about another form
+names the right one.
 """
 
 import re
@@ -13,7 +13,8 @@ from typing import Final
 from tsproxy.config import values
 
 Meant = Callable[[str], Iterator[tuple[str, str]]]
-"""For a text that is not allowed: (a value in the right form, the advice that names it), likeliest first."""
+"""A text that is not allowed -> (a value in the right form, the advice that names it), the likeliest
+first."""
 
 _DAY_MS: Final = 86_400_000
 _MS_OF: Final[Mapping[str, int]] = {
@@ -34,10 +35,10 @@ _BYTES_OF: Final[Mapping[str, str]] = {
 _NUMBER: Final = re.compile(r"[0-9][0-9_]{0,18}")
 _PART: Final = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-z]+)\s*,?")
 _ISO: Final = re.compile(r"P([0-9]+D)?(T[0-9.HMS]+)?")
-"""Java's form of a Duration (ISO 8601); P1M without T would be a month."""
+"""Java's form of a Duration (ISO 8601). P1M without T would be a month."""
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+]*://")
 _FEW: Final = 1_000
-"""A smaller number is hardly meant in milliseconds or bytes."""
+"""A smaller number is hardly in milliseconds or bytes."""
 
 
 def durations(text: str) -> Iterator[tuple[str, str]]:
@@ -84,7 +85,8 @@ def hosts(text: str) -> Iterator[tuple[str, str]]:
 
 
 def strange_character(text: str) -> str | None:
-    """Names the first character that is not ASCII, for a text that only looks right; None if all are."""
+    """A text that names the first character that is not ASCII; None if all are. Such a text may look
+    right."""
     found = next((each for each in text if not each.isascii()), None)
     if found is None:
         return None
@@ -94,7 +96,7 @@ def strange_character(text: str) -> str | None:
 def _without_unit(
     text: str, smallest: str, usual: str, write: Callable[[int], str]
 ) -> Iterator[tuple[str, str]]:
-    """A number in the smallest unit; a small number in the usual unit as well."""
+    """The number in the smallest unit, and before that a small number in the usual unit."""
     number = int(text.strip().replace("_", ""))
     if number < _FEW:
         yield f"{number}{usual}", f"it needs a unit, such as {number}{usual}"
@@ -104,7 +106,7 @@ def _without_unit(
 
 
 def _sum(text: str) -> Fraction | None:
-    """The sum in milliseconds of durations in a row; None for any other text."""
+    """The sum of consecutive durations in milliseconds; None for any other text."""
     total, position = Fraction(0), 0
     while position < len(text):
         match = _PART.match(text, position)

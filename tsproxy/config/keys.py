@@ -1,16 +1,16 @@
-"""How a configuration key is declared: on the field that holds its value.
+"""Declares configuration keys, each on the field that holds its value.
 
     @dataclass(frozen=True, slots=True)
     class ClockProbe:
         topic: str = live(TOPIC, "A topic with `message.timestamp.type=LogAppendTime`, …")
         every_ms: int = live(DURATION, "How often.", default="30s")
 
-All else follows from such a line: the tree of allowed keys (`tree`), the table in the documents
+Everything else follows from such a line: the tree of allowed keys (`tree`), the table in the documents
 (`reference`), the JSON Schema (`schema`), the effect of a reload (`reloaded`) and the value of the field
-(`parsed.make`). `live`: a reload changes it. `fixed`: a change needs a restart.
+(`parsed.make`). A reload changes a `live` key. A `fixed` key changes with a restart.
 
-A class of a lower layer (`SessionLimits`, `Policy`) cannot import this module. Its keys are declared
-beside it, by the names of its fields: `keys_for`.
+A class of a lower layer (`SessionLimits`, `Policy`) cannot import this module. `keys_for` declares its keys
+outside of it, by the names of its fields.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,17 +23,17 @@ from tsproxy.config.values import Parser
 
 _DECLARED: Final = "tsproxy.key"
 _UNITS: Final = ("_ms", "_bytes")
-"""Field names end in their unit, keys do not: their values are written with one."""
+"""The units at the end of field names. Keys do not end in a unit, since their values are written with one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of value: its word in the documents, and how it is read.
+    """A kind of value: its word in the documents, and its parser.
 
-    For editors: `pattern` fits the whole of every text that `parse` accepts (it may fit more),
-    `choices` are all there are, `bounds` those of a number. `write` turns a value into a text (or number)
-    that reads as the same one; a secret's shows nothing of it. `meant` says how a text that `parse` does
-    not accept is written here.
+    Editors use `pattern`, which fits every text that `parse` accepts (it may fit more), `choices`, the list
+    of all values, and `bounds`, the limits of a number. `write` turns a value into a text (or number) that
+    `parse` turns into the same value; for a secret it shows nothing. `meant` finds the right form of a text
+    that `parse` does not accept.
     """
 
     word: str
@@ -45,7 +45,7 @@ class Kind:
     meant: equivalents.Meant | None = None
 
     def advice(self, text: str) -> str | None:
-        """How to write what this text seems to say; None where nothing is known."""
+        """The right form of the value that this text seems to be; None if it is unknown."""
         candidates = self.meant(text) if self.meant else ()
         known = next((advice for value, advice in candidates if self._accepts(value)), None)
         return known or equivalents.strange_character(text)
@@ -62,10 +62,10 @@ class Kind:
 class Key:
     """One key. `default` is written as a user would write it; None stands for "no value".
 
-    `path`: in the tree the whole one (`listeners[].bind`); in a declaration the part below its section, and
-    empty where the field's name says it. `is_live`: a reload puts a new value into use. Declare a key live
-    only if the component that uses it adopts new values (`prepare`). Every other key
-    keeps its value until the proxy is restarted, and the log says so.
+    In the tree, `path` is the whole path (`listeners[].bind`). In a declaration it is the part below the
+    section, and empty if it follows from the field's name. A reload puts the new value of a key that
+    `is_live` into use: declare a key live only if its component adopts new values (`prepare`). Every other
+    key keeps its value until the proxy is restarted, and the log says so.
     """
 
     path: str
@@ -79,13 +79,13 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class SectionKeys:
-    """The keys of a section, or (`is_list`) of each section in a list. They fill the fields of a `make`.
+    """The keys of a section, or (`is_list`) of each section in a list. They fill the fields of class `make`.
 
     `path` is as in `Key`. `below` has the keys by field in a declaration, and by their names in the tree.
-    `meaning` is for sections that may be left out: without it the section is always there, if only with
-    defaults, and a list must not be empty. An absent section is None and an absent list is empty.
-    `is_live`: a reload may make it appear or vanish, and give a list more or fewer items. `example` is
-    shown to an operator who wrote something else there.
+    A section with a `meaning` may be left out: it is then None, or an empty list. A section without one
+    always exists, if only with defaults, and such a list must not be empty. With `is_live`, a reload may add
+    and remove the section, or items of the list. `example` is shown to an operator who wrote something else
+    there.
     """
 
     path: str = ""
@@ -114,22 +114,24 @@ def _field(
     path: str = "",
     many: bool = False,
 ) -> Any:
-    """`default` is a text as the file would have it; without one the key must be given. With
-    `default=None` it may be left out: the field is then `otherwise`. `many`: a list of values. `path` is the
-    key's name if it is not the field's without the unit; dots lead into sections below (`rotate.every`).
+    """A field with its key. `default` is a text as in the file; without one the key must be given. With
+    `default=None` it may be left out, and the field is then `otherwise`. With `many` it is a list of values.
+    `path` is the key's name if it is not the field's without the unit. Its dots lead into sections below
+    (`rotate.every`).
     """
-    text = None if default is MISSING else default
-    found = Key(path, kind, meaning, text, default is MISSING, many, is_live)
-    if default is MISSING:
-        return field(metadata={_DECLARED: found})
+    is_required = default is MISSING
+    text = None if is_required else default
+    key = Key(path, kind, meaning, text, is_required=is_required, is_list=many, is_live=is_live)
+    if is_required:
+        return field(metadata={_DECLARED: key})
     absent = () if many and otherwise is None else otherwise
-    return field(default=absent if text is None else kind.parse(text), metadata={_DECLARED: found})
+    return field(default=absent if text is None else kind.parse(text), metadata={_DECLARED: key})
 
 
 live: Final = partial(_field, is_live=True)
-"""A field that is filled from the file, and follows the file at a reload."""
+"""A field that is filled from the file, and again at a reload."""
 fixed: Final = partial(_field, is_live=False)
-"""A field that is filled from the file when the proxy starts: another value waits for a restart."""
+"""A field that is filled from the file when the proxy starts. Another value waits for a restart."""
 
 
 def section(
@@ -142,12 +144,13 @@ def section(
     live: bool = False,
     example: str | None = None,
 ) -> Any:
-    """A field that is filled from a section, or with `many` from a list of them, as a tuple.
+    """A field that is filled from a section, or with `many` from a list of sections, as a tuple.
 
-    `keys`: those of a class that does not declare them itself. `optional` is the section's meaning.
+    `keys` are needed for a class that does not declare them itself. `optional` is the section's meaning.
     """
-    found = SectionKeys(path, make, keys or keys_of(make), optional, many, live, example)
-    return field(default=None if optional else MISSING, metadata={_DECLARED: found})
+    below = keys or keys_of(make)
+    declared = SectionKeys(path, make, below, optional, is_list=many, is_live=live, example=example)
+    return field(default=None if optional else MISSING, metadata={_DECLARED: declared})
 
 
 def keys_of(make: type[Any]) -> Keys:
@@ -156,18 +159,17 @@ def keys_of(make: type[Any]) -> Keys:
 
 
 def keys_for(make: type[Any], declared: Mapping[str, Any]) -> Keys:
-    """The keys of a class that does not know of them, by the names of its fields.
+    """The keys of a class that does not declare them itself, by the names of its fields.
 
-    A key without a default has the class's own. Names that are no fields of the class are keys as well,
-    for the function that builds it.
+    A key without a default gets that of the field. A name that is no field of the class is a key as well,
+    for the function that builds the class.
     """
     own = {each.name: each for each in fields(make)}
-    found = {name: each.metadata[_DECLARED] for name, each in declared.items()}
-    return {name: _with_default(each, own.get(name)) for name, each in found.items()}
+    return {name: _with_default(each.metadata[_DECLARED], own.get(name)) for name, each in declared.items()}
 
 
 def name_of(field_name: str, declared: Key | SectionKeys) -> str:
-    """The place of a declared key or section, below the section that it belongs to."""
+    """The path of a declared key or section, below the section that it belongs to."""
     if declared.path:
         return declared.path
     return next((field_name.removesuffix(unit) for unit in _UNITS if field_name.endswith(unit)), field_name)

@@ -1,4 +1,4 @@
-"""The kinds of values: how each is read and written, and how the documents and the schema call it."""
+"""The kinds of values: their parsers, and their names in the documents and in the schema."""
 
 from collections.abc import Iterable
 from dataclasses import replace

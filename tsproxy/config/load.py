@@ -19,9 +19,9 @@ _MISSPELT: Final = 0.8
 
 
 def load(document: Document, environ: Mapping[str, str]) -> Config:
-    """The configuration that `document` describes, `${NAME}` taken from `environ`.
+    """The configuration that `document` describes. `environ` replaces each `${NAME}`.
 
-    Raises ConfigError with all problems found.
+    Raises ConfigError with all problems.
     """
     reader = _Reader(environ, list(document.problems))
     if not document.root.entries:
@@ -35,7 +35,7 @@ def load(document: Document, environ: Mapping[str, str]) -> Config:
 
 
 def put_setting(document: Document, setting: str) -> None:
-    """Lays `key=value` of a `--set` flag over the document. Raises ConfigError for a wrong key."""
+    """Writes `key=value` of a `--set` flag into the document. Raises ConfigError for a wrong key."""
     path, equals, text = setting.partition("=")
     place = "--set"
     if not equals:
@@ -47,9 +47,8 @@ def put_setting(document: Document, setting: str) -> None:
         if not isinstance(below, SectionKeys):
             raise ConfigError(Problem(place, path, _unknown(name, keys)))
         if below.is_list:
-            raise ConfigError(
-                Problem(place, path, f"lies in the list {name!r}: write it in a file (--config)")
-            )
+            text = f"lies in the list {name!r}: write it in a file (--config)"
+            raise ConfigError(Problem(place, path, text))
         keys, section = below, section.section(name, place)
     if not isinstance(keys.below.get(leaf), Key):
         raise ConfigError(Problem(place, path, _unknown(leaf, keys)))
@@ -62,7 +61,7 @@ class _Reader:
     problems: list[Problem]
 
     def section(self, node: Section | None, keys: SectionKeys, path: str, place: str) -> Parsed:
-        """All values of a section, defaults included; `place` is where missing ones are missed."""
+        """All values of a section, with defaults. `place` is for problems about missing keys."""
         before = len(self.problems)
         entries = node.entries if node else {}
         for name in entries:
@@ -131,7 +130,7 @@ class _Reader:
         try:
             return key.kind.parse(text)
         except ValueError as error:
-            # The text as written: what a variable held may be a secret put in the wrong place.
+            # It shows the text as written, since a variable may hold a secret that is in the wrong place.
             shown = "***" if key.kind is SECRET else repr(_shorten(node.text))
             advice = None if key.kind is SECRET else key.kind.advice(node.text)
             more = f"; {advice}" if advice else ""
@@ -142,7 +141,7 @@ class _Reader:
 
 
 def _unknown(name: str, keys: SectionKeys) -> str:
-    """Says that a key is unknown, and which is nearest: here, or the same word elsewhere."""
+    """A text that says that a key is unknown, and names the nearest one, here or elsewhere."""
     allowed = ", ".join(keys.below)
     dotted = [key for key in keys.below if key.startswith(f"{name}.")]
     if dotted:
@@ -151,7 +150,7 @@ def _unknown(name: str, keys: SectionKeys) -> str:
     if sections and _leads_to_key([*sections, leaf], keys):
         opened = "".join(f"{section}: {{ " for section in sections)
         return f"unknown key; write a section for each dot: {opened}{leaf}: …{' }' * len(sections)}"
-    # As Kafka's own files, flags and other languages write it.
+    # The name in Kafka's own files, in flags and in other languages.
     names = {name, name.replace(".", "_").replace("-", "_"), name.removeprefix("log.")}
     elsewhere = [key.path for key in KEYS if steps_of(key.path)[-1] in names]
     likely = get_close_matches(name, keys.below, n=1, cutoff=_MISSPELT)
@@ -168,7 +167,7 @@ def _leads_to_key(steps: Iterable[str], keys: SectionKeys) -> bool:
 
 
 def _split(node: Node) -> list[Node]:
-    """A list may also be written as one text with commas, as on the command line."""
+    """The items of a list that is written as one text with commas, as on the command line."""
     if not isinstance(node, Scalar):
         return [node]
     return [Scalar(part, node.place) for part in node.text.split(",") if part.strip()]

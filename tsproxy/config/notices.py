@@ -1,14 +1,14 @@
-"""Notices about a valid configuration: parts of it that have no effect, or no longer, or a risk.
+"""Notices about a valid configuration: settings that have no effect, no longer have one, or are a risk.
 
-None of them keeps a proxy from starting: a rule in audit for one night may keep its repair settings. But
-nobody should believe that they hold.
+A notice does not keep a proxy from starting: a rule that is in audit for one night may keep its repair
+settings. But an operator should know that they have no effect.
 """
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from tsproxy.config.nameless import passed_by_nobody
+from tsproxy.config.nameless import avoidable_rules
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.patterns import meant_as_regex
 from tsproxy.config.problems import Problem
@@ -27,86 +27,82 @@ _ONLY_ENFORCED: Final = (
     "keep_both_times",
     "dead_letters",
 )
-"""Keys of a rule that may change or copy a batch. Only a rule that enforces does so."""
+"""Keys of a rule that may change or copy a batch. They only have an effect in the mode `enforce`."""
 _SHELL_VARIABLE: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%")
 _CHANGE_NOTHING: Final = frozenset({None, False, OnViolation.REJECT, Choice.ACCEPT, Choice.REJECT})
 
 
 def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
-    """Each names its place and what to do about it. `now_ms` shows which waivers have ended."""
+    """All notices. Each names its place and the remedy. `now_ms` shows which waivers have ended."""
     section, policy = config.parsed["policy"], config.policy
-    found = [*_of_defaults(section["defaults"], policy), *_deprecated(section["candidate"])]
+    found = [*_unused_defaults(section["defaults"], policy), *_deprecated(section["candidate"])]
     allowed = {rule.name: what for rule, what in allowances(policy)}
     first: dict[Match, Rule] = {}
     for parsed, rule in zip(section["rules"], policy.rules, strict=True):
-        found += _of_rule(parsed, rule, policy.defaults)
+        found += _unused_settings(parsed, rule, policy.defaults)
         found += _never_reached(parsed, rule, first)
         if rule.name in allowed:
-            found.append(_claimed(parsed, rule.match, f"allows {allowed[rule.name]}"))
+            found.append(_allowed_by_claim(parsed, rule.match, f"allows {allowed[rule.name]}"))
         found += _not_globs(parsed, rule.match)
         first.setdefault(rule.match, rule)
-    found += passed_by_nobody(section["rules"], policy)
+    found += avoidable_rules(section["rules"], policy)
     for parsed, waiver in zip(section["waivers"], policy.waivers, strict=True):
         found += _not_globs(parsed, waiver.match)
         if waiver.until_ms <= now_ms:
             text = f"was {instant_text(waiver.until_ms)}: it is inert; take it out, or give it a later end"
-            found.append(Problem(parsed.place, f"{parsed.path}.until", text))
+            found.append(parsed.problem(text, "until"))
         elif claims_of(waiver.match):
-            found.append(_claimed(parsed, waiver.match, "lets everything pass"))
-    found += _of_upstream(config.parsed["upstream"])
-    found += _of_variables(config.parsed["upstream"])
+            found.append(_allowed_by_claim(parsed, waiver.match, "lets everything pass"))
+    found += _password_notices(config.parsed["upstream"])
     for parsed, listener in zip(config.parsed["listeners"], config.listeners, strict=True):
-        found += _of_listener(parsed)
+        found += _anybody_trusted(parsed)
         found += _few_ports(parsed["brokers"], listener, config.upstream)
     return tuple(found)
 
 
-def _of_upstream(parsed: Parsed) -> Iterator[Problem]:
-    sasl: Parsed | None = parsed["admin"]["sasl"]
-    if sasl and sasl["mechanism"] is SaslMechanism.PLAIN and parsed["tls"] is None:
+def _password_notices(upstream: Parsed) -> Iterator[Problem]:
+    """The notices never show the password."""
+    sasl: Parsed | None = upstream["admin"]["sasl"]
+    if sasl is None:
+        return
+    if sasl["mechanism"] is SaslMechanism.PLAIN and upstream["tls"] is None:
         text = "sends the password as it is, readable on the way: add upstream.tls, or say SCRAM-SHA-512"
-        yield Problem(sasl.place, f"{sasl.path}.mechanism", text)
-
-
-def _of_variables(parsed: Parsed) -> Iterator[Problem]:
-    """`$NAME`, a shell's form of a variable, is not replaced. The text is a password: it is not shown."""
-    sasl: Parsed | None = parsed["admin"]["sasl"]
-    password: Secret | None = sasl["password"] if sasl else None
-    if sasl and password and _SHELL_VARIABLE.fullmatch(password.reveal()):
+        yield sasl.problem(text, "mechanism")
+    password: Secret | None = sasl["password"]
+    if password and _SHELL_VARIABLE.fullmatch(password.reveal()):
         text = "looks like a variable of a shell, and is taken as it is: only ${NAME} is replaced"
-        yield Problem(sasl.place, f"{sasl.path}.password", text)
+        yield sasl.problem(text, "password")
 
 
-def _of_listener(parsed: Parsed) -> Iterator[Problem]:
-    proxy_protocol: Parsed | None = parsed["proxy_protocol"]
+def _anybody_trusted(listener: Parsed) -> Iterator[Problem]:
+    proxy_protocol: Parsed | None = listener["proxy_protocol"]
     if proxy_protocol and any(not network.prefixlen for network in proxy_protocol["from"]):
         text = "takes every client's word for its address: name the load balancer's addresses alone"
-        yield Problem(proxy_protocol.place, f"{proxy_protocol.path}.from", text)
+        yield proxy_protocol.problem(text, "from")
 
 
 def _few_ports(parsed: Parsed, listener: Listener, upstream: Upstream) -> Iterator[Problem]:
-    """Certain without asking the cluster: there are at least as many node ids as bootstrap servers."""
-    given, brokers = len(set(upstream.bootstrap_servers)), listener.brokers
-    if isinstance(brokers, BrokerPorts) and given > brokers.count:
-        yield Problem(
-            parsed.place,
-            f"{parsed.path}.count",
-            f"is {brokers.count}, and upstream.bootstrap_servers names {given}: one has no port, and clients "
-            "that are sent to it are disconnected; give a larger count",
+    """A cluster has at least as many node ids as there are bootstrap servers."""
+    servers, brokers = len(set(upstream.bootstrap_servers)), listener.brokers
+    if isinstance(brokers, BrokerPorts) and servers > brokers.count:
+        text = (
+            f"is {brokers.count}, and upstream.bootstrap_servers names {servers}: one has no port, and "
+            "clients that are sent to it are disconnected; give a larger count"
         )
+        yield parsed.problem(text, "count")
 
 
-def _of_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:
+def _unused_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:
     yield from _deprecated(parsed)
     if policy.limits_from is LimitsFrom.BROKER:
         for name in (BEFORE, AFTER, DIFFERENCE):
             if parsed[name] is not None:
                 text = "is not used: limits_from is broker, each topic's own; say limits_from: stricter"
-                yield Problem(parsed.place, f"{parsed.path}.{name}", text)
+                yield parsed.problem(text, name)
     yield from _nothing_to_keep(parsed, policy.defaults, policy.defaults)
 
 
-def _of_rule(parsed: Parsed, rule: Rule, defaults: RuleSettings) -> Iterator[Problem]:
+def _unused_settings(parsed: Parsed, rule: Rule, defaults: RuleSettings) -> Iterator[Problem]:
     yield from _deprecated(parsed)
     mode = rule.settings.mode
     if mode not in (Mode.AUDIT, Mode.OFF):
@@ -115,41 +111,40 @@ def _of_rule(parsed: Parsed, rule: Rule, defaults: RuleSettings) -> Iterator[Pro
     for name in _ONLY_ENFORCED:
         if parsed[name] not in _CHANGE_NOTHING:
             text = f"has no effect: the rule's mode is {mode}, and only enforce changes or copies anything"
-            yield Problem(parsed.place, f"{parsed.path}.{name}", text)
+            yield parsed.problem(text, name)
 
 
 def _not_globs(parsed: Parsed, match: Match) -> Iterator[Problem]:
     for name in ("topics", "client_ids", "principals", "client_software"):
         for pattern in getattr(match, name):
             if (text := meant_as_regex(pattern)) is not None:
-                yield Problem(parsed.place, f"{parsed.path}.match.{name}", text)
+                yield parsed.problem(text, f"match.{name}")
 
 
-def _claimed(parsed: Parsed, match: Match, gives: str) -> Problem:
-    who = " and ".join(claims_of(match))
-    text = f"{gives} by {who} alone, which any client may claim: add principals or addresses"
-    return Problem(parsed.place, f"{parsed.path}.match", text)
+def _allowed_by_claim(parsed: Parsed, match: Match, allowance: str) -> Problem:
+    claims = " and ".join(claims_of(match))
+    text = f"{allowance} by {claims} alone, which any client may claim: add principals or addresses"
+    return parsed.problem(text, "match")
 
 
 def _deprecated(parsed: Parsed) -> Iterator[Problem]:
     if parsed[DIFFERENCE] is not None:
-        text = f"is deprecated (KIP-937): say {BEFORE} and {AFTER}"
-        yield Problem(parsed.place, f"{parsed.path}.{DIFFERENCE}", text)
+        yield parsed.problem(f"is deprecated (KIP-937): say {BEFORE} and {AFTER}", DIFFERENCE)
 
 
 def _nothing_to_keep(parsed: Parsed, settings: RuleSettings, defaults: RuleSettings) -> Iterator[Problem]:
     is_stamped = (settings.no_timestamp or defaults.no_timestamp) is Choice.STAMP
-    is_mended = (settings.on_violation or defaults.on_violation) not in (None, OnViolation.REJECT)
-    if parsed["keep_original_time"] and not (is_stamped or is_mended):
+    is_repaired = (settings.on_violation or defaults.on_violation) not in (None, OnViolation.REJECT)
+    if parsed["keep_original_time"] and not (is_stamped or is_repaired):
         text = "has no effect: no time is changed; say on_violation: repair or stamp, or no_timestamp: stamp"
-        yield Problem(parsed.place, f"{parsed.path}.keep_original_time", text)
+        yield parsed.problem(text, "keep_original_time")
 
 
 def _never_reached(parsed: Parsed, rule: Rule, first: dict[Match, Rule]) -> Iterator[Problem]:
-    """`first` has the first rule of each match so far. A rule for everybody leaves internal topics to rules
-    that name them."""
+    """`first` has the first rule of each match so far. A rule without a match does not hold for internal
+    topics: only a rule that names them does."""
     names_internal = any(is_internal(pattern.text.strip("/")) for pattern in rule.match.topics)
     other = first.get(rule.match) or (None if names_internal else first.get(Match()))
     if other is not None:
         text = f"is never reached: {other.name} ({other.place}) comes first, and fits all that it fits"
-        yield Problem(parsed.place, parsed.path, text)
+        yield parsed.problem(text)

@@ -5,17 +5,18 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from tsproxy.config.keys import Key, Keys, SectionKeys, keys_of, name_of
+from tsproxy.config.problems import Problem
 
 Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Values by key: what the key's parser returned, None if there is no value, `Parsed` for a section.
+    """Values by key: the result of the key's parser, None without a value, or `Parsed` for a section.
 
-    `is_sound` is False where the section or anything below it had a problem: then it is not built. Two
-    are equal if they say the same, wherever in a file. The values are `Any` because the declarations of
-    the keys, not the type checker, say what each is.
+    `is_sound` is False if the section or anything below it had a problem; it is then not built. Two sections
+    are equal if their values are, wherever they are in a file. The values are `Any` because the declarations
+    of the keys, not the type checker, give their types.
     """
 
     values: Mapping[str, Any]
@@ -28,20 +29,23 @@ class Parsed:
 
     @property
     def where(self) -> str:
-        """Its place and its path, for those who ask why."""
+        """Its place and its path, for explanations."""
         return f"{self.place}: {self.path}"
 
+    def problem(self, text: str, key: str = "") -> Problem:
+        """A problem with this section, or with one of its keys."""
+        return Problem(self.place, f"{self.path}.{key}" if key else self.path, text)
 
-def make(wanted: type[Made], parsed: Parsed, keys: Keys | None = None, /, **given: object) -> Made:
-    """One of `wanted`, each field filled from its key, `place` with the place of the section.
 
-    `given` are the fields that something else decides, such as checks between keys.
+def make(cls: type[Made], parsed: Parsed, keys: Keys | None = None, /, **values: Any) -> Made:
+    """An instance of `cls`. Each field is filled from its key, and `place` with the place of the section.
+
+    `values` are the fields that do not come from a key alone, but from checks between keys.
     """
-    keys = keys_of(wanted) if keys is None else keys
-    values = dict(given)
-    for each in fields(wanted):  # type: ignore[arg-type]  # a dataclass, as every class of settings is
+    keys = keys_of(cls) if keys is None else keys
+    for each in fields(cls):  # type: ignore[arg-type]  # a dataclass, as every class of settings is
         declared = keys.get(each.name)
-        if each.name in given:
+        if each.name in values:
             continue
         if declared is not None:
             value = _value(parsed, name_of(each.name, declared), declared)
@@ -49,7 +53,7 @@ def make(wanted: type[Made], parsed: Parsed, keys: Keys | None = None, /, **give
                 values[each.name] = value
         elif each.name == "place":
             values[each.name] = parsed.where
-    return wanted(**values)
+    return cls(**values)
 
 
 def _value(parsed: Parsed, path: str, declared: Key | SectionKeys) -> Any:

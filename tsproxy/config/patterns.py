@@ -1,10 +1,10 @@
 """Patterns for names: globs, and regular expressions whose time is bounded.
 
 A client chooses its own id, and a crafted name keeps some regular expressions busy for years: those with a
-repeated group that itself repeats, such as `(a+)+`. They are rejected when the file is read. For all others
-the number of ways in which they may match a name of MOST_CHARACTERS is estimated, and bounded: names are
-matched on the event loop of all clients, where nothing may take long. Globs are safe: `fnmatch.translate`
-makes atomic groups, which are tried in only one way.
+repeated group that itself repeats, such as `(a+)+`. They are rejected when the file is read. Any other
+regular expression is rejected if it may match a name of MOST_CHARACTERS in too many ways, since the event
+loop of all clients matches names, and nothing may take long there. Globs are safe: `fnmatch.translate` makes
+atomic groups, which are tried in only one way.
 """
 
 import re
@@ -14,24 +14,25 @@ from typing import Final
 from tsproxy.model.policy import NamePattern
 
 MOST_CHARACTERS: Final = 249
-"""A longer name fits no regular expression. Kafka allows no longer topic names, and the decision log cuts
-client ids there."""
+"""The longest name that fits a regular expression. Kafka allows no longer topic names, and the decision log
+cuts client ids at this length."""
 
 _MOST_WAYS: Final = 50_000_000
-"""Enough for three unbounded repetitions and an alternative or two; about 50 ms at worst."""
+"""The most ways. It is enough for three unbounded repetitions and an alternative or two, and takes about 50
+ms at worst."""
 
 _FEW_TIMES: Final = 10
-"""How often a group that varies may be repeated, as in three numbers with dots between them."""
+"""How often a group that varies may be repeated, for example in three numbers with dots between them."""
 
 _REPEAT: Final = re.compile(r"([*+?])|\{(\d*)(?:(,)(\d*))?\}")
 _CLASS: Final = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _OPENING: Final = re.compile(r"\((?:\?(?:P<\w+>|[aiLmsux-]*:|<?[=!]|>))?")
 _WILD: Final = re.compile(r"[*?\[]")
-_OF_TOPICS: Final = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
+_TOPIC_GLOB: Final = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
 _PRINCIPAL: Final = "User:"
-_OF_REGEXES: Final = re.compile(r"(?<![0-9])\.[*+]|^\^|\$$|\||\\[bBdDsSwW.-]")
-"""Signs of a regular expression. `\\,` is none: distinguished names have it (RFC 2253); nor is `2.*`, which
-versions have."""
+_REGEX_SIGN: Final = re.compile(r"(?<![0-9])\.[*+]|^\^|\$$|\||\\[bBdDsSwW.-]")
+"""The signs of a regular expression. `\\,` is none, since distinguished names have it (RFC 2253). Nor is
+`2.*`, since versions have it."""
 
 
 def name_pattern(text: str) -> NamePattern:
@@ -42,7 +43,7 @@ def name_pattern(text: str) -> NamePattern:
             compiled = re.compile(regex)
         except (re.error, RecursionError, OverflowError) as error:
             raise ValueError(f"a regular expression that can be read: {error}") from None
-        if _Ways(regex).of_all() > _MOST_WAYS:
+        if _Ways(regex).count() > _MOST_WAYS:
             raise ValueError(
                 "a regular expression with fewer open ends, three at most, or it could take too long; a glob "
                 "may have any number of *"
@@ -54,9 +55,9 @@ def name_pattern(text: str) -> NamePattern:
 
 
 def topic_pattern(text: str) -> NamePattern:
-    """The same for topics. A glob that fits no possible topic name is a mistake."""
+    """A pattern for topics. A glob that fits no possible topic name is a mistake."""
     pattern = name_pattern(text)
-    if pattern.most_characters is None and not _OF_TOPICS.fullmatch(text):
+    if pattern.most_characters is None and not _TOPIC_GLOB.fullmatch(text):
         raise ValueError(
             "of letters, digits, dots, dashes and underscores, as topics are called, and * ? [ ]"
         )
@@ -64,7 +65,7 @@ def topic_pattern(text: str) -> NamePattern:
 
 
 def principal_pattern(text: str) -> NamePattern:
-    """The same for principals: they all begin with `User:`."""
+    """A pattern for principals. They all begin with `User:`."""
     pattern = name_pattern(text)
     plain, *wild = _WILD.split(text, maxsplit=1)
     can_fit = plain.startswith(_PRINCIPAL) or (bool(wild) and _PRINCIPAL.startswith(plain))
@@ -74,11 +75,11 @@ def principal_pattern(text: str) -> NamePattern:
 
 
 def meant_as_regex(pattern: NamePattern) -> str | None:
-    """How to write a glob that looks as if a regular expression was meant; None for all others.
+    """Advice about a glob that looks like a regular expression; None for any other pattern.
 
-    Topics' names have dots, so `shop.*` may mean either; as a glob `shop[.]*` fits the same.
+    Names of topics have dots, so `shop.*` may be either. The glob `shop[.]*` fits the same names.
     """
-    if pattern.most_characters is not None or not _OF_REGEXES.search(pattern.text):
+    if pattern.most_characters is not None or not _REGEX_SIGN.search(pattern.text):
         return None
     text = (
         f"{pattern.text!r} is a glob, in which only * ? and [ ] mean something: /{pattern.text}/ is a regular"
@@ -90,19 +91,20 @@ def meant_as_regex(pattern: NamePattern) -> str | None:
 
 
 class _Ways:
-    """Estimates in how many ways a regular expression may match a name: the product of its choices."""
+    """Estimates in how many ways a regular expression may match a name, as the product of its choices."""
 
     def __init__(self, regex: str) -> None:
         self._regex = regex
         self._at = 0
 
-    def of_all(self) -> int:
-        """Raises ValueError if they grow exponentially with the length of the name."""
+    def count(self) -> int:
+        """The number of ways. Raises ValueError if it grows exponentially with the length of the name."""
         ways, _ = self._alternatives()
         return ways
 
     def _alternatives(self) -> tuple[int, bool]:
-        """(ways, whether it matches more than one text), up to the closing bracket or the end."""
+        """The expression up to the closing bracket or the end: (its ways, whether it matches several
+        texts)."""
         ways, varies = self._sequence()
         while self._regex.startswith("|", self._at):
             self._at += 1

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tsproxy.config.problems import Problem
-from tsproxy.config.settings import BrokerPorts, Config
+from tsproxy.config.settings import Config
 from tsproxy.config.values import ports_text
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingPorts:
-    """`usual`: the system's range of ports for outgoing connections; it never takes those in `reserved`."""
+    """The system takes ports for outgoing connections from `usual`, but never those in `reserved`."""
 
     usual: range
     reserved: tuple[range, ...] = ()
@@ -25,7 +25,7 @@ class OutgoingPorts:
     def some_of(self, ports: range) -> bool:
         """True if an outgoing connection may get one of these ports."""
         shared = range(max(ports.start, self.usual.start), min(ports.stop, self.usual.stop))
-        return any(all(port not in kept for kept in self.reserved) for port in shared)
+        return any(all(port not in each for each in self.reserved) for port in shared)
 
 
 def port_notices(config: Config, outgoing: OutgoingPorts | None) -> tuple[Problem, ...]:
@@ -42,12 +42,8 @@ def port_notices(config: Config, outgoing: OutgoingPorts | None) -> tuple[Proble
 def _claims(config: Config) -> Iterator[tuple[str, str, range]]:
     """Place, key and ports of each key that makes the proxy listen."""
     for parsed, listener in zip(config.parsed["listeners"], config.listeners, strict=True):
-        port, brokers = listener.bind.port, listener.brokers
-        if port:
-            yield parsed.place, f"{parsed.path}.bind", range(port, port + 1)
-        if isinstance(brokers, BrokerPorts) and brokers.ports_from:
-            ports = range(brokers.ports_from, brokers.ports_from + brokers.count)
-            yield parsed.place, f"{parsed.path}.brokers", ports
+        for key, ports in listener.ports():
+            yield parsed.place, f"{parsed.path}.{key}", ports
     if config.admin_bind is not None and (port := config.admin_bind.port):
         admin = config.parsed["admin"]
         yield admin.place, f"{admin.path}.bind", range(port, port + 1)

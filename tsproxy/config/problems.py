@@ -1,11 +1,11 @@
-"""Mistakes in a configuration: where, and what would be right."""
+"""Mistakes in a configuration: their places, and the remedies."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake. `place` is `file:line` or the flag; `text` ends with what is allowed."""
+    """One mistake. `place` is `file:line` or the flag. `text` ends with the allowed values."""
 
     place: str
     key: str
@@ -17,7 +17,7 @@ class Problem:
 
 
 class ConfigError(Exception):
-    """The operator's mistakes, all of them, in the order of the file."""
+    """All mistakes of the operator, in the order of the file."""
 
     def __init__(self, *problems: Problem) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))

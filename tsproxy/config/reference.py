@@ -1,11 +1,11 @@
-"""The declared keys as Markdown: `python -m tsproxy.config.reference` prints what the docs carry."""
+"""The declared keys as Markdown: `python -m tsproxy.config.reference` prints the tables of the docs."""
 
 from tsproxy.config.keys import Key, SectionKeys
 from tsproxy.config.tree import KEYS, OPTIONAL
 
 
 def reference_table() -> str:
-    """The tables of `docs/configuration.md`, from the declarations that configurations are read by."""
+    """The tables of `docs/configuration.md`, made from the declared keys."""
     rows = ["| key | value | default | change | meaning |", "| --- | --- | --- | --- | --- |"]
     rows += [
         f"| `{key.path}` | {_value(key)} | {_default(key)} | {_change(key)} | {key.meaning} |" for key in KEYS

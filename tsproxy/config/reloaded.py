@@ -1,4 +1,4 @@
-"""Compares a configuration that was read anew with the one that runs: `reloaded`. Pure.
+"""Compares a new configuration with the one in force: `reloaded`. Pure.
 
 Each key's declaration says whether it may change while the proxy runs (`Key.is_live`, `Section.is_live`).
 All others stay as they are, and are named. If one key of a list item (a listener) must wait for a restart,
@@ -21,19 +21,19 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """`config` is the one to run from now on. `changed`: keys with new values in it;
-    `needs_restart`: keys of the file whose new values are not in it."""
+    """`config` is in force from now on. `changed` are the keys with new values in it. `needs_restart` are the
+    keys whose new values in the file are not in it."""
 
     config: Config
     changed: tuple[str, ...]
     needs_restart: tuple[str, ...]
 
 
-def reloaded(running: Config, wanted: Config) -> Reloaded:
-    """`wanted`, as far as a running proxy can adopt it. Raises ConfigError if the new values of live keys do
+def reloaded(running: Config, new: Config) -> Reloaded:
+    """The parts of `new` that a running proxy can adopt. Raises ConfigError if the new values of live keys do
     not go together with the old values of the others."""
     comparison = _Comparison()
-    parsed = comparison.section(TREE, running.parsed, wanted.parsed)
+    parsed = comparison.section(TREE, running.parsed, new.parsed)
     problems: list[Problem] = []
     config = build(parsed, problems)
     if config is None:

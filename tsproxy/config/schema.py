@@ -1,11 +1,11 @@
-"""The declared keys as JSON Schema, for editors that complete and check while one writes.
+"""The declared keys as JSON Schema, for editors that complete and check a file while it is written.
 
-`python -m tsproxy.config.schema` prints what `docs/configuration.schema.json` holds, and
-`tsproxy check --schema` too. It describes the form of each value; only `tsproxy check FILE` knows whether
-values are right, and go together.
+`python -m tsproxy.config.schema` and `tsproxy check --schema` print it, and `docs/configuration.schema.json`
+is a copy. It describes the form of each value. Only `tsproxy check FILE` knows whether values are right, and
+go together.
 
-Editors read YAML's own types: `count: 200` is a number to them, `min_version: 1.2` as well. Here every value
-is a text, so both forms are allowed; and a text with `${NAME}` in it may stand for anything.
+Editors read YAML's own types: to them `count: 200` and `min_version: 1.2` are numbers. Here every value is a
+text, so both forms are allowed. A text with `${NAME}` in it may stand for anything.
 """
 
 import json
@@ -47,7 +47,7 @@ def _below(below: Key | SectionKeys) -> dict[str, Any]:
 
 
 def _is_required(below: Key | SectionKeys) -> bool:
-    """True if a file without it is wrong: itself, or because of a key below it."""
+    """True if a file must have it, or a key below it."""
     if isinstance(below, Key):
         return below.is_required
     return not below.is_optional and (below.is_list or any(map(_is_required, below.below.values())))
@@ -80,7 +80,7 @@ def _value(kind: Kind) -> dict[str, Any]:
 
 
 def _forms(choice: str) -> list[object]:
-    """A choice, and its value in YAML if it does not stand in quotes."""
+    """A choice, and its value in YAML without quotes."""
     if choice in ("on", "off", "yes", "no"):
         return [choice, choice in ("on", "yes")]
     try:

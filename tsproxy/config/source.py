@@ -8,12 +8,12 @@ from pathlib import Path
 from tsproxy.config.settings import Config
 
 Look = tuple[int, int, int] | None
-"""A file's (inode, size, time of change in ns), None if there is no file."""
+"""A file's (inode, size, time of the last change in ns); None if there is no file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """`read` returns the configuration as it is written now, flags included, or raises ConfigError.
+    """`read` returns the configuration of the file and the flags as it is now, or raises ConfigError.
 
     `file` is None if there are only flags.
     """
@@ -26,7 +26,7 @@ class Source:
 
 
 def look_at(file: Path) -> Look:
-    """Changes when the file is written or replaced."""
+    """The state of a file. It changes when the file is written or replaced."""
     try:
         status = os.stat(file)  # follows links: a mounted file is replaced by changing one
     except OSError:

@@ -1,4 +1,4 @@
-"""The declared keys as the tree that documents are walked along: `TREE`, and flat: `KEYS`."""
+"""The declared keys, as a tree (`TREE`) and as a list (`KEYS`). Documents are read along the tree."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,7 +11,7 @@ _KAFKA_NAMES: Final = "message.timestamp."
 
 
 def steps_of(path: str) -> list[str]:
-    """The names on the way to a key. Kafka's own names have dots and are one key here."""
+    """The names on the path to a key. One of Kafka's own names is one key here, with its dots."""
     above, kafka_name, rest = path.partition(_KAFKA_NAMES)
     return [*above.split(".")[:-1], kafka_name + rest] if kafka_name else path.split(".")
 
@@ -21,7 +21,7 @@ def join(path: str, name: str) -> str:
 
 
 def _grow(section: SectionKeys, declared: Keys) -> SectionKeys:
-    """`section`, with all that is declared below it."""
+    """`section`, after all declared keys were added below it."""
     for field_name, each in declared.items():
         *names, leaf = steps_of(name_of(field_name, each))
         above = section
@@ -37,7 +37,7 @@ def _grow(section: SectionKeys, declared: Keys) -> SectionKeys:
 
 
 def _section(above: SectionKeys, name: str, declared: SectionKeys) -> SectionKeys:
-    """The section of that name, made if there is none yet: several fields may be filled from one."""
+    """The section of that name. It is made if there is none yet, since several fields may share a section."""
     path = join(above.path, name) + ("[]" if declared.is_list else "")
     found = above.below.setdefault(name, replace(declared, path=path, below={}))
     assert isinstance(found, SectionKeys), f"{path} is a key"
@@ -57,4 +57,4 @@ KEYS: Final = tuple(each for each in _all_below(TREE) if isinstance(each, Key))
 OPTIONAL: Final = tuple(
     each for each in _all_below(TREE) if isinstance(each, SectionKeys) and each.is_optional
 )
-"""Sections that mean something by being there, and lists that may be empty."""
+"""Sections that may be left out, and lists that may be empty."""

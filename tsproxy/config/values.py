@@ -1,6 +1,7 @@
-"""One parser for each kind of value: text in, value out, or a ValueError that says what is allowed.
+"""One parser for each kind of value. It returns the value of a text, or raises a ValueError with the allowed
+values.
 
-A parser never shows the text it was given: the caller does, unless the key is secret.
+A parser never shows its text. The caller does, unless the key is secret.
 """
 
 import re
@@ -20,7 +21,7 @@ Parser = Callable[[str], object]
 
 _MS_OF_UNIT: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MOST_MS: Final = 3_660_000 * 86_400_000
-"""Ten thousand years: sums of times and durations stay far within 64 bits."""
+"""The longest duration: ten thousand years. So sums of times and durations stay far within 64 bits."""
 BYTES_OF_UNIT: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _QUANTITY: Final = re.compile(r"([0-9]+)([A-Za-z]*)")
 # The characters of DNS names and addresses; an underscore is common in container networks.
@@ -31,7 +32,7 @@ _PORT: Final = re.compile(r"[0-9]{1,5}")
 
 
 class Secret:
-    """A value that no `repr` and no log line shows: only `reveal` returns it."""
+    """A value that only `reveal` returns. No `repr` and no log line shows it."""
 
     __slots__ = ("_value",)
 
@@ -57,18 +58,25 @@ def duration_ms(text: str) -> int:
 
 
 def bound(text: str) -> TimeLimit:
-    """Milliseconds from 0 up, or `unlimited`: a limit as Kafka means it."""
-    allowed = "a duration such as 0ms, 10s, 1h or 7d, or unlimited"
+    """A limit: milliseconds from 0 up, or `unlimited`."""
     if text.strip() == "unlimited":
         return TimeLimit(None)
-    if text.strip() in {f"0{unit}" for unit in _MS_OF_UNIT}:
-        return TimeLimit(0)
-    return TimeLimit(_quantity(text, _MS_OF_UNIT, allowed))
+    return TimeLimit(_duration_or_zero_ms(text, "a duration such as 0ms, 10s, 1h or 7d, or unlimited"))
+
+
+def tolerance_ms(text: str) -> int:
+    """Milliseconds from 0 up."""
+    return _duration_or_zero_ms(text, "a duration such as 0ms, 250ms or 2s")
+
+
+def _duration_or_zero_ms(text: str, allowed: str) -> int:
+    is_zero = text.strip() in {f"0{unit}" for unit in _MS_OF_UNIT}
+    return 0 if is_zero else _quantity(text, _MS_OF_UNIT, allowed)
 
 
 def kafka_bound(text: str) -> TimeLimit:
-    """The same for a Kafka key that ends in `.ms`: a number without a unit is milliseconds, as in Kafka's own
-    files, and Long.MAX unlimited."""
+    """A limit of a Kafka key that ends in `.ms`. As in Kafka's own files, a number without a unit is in
+    milliseconds, and Long.MAX is unlimited."""
     digits = text.strip().replace("_", "")
     if not digits.isascii() or not digits.isdigit():
         return bound(text)
@@ -76,7 +84,7 @@ def kafka_bound(text: str) -> TimeLimit:
 
 
 def interval_ms(text: str) -> int:
-    """Milliseconds that divide an hour: so no interval lies in two hours, or in two days."""
+    """Milliseconds that divide an hour, so that no interval lies in two hours or two days."""
     allowed = "a duration from 1s to 1h that divides an hour, such as 10s, 1m or 5m"
     interval = _quantity(text, _MS_OF_UNIT, allowed)
     if interval < 1_000 or 3_600_000 % interval:
@@ -85,7 +93,8 @@ def interval_ms(text: str) -> int:
 
 
 def file_age_ms(text: str) -> int:
-    """Milliseconds up to a day: reports do not look for a day's lines in files older than the day before."""
+    """Milliseconds up to a day, since reports do not look for a day's lines in files from before the previous
+    day."""
     allowed = "a duration up to 1d, such as 15m or 1h: reports do not read older files for a day's lines"
     age_ms = _quantity(text, _MS_OF_UNIT, allowed)
     if age_ms > _MS_OF_UNIT["d"]:
@@ -94,7 +103,7 @@ def file_age_ms(text: str) -> int:
 
 
 def unless(word: str, parse: Parser) -> Parser:
-    """A parser that returns None for `word`, and for any other text what `parse` returns."""
+    """A parser that returns None for `word`, and the result of `parse` for any other text."""
 
     def parse_unless(text: str) -> object:
         if text.strip() == word:
@@ -113,12 +122,13 @@ def size_bytes(text: str) -> int:
 
 
 def file_size_bytes(text: str) -> int:
-    """Bytes, at least 1 KiB: a smaller file would be closed after each line."""
+    """Bytes, at least 1 KiB, since a smaller file would be closed after each line."""
     return _size(text, 1 << 10, None, "a size of at least 1KiB, such as 128MiB or 1GiB")
 
 
 def total_size_bytes(text: str) -> int:
-    """Bytes that many connections hold together, at least 1 MiB; a frame's length is no bound here."""
+    """Bytes that many connections hold together, at least 1 MiB. It may be more than the length of a
+    frame."""
     return _size(text, 1 << 20, None, "a size of at least 1MiB, such as 256MiB or 1GiB")
 
 
@@ -140,7 +150,7 @@ def _quantity(text: str, units: dict[str, int], allowed: str) -> int:
 
 
 def url(text: str) -> str:
-    """An HTTPS URL. Plain HTTP is for this machine only: a secret is sent there."""
+    """An HTTPS URL. A secret is sent there, so plain HTTP is only allowed for this machine."""
     allowed = "an https URL, such as https://login.example.com/oauth2/token (http only for localhost)"
     try:
         parts = urlsplit(text.strip())
@@ -207,12 +217,12 @@ def _address(text: str, lowest_port: int) -> Address:
 
 
 def duration_text(ms: int) -> str:
-    """A text that `duration_ms` reads as that many milliseconds."""
+    """A text that `duration_ms` reads as this number of milliseconds."""
     return _quantity_text(ms, _MS_OF_UNIT)
 
 
 def or_text(word: str, write: Callable[[Any], str | int]) -> Callable[[Any], str | int]:
-    """A function that writes None as the word that stands for it, and other values as `write` does."""
+    """A function that writes None as `word`, and other values as `write` does."""
     return lambda value: word if value is None else write(value)
 
 
@@ -227,7 +237,7 @@ def instant_text(ms: int) -> str:
 
 
 def size_text(size: int) -> str:
-    """A text that the parsers of sizes read as that many bytes."""
+    """A text that the parsers of sizes read as this number of bytes."""
     return _quantity_text(size, BYTES_OF_UNIT)
 
 
@@ -237,7 +247,7 @@ def ports_text(ports: range) -> str:
 
 
 def _quantity_text(number: int, units: dict[str, int]) -> str:
-    """In the largest unit that leaves no remainder."""
+    """The number in the largest unit that leaves no remainder."""
     fits = [unit for unit, size in units.items() if not number % size]
     return f"{number // units[fits[-1]]}{fits[-1]}" if number else f"0{next(iter(units))}"
 
@@ -263,7 +273,7 @@ def entry_point(text: str) -> str:
 
 
 def words(text: str) -> str:
-    """The text as it is; blanks alone are not allowed."""
+    """The unchanged text. It must have a character that is not blank."""
     if not text.strip():
         raise ValueError("a text that is not empty")
     return text
@@ -282,18 +292,11 @@ def secret(text: str) -> Secret:
 
 
 def yes_or_no(text: str) -> bool:
-    """True or False, by any of YAML's words: users have different habits."""
+    """True or False. All of YAML's words are allowed, since users have different habits."""
     word = text.strip().lower()
     if word not in {"yes", "true", "on", "no", "false", "off"}:
         raise ValueError("yes or no")
     return word in {"yes", "true", "on"}
-
-
-def tolerance_ms(text: str) -> int:
-    """Milliseconds from 0 up."""
-    if text.strip() in {f"0{unit}" for unit in _MS_OF_UNIT}:
-        return 0
-    return _quantity(text, _MS_OF_UNIT, "a duration such as 0ms, 250ms or 2s")
 
 
 def network(text: str) -> IPv4Network | IPv6Network:
@@ -306,12 +309,12 @@ def network(text: str) -> IPv4Network | IPv6Network:
 
 
 def instant_ms(text: str) -> int:
-    """Milliseconds since 1970. The zone must be given: a date means another instant in each."""
+    """Milliseconds since 1970. The zone must be given, since a date is another instant in each zone."""
     allowed = "an instant with its zone, such as 2026-12-01T00:00:00Z"
     try:
         instant = datetime.fromisoformat(text.strip())
         if instant.tzinfo is None:
             raise ValueError(allowed)
         return round(instant.astimezone(UTC).timestamp() * 1000)
-    except (ValueError, OverflowError):  # before the year 1 in UTC, or after 9999
+    except (ValueError, OverflowError):  # OverflowError: before the year 1 or after 9999
         raise ValueError(allowed) from None

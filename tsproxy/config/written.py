@@ -1,4 +1,4 @@
-"""A configuration in force, written as a file: defaults included, secrets left out."""
+"""The configuration in force as a file, with defaults and without secrets."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from tsproxy.config.tree import TREE
 
 
 def as_yaml(parsed: Parsed) -> str:
-    """YAML that reads as the same configuration, except for secrets; keys without a value are left out."""
+    """YAML of the same configuration, except for secrets. Keys without a value are left out."""
     return yaml.safe_dump(_section(TREE, parsed), sort_keys=False, allow_unicode=True, width=1000)
 
 

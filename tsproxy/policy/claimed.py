@@ -1,7 +1,7 @@
-"""Rules that allow more to clients that merely claim a name: `allowances`.
+"""Rules that allow more to clients that only claim a name: `allowances`.
 
-A client id and a library's name (KIP-511) are claims of the client, and any client may claim the same.
-Principals are proven to the broker or by a certificate, addresses by the connection.
+A client id and a library's name (KIP-511) are claims of the client, and any client may claim the same. The
+broker or a certificate proves a principal, and the connection proves an address.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,56 +20,60 @@ from tsproxy.model.policy import (
 )
 
 CLAIMS: Final = ("client_ids", "client_software")
-"""Fields of `Match` that hold what clients say of themselves."""
+"""The fields of `Match` that hold claims of clients."""
+SIDES: Final = ("before", "after")
+SPECIAL_TIMESTAMPS: Final = ("no_timestamp", "zero", "negative")
+"""The fields of `RuleSettings` for timestamps that brokers accept whatever the limits."""
 MOST_COMPARED: Final = 20_000
-"""Pairs of rules that are looked at, some 0.1 s: a reload asks while clients are served."""
+"""The most pairs of rules that are compared, which takes 0.1 s. A reload does this while clients are
+served."""
 _STRICTNESS: Final = {Mode.OFF: 0, Mode.AUDIT: 1, Mode.ENFORCE: 2}
-_VALUES: Final = ("no_timestamp", "zero", "negative")
 
 
 def claims_of(match: Match) -> tuple[str, ...]:
-    """The fields by which alone it tells clients apart, if any client may claim what they hold; else none."""
+    """The claims of clients that `match` depends on; none if it also depends on facts that are proven."""
     if match.principals or match.addresses:
         return ()
     return tuple(name for name in CLAIMS if getattr(match, name))
 
 
 def allowances(policy: Policy) -> Iterator[tuple[Rule, str]]:
-    """Rules for a claim alone that forbid less than others meet who do not claim it, and what is allowed.
+    """The rules that depend on claims alone and allow more than other clients get, each with what it allows.
 
-    The others meet later rules that may be for the same topics, or the defaults. If there are very many
-    rules, only the first ones are compared.
+    The other clients get a later rule that may be for the same topics, or the defaults. If there are very
+    many rules, only the first ones are compared.
     """
     left = MOST_COMPARED
     for index, rule in enumerate(policy.rules):
         if not claims_of(rule.match):
             continue
-        for other in _met_without(policy, rule.match, policy.rules[index + 1 :]):
+        for other in _settings_without_claim(policy, rule.match, policy.rules[index + 1 :]):
             left -= 1
             if left < 0:
                 return
-            what = _allowed(policy, rule.settings, other) if other else None
+            what = _allowance(policy, rule.settings, other) if other else None
             if what is not None:
                 yield rule, what
                 break
 
 
-def _met_without(policy: Policy, match: Match, later: Sequence[Rule]) -> Iterator[RuleSettings | None]:
-    """None for a later rule that is for other topics."""
+def _settings_without_claim(
+    policy: Policy, match: Match, later: Sequence[Rule]
+) -> Iterator[RuleSettings | None]:
+    """The settings that a client may get if it does not claim to fit `match`. None stands for a later rule
+    for other topics."""
     for rule in later:
-        yield rule.settings if _may_meet(match.topics, rule.match.topics) else None
+        yield rule.settings if _may_overlap(match.topics, rule.match.topics) else None
         if rule.match == Match():
             return
-    is_used = policy.limits_from is not LimitsFrom.BROKER
-    yield (
-        RuleSettings(before=policy.defaults.before, after=policy.defaults.after)
-        if is_used
-        else RuleSettings()
-    )
+    if policy.limits_from is LimitsFrom.BROKER:
+        yield RuleSettings()
+    else:
+        yield RuleSettings(before=policy.defaults.before, after=policy.defaults.after)
 
 
-def _may_meet(some: Sequence[NamePattern], others: Sequence[NamePattern]) -> bool:
-    """True where a topic may be for both, as far as that can be told from how the patterns are written."""
+def _may_overlap(some: Sequence[NamePattern], others: Sequence[NamePattern]) -> bool:
+    """True if a topic may fit both, as far as the texts of the patterns show."""
     if not some or not others:
         return True
     return any(
@@ -79,37 +83,41 @@ def _may_meet(some: Sequence[NamePattern], others: Sequence[NamePattern]) -> boo
     )
 
 
-def _allowed(policy: Policy, settings: RuleSettings, other: RuleSettings) -> str | None:
-    """In words of the configuration, what `settings` allow and `other` does not; None for nothing."""
+def _allowance(policy: Policy, settings: RuleSettings, other: RuleSettings) -> str | None:
+    """Something that `settings` allow and `other` does not, in the configuration's words; None if there is
+    nothing."""
     mode, others_mode = settings.mode or policy.mode, other.mode or policy.mode
     if _STRICTNESS[mode] < _STRICTNESS[others_mode]:
         return f"mode: {mode}"
     if mode is Mode.OFF or others_mode is Mode.OFF:
         return None
-    for side in ("before", "after"):
-        if not (settings.preset or other.preset) and _is_wider(policy, settings, other, side):
+    for side in SIDES:
+        if not (settings.preset or other.preset) and is_wider(policy, settings, other, side):
             return f"a wider limit {side}"
-    for name in _VALUES:
-        if (_choice(policy, settings, name), _choice(policy, other, name)) == (Choice.ACCEPT, Choice.REJECT):
+    for name in SPECIAL_TIMESTAMPS:
+        choices = (choice_of(policy, settings, name), choice_of(policy, other, name))
+        if choices == (Choice.ACCEPT, Choice.REJECT):
             return f"{name}: accept"
     missing = {each.name for each in other.custom_rules} - {each.name for each in settings.custom_rules}
     return f"no {min(missing)}" if missing else None
 
 
-def _is_wider(policy: Policy, settings: RuleSettings, other: RuleSettings, side: str) -> bool:
-    """A limit that is not given is the topic's, which the brokers hold anyway: any other may be narrower."""
-    most, others_most = _bound(policy, settings, side), _bound(policy, other, side)
-    if others_most is None or others_most.max_ms is None:
+def is_wider(policy: Policy, settings: RuleSettings, other: RuleSettings, side: str) -> bool:
+    """True if the limit of `settings` on this side is wider than that of `other`. A limit that is not given
+    counts as unlimited: it is the topic's, and brokers enforce that anyway."""
+    own, others = _limit(policy, settings, side), _limit(policy, other, side)
+    if others is None or others.max_ms is None:
         return False
-    return most is None or most.max_ms is None or most.max_ms > others_most.max_ms
+    return own is None or own.max_ms is None or own.max_ms > others.max_ms
 
 
-def _bound(policy: Policy, settings: RuleSettings, side: str) -> TimeLimit | None:
+def _limit(policy: Policy, settings: RuleSettings, side: str) -> TimeLimit | None:
     own: TimeLimit | None = getattr(settings, side)
     if own is None and policy.limits_from is not LimitsFrom.BROKER:
         own = getattr(policy.defaults, side)
     return own
 
 
-def _choice(policy: Policy, settings: RuleSettings, name: str) -> Choice:
+def choice_of(policy: Policy, settings: RuleSettings, name: str) -> Choice:
+    """The choice of `settings`, or else of the defaults, for one of SPECIAL_TIMESTAMPS."""
     return getattr(settings, name) or getattr(policy.defaults, name) or Choice.ACCEPT

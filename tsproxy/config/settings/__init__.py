@@ -1,8 +1,8 @@
-"""The configuration as the rest of the program reads it, frozen and typed; and the declaration of each key.
+"""The configuration as frozen and typed classes, and the declaration of each key.
 
-A key is one line on the class that holds its value. To add one, add such a line: `upstream`,
-`listeners`, `decisions`, `limits` and `root` have the classes. Rules, waivers and the limits of one
-connection are classes of `tsproxy.model`: their keys stand in `policy` and `limits`, by field.
+A key is one line on the class that holds its value. To add a key, add such a line. The classes are in
+`upstream`, `listeners`, `decisions`, `limits` and `root`. Rules, waivers and the limits of one connection are
+classes of `tsproxy.model`; `policy` and `limits` declare their keys, by field.
 """
 
 from tsproxy.config.settings.decisions import Decisions, Retention, TopicSettings

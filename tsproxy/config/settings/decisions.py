@@ -24,7 +24,7 @@ from tsproxy.model.addresses import Address
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long closed decision files are kept; None keeps them whatever their age, or size together."""
+    """How long closed decision files are kept. With None, their age, or their total size, is not limited."""
 
     age_ms: int | None = live(
         or_word(DURATION, "unlimited"), "Closed decision files are deleted at this age.", default="14d"
@@ -38,7 +38,8 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
-    """The topic that decisions go to as well; without servers of its own it is upstream's."""
+    """The topic to which the decision log is sent as well. Without servers of its own it is in the upstream
+    cluster."""
 
     name: str = fixed(TOPIC, "The topic.")
     bootstrap_servers: tuple[Address, ...] = fixed(
@@ -67,7 +68,7 @@ class Decisions:
         path="sync",
         default="10s",
     )
-    """None: the system alone decides when a file that is being written reaches the disk."""
+    """With None, the system decides when an open file reaches the disk."""
     rotate_every_ms: int = live(
         FILE_AGE,
         "A decision file is closed at this age, whatever its size; at most `1d`, since reports read the "

@@ -1,4 +1,4 @@
-"""`limits`: bounds of one connection (`SessionLimits`) and of all of them together (`ConnectionLimits`)."""
+"""`limits`: limits of one connection (`SessionLimits`), and of all together (`ConnectionLimits`)."""
 
 from dataclasses import dataclass, replace
 from typing import Final, Self
@@ -42,14 +42,15 @@ SESSION_LIMITS: Final = keys_for(
         ),
     },
 )
-"""Their defaults are those of `SessionLimits`."""
+"""The keys of `SessionLimits`, which also has their defaults."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """`connections` and `buffered` (bytes) hold for the whole proxy; times are in ms.
+    """`connections` and `buffered` (bytes) hold for the whole proxy. Times are in ms.
 
-    `follows_system`: no number of connections is configured, so fewer will do if open files are few.
+    With `follows_system`, no number of connections is configured, so the system's limit of open files may
+    reduce it.
     """
 
     connections: int = live(
@@ -85,7 +86,7 @@ class ConnectionLimits:
     follows_system: bool = True
 
     def share(self, workers: int) -> Self:
-        """The share of one of so many workers, rounded up: they share nothing, so each keeps its own."""
+        """The share of one of `workers` processes, rounded up. Each process enforces its own share."""
         return replace(
             self,
             connections=-(-self.connections // workers),

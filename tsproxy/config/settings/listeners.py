@@ -1,5 +1,6 @@
 """`listeners`: where clients connect, and how each broker is served to them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -89,8 +90,8 @@ class BrokerPorts:
     )
 
     def port_of(self, node_id: int) -> int | None:
-        """The port of a node, or None if it lies outside the range. A pure function of its id, so
-        that all workers and replicas agree without talking."""
+        """The port of a node; None if it lies outside the range. It follows from the node id alone, so all
+        workers and replicas agree without communication."""
         place = node_id - self.first_id
         if not 0 <= place < self.count:
             return None
@@ -127,7 +128,7 @@ class BrokerHosts:
         return f"{self.before}{node_id}{self.after}"
 
     def node_of(self, host: str) -> int | None:
-        """The node that a host name in lower case stands for, None for any other name."""
+        """The node to which a host name in lower case belongs; None for any other name."""
         digits = host.removeprefix(self.before).removesuffix(self.after)
         is_number = digits.isascii() and digits.isdigit() and len(digits) <= 10
         return int(digits) if is_number and host == self.host_of(int(digits)) else None
@@ -147,7 +148,7 @@ _BROKERS_KEYS: Final = {
         },
     ),
 }
-"""Both ways to serve brokers, side by side: `host` decides which it is (`build`)."""
+"""The keys of both ways to serve brokers, side by side. `host` decides between them (`build`)."""
 
 
 class ProxyProtocolVersion(StrEnum):
@@ -158,7 +159,7 @@ class ProxyProtocolVersion(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyProtocol:
-    """Every connection begins with a PROXY header. `trusted`: who may connect, and is believed."""
+    """Every connection begins with a PROXY header. Only `trusted` addresses may connect."""
 
     version: ProxyProtocolVersion = live(
         choice(ProxyProtocolVersion), "The version of the PROXY protocol header.", default="v2"
@@ -203,3 +204,11 @@ class Listener:
         default="mask",
     )
     place: str = field(compare=False, default="")
+
+    def ports(self) -> Iterator[tuple[str, range]]:
+        """The keys that make the proxy listen, each with its ports. Ports that the system chooses are left
+        out."""
+        if self.bind.port:
+            yield "bind", range(self.bind.port, self.bind.port + 1)
+        if isinstance(self.brokers, BrokerPorts) and self.brokers.ports_from:
+            yield "brokers", range(self.brokers.ports_from, self.brokers.ports_from + self.brokers.count)

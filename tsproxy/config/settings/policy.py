@@ -43,13 +43,13 @@ _ACCEPT_OR_REJECT: Final = choice((Choice.ACCEPT, Choice.REJECT))
 
 
 def _limits(before: str, after: str, difference: str) -> Mapping[str, Any]:
-    """Kafka's three keys, which `build_policy` turns into two limits."""
+    """Kafka's three keys. `build_policy` turns them into two limits."""
     meanings = {BEFORE: before, AFTER: after, DIFFERENCE: difference}
     return {name: _optional(BOUND, meaning) for name, meaning in meanings.items()}
 
 
 def _match(whose: str) -> Keys:
-    """The clients and topics of a rule or waiver; all that are given must fit."""
+    """The keys for the clients and topics of a rule or waiver. All that are given must fit."""
     pattern = partial(_optional, many=True)
     return keys_for(
         Match,
@@ -64,7 +64,7 @@ def _match(whose: str) -> Keys:
 
 
 def _settings(values: str, others: str, dead_letters: str) -> Mapping[str, Any]:
-    """Keys that the defaults and every rule have. The arguments say what holds without them."""
+    """The keys that the defaults and every rule have. The arguments describe their defaults."""
     return {
         "no_timestamp": _optional(
             choice(Choice), f"Records without a timestamp (-1); `stamp` sets the proxy's clock; {values}."
@@ -209,4 +209,4 @@ POLICY: Final = keys_for(
         ),
     },
 )
-"""Keys whose text has no default here have the one of the class."""
+"""A key without a default here has that of the class."""

@@ -1,4 +1,4 @@
-"""`Config`, the whole of it; and the small sections `clock`, `dead_letters`, `admin`, `log`."""
+"""`Config`, the whole configuration, and the small sections `clock`, `dead_letters`, `admin` and `log`."""
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -22,7 +22,7 @@ class WhenBeyond(StrEnum):
 
     WARN = "warn"
     AUDIT = "audit"
-    """Nothing is enforced: whatever would be rejected is counted, and left to the brokers."""
+    """Nothing is enforced. Batches that would be rejected are counted and forwarded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ClockProbe:
 
 @dataclass(frozen=True, slots=True)
 class ClockSettings:
-    """`probe` None where brokers' clocks are not measured."""
+    """`probe` is None if brokers' clocks are not measured."""
 
     max_offset_ms: int = live(DURATION, "How far the proxy's clock may be from the brokers'.", default="1s")
     when_beyond: WhenBeyond = live(
@@ -68,7 +68,7 @@ class DeadLetterSettings:
     max_records: int = live(number(1, 10_000_000), "The same in records.", default="100000")
 
     def share(self, workers: int) -> Self:
-        """The share of one of so many workers, rounded up."""
+        """The share of one of `workers` processes, rounded up."""
         return replace(
             self,
             max_in_flight_bytes=-(-self.max_in_flight_bytes // workers),
@@ -140,9 +140,9 @@ class Config:
         default="1",
     )
     parsed: Parsed = field(compare=False, repr=False)
-    """Every value by its key, as it was written or by default: a reload compares these."""
+    """Every value by its key, as written or by default. A reload compares these."""
 
     @property
     def stop_ms(self) -> int:
-        """How long stopping in order may take."""
+        """How long a graceful stop may take."""
         return self.drain_delay_ms + self.drain_timeout_ms

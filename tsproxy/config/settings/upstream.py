@@ -12,14 +12,14 @@ from tsproxy.model.addresses import Address
 
 
 class BrokersFrom(StrEnum):
-    """How the proxy learns which brokers there are."""
+    """How the proxy finds the brokers."""
 
     OWN_CONNECTION = "own_connection"
     CLIENTS = "clients"
 
 
 class TlsVersion(StrEnum):
-    """The oldest version of TLS that is spoken."""
+    """The oldest version of TLS that is allowed."""
 
     V1_2 = "1.2"
     V1_3 = "1.3"
@@ -46,7 +46,7 @@ class Password:
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """For OAUTHBEARER: a file that another program keeps fresh, read at every login."""
+    """For OAUTHBEARER: a file that another program keeps up to date. It is read at every login."""
 
     path: Path = live(
         PATH, "OAUTHBEARER: a file with the token. It is read at every login.", path="token_file"
@@ -55,8 +55,8 @@ class TokenFile:
 
 @dataclass(frozen=True, slots=True)
 class ClientCredentials:
-    """For OAUTHBEARER: tokens from an endpoint (RFC 6749, section 4.4). `ca` None trusts the system's
-    authorities."""
+    """For OAUTHBEARER: tokens from an endpoint (RFC 6749, section 4.4). Without `ca`, the system's
+    authorities are trusted."""
 
     endpoint: str = live(
         URL,
@@ -76,7 +76,7 @@ class ClientCredentials:
 
 @dataclass(frozen=True, slots=True)
 class MskIam:
-    """For AWS_MSK_IAM: credentials come as AWS's own tools find them, or from `profile` or `role_arn`."""
+    """For AWS_MSK_IAM: credentials as AWS's own tools find them, or from `profile` or `role_arn`."""
 
     region: str = live(TEXT, "AWS_MSK_IAM: the cluster's region.")
     profile: str | None = live(
@@ -89,7 +89,7 @@ class MskIam:
 
 @dataclass(frozen=True, slots=True)
 class Kerberos:
-    """For GSSAPI: tickets come as MIT Kerberos finds them (KRB5_CLIENT_KTNAME, a credential cache)."""
+    """For GSSAPI: tickets as MIT Kerberos finds them (KRB5_CLIENT_KTNAME, a credential cache)."""
 
     service_name: str = live(
         NAME,
@@ -111,12 +111,12 @@ class Sasl:
 
     @property
     def brings_token(self) -> bool:
-        """True if it logs in with a token that somebody else has made."""
+        """True if it logs in with a token that another program or service has made."""
         return isinstance(self.credentials, TokenFile | ClientCredentials | MskIam)
 
     @property
     def user(self) -> str:
-        """Its user, in words for operators."""
+        """The user, in words for operators."""
         match self.credentials:
             case Password(username=name):
                 return f"the user {name!r}"
@@ -127,8 +127,8 @@ class Sasl:
 
 
 def _sasl_keys() -> Keys:
-    """The mechanism, and the keys of all kinds of credentials side by side: the mechanism decides which of
-    them must be given (`build_sasl`)."""
+    """The key of the mechanism, and the keys of all kinds of credentials. The mechanism decides which of them
+    must be given (`build_sasl`)."""
     mechanism = live(choice(SaslMechanism), "SASL mechanism of the proxy's own connection.")
     found = dict(keys_for(Sasl, {"mechanism": mechanism}))
     for kind in (Password, TokenFile, ClientCredentials, MskIam, Kerberos):
@@ -143,8 +143,8 @@ _SASL_KEYS: Final = _sasl_keys()
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTls:
-    """PEM files; `ca` None trusts the system's authorities. `ciphers` as OpenSSL names them, None for its
-    own choice. `place` is where the file has the section."""
+    """PEM files, and settings of TLS. Without `ca`, the system's authorities are trusted. `ciphers` are
+    OpenSSL's names; with None OpenSSL chooses. `place` is the section's place in the file."""
 
     ca: Path | None = live(
         PATH,
@@ -203,5 +203,5 @@ class Upstream:
 
     @property
     def needs_sasl(self) -> bool:
-        """True if a client is accepted by SASL alone."""
+        """True if brokers accept a client only after SASL."""
         return self.sasl is not None if self.clients_use_sasl is None else self.clients_use_sasl
