@@ -152,10 +152,7 @@ class AdminConnection:
 
 @asynccontextmanager
 async def connected(
-    address: Address,
-    tls: ssl.SSLContext | None,
-    sasl: Sasl | None,
-    on_end: Callable[[], None] = lambda: None,
+    address: Address, tls: ssl.SSLContext | None, sasl: Sasl | None, on_end: Callable[[], None] = lambda: None
 ) -> AsyncIterator[AdminConnection]:
     """An open connection to one broker, closed at the end. Raises ConversationError.
 

@@ -4,14 +4,7 @@ import ssl
 from typing import Any, assert_never
 
 from tsproxy.cluster.tokens import token_provider
-from tsproxy.config.settings import (
-    ClientCredentials,
-    Kerberos,
-    MskIam,
-    Password,
-    Sasl,
-    TokenFile,
-)
+from tsproxy.config.settings import ClientCredentials, Kerberos, MskIam, Password, Sasl, TokenFile
 
 _BEARER = "OAUTHBEARER"
 

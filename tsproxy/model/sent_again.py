@@ -64,9 +64,7 @@ RETRIABLE: Final = frozenset(
 """All codes whose exception is a RetriableException, the same in 3.9 and 4.3. The Java producer checks only
 the class, so codes that no Produce answer should have are included."""
 
-_BY_PRODUCER: Final = frozenset(
-    {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID},
-)
+_BY_PRODUCER: Final = frozenset({ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID})
 
 _SPLIT: Final = ("apache-kafka-java/",)
 _DO_NOT_SPLIT: Final = ("librdkafka/", "confluent-kafka-")

@@ -9,13 +9,7 @@ _LAST_DATED_MS: Final = 253_402_300_799_999
 """The end of the year 9999, where calendars (and Python) end."""
 _FIRST_DATED_MS: Final = -62_135_596_800_000
 
-_SPANS: Final = (
-    (_YEAR_MS, "years"),
-    (86_400_000, "days"),
-    (3_600_000, "h"),
-    (60_000, "min"),
-    (1_000, "s"),
-)
+_SPANS: Final = ((_YEAR_MS, "years"), (86_400_000, "days"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
 def instant(at_ms: int) -> str:

@@ -67,9 +67,7 @@ def server_properties(
         "controller.quorum.voters": ",".join(f"{n}@{HOST}:{p.controller}" for n, p in ports.items()),
         "controller.listener.names": CONTROLLER,
         "inter.broker.listener.name": INTERNAL,
-        "listeners": _listeners(
-            {CLIENTS: own.clients, INTERNAL: own.internal, CONTROLLER: own.controller},
-        ),
+        "listeners": _listeners({CLIENTS: own.clients, INTERNAL: own.internal, CONTROLLER: own.controller}),
         "advertised.listeners": ",".join(
             [_listeners({CLIENTS: own.clients}, advertised_host), _listeners({INTERNAL: own.internal})]
         ),

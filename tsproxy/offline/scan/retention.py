@@ -21,12 +21,7 @@ RETENTION_MS: Final = "retention.ms"
 RETENTION_BYTES: Final = "retention.bytes"
 MIN_COMPACTION_LAG_MS: Final = "min.compaction.lag.ms"
 
-CONFIG_NAMES: Final = (
-    *topic_limits.CONFIG_NAMES,
-    RETENTION_MS,
-    RETENTION_BYTES,
-    MIN_COMPACTION_LAG_MS,
-)
+CONFIG_NAMES: Final = (*topic_limits.CONFIG_NAMES, RETENTION_MS, RETENTION_BYTES, MIN_COMPACTION_LAG_MS)
 """The settings of a topic that matter here."""
 
 

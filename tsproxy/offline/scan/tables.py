@@ -9,10 +9,7 @@ from tsproxy.offline.scan.survey import Finding, Survey
 from tsproxy.offline.words import instant, span
 
 _UNREAD_SHOWN: Final = 10
-_TITLES: Final = {
-    Kind.AHEAD: "Newest timestamp in the future",
-    Kind.EXPIRED: "Older than what is kept",
-}
+_TITLES: Final = {Kind.AHEAD: "Newest timestamp in the future", Kind.EXPIRED: "Older than what is kept"}
 _HEADS: Final = ("partition", "offset", "newest timestamp", "by", "looks like", "what it means")
 
 

@@ -19,10 +19,7 @@ FAULTS: Final[dict[Fault, tuple[ErrorCode, str]]] = {
     Fault.UNKNOWN_CODEC: (ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown compression type id"),
     Fault.UNDECOMPRESSABLE: (ErrorCode.UNKNOWN_SERVER_ERROR, "Failed to decompress record stream"),
     Fault.VARINT_TOO_LONG: (ErrorCode.UNKNOWN_SERVER_ERROR, "Varint is too long"),
-    Fault.PREMATURE_END: (
-        ErrorCode.INVALID_RECORD,
-        "Incorrect declared batch size, premature EOF reached",
-    ),
+    Fault.PREMATURE_END: (ErrorCode.INVALID_RECORD, "Incorrect declared batch size, premature EOF reached"),
     Fault.RECORDS_REMAINING: (
         ErrorCode.INVALID_RECORD,
         "Incorrect declared batch size, records still remaining in file",

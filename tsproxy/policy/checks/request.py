@@ -56,8 +56,7 @@ def one_batch_of_magic_2(context: BatchContext) -> Reject | None:
         if found.fault is not None:
             return reject_fault(found.fault, found.fault_value)
         return reject_whole(
-            ErrorCode.INVALID_RECORD,
-            f"{requests} must have at least one record batch per partition",
+            ErrorCode.INVALID_RECORD, f"{requests} must have at least one record batch per partition"
         )
     if context.batch.magic != 2:
         return reject_whole(
@@ -67,8 +66,7 @@ def one_batch_of_magic_2(context: BatchContext) -> Reject | None:
         )
     if version < CODEC_READ_BELOW and context.batch.codec_id == Codec.ZSTD:
         return reject_whole(
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-            f"{requests} are not allowed to use ZStandard compression",
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{requests} are not allowed to use ZStandard compression"
         )
     if found.fault is not None:
         return reject_fault(found.fault, found.fault_value)

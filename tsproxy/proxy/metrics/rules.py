@@ -47,11 +47,7 @@ class RuleMetric(Collector):
                 "Batches that a rule rejected, put right, or would have rejected",
                 self._batches,
             ),
-            (
-                "tsproxy_rule_bad_records",
-                "Records at fault in batches that a rule hit",
-                self._records,
-            ),
+            ("tsproxy_rule_bad_records", "Records at fault in batches that a rule hit", self._records),
         ):
             family = CounterMetricFamily(name, meaning, labels=["rule", "mode"])
             for labels, count in counts.items():

@@ -52,11 +52,7 @@ class Timings(Collector):
     def collect(self) -> Iterable[Metric]:
         for name, text, histograms in (
             (INSIDE, "Time that a request and its answer spent in the proxy (a sample)", self._inside),
-            (
-                UPSTREAM,
-                "Time from there to the broker's whole answer (a sample)",
-                self._upstream,
-            ),
+            (UPSTREAM, "Time from there to the broker's whole answer (a sample)", self._upstream),
         ):
             family = HistogramMetricFamily(name, text, labels=["api"])
             for api, histogram in histograms.items():
