@@ -6,6 +6,7 @@ closed lists. Counts per chunk are plain numbers, which are read at each scrape.
 
 import platform
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, generate_latest
@@ -59,95 +60,73 @@ class Metrics:
         self.decision_topic: tuple[bool, int] | None = None
         """Whether the topic accepts lines, and how many it has accepted; None if there is no topic."""
         self._registry = registry = CollectorRegistry(auto_describe=False)
-        self._batches = Counter(
-            "tsproxy_batches", "Record batches by how they ended", _OUTCOME_LABELS, registry=registry
-        )
-        self._records = Counter(
-            "tsproxy_records", "Records by how their batch ended", _OUTCOME_LABELS, registry=registry
-        )
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        self._batches = counter("tsproxy_batches", "Record batches by how they ended", _OUTCOME_LABELS)
+        self._records = counter("tsproxy_records", "Records by how their batch ended", _OUTCOME_LABELS)
         self._by_outcome: dict[tuple[str, VerdictName, Reason | None], tuple[Counter, Counter]] = {}
-        self._bad_records = Counter(
+        self._bad_records = counter(
             "tsproxy_bad_records",
             "Records that were themselves at fault, by reason and by the unit they seem to be in",
             _FAULT_LABELS,
-            registry=registry,
         )
-        self._candidate_bad_records = Counter(
+        self._candidate_bad_records = counter(
             "tsproxy_candidate_bad_records",
             "Records that were let pass, and that the candidate limits would reject",
             _FAULT_LABELS,
-            registry=registry,
         )
-        self._audited_bad_records = Counter(
+        self._audited_bad_records = counter(
             "tsproxy_audited_bad_records",
             "Records that were let pass, and that a rule in audit mode or under a waiver would reject",
             _FAULT_LABELS,
-            registry=registry,
         )
-        self._connections = Gauge(
+        self._connections = gauge(
             "tsproxy_connections",
             "Client connections that are open, by what they are at",
             ("listener", "state"),
-            registry=registry,
         )
-        self._closed = Counter(
-            "tsproxy_sessions_closed", "Sessions by why they ended", ("listener", "reason"), registry=registry
+        self._closed = counter(
+            "tsproxy_sessions_closed", "Sessions by why they ended", ("listener", "reason")
         )
-        self._handshakes = Counter(
-            "tsproxy_tls_handshakes_failed",
-            "TLS handshakes with clients that came to nothing",
-            ("listener",),
-            registry=registry,
+        self._handshakes = counter(
+            "tsproxy_tls_handshakes_failed", "TLS handshakes with clients that came to nothing", ("listener",)
         )
-        self._sasl_failures = Counter(
+        self._sasl_failures = counter(
             "tsproxy_sasl_failures",
             "Logins of clients that brokers did not accept, by mechanism",
             ("listener", "mechanism"),
-            registry=registry,
         )
-        self._limits_reached = Counter(
+        self._limits_reached = counter(
             "tsproxy_limits",
             "Connections that were ended or rejected because of a limit of the proxy",
             ("limit",),
-            registry=registry,
         )
         for limit in Limit:  # from the start at 0, so that the first one shows as an increase
             self._limits_reached.labels(limit)
-        self._address_unmapped = Counter(
-            "tsproxy_address_unmapped", "Answers that named a broker the proxy cannot map", registry=registry
+        self._address_unmapped = counter(
+            "tsproxy_address_unmapped", "Answers that named a broker the proxy cannot map"
         )
-        self.certificate_expiry = Gauge(
+        self.certificate_expiry = gauge(
             "tsproxy_certificate_expiry_seconds",
             "Seconds until the certificates of a file end; below 0 since they have ended",
             ("setting",),
-            registry=registry,
         )
-        self.rule_failures = Counter(
-            "tsproxy_rule_failures",
-            "Batches about which an operator's own rule could not answer",
-            registry=registry,
+        self.rule_failures = counter(
+            "tsproxy_rule_failures", "Batches about which an operator's own rule could not answer"
         )
-        self.waiver_expiry = Gauge(
+        self.waiver_expiry = gauge(
             "tsproxy_waiver_expiry_seconds",
             "Seconds until a waiver ends; below 0 since it has ended",
             ("waiver",),
-            registry=registry,
         )
-        self.brokers = Gauge(
-            "tsproxy_brokers",
-            "Brokers of the cluster that a listener serves",
-            ("listener",),
-            registry=registry,
+        self.brokers = gauge(
+            "tsproxy_brokers", "Brokers of the cluster that a listener serves", ("listener",)
         )
-        self.brokers_not_served = Gauge(
+        self.brokers_not_served = gauge(
             "tsproxy_brokers_not_served",
             "Brokers of the cluster that a listener cannot serve: each of them keeps all its clients out",
             ("listener",),
-            registry=registry,
         )
-        self.upstream_up = Gauge(
-            "tsproxy_upstream_up", "1 while the proxy's own connection works", registry=registry
-        )
+        self.upstream_up = gauge("tsproxy_upstream_up", "1 while the proxy's own connection works")
         self.timings = Timings()
         self._drift = DriftMetric()
         self._topics = TopicMetric(
@@ -165,16 +144,8 @@ class Metrics:
             "tsproxy_topic_records", "Records that brokers have taken, by topic; the busiest topics"
         )
         self.rules = RuleMetric()
-        own = (
-            self.timings,
-            self._drift,
-            self._topics,
-            self._out_of_order,
-            self._busiest,
-            self.rules,
-            _Plain(self),
-        )
-        for collector in own:
+        by_topic = (self._topics, self._out_of_order, self._busiest)
+        for collector in (self.timings, self._drift, *by_topic, self.rules, _Plain(self)):
             registry.register(collector)
 
     def booked(self, outcome: Outcome) -> None:
@@ -196,12 +167,12 @@ class Metrics:
             self._faulty(outcome.topic, outcome)
 
     def _faulty(self, topic: str, why: Outcome | RejectionCause) -> None:
-        counter = self._of_faults(why)
+        counter = self._fault_counter(why)
         counter.labels(why.reason or "", why.unit_guess or "").inc(why.bad_records)
         if counter is self._bad_records:
             self._topics.add(topic, why.bad_records)
 
-    def _of_faults(self, why: Outcome | RejectionCause) -> Counter:
+    def _fault_counter(self, why: Outcome | RejectionCause) -> Counter:
         if not why.would_reject:
             return self._bad_records
         return self._candidate_bad_records if why.rule == CANDIDATE else self._audited_bad_records
@@ -229,7 +200,7 @@ class Metrics:
         if counters is None:
             labels = [value or "" for value in key]
             counters = (self._batches.labels(*labels), self._records.labels(*labels))
-            self._by_outcome[key] = counters  # a closed list of keys; looking labels up costs 1 us each
+            self._by_outcome[key] = counters  # the keys are a closed list; `labels` takes 1 us each
         return counters
 
     def connection_moved(self, listener: str, state: str | None, to: str | None) -> None:
@@ -281,42 +252,30 @@ class _Plain(Collector):
         traffic.add_metric(["from_client"], metrics.from_clients.bytes)
         traffic.add_metric(["from_broker"], metrics.from_brokers.bytes)
         yield traffic
-        yield CounterMetricFamily(
-            "tsproxy_decisions", "Lines written to the decision log", value=metrics.decisions_written
-        )
-        yield CounterMetricFamily(
-            "tsproxy_decisions_dropped",
-            "Lines that did not reach the decision log: the queue was full or the disk rejected",
-            value=metrics.decisions_dropped,
-        )
-        yield CounterMetricFamily(
-            "tsproxy_decision_files_deleted",
-            "Decision files deleted because of their age or size",
-            value=metrics.decision_files_deleted,
-        )
-        yield GaugeMetricFamily(
-            "tsproxy_decision_log_writable",
-            "1 while lines reach the decision log's files",
-            value=metrics.decision_log_writable,
-        )
-        yield CounterMetricFamily(
-            "tsproxy_throttle_seconds",
-            "Time that clients were kept waiting because too much of theirs was rejected",
-            value=metrics.throttled_ms / 1000,
-        )
-        yield GaugeMetricFamily(
-            "tsproxy_buffered_bytes",
-            "Bytes held for all connections together, of limits.buffered",
-            value=metrics.buffered_bytes,
-        )
-        if metrics.decision_topic is not None:
-            is_up, sent = metrics.decision_topic
-            yield GaugeMetricFamily(
-                "tsproxy_decision_topic_up", "1 while the decision log's topic takes lines", value=is_up
-            )
-            yield CounterMetricFamily(
-                "tsproxy_decision_topic_sent", "Lines that the decision log's topic has taken", value=sent
-            )
+        for kind, name, meaning, value in _plain_rows(metrics):
+            yield kind(name, meaning, value)
         build = GaugeMetricFamily("tsproxy_build_info", "Always 1", labels=["version", "python"])
         build.add_metric([__version__, platform.python_version()], 1)
         yield build
+
+
+def _plain_rows(
+    metrics: Metrics,
+) -> Iterable[tuple[type[CounterMetricFamily | GaugeMetricFamily], str, str, float]]:
+    """The metrics without labels: kind, name, meaning and value of each."""
+    count, gauge = CounterMetricFamily, GaugeMetricFamily
+    yield count, "tsproxy_decisions", "Lines written to the decision log", metrics.decisions_written
+    dropped = "Lines that did not reach the decision log: the queue was full or the disk rejected"
+    yield count, "tsproxy_decisions_dropped", dropped, metrics.decisions_dropped
+    deleted = "Decision files deleted because of their age or size"
+    yield count, "tsproxy_decision_files_deleted", deleted, metrics.decision_files_deleted
+    writable = "1 while lines reach the decision log's files"
+    yield gauge, "tsproxy_decision_log_writable", writable, metrics.decision_log_writable
+    throttled = "Time that clients were kept waiting because too much of theirs was rejected"
+    yield count, "tsproxy_throttle_seconds", throttled, metrics.throttled_ms / 1000
+    buffered = "Bytes held for all connections together, of limits.buffered"
+    yield gauge, "tsproxy_buffered_bytes", buffered, metrics.buffered_bytes
+    if metrics.decision_topic is not None:
+        is_up, sent = metrics.decision_topic
+        yield gauge, "tsproxy_decision_topic_up", "1 while the decision log's topic takes lines", is_up
+        yield count, "tsproxy_decision_topic_sent", "Lines that the decision log's topic has taken", sent
