@@ -50,14 +50,14 @@ def test_a_worker_hangs_when_it_has_missed_some_questions_in_a_row_more_while_it
     """Questions are counted and not seconds: a machine that slept for an hour has missed one."""
     silence = Silence()
     if was_heard:
-        silence.heard()
+        silence.message_received()
     for _ in range(most - 1):
-        silence.missed()
+        silence.answer_missed()
         assert not silence.is_too_long
-    silence.missed()
+    silence.answer_missed()
     assert silence.is_too_long
 
-    silence.heard()
+    silence.message_received()
 
     assert not silence.is_too_long
 
@@ -67,12 +67,12 @@ async def test_a_worker_that_is_heard_again_does_not_hang():
     member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())
     member._channel, worker = await Channel.over(ours), await Channel.over(theirs)
     try:
-        member._hear({"told": "started"})
+        member._receive({"event": "started"})
         for _ in range(MISSED_IN_LIFE):
-            member._silence.missed()
+            member._silence.answer_missed()
         assert member.hangs
 
-        member._hear({"told": "started"})
+        member._receive({"event": "started"})
 
         assert not member.hangs
     finally:

@@ -311,11 +311,11 @@ async def test_a_worker_counts_as_reloaded_when_it_has_obeyed_and_not_when_it_is
     orders = worker.lines()
     try:
         member.commit(None)
-        obeyed = asyncio.create_task(member.obeys())
+        obeyed = asyncio.create_task(member.has_committed())
         assert await anext(orders) == {"order": "commit"}
         asked = await anext(orders)
         assert not obeyed.done()
-        worker.say({"told": "report", "id": asked["id"], "report": NOTHING.as_line()})
+        worker.send({"event": "report", "id": asked["id"], "report": NOTHING.as_line()})
         await obeyed
     finally:
         await worker.close()
@@ -325,7 +325,7 @@ async def test_a_worker_counts_as_reloaded_when_it_has_obeyed_and_not_when_it_is
 
 async def _hear_all(member):
     async for line in member._channel.lines():
-        member._hear(line)
+        member._receive(line)
 
 
 def test_a_number_of_workers_that_is_none_is_a_mistake():

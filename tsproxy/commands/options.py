@@ -51,13 +51,11 @@ def config_of(
     if not options.config and not options.upstream and needs_upstream:
         parser.error("needs --upstream or --config")
     document = read_yaml(options.config) if options.config else empty_document()
-    if options.upstream:
-        upstream = document.root.section("upstream", "--upstream")
-        upstream.put("bootstrap_servers", Scalar(options.upstream, "--upstream"))
-    elif "upstream" not in document.root.entries and not needs_upstream:
-        # No broker is queried if limits come only from the file (or from a log).
-        upstream = document.root.section("upstream", "--upstream")
-        upstream.put("bootstrap_servers", Scalar(_NO_BROKER, "--upstream"))
+    servers = options.upstream
+    if not servers and "upstream" not in document.root.entries and not needs_upstream:
+        servers = _NO_BROKER  # no broker is queried if limits come only from the file, or from a log
+    if servers:
+        put_setting(document, f"upstream.bootstrap_servers={servers}", "--upstream")
     if "listeners" not in document.root.entries:
         # A configuration must have a listener; nothing will listen there.
         listener = Section("--upstream")

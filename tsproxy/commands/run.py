@@ -29,6 +29,15 @@ SIGHUP reads the configuration again, as a change of the file does; docs/configu
 keys take effect then, and which with the next start.
 """
 
+_KEYS: Final = {
+    "upstream": "upstream.bootstrap_servers",
+    "admin": "admin.bind",
+    "decisions": "decisions.directory",
+    "log_level": "log.level",
+    "workers": "workers",
+}
+"""The flags with one configuration key each."""
+
 
 def add(run: argparse.ArgumentParser) -> None:
     run.add_argument("--config", metavar="FILE", type=Path, help="YAML; see docs/configuration.md; flags win")
@@ -70,16 +79,17 @@ def _run(options: argparse.Namespace) -> int:
     # it: the supervisor sends them their orders.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     main: Callable[[], Coroutine[Any, Any, None]]
-    orders = inherited_orders(os.environ)
-    if orders is not None:
-        main = partial(serve_as_worker, orders)
+    worker: int | None = None
+    inherited = inherited_orders(os.environ)
+    if inherited is not None:
+        main = partial(serve_as_worker, *inherited)
+        worker, config = inherited[0].number, inherited[0].config
     else:
         source = Source(options.config, lambda: load(_document(options), os.environ))
         config = source.read()
         manager = ServiceManager.of(os.environ)
         main = partial(supervise if config.workers > 1 else serve, config, source, manager)
-    level = (orders.config if orders else config).log_level
-    configure_logging(LogFormat(options.log_format), orders.number if orders else None, level)
+    configure_logging(LogFormat(options.log_format), worker, config.log_level)
     try:
         run(LoopName(options.loop), main)
     except StartError as error:
@@ -94,25 +104,15 @@ def _run(options: argparse.Namespace) -> int:
 def _document(options: argparse.Namespace) -> Document:
     """The file with the flags applied over it, or the flags alone."""
     document = read_yaml(options.config) if options.config else empty_document()
-    root = document.root
-    if options.upstream:
-        root.section("upstream", "--upstream").put(
-            "bootstrap_servers", Scalar(options.upstream, "--upstream")
-        )
     if options.listen:
         listener = Section("--listen")
         listener.put("bind", Scalar(options.listen, "--listen"))
         if options.advertised_host:
             listener.put("advertised_host", Scalar(options.advertised_host, "--advertised-host"))
-        root.put("listeners", Items((listener,), "--listen"))
-    if options.admin:
-        root.section("admin", "--admin").put("bind", Scalar(options.admin, "--admin"))
-    if options.decisions:
-        root.section("decisions", "--decisions").put("directory", Scalar(options.decisions, "--decisions"))
-    if options.log_level:
-        root.section("log", "--log-level").put("level", Scalar(options.log_level, "--log-level"))
-    if options.workers:
-        root.put("workers", Scalar(options.workers, "--workers"))
+        document.root.put("listeners", Items((listener,), "--listen"))
+    for name, key in _KEYS.items():
+        if text := getattr(options, name):
+            put_setting(document, f"{key}={text}", f"--{name.replace('_', '-')}")
     for setting in options.set:
         put_setting(document, setting)
     return document

@@ -34,10 +34,10 @@ def load(document: Document, environ: Mapping[str, str]) -> Config:
     return config
 
 
-def put_setting(document: Document, setting: str) -> None:
-    """Writes `key=value` of a `--set` flag into the document. Raises ConfigError for a wrong key."""
+def put_setting(document: Document, setting: str, place: str = "--set") -> None:
+    """Writes `key=value` into the document. `place` is the flag that sets it. Raises ConfigError for a wrong
+    key."""
     path, equals, text = setting.partition("=")
-    place = "--set"
     if not equals:
         raise ConfigError(Problem(place, setting, "must be key=value, such as policy.mode=off"))
     *sections, leaf = steps_of(path)

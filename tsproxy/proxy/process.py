@@ -42,7 +42,7 @@ async def serve(config: Config, source: Source, manager: ServiceManager) -> None
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, told_to_stop)
-        loop.add_signal_handler(signal.SIGHUP, reloader.ask)
+        loop.add_signal_handler(signal.SIGHUP, reloader.reload_now)
         reloading, beating = loop.create_task(reloader.run()), loop.create_task(manager.beat())
         try:
             await proxy.run()

@@ -46,18 +46,18 @@ class Reloader(Collector):
 
     def __init__(self, source: Source, running: Config, adopt: Adopt, manager: ServiceManager) -> None:
         self._adopt = adopt
-        self._asked = asyncio.Event()
         self._ended = dict.fromkeys(Result, 0)
         self._manager = manager
+        self._requested = asyncio.Event()
         self._running = running
         self._source = source
-        self._taken_s = Clock().now_ms() / 1000
+        self._succeeded_s = Clock().now_ms() / 1000
         self._tried = source.look()
-        self._was_taken = True
+        self._was_successful = True
 
-    def ask(self) -> None:
-        """Reload now, whether or not the file has changed (SIGHUP)."""
-        self._asked.set()
+    def reload_now(self) -> None:
+        """Reload whether or not the file has changed (SIGHUP)."""
+        self._requested.set()
 
     async def run(self) -> None:
         """Reload whenever it is necessary, for ever."""
@@ -66,22 +66,22 @@ class Reloader(Collector):
         while True:
             try:
                 async with asyncio.timeout(LOOK_EVERY_S):
-                    await self._asked.wait()
+                    await self._requested.wait()
             except TimeoutError:
                 # In a thread: a file system that hangs must not block clients.
                 seen, before = await asyncio.to_thread(self._source.look), seen
-                if not self._is_news(seen, before):
+                if not self._has_changed(seen, before):
                     continue
-            self._asked.clear()
+            self._requested.clear()
             self._manager.reloading()
             result = await self._reload()
             self._ended[result] += 1
-            self._was_taken = result is Result.TAKEN
-            if self._was_taken:
-                self._taken_s = Clock().now_ms() / 1000
+            self._was_successful = result is Result.TAKEN
+            if self._was_successful:
+                self._succeeded_s = Clock().now_ms() / 1000
             self._manager.reloaded(f"the last reload was {result}")
 
-    def _is_news(self, seen: Look, before: Look) -> bool:
+    def _has_changed(self, seen: Look, before: Look) -> bool:
         """True if the file has changed since the last try, and no longer changes. So a half-written file is
         not read, and a file that is missing for a moment while it is replaced does no harm."""
         return seen is not None and seen == before and seen != self._tried
@@ -89,8 +89,8 @@ class Reloader(Collector):
     async def _reload(self) -> Result:
         try:
             self._tried = await asyncio.to_thread(self._source.look)
-            wanted = await asyncio.to_thread(self._source.read)
-            change = reloaded(self._running, wanted)
+            new = await asyncio.to_thread(self._source.read)
+            change = reloaded(self._running, new)
             await self._adopt(change)
         except ConfigError as error:
             return _rejected(str(error).splitlines())
@@ -116,12 +116,12 @@ class Reloader(Collector):
         yield GaugeMetricFamily(
             "tsproxy_config_last_reload_successful",
             "1 where the last reload was taken, or none was tried",
-            value=self._was_taken,
+            value=self._was_successful,
         )
         yield GaugeMetricFamily(
             "tsproxy_config_last_reload_success_timestamp_seconds",
             "When the configuration in force was taken, in seconds since 1970",
-            value=self._taken_s,
+            value=self._succeeded_s,
         )
 
 

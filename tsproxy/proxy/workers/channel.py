@@ -5,9 +5,9 @@ It closes when either process ends, for whatever reason, and the other process r
 
     supervisor: {"order": "report", "id": 7} | {"order": "drain"} | {"order": "stop_now"}
                 | {"order": "prepare", "id": 8, "config": ...} | {"order": "commit"} | {"order": "abandon"}
-    worker:     {"told": "started", ...} | {"told": "failed", "text"} | {"told": "stopped", ...}
-                | {"told": "report", "id": 7, "report": {...}}
-                | {"told": "prepared", "id": 8, "problems": [...]}
+    worker:     {"event": "started", ...} | {"event": "failed", "text"} | {"event": "stopped", ...}
+                | {"event": "report", "id": 7, "report": {...}}
+                | {"event": "prepared", "id": 8, "problems": [...]}
 """
 
 import asyncio
@@ -43,18 +43,8 @@ class Orders:
     is_replacement: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Inherited:
-    """A worker's orders, and its end of the channel."""
-
-    number: int
-    config: Config
-    is_replacement: bool
-    end: socket.socket
-
-
-def inherited_orders(environ: MutableMapping[str, str]) -> Inherited | None:
-    """This process's orders if a supervisor started it, else None. Waits for them.
+def inherited_orders(environ: MutableMapping[str, str]) -> tuple[Orders, socket.socket] | None:
+    """This process's orders and its end of the channel if a supervisor started it, else None. Waits for them.
 
     Raises EOFError if the supervisor ended before it sent any.
     """
@@ -66,7 +56,7 @@ def inherited_orders(environ: MutableMapping[str, str]) -> Inherited | None:
     (length,) = _LENGTH.unpack(_exactly(end, _LENGTH.size))
     # Secrets are sent this way too, since arguments and environment would show them.
     orders: Orders = pickle.loads(_exactly(end, length))  # noqa: S301  # our own parent wrote it
-    return Inherited(orders.number, orders.config, orders.is_replacement, end)
+    return orders, end
 
 
 def as_text(config: Config) -> str:
@@ -104,12 +94,12 @@ class Channel:
     async def over(cls, end: socket.socket) -> "Channel":
         return cls(*await asyncio.open_unix_connection(sock=end, limit=MAX_LINE_BYTES))
 
-    def give(self, orders: Orders) -> None:
-        """Send the orders. The supervisor must call it first."""
+    def send_orders(self, orders: Orders) -> None:
+        """Send the orders. The supervisor must call it before `send`."""
         text = pickle.dumps(orders)
         self._writer.write(_LENGTH.pack(len(text)) + text)
 
-    def say(self, line: Mapping[str, Any]) -> None:
+    def send(self, line: Mapping[str, Any]) -> None:
         if not self._writer.is_closing():
             self._writer.write(json.dumps(line).encode() + b"\n")
 

@@ -14,6 +14,7 @@ from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from typing import Any, Final
 
 import structlog
@@ -34,13 +35,13 @@ REPORT_S: Final = 2.0
 """How long a worker may take to report. One that takes longer is not ready."""
 PREPARE_S: Final = 10.0
 """How long a worker may take to prepare another configuration. It may have started a moment ago."""
-OBEY_S: Final = 10.0
+COMMIT_S: Final = 10.0
 """How long a reload waits until the worker has applied it."""
 
 _ORDERLY: Final = (0, -signal.SIGTERM)
-"""The exit statuses of a worker that was told to stop. A service manager may send SIGTERM to every process.
-The signal itself only ends a worker before it has begun or after it has finished; in between it means
-`drain`."""
+"""The exit statuses of a worker that had the order to stop. A service manager may send SIGTERM to every
+process. The signal itself only ends a worker before it has begun or after it has finished; in between it
+means `drain`."""
 
 
 class Member:
@@ -61,8 +62,8 @@ class Member:
         self.clients_cut = 0
         self.number = number
         self.restarts = 0
-        self._asked: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
-        self._asks = 0
+        self._answers: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
+        """The answers that are still missing, by the id of their order."""
         self._changing = changing
         self._channel: Channel | None = None
         self._clock = clock
@@ -70,6 +71,7 @@ class Member:
         self._failure: str | None = None
         self._latest = _not_ready("does not run yet")
         self._on_started = on_started
+        self._order_ids = count(1)
         self._process: Process | None = None
         self._retired = NOTHING
         self._silence = Silence()
@@ -90,7 +92,9 @@ class Member:
     def known(self) -> Report:
         """The worker's last report: counts of all its processes so far, and the state of the current one."""
         both = together([self._latest, self._retired])
-        return replace(both, not_ready=self._ours(both.not_ready), warnings=self._ours(both.warnings))
+        return replace(
+            both, not_ready=self._with_number(both.not_ready), warnings=self._with_number(both.warnings)
+        )
 
     async def run(self) -> None:
         """Returns when it has ended after `drain`. Raises StartError if it never ran, or did not end
@@ -122,20 +126,20 @@ class Member:
     async def report(self) -> bool:
         """Update `known`, or make it say that this failed. Returns whether it succeeded."""
         try:
-            await self._ask({"order": "report"}, REPORT_S)
+            await self._answer_to({"order": "report"}, REPORT_S)
         except TimeoutError:
             self._latest = replace(self._latest, not_ready=(f"has not answered for {REPORT_S:g} s",))
             return False
         return True
 
     async def look_after(self) -> None:
-        """Call `report`, and kill a process that has missed too many reports in a row. A process that was
-        told to stop is exempt."""
+        """Call `report`, and kill a process that has missed too many reports in a row. A process that
+        has the order to stop is exempt."""
         process = self._process
         if await self.report() or process is not self._process or self._stopping.is_set():
             return
         was_known = self.hangs
-        self._silence.missed()
+        self._silence.answer_missed()
         if process is None or not self.hangs or was_known:
             return
         self._failure = f"worker {self.number} hung and was killed"
@@ -148,7 +152,7 @@ class Member:
         """Let it prepare another configuration. Returns the problems; none if it does not run, since its next
         process starts with the committed configuration."""
         try:
-            answer = await self._ask({"order": "prepare", "config": as_text(config)}, PREPARE_S)
+            answer = await self._answer_to({"order": "prepare", "config": as_text(config)}, PREPARE_S)
         except TimeoutError:
             return [f"worker {self.number} has not answered for {PREPARE_S:g} s"]
         problems: list[str] = answer.get("problems", [])
@@ -159,14 +163,14 @@ class Member:
         self._config = config
         self._order("commit")
 
-    async def obeys(self) -> None:
-        """Returns when it has obeyed all orders so far. It obeys them in order, so the answer to one confirms
-        those before it. A worker that does not run starts with the committed configuration."""
+    async def has_committed(self) -> None:
+        """Returns when it has executed all orders so far. It executes them in order, so the answer to one
+        confirms those before it. A worker that does not run starts with the committed configuration."""
         try:
-            await self._ask({"order": "report"}, OBEY_S)
+            await self._answer_to({"order": "report"}, COMMIT_S)
         except TimeoutError:
             advice = "it runs by the old configuration until it answers again, and then by the new one"
-            log.error("worker_not_reloaded", worker=self.number, waited_s=OBEY_S, advice=advice)
+            log.error("worker_not_reloaded", worker=self.number, waited_s=COMMIT_S, advice=advice)
 
     def abandon(self) -> None:
         """Let it discard the prepared configuration."""
@@ -186,28 +190,27 @@ class Member:
             log.error("worker_killed", worker=self.number, advice="it did not end in time")
             self._process.kill()
 
-    def _ours(self, texts: Iterable[str]) -> tuple[str, ...]:
+    def _with_number(self, texts: Iterable[str]) -> tuple[str, ...]:
         return tuple(f"worker {self.number}: {text}" for text in texts)
 
     def _order(self, order: str) -> None:
         """Send an order that has no answer."""
         if self._channel is not None:
-            self._channel.say({"order": order})
+            self._channel.send({"order": order})
 
-    async def _ask(self, order: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
+    async def _answer_to(self, order: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
         """The answer to an order; empty if the process ends first. Raises TimeoutError."""
         if self._channel is None:
             return {}
-        self._asks += 1
-        number = self._asks
-        answered: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
-        self._asked[number] = answered
-        self._channel.say({**order, "id": number})
+        order_id = next(self._order_ids)
+        answer: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
+        self._answers[order_id] = answer
+        self._channel.send({**order, "id": order_id})
         try:
             async with asyncio.timeout(timeout_s):
-                return await answered
+                return await answer
         finally:
-            self._asked.pop(number, None)
+            self._answers.pop(order_id, None)
 
     async def _begin(self) -> tuple[Process, Channel]:
         """Start a new process and send its orders. Raises OSError if that is not possible."""
@@ -220,7 +223,7 @@ class Member:
         finally:
             theirs.close()
         channel = await Channel.over(ours)
-        channel.give(Orders(self.number, self._config, self._was_ever_started))
+        channel.send_orders(Orders(self.number, self._config, self._was_ever_started))
         return process, channel
 
     async def _live(self) -> int:
@@ -234,24 +237,24 @@ class Member:
             if self._stopping.is_set():
                 self.drain()
             async for line in channel.lines():
-                self._hear(line)
+                self._receive(line)
             return await process.wait()
         finally:
             self._channel = None
             self._silence = Silence()
-            for answered in self._asked.values():
-                if not answered.done():
-                    answered.set_result({})
+            for answer in self._answers.values():
+                if not answer.done():
+                    answer.set_result({})
             self._retired = together([self._latest, self._retired]).remains()
             self._latest = _not_ready("has ended")
-            if process.returncode is None:  # we were cancelled
+            if process.returncode is None:  # this task was cancelled
                 process.kill()
                 await process.wait()
             await channel.close()
 
-    def _hear(self, line: Mapping[str, Any]) -> None:
-        self._silence.heard()
-        match line["told"]:
+    def _receive(self, line: Mapping[str, Any]) -> None:
+        self._silence.message_received()
+        match line["event"]:
             case "started":
                 self._started_ms = self._clock.monotonic_ms()
                 self._was_ever_started = True
@@ -263,9 +266,9 @@ class Member:
                 self.clients_cut += line["clients_cut"]
             case "report":
                 self._latest = Report.of_line(line["report"])
-        answered = self._asked.get(line.get("id", 0))
-        if answered is not None and not answered.done():
-            answered.set_result(line)
+        answer = self._answers.get(line.get("id", 0))
+        if answer is not None and not answer.done():
+            answer.set_result(line)
 
 
 async def _start(theirs: socket.socket) -> Process:

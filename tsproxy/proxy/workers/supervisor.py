@@ -44,8 +44,8 @@ REPORT_EVERY_S: Final = 1.0
 
 
 async def supervise(config: Config, source: Source, manager: ServiceManager) -> None:
-    """Run `config.workers` workers until told to stop, then stop them gracefully. Reload all of them when
-    `source` changes.
+    """Run `config.workers` workers until a signal stops them, then stop them gracefully. Reload all of them
+    when `source` changes.
 
     Raises ConfigError for unusable certificates, and StartError.
     """
@@ -87,7 +87,7 @@ class Supervisor:
 
     async def report(self) -> Report:
         """The state of all workers now, as one proxy."""
-        await self._ask_all()
+        await asyncio.gather(*(member.report() for member in self._members))
         known = together([member.known for member in self._members])
         own = (*self._reloader.collect(), *_about(self._members), *self._process.collect())
         return replace(known, families=joined([known.families, families_now(own)]))
@@ -97,8 +97,8 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(complain)
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._told_to_stop)
-        loop.add_signal_handler(signal.SIGHUP, self._reloader.ask)
+            loop.add_signal_handler(number, self._stop_signalled)
+        loop.add_signal_handler(signal.SIGHUP, self._reloader.reload_now)
         if self._config.admin_bind is not None:
             self._admin_address = await self._admin.start(self._config.admin_bind)
         upstream = [str(each) for each in self._config.upstream.bootstrap_servers]
@@ -106,18 +106,16 @@ class Supervisor:
         variant.log_variant()
         self._manager.waiting()
         lives = [loop.create_task(member.run()) for member in self._members]
-        told, asking = loop.create_task(self._stopping.wait()), loop.create_task(self._ask())
-        reloading, beating = (
-            loop.create_task(self._reloader.run()),
-            loop.create_task(self._manager.beat(lambda: not self.hanging())),
-        )
+        stopping, watching = loop.create_task(self._stopping.wait()), loop.create_task(self._watch())
+        reloading = loop.create_task(self._reloader.run())
+        beating = loop.create_task(self._manager.beat(lambda: not self.hanging()))
         try:
-            await asyncio.wait([told, *lives], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([stopping, *lives], return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._stopping.set()
             await _cancelled(reloading)
             failures = await self._stop(lives)
-            await _cancelled(told, asking, beating)
+            await _cancelled(stopping, watching, beating)
             self._admin.stop()
             log.info("proxy_stopped", clients_cut=sum(member.clients_cut for member in self._members))
         if failures:
@@ -132,7 +130,7 @@ class Supervisor:
         check_files(config)  # perhaps no worker runs at this moment
         async with self._changing:
             answers = await asyncio.gather(*(member.prepare(for_workers) for member in self._members))
-            # Most often all have the same problems. Their texts are whole lines already.
+            # Most often all have the same problems, and each text is a whole line.
             problems = dict.fromkeys(problem for answer in answers for problem in answer)
             if problems:
                 for member in self._members:
@@ -143,7 +141,7 @@ class Supervisor:
             self._config = config
             set_level(config.log_level)
             # An order is not done yet. The reload is reported only after all workers have applied it.
-            await asyncio.gather(*(member.obeys() for member in self._members))
+            await asyncio.gather(*(member.has_committed() for member in self._members))
 
     async def _stop(self, lives: Sequence[asyncio.Task[None]]) -> list[BaseException]:
         """Let all workers drain. Returns the errors of those that did not end cleanly."""
@@ -156,7 +154,7 @@ class Supervisor:
         ends = await asyncio.gather(*lives, return_exceptions=True)
         return [end for end in ends if end is not None]
 
-    async def _ask(self) -> None:
+    async def _watch(self) -> None:
         """Keep the workers' reports up to date, for ever. A worker that is killed cannot report any more, and
         this also finds workers that hang."""
         while True:
@@ -167,10 +165,7 @@ class Supervisor:
                 log.error("worker_watch_crashed", error=type(error).__name__, frames=frames_of(error))
             await asyncio.sleep(REPORT_EVERY_S)
 
-    async def _ask_all(self) -> None:
-        await asyncio.gather(*(member.report() for member in self._members))
-
-    def _told_to_stop(self) -> None:
+    def _stop_signalled(self) -> None:
         self._manager.stopping(self._config.stop_ms)
         if self._stopping.is_set():
             for member in self._members:

@@ -1,21 +1,21 @@
-"""Decides that a worker hangs: it has left several questions in a row unanswered.
+"""Decides that a worker hangs: it has left several requests in a row without an answer.
 
-It counts questions, not seconds. After a machine was suspended, or the supervisor could not run, only one
-question is late, however long that took. A worker that starts reads names and certificates before it answers
-questions, so it may take longer.
+It counts requests, not seconds. After a machine was suspended, or the supervisor could not run, only one
+answer is late, however long that took. A worker that starts reads names and certificates before it answers
+requests, so it may take longer.
 """
 
 from typing import Final
 
 MISSED_IN_LIFE: Final = 4
-"""Each missed question takes `member.REPORT_S`, and the next one follows a second later: about 12 s in
+"""Each unanswered request takes `member.REPORT_S`, and the next one follows a second later: about 12 s in
 all."""
 MISSED_AT_START: Final = 20
 """About a minute in all."""
 
 
 class Silence:
-    """The questions that one process of a worker has left unanswered since its last message."""
+    """The requests that one process of a worker has left without an answer since its last message."""
 
     __slots__ = ("_has_begun", "_missed")
 
@@ -28,11 +28,11 @@ class Silence:
         """True if the process hangs."""
         return self._missed >= (MISSED_IN_LIFE if self._has_begun else MISSED_AT_START)
 
-    def heard(self) -> None:
+    def message_received(self) -> None:
         """The worker has sent a message."""
         self._has_begun = True
         self._missed = 0
 
-    def missed(self) -> None:
-        """The worker has not answered a question in time."""
+    def answer_missed(self) -> None:
+        """The worker has not answered a request in time."""
         self._missed += 1

@@ -7,6 +7,7 @@ nothing: only the supervisor knows whether somebody wants a quick stop, and a se
 import asyncio
 import os
 import signal
+import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,28 +21,28 @@ from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.server import Proxy
 from tsproxy.proxy.startup import StartError
-from tsproxy.proxy.workers.channel import Channel, Inherited, config_of
+from tsproxy.proxy.workers.channel import Channel, Orders, config_of
 
 log = structlog.get_logger()
 
 
-async def serve_as_worker(orders: Inherited) -> None:
-    """Run until told to stop. If it cannot run, the process ends with status 1. The supervisor gets the
-    reason and logs it."""
-    channel = await Channel.over(orders.end)
+async def serve_as_worker(orders: Orders, end: socket.socket) -> None:
+    """Run until the supervisor or a signal stops it. If it cannot run, the process ends with status 1. The
+    supervisor gets the reason and logs it."""
+    channel = await Channel.over(end)
 
-    def announce(what: str, facts: Mapping[str, Any]) -> None:
-        if what == "started":
+    def announce(event: str, facts: Mapping[str, Any]) -> None:
+        if event == "started":
             log.info("worker_started", pid=os.getpid())
-        elif what == "stopped":
+        elif event == "stopped":
             log.info("worker_stopped", **facts)
-        channel.say({"told": what, **facts})  # last, so that the supervisor's own line follows ours
+        channel.send({"event": event, **facts})  # last, so that the supervisor's own line follows ours
 
     try:
         proxy = Proxy(orders.config, Clock(), announce, needs_all_ports=not orders.is_replacement)
         await _run(proxy, channel)
     except (ConfigError, ListenError, PermissionDeniedError, StartError) as error:
-        channel.say({"told": "failed", "text": str(error)})
+        channel.send({"event": "failed", "text": str(error)})
         raise SystemExit(1) from None
     finally:
         await channel.close()
@@ -66,15 +67,15 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
             match line["order"]:
                 case "prepare":
                     prepared, problems = _prepared(proxy, line["config"])
-                    channel.say({"told": "prepared", "id": line["id"], "problems": problems})
+                    channel.send({"event": "prepared", "id": line["id"], "problems": problems})
                 case "commit":
-                    assert prepared is not None, "ordered only after all workers said yes"
+                    assert prepared is not None, "ordered only after all workers were prepared"
                     prepared()
                 case "abandon":
                     prepared = None
                 case "report":
                     report = await proxy.report()
-                    channel.say({"told": "report", "id": line["id"], "report": report.as_line()})
+                    channel.send({"event": "report", "id": line["id"], "report": report.as_line()})
                 case "drain":
                     proxy.stop()
                 case "stop_now":
