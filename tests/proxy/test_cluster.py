@@ -191,7 +191,7 @@ async def test_a_changed_limit_is_seen_at_the_next_refresh(kafka, topic):
 async def test_a_topic_that_does_not_exist_stays_unknown_until_it_does(kafka, topic):
     async with learning(upstream_of(kafka)) as learned:
         learned.cluster.want_topic(topic)
-        await until(lambda: topic in learned.cluster._absent)
+        await until(lambda: topic in learned.cluster._topics.absent)
         assert topic not in learned.facts.topics
         await kafka.create_topic(topic, config={"message.timestamp.before.max.ms": "42"})
 
@@ -219,13 +219,13 @@ async def test_a_name_that_no_topic_can_have_does_no_harm(kafka_431, topic):
 
 
 async def test_names_of_topics_that_never_come_are_bounded(kafka_431, monkeypatch):
-    monkeypatch.setattr("tsproxy.proxy.brokers.discovery.MAX_ABSENT", 5)
+    monkeypatch.setattr("tsproxy.proxy.brokers.topics.MAX_ABSENT", 5)
     async with learning(upstream_of(kafka_431)) as learned:
         for n in range(50):
             learned.cluster.want_topic(f"never-{n}")
-        await until(lambda: learned.logged and not learned.cluster._new)
+        await until(lambda: learned.logged and not learned.cluster._topics.new)
 
-        assert len(learned.cluster._absent) == 5
+        assert len(learned.cluster._topics.absent) == 5
 
 
 async def test_without_judging_no_limits_are_read(kafka_431, topic):
@@ -234,7 +234,7 @@ async def test_without_judging_no_limits_are_read(kafka_431, topic):
         await until(lambda: learned.logged)
         learned.cluster.want_topic(topic)
 
-        assert not learned.cluster._new
+        assert not learned.cluster._topics.new
 
 
 @pytest.mark.broker

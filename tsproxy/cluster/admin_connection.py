@@ -88,7 +88,7 @@ class AdminConnection:
 
     async def cluster(self, *, with_topics: bool = False) -> ClusterAnswer:
         # Metadata v1 and later: null asks for all topics, an empty list for none.
-        answer = await self.ask(MetadataRequest(None if with_topics else []))
+        answer = await self.request(MetadataRequest(None if with_topics else []))
         brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
         if not brokers and self._brings_token:
             raise RejectedError(f"{self._address}: {_NOT_ACCEPTED}")
@@ -102,7 +102,7 @@ class AdminConnection:
         remaining = iter(topics)
         while chunk := list(islice(remaining, TOPICS_A_REQUEST)):
             resources = [(_TOPIC_RESOURCE, topic, list(names)) for topic in chunk]
-            answer = await self.ask(DescribeConfigsRequest(resources))
+            answer = await self.request(DescribeConfigsRequest(resources))
             for error_code, _, _, name, entries in answer.resources:
                 known = entries if error_code == 0 else ()
                 settings = {entry[0]: entry[1] for entry in known}
@@ -111,7 +111,7 @@ class AdminConnection:
                 answers.append(TopicAnswer(name, error_code, settings, defaults, own))
         return answers
 
-    async def ask(self, request: Any) -> Any:  # aiokafka carries no types
+    async def request(self, request: Any) -> Any:  # aiokafka carries no types
         """The broker's answer to one of aiokafka's requests."""
         try:
             answer = await self._connection.send(request)

@@ -20,7 +20,7 @@ async def newest_timestamps(
     by_topic: dict[str, list[int]] = defaultdict(list)
     for topic, partition in partitions:
         by_topic[topic].append(partition)
-    answer = await connection.ask(_LIST_OFFSETS(write_request(by_topic)))
+    answer = await connection.request(_LIST_OFFSETS(write_request(by_topic)))
     try:
         found = read_response(answer.body)
     except DecodeError as error:

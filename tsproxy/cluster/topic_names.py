@@ -14,7 +14,7 @@ _METADATA: Final = raw_api(ApiKey.METADATA, VERSION, f"Metadata v{VERSION} (Kafk
 
 async def topic_names(connection: AdminConnection, topic_ids: Collection[bytes]) -> TopicNames:
     """The names of the topics that exist and may be seen. Raises ConversationError."""
-    answer = await connection.ask(_METADATA(write_request(topic_ids)))
+    answer = await connection.request(_METADATA(write_request(topic_ids)))
     try:
         return read_response(answer.body)
     except DecodeError as error:

@@ -12,12 +12,13 @@ Modules that hold the process together:
     native_code     logs at the start if there is no native code
     service_manager tells systemd the state (sd_notify)
     daemon_threads  threads that do not delay the exit
+    wait            waits for an event, with a time limit
 
 Packages:
 
     connections   clients' connections: handshake, one session between two sockets, judging in threads
     pipe          reads and writes the bytes of connections, natively or in Python
-    brokers       the brokers of the cluster, their limits, and connections to ask for them
+    brokers       the brokers of the cluster, their limits, and connections to query them
     limits        bounds for all clients together: connections, idle time, memory, open files
     clock_check   checks the clock that timestamps are judged by
     decision_log  writes the decision log to files, and sends it to a topic

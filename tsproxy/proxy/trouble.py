@@ -6,26 +6,27 @@ log = structlog.get_logger()
 
 
 class Trouble:
-    """`text` is the current problem; None if there is none.
+    """`text` is the current problem; None if there is none. `is_up` is True if the last attempt succeeded.
 
     With `logs_changes`, a new text gets a line of its own while the problem lasts.
     """
 
-    __slots__ = ("_failed", "_logs_changes", "_resumed", "text")
+    __slots__ = ("_failed", "_logs_changes", "_resumed", "is_up", "text")
 
     def __init__(self, failed: str, resumed: str | None, *, logs_changes: bool = False) -> None:
         self._failed = failed
         self._logs_changes = logs_changes
         self._resumed = resumed
+        self.is_up = False
         self.text: str | None = None
 
     def failed(self, error: Exception | str, **facts: object) -> None:
         text = str(error) or type(error).__name__
         if self.text is None or (self._logs_changes and text != self.text):
             log.error(self._failed, error=text, **facts)
-        self.text = text
+        self.is_up, self.text = False, text
 
     def over(self, **facts: object) -> None:
         if self.text is not None and self._resumed is not None:
             log.info(self._resumed, **facts)
-        self.text = None
+        self.is_up, self.text = True, None

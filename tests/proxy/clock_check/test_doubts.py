@@ -45,7 +45,7 @@ async def test_a_clock_that_nothing_keeps_is_told_once_and_so_is_its_end():
     with structlog.testing.capture_logs() as logs:
         async with sane.running():
             await until(lambda: sane.monitor.warnings())
-            sane.monitor._ask_kernel()
+            sane.monitor._check_kernel()
             assert rendered(sane.metrics)['tsproxy_clock_suspected{by="kernel"}'] == 1
             says[0] = True
             await until(lambda: not sane.monitor.warnings())

@@ -45,7 +45,7 @@ async def partitions_of(upstream: Upstream, topic: str) -> list[int]:
     ConversationError."""
 
     async def question(connection: AdminConnection) -> Any:
-        return await connection.ask(MetadataRequest([topic], allow_auto_topic_creation=False))
+        return await connection.request(MetadataRequest([topic], allow_auto_topic_creation=False))
 
     answer = await _asked(upstream, question)
     # (error_code, topic, is_internal, partitions), each partition (error_code, partition, …)

@@ -180,7 +180,7 @@ class _Layout:
 
 
 async def _layout(connection: AdminConnection, is_wanted: Callable[[str], bool]) -> _Layout:
-    answer: Any = await connection.ask(MetadataRequest(None))
+    answer: Any = await connection.request(MetadataRequest(None))
     brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
     leaders = {
         (name, number): leader if leader in brokers else -1

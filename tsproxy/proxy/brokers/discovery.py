@@ -1,15 +1,14 @@
 """Keeps the facts about the cluster up to date, over a connection of its own.
 
 It reads the brokers every `refresh_ms`, and at once if an answer named an unknown one. In the same rhythm it
-reads the limits of every topic that producers write to, and at once those of a new topic. Topics that are
-requested while a request is in progress go into the next one. Limits that a topic does not set itself
+reads the limits of every topic that producers write to, and at once those of a new topic (`topics`). Topics
+that are requested while a query is in progress go into the next one. Limits that a topic does not set itself
 come from each broker, so every broker is queried (`links`), and the loosest values are in force (`limits`).
 Each change is published as one new set of facts. If the cluster is unreachable, the last known facts stay in
 force, and the connection is retried for ever.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -24,50 +23,33 @@ from tsproxy.cluster.admin_connection import (
     AdminConnection,
     ConversationError,
     RejectedError,
-    TopicAnswer,
     connected,
 )
-from tsproxy.cluster.topic_limits import topic_limits
 from tsproxy.config.settings import Config, Listener, Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode, TimestampType, is_topic_name
 from tsproxy.model.produce import TopicKey
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.proxy.brokers.limits import (
-    Difference,
-    Given,
-    Own,
-    Together,
-    differences,
-    examples,
-    given_by,
-    own_of,
-    together,
-)
 from tsproxy.proxy.brokers.links import BrokerLinks
 from tsproxy.proxy.brokers.own_addresses import names_us, own_listener
 from tsproxy.proxy.brokers.topic_ids import TopicIds
+from tsproxy.proxy.brokers.topics import FIRST_RETRY_MS, MAX_TOPICS, Topics
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
+from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 
 log = structlog.get_logger()
 
-FIRST_RETRY_MS: Final = 250
 LAST_RETRY_MS: Final = 1_000
 """The longest wait while no broker answers. It is short, so that the proxy notices soon that brokers are
 back."""
 TROUBLE_AGAIN_MS: Final = 5 * 60_000
 NODES_EVERY_MS: Final = 1_000
 """Unknown nodes cause a new reading of the brokers at most this often."""
-MAX_TOPICS: Final = 50_000
-MAX_ABSENT: Final = 1_000
-"""The most names without a topic that are queried again. Beyond this, the oldest ones are forgotten."""
 TOPICS_PROBED: Final = 200
 STAMPED_TOPICS: Final = 20
 TOPIC_PROBED: Final = "tsproxy.probe"
-MOST_LOGGED: Final = 100
-"""The most log lines about brokers that differ, since ten thousand topics may have the same differences."""
 
 
 class PermissionDeniedError(Exception):
@@ -114,27 +96,20 @@ class Cluster:
         reads_limits: bool = True,
         listeners: Sequence[Listener] = (),
     ) -> None:
-        self._absent: dict[str, None] = {}
-        self._absent_retry_ms = FIRST_RETRY_MS
+        self._brokers_are_requested = False
         self._clock = clock
         self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None, topic_names=MappingProxyType({}))
-        self._differences: set[tuple[str, str, str]] = set()
         self._is_reached = False
         self._is_own_address_logged = False
         self._listeners = listeners
-        self._links = BrokerLinks(lambda: self._upstream, tls, self._judge_again, self._want_brokers)
+        self._links = BrokerLinks(lambda: self._upstream, tls, self._publish_limits, self._request_brokers)
         self._may_read_limits = not reads_limits
-        self._new: dict[str, None] = {}
-        self._node_is_wanted = False
         self._on_facts = on_facts
         self._on_reachable = on_reachable
-        self._owns: dict[str, Own] = {}
         self._reads_limits = reads_limits
         self._tls = tls
         self._topic_ids = TopicIds()
-        self._given = Given({}, frozenset(), frozenset())
-        """The values of the broker on whose connection topics are read."""
-        self._logged: set[tuple[str, str]] = set()
+        self._topics = Topics()
         self._trouble: str | None = None
         self._trouble_logged_ms = self._trouble_since_ms = 0
         self._upstream = upstream
@@ -167,10 +142,10 @@ class Cluster:
             return
         if not self._reads_limits or not is_topic_name(topic):
             return
-        if topic in self._facts.topics or topic in self._absent:
+        if topic in self._facts.topics or topic in self._topics.absent:
             return
-        if len(self._facts.topics) + len(self._new) < MAX_TOPICS:
-            self._new[topic] = None
+        if len(self._facts.topics) + len(self._topics.new) < MAX_TOPICS:
+            self._topics.new[topic] = None
             self._wake.set()
 
     def knows_topic(self, topic: str) -> bool:
@@ -180,8 +155,7 @@ class Cluster:
     def want_node(self, node_id: int, address: Address) -> None:
         """An answer named an unknown broker, or a broker with a new address: read the brokers again."""
         if self._facts.brokers.get(node_id) != address:
-            self._node_is_wanted = True
-            self._wake.set()
+            self._request_brokers()
 
     def client_connected(self, address: Address) -> None:
         """A client has connected to `address`."""
@@ -252,39 +226,34 @@ class Cluster:
 
     async def _converse(self, connection: AdminConnection) -> None:
         """Refresh at intervals, and earlier if something is requested. Ends only with an error."""
+        topics = self._topics
         absent_due_ms = refreshed_ms = await self._refresh(connection)
         while True:
             if connection.has_ended:
                 raise ConversationError("the broker closed the connection")
             now_ms = self._clock.monotonic_ms()
-            wait_ms = NODES_EVERY_MS if self._node_is_wanted else self._upstream.refresh_ms
+            wait_ms = NODES_EVERY_MS if self._brokers_are_requested else self._upstream.refresh_ms
             due_ms = refreshed_ms + min(wait_ms, self._upstream.refresh_ms)
             names_due_ms = self._topic_ids.due_ms
             if names_due_ms is not None and now_ms >= names_due_ms:
                 await self._read_names(connection)
             elif now_ms >= due_ms:
                 refreshed_ms = await self._refresh(connection)
-            elif self._new or (self._absent and now_ms >= absent_due_ms):
-                await self._read_limits(connection, [*self._new, *self._absent])
-                absent_due_ms = self._clock.monotonic_ms() + self._absent_retry_ms
-                self._absent_retry_ms = min(2 * self._absent_retry_ms, self._upstream.refresh_ms)
+            elif topics.new or (topics.absent and now_ms >= absent_due_ms):
+                await self._read_limits(connection, [*topics.new, *topics.absent])
+                absent_due_ms = self._clock.monotonic_ms() + topics.retry_ms
+                topics.back_off(self._upstream.refresh_ms)
             else:
-                next_ms = [due_ms, *([absent_due_ms] if self._absent else [])]
+                self._wake.clear()
+                next_ms = [due_ms, *([absent_due_ms] if topics.absent else [])]
                 next_ms += [] if names_due_ms is None else [names_due_ms]
-                await self._sleep(min(next_ms) - now_ms)
-
-    async def _sleep(self, wait_ms: int) -> None:
-        """Wait until something is requested, at most `wait_ms`."""
-        self._wake.clear()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(wait_ms / 1000):
-                await self._wake.wait()
+                await wait_at_most((min(next_ms) - now_ms) / 1000, self._wake)
 
     async def _refresh(self, connection: AdminConnection) -> int:
         """Read all known and requested facts. Returns the time of that (monotonic ms)."""
         if not self._may_read_limits:
             await self._probe(connection)
-        self._node_is_wanted = False
+        self._brokers_are_requested = False
         reads_names = self._facts.visible is None
         answer = await connection.cluster(with_topics=reads_names)
         if not answer.brokers:
@@ -294,13 +263,13 @@ class Cluster:
         self._links.set_brokers(answer.brokers)
         # Clients reach these brokers from here on, so the facts must already count unknown limits as unknown.
         changed = replace(
-            self._facts_of_topics(),
+            self._with_limits(),
             cluster_id=answer.cluster_id,
             brokers=MappingProxyType(dict(answer.brokers)),
             visible=VisibleTopics(answer.topics) if reads_names else self._facts.visible,
         )
         self._publish(changed)
-        await self._read_limits(connection, [*self._owns, *self._new, *self._absent])
+        await self._read_limits(connection, self._topics.names)
         return self._clock.monotonic_ms()
 
     async def _probe(self, connection: AdminConnection) -> None:
@@ -319,86 +288,24 @@ class Cluster:
         if self._reads_limits and len(self._facts.topics) < MAX_TOPICS:
             await self._read_limits(connection, [*names.values()])
         self._topic_ids.add(names)
-        self._publish(self._facts_of_topics())
+        self._publish_limits()
 
     async def _read_limits(self, connection: AdminConnection, topics: Sequence[str]) -> None:
         if not topics:
             return
-        answers = await connection.describe(topics)
-        for answer in answers:
-            self._new.pop(answer.topic, None)
-            self._take(answer)
-        self._given = given_by(answers) or self._given
-        self._links.ask(examples(self._owns))
+        self._topics.update(await connection.describe(topics))
+        self._links.query(self._topics.examples)
         await self._links.answered()
-        self._judge_again()
+        self._publish_limits()
 
-    def _take(self, answer: TopicAnswer) -> None:
-        """Store one topic's answer, or keep the topic for another query."""
-        if answer.error_code == ErrorCode.NONE:
-            try:
-                topic_limits(answer.settings)
-            except ValueError as error:
-                self._log_once("topic_limits_not_understood", answer.topic, error=str(error))
-            else:
-                self._owns[answer.topic] = own_of(answer)
-                self._absent.pop(answer.topic, None)
-                return
-        elif answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-            # The known limits stay in force: a lost permission must not end enforcement.
-            self._log_once("topic_limits_denied", answer.topic, needs="DescribeConfigs on the topic")
-        elif answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            self._owns.pop(answer.topic, None)
-        if answer.topic not in self._owns and answer.topic not in self._absent:
-            self._absent[answer.topic] = None
-            self._absent_retry_ms = FIRST_RETRY_MS
-            if len(self._absent) > MAX_ABSENT:
-                self._absent.pop(next(iter(self._absent)))
+    def _publish_limits(self) -> None:
+        """Publish the limits that result from all answers about topics and of brokers."""
+        self._publish(self._with_limits())
 
-    def _judge_again(self) -> None:
-        """Publish the limits that result from all answers of topics and brokers."""
-        self._publish(self._facts_of_topics())
-
-    def _facts_of_topics(self) -> ClusterFacts:
-        brokers, found = self._links.given, dict[Own, tuple[Together, list[Difference]] | None]()
-        limits, on_kafka_4 = dict[str, TopicLimits](), dict[str, TopicLimits]()
-        for topic, own in self._owns.items():
-            if own not in found:
-                known = self._together(own, brokers)
-                found[own] = None if known is None else (known, list(differences(known)))
-            if (both := found[own]) is not None:
-                limits[topic], on_kafka_4[topic] = both[0].limits, both[0].on_kafka_4
-                self._log_differences(topic, both[1])
-        topics, topics_on_kafka_4 = MappingProxyType(limits), MappingProxyType(on_kafka_4)
-        return replace(
-            self._facts,
-            topics=topics,
-            topics_on_kafka_4=topics_on_kafka_4,
-            topic_names=self._topic_ids.names,
-        )
-
-    def _together(self, own: Own, brokers: Mapping[int, Given | None]) -> Together | None:
-        """The limits, or None if the value of some broker is not understood."""
-        try:
-            return together(own, self._given, brokers)
-        except ValueError as error:
-            self._log_once("broker_limits_not_understood", "", error=str(error))
-            return None
-
-    def _log_differences(self, topic: str, found: Sequence[Difference]) -> None:
-        for each in found:
-            difference = (topic, each.key, str(each.by_node))
-            if difference not in self._differences and len(self._differences) < MOST_LOGGED:
-                self._differences.add(difference)
-                log.warning(
-                    "topic_limits_differ",
-                    topic=topic,
-                    key=each.key,
-                    brokers={str(node_id): value for node_id, value in each.by_node.items()},
-                    here=each.here,
-                    advice="the loosest holds here, leaders reject the rest themselves; "
-                    "set it on the topic, or give all brokers the same",
-                )
+    def _with_limits(self) -> ClusterFacts:
+        topics, on_kafka_4 = self._topics.limits(self._links.given)
+        names = self._topic_ids.names
+        return replace(self._facts, topics=topics, topics_on_kafka_4=on_kafka_4, topic_names=names)
 
     def _publish(self, facts: ClusterFacts) -> None:
         if facts != self._facts:
@@ -413,9 +320,10 @@ class Cluster:
             log.info("upstream_reached")
             self._trouble = None
 
-    def _want_brokers(self) -> None:
-        """A broker connection was lost or came back."""
-        self._node_is_wanted = True
+    def _request_brokers(self) -> None:
+        """Read the brokers again, since an answer named an unknown one, or a connection was lost or came
+        back."""
+        self._brokers_are_requested = True
         self._wake.set()
 
     def _log_trouble(self, text: str) -> None:
@@ -460,11 +368,6 @@ class Cluster:
         if self._facts.brokers:
             return "tried again for ever; brokers that are known are still tried for each client"
         return "tried again for ever; clients are not let in before a broker has answered"
-
-    def _log_once(self, event: str, topic: str, **facts: object) -> None:
-        if (event, topic) not in self._logged and len(self._logged) < MAX_TOPICS:
-            self._logged.add((event, topic))
-            log.warning(event, topic=topic, **facts)
 
 
 def _denied_text(upstream: Upstream) -> str:

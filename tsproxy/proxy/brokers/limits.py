@@ -93,8 +93,8 @@ def examples(owns: Mapping[str, Own]) -> tuple[str, ...]:
 
 def together(own: Own, described: Given, brokers: Mapping[int, Given | None]) -> Together:
     """The limits in force for a topic that sets `own`. `brokers` are by node id, None for one without an
-    answer. `told` are the values of the broker that described the topic, whichever that is. They are used if
-    no broker has answered.
+    answer. `described` are the values of the broker that described the topic, whichever that is. They are
+    used if no broker has answered.
 
     If a broker has not answered, there are no bounds, no sizes and no other reason to reject a record.
     `on_kafka_4` stays, since it is an operator's own rule, which no leader would enforce for us. Raises

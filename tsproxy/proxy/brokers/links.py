@@ -25,6 +25,7 @@ from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.proxy.brokers.limits import Given, given_by
 from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 
 log = structlog.get_logger()
@@ -48,7 +49,7 @@ class BrokerLink:
         address: Address,
         connect: Connect,
         on_change: Callable[[], None],
-        on_news: Callable[[], None],
+        on_outage: Callable[[], None],
     ) -> None:
         self.address = address
         self.connection: AdminConnection | None = None
@@ -61,12 +62,13 @@ class BrokerLink:
         self._is_logged = False
         self._node_id = node_id
         self._on_change = on_change
-        self._on_news = on_news
+        self._on_outage = on_outage
         self._topics: tuple[str, ...] = ()
         self._wake = asyncio.Event()
         self.is_settled.set()
 
-    def ask(self, topics: tuple[str, ...]) -> None:
+    def query(self, topics: tuple[str, ...]) -> None:
+        """Query the broker for its description of these topics: now, and whenever it comes back."""
         self._topics = topics
         if topics and not self._is_lost:
             self.is_settled.clear()
@@ -104,9 +106,7 @@ class BrokerLink:
             self._wake.clear()
             # Clients can wake it very often, and brokers count failed logins. So this pause is not cut short.
             await asyncio.sleep(pause_ms / 1000)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(max(0, retry_ms - pause_ms) / 1000):
-                    await self._wake.wait()
+            await wait_at_most(max(0, retry_ms - pause_ms) / 1000, self._wake)
             retry_ms = min(2 * retry_ms, LAST_RETRY_MS)
 
     async def _converse(self, connection: AdminConnection) -> None:
@@ -126,7 +126,7 @@ class BrokerLink:
     def _described(self, given: Given | None) -> None:
         if self._is_lost:
             self._is_lost = False
-            self._on_news()
+            self._on_outage()
         self._is_logged = False
         if given is not None and given != self.given:
             self.given = given
@@ -136,7 +136,7 @@ class BrokerLink:
         """The last answer stays in force. If there is none, log that once."""
         if not self._is_lost:
             self._is_lost = True
-            self._on_news()
+            self._on_outage()
         if self._topics and self.given is None and not self._is_logged:
             self._is_logged = True
             log.warning(
@@ -150,22 +150,22 @@ class BrokerLink:
 
 
 class BrokerLinks:
-    """The connections to all brokers. `on_change` is called when values of brokers have changed, `on_news`
-    when a broker was lost or came back."""
+    """The connections to all brokers. `on_change` is called when values of brokers have changed, `on_outage`
+    when a broker was lost or has come back."""
 
     def __init__(
         self,
         upstream: Callable[[], Upstream],
         tls: CurrentTls | None,
         on_change: Callable[[], None],
-        on_news: Callable[[], None],
+        on_outage: Callable[[], None],
     ) -> None:
         self._former: dict[Address, None] = {}
         self._links: dict[int, BrokerLink] = {}
         self._reached_former: set[Address] = set()
         """Former brokers that clients reach again before the cluster names them."""
         self._on_change = on_change
-        self._on_news = on_news
+        self._on_outage = on_outage
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._tls = tls
         self._topics: tuple[str, ...] = ()
@@ -195,16 +195,16 @@ class BrokerLinks:
         for node_id, address in brokers.items():
             self._former.pop(address, None)
             if node_id not in self._links:
-                link = BrokerLink(node_id, address, self._connected, self._on_change, self._on_news)
-                link.ask(self._topics)
+                link = BrokerLink(node_id, address, self._connected, self._on_change, self._on_outage)
+                link.query(self._topics)
                 self._links[node_id] = link
                 self._tasks[node_id] = asyncio.get_running_loop().create_task(link.run())
 
-    def ask(self, topics: Sequence[str]) -> None:
+    def query(self, topics: Sequence[str]) -> None:
         """Query every broker for its description of these topics: now, and whenever it comes back."""
         self._topics = tuple(topics)
         for link in self._links.values():
-            link.ask(self._topics)
+            link.query(self._topics)
 
     async def answered(self) -> None:
         """Returns when all reachable brokers have answered, or after PATIENCE_S."""
@@ -222,7 +222,7 @@ class BrokerLinks:
         if address in self._former and address not in self._reached_former:
             self._reached_former.add(address)
             self._on_change()
-            self._on_news()
+            self._on_outage()
 
     async def close(self) -> None:
         tasks = [*self._tasks.values()]

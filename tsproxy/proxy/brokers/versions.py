@@ -1,4 +1,4 @@
-"""`BrokerVersions`: the versions of Produce that brokers support, for sessions whose clients do not ask.
+"""`BrokerVersions`: the versions of Produce that brokers support, for sessions whose clients never ask.
 
 A session uses the versions that its own broker told its client (ApiVersions). If the client never asks, the
 proxy only knows that a version which no broker supports closes the connection. So it queries each broker now
@@ -18,6 +18,7 @@ from tsproxy.config.settings import Config, Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
+from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 from tsproxy.wire.k18_api_versions import Versions, produce_versions
 
@@ -65,23 +66,20 @@ class BrokerVersions:
             self._wake.clear()
             try:
                 for broker in sorted(self._brokers, key=str):
-                    await self._ask(broker)
+                    await self._query(broker)
                 self._publish()
             except Exception as error:  # an error in our code: known versions stay, and it tries again
                 log.error("offers_crashed", error=type(error).__name__, frames=frames_of(error))
             is_known = self._brokers <= self._known.keys()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(QUERY_EVERY_S if is_known else RETRIED_EVERY_S):
-                    await self._wake.wait()
+            await wait_at_most(QUERY_EVERY_S if is_known else RETRIED_EVERY_S, self._wake)
 
-    async def _ask(self, broker: Address) -> None:
+    async def _query(self, broker: Address) -> None:
         """Query one broker. Without an answer its versions are unknown."""
         self._known.pop(broker, None)
         with contextlib.suppress(ConversationError):
-            async with connected(
-                broker, self._tls() if self._tls else None, self._upstream.sasl
-            ) as connection:
-                answer = await connection.ask(ApiVersionRequest())
+            tls = self._tls() if self._tls else None
+            async with connected(broker, tls, self._upstream.sasl) as connection:
+                answer = await connection.request(ApiVersionRequest())
                 if answer.error_code == 0:
                     offers = {key: (oldest, newest) for key, oldest, newest, *_ in answer.api_versions}
                     self._known[broker] = produce_versions(offers)

@@ -41,7 +41,7 @@ async def newest_stamps(
 
 async def _leaders(connection: AdminConnection, topics: Sequence[str]) -> Mapping[int, list[tuple[str, int]]]:
     try:
-        answer = await connection.ask(MetadataRequest(list(topics), allow_auto_topic_creation=False))
+        answer = await connection.request(MetadataRequest(list(topics), allow_auto_topic_creation=False))
     except ConversationError:
         return {}
     led: dict[int, list[tuple[str, int]]] = {}

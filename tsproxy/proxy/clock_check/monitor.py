@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -25,6 +24,7 @@ from tsproxy.proxy.clock_check.steps import Steps
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
+from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 
 log = structlog.get_logger()
@@ -76,7 +76,7 @@ class ClockMonitor(Collector):
         self._stamps = Stamps()
         self._config = config
         self._is_beyond = False
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         """Set at a step of the clock, or at a new configuration."""
         self._off: frozenset[int] = frozenset()
         self._steps = Steps(clock)
@@ -93,7 +93,7 @@ class ClockMonitor(Collector):
             if config.clock.probe is None:
                 self.offsets = self._stamps.offsets(self._clock.monotonic_ms())
             self._judge()
-            self._news.set()
+            self._changed.set()
 
         return commit
 
@@ -111,14 +111,14 @@ class ClockMonitor(Collector):
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
             self._has_stepped()
-            self._ask_kernel()
-            self._ask_clients()
+            self._check_kernel()
+            self._check_clients()
 
-    def _ask_kernel(self) -> None:
+    def _check_kernel(self) -> None:
         text = "the kernel says that nothing keeps this machine's clock right (adjtimex: not synchronised)"
         self._doubts.put(Witness.KERNEL, text if self._kernel_is_synchronised() is False else None)
 
-    def _ask_clients(self) -> None:
+    def _check_clients(self) -> None:
         found = self.crowd.agreement(self._clock.now_ms(), self._config.clock.max_offset_ms)
         if found is None:
             self._doubts.put(Witness.CLIENTS, None)
@@ -146,7 +146,7 @@ class ClockMonitor(Collector):
         }
         self._judge()
         self._listens_left = EAGER_LISTENS
-        self._news.set()
+        self._changed.set()
         return True
 
     # -- Offsets -------------------------------------------------------------------------------------
@@ -162,13 +162,13 @@ class ClockMonitor(Collector):
     async def _converse(self) -> None:
         """Measure as long as a probe topic is configured, with one producer."""
         if self._config.clock.probe is None:
-            await self._wait(None)
+            await self._wait_for_changes(None)
             return
         upstream = self._config.upstream
         async with own_producer(upstream, self._tls, CLIENT_ID, acks=1) as producer:
             while (probe := self._config.clock.probe) is not None and self._config.upstream == upstream:
                 await self._measure(producer, probe.topic)
-                await self._wait(probe.every_ms / 1000)
+                await self._wait_for_changes(probe.every_ms / 1000)
 
     async def _measure(self, producer: AIOKafkaProducer, topic: str) -> None:
         async with asyncio.timeout(PATIENCE_S):
@@ -208,12 +208,9 @@ class ClockMonitor(Collector):
         if self._is_beyond:
             self._listens_left = EAGER_LISTENS
 
-    async def _wait(self, seconds: float | None) -> None:
-        """Wait until there is news, at most so many seconds."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._news.wait()
-        self._news.clear()
+    async def _wait_for_changes(self, seconds: float | None) -> None:
+        await wait_at_most(seconds, self._changed)
+        self._changed.clear()
 
     # -- Consequences --------------------------------------------------------------------------------
 
@@ -234,10 +231,10 @@ class ClockMonitor(Collector):
         is_suspended = self._is_beyond and settings.when_beyond is WhenBeyond.AUDIT
         if (was_beyond, self.is_suspended) == (self._is_beyond, is_suspended):
             return
-        is_news_for_sessions = self.is_suspended != is_suspended
+        sessions_must_know = self.is_suspended != is_suspended
         self.is_suspended = is_suspended
         self._log_own_offset(offset)
-        if is_news_for_sessions:
+        if sessions_must_know:
             self._suspend(is_suspended)
 
     def _by_brokers(self, offset: Offset | None) -> str:

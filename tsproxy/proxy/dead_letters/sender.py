@@ -6,7 +6,7 @@ partition keep their order. Delivery is at least once: after a failure the last 
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -28,6 +28,7 @@ from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, DeadLetterRecord, ch
 from tsproxy.proxy.dead_letters.waiting import Waiting
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
+from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 
 log = structlog.get_logger()
@@ -71,16 +72,14 @@ class DeadLetters(Collector):
     """Sends dead letters. It exists even if the configuration has none, since a reload may add them."""
 
     def __init__(self, config: Config, tls: CurrentTls | None, privacy: Privacy, clock: Clock) -> None:
-        self.is_up = False
-        """True if the last send succeeded."""
         self.sent = 0
         self.drops = Drops(clock)
         self.waiting = Waiting()
         self._clock = clock
         self._config = config
         self._ending = asyncio.Event()
-        self._in_hand: _Sending | None = None
-        self._news = asyncio.Event()
+        self._sending: _Sending | None = None
+        self._changed = asyncio.Event()
         """Set at a new batch, at another configuration, or at the stop."""
         self._privacy = privacy
         self._task: asyncio.Task[None] | None = None
@@ -99,7 +98,7 @@ class DeadLetters(Collector):
         def commit() -> None:
             self._config = config
             self._topic = config.dead_letters.topic if config.dead_letters else self._topic
-            self._news.set()
+            self._changed.set()
 
         return commit
 
@@ -116,14 +115,14 @@ class DeadLetters(Collector):
         if dead.topic == settings.topic:
             self.drops.count(DropReason.OWN_TOPIC, named)
         elif self.waiting.put(dead, share.max_in_flight_bytes, share.max_records):
-            self._news.set()
+            self._changed.set()
         else:
             self.drops.count(DropReason.QUEUE_FULL, named)
 
     async def stop(self, patience_s: float, stop_now: asyncio.Event) -> None:
         """Send the queue within the time limit. Drop and count the rest."""
         self._ending.set()
-        self._news.set()
+        self._changed.set()
         if self._task is not None:
             hurried = asyncio.ensure_future(stop_now.wait())
             ends = (self._task, hurried)
@@ -133,20 +132,20 @@ class DeadLetters(Collector):
                 task.cancel()
             await asyncio.gather(*ends, return_exceptions=True)
         self._thread.shutdown(wait=False, cancel_futures=True)
-        hand = self._in_hand
-        dealt_with = len(hand.dead.rejection.violations) - hand.left if hand else 0
-        self.drops.count(DropReason.STOPPED, self.waiting.records - dealt_with)
+        sending = self._sending
+        finished = len(sending.dead.rejection.violations) - sending.left if sending else 0
+        self.drops.count(DropReason.STOPPED, self.waiting.records - finished)
         self.drops.log_now()
 
     async def _run(self) -> None:
         while self._config.dead_letters is None and not self._ending.is_set():
-            await self._some_news()
+            await self._wait_for_changes()
         while not (self._ending.is_set() and self.waiting.first is None):
             try:
                 async with self._producer() as producer:
                     await self._send_all(producer)
             except Exception as error:  # the queue is kept, within its bounds
-                self._failed(error)
+                self._trouble.failed(error, topic=self._topic)
                 await asyncio.sleep(RETRY_S)
 
     def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
@@ -158,61 +157,61 @@ class DeadLetters(Collector):
     async def _send_all(self, producer: AIOKafkaProducer) -> None:
         """Send until the queue is empty and the proxy stops."""
         await self._partitions(producer)  # so that a missing topic is noticed before the first copy
-        self._works_again()
+        self._trouble.over(topic=self._topic)
         while True:
-            hand = self._in_hand = self._in_hand or self._taken_in_hand()
-            if hand is not None:
-                await self._send_batch(producer, hand)
-                self.drops.count(DropReason.UNREADABLE, hand.left)
-                self._in_hand = None
+            sending = self._sending = self._sending or self._next_batch()
+            if sending is not None:
+                await self._send_batch(producer, sending)
+                self.drops.count(DropReason.UNREADABLE, sending.left)
+                self._sending = None
                 self.waiting.done()
             elif self._ending.is_set():
                 return
             else:
-                await self._some_news()
+                await self._wait_for_changes()
 
-    def _taken_in_hand(self) -> _Sending | None:
+    def _next_batch(self) -> _Sending | None:
         dead = self.waiting.first
         if dead is None:
             return None
         chunks = chunks_of(dead, self._config.session_limits, self._privacy)
         return _Sending(dead, chunks, len(dead.rejection.violations))
 
-    async def _send_batch(self, producer: AIOKafkaProducer, hand: _Sending) -> None:
+    async def _send_batch(self, producer: AIOKafkaProducer, sending: _Sending) -> None:
         loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
-            if not hand.due:
-                chunk = await loop.run_in_executor(self._thread, next, hand.chunks, None)
+            if not sending.due:
+                chunk = await loop.run_in_executor(self._thread, next, sending.chunks, None)
                 if chunk is None:
                     return
-                hand.due.append(chunk)
-            await self._send(producer, hand)
-            await self._rest(REST * (loop.time() - began))
+                sending.due.append(chunk)
+            await self._send(producer, sending)
+            await wait_at_most(REST * (loop.time() - began), self._ending)
 
-    async def _send(self, producer: AIOKafkaProducer, hand: _Sending) -> None:
+    async def _send(self, producer: AIOKafkaProducer, sending: _Sending) -> None:
         """Send the next chunk: it is accepted, dropped or split. Raises errors after which a retry makes
         sense."""
-        records, topic, loop = hand.due[-1], self._topic, asyncio.get_running_loop()
+        records, topic, loop = sending.due[-1], self._topic, asyncio.get_running_loop()
         partitions = await self._partitions(producer)
         packed = await loop.run_in_executor(self._thread, _packed, producer.create_batch(), records)
-        partition = hand.dead.partition % partitions
+        partition = sending.dead.partition % partitions
         try:
             await self._acknowledged(await producer.send_batch(packed, topic, partition=partition))
         except _TOO_LARGE:
             if len(records) > 1:
-                hand.halve(records)
+                sending.halve(records)
                 return
             self.drops.count(DropReason.TOO_LARGE, 1)
         except BrokerResponseError as error:
-            hand.rejections += not error.retriable
-            if hand.rejections < REJECTIONS:
+            sending.rejections += not error.retriable
+            if sending.rejections < REJECTIONS:
                 raise
             self.drops.count(DropReason.REJECTED, len(records))
         else:
             self.sent += len(records)
-            self._works_again()
-        hand.finish(records)
+            self._trouble.over(topic=self._topic)
+        sending.finish(records)
 
     async def _partitions(self, producer: AIOKafkaProducer) -> int:
         """The topic's number of partitions. Raises TimeoutError if the topic does not exist."""
@@ -224,28 +223,15 @@ class DeadLetters(Collector):
 
     async def _acknowledged(self, future: "asyncio.Future[object]") -> None:
         """Wait for the answer, and log it if that takes long. Raises the error that the answer holds."""
-        future.add_done_callback(_looked_at)
+        future.add_done_callback(_read_error)
         while not (await asyncio.wait([future], timeout=PATIENCE_S))[0]:
-            self._failed(TimeoutError(f"no broker has taken them for {PATIENCE_S:g} s"))
+            text = f"no broker has taken them for {PATIENCE_S:g} s"
+            self._trouble.failed(text, topic=self._topic)
         future.result()
 
-    async def _some_news(self) -> None:
-        self._news.clear()
-        await self._news.wait()
-
-    async def _rest(self, seconds: float) -> None:
-        """Sleep until the time is over or the proxy stops."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._ending.wait()
-
-    def _failed(self, error: Exception) -> None:
-        self._trouble.failed(error, topic=self._topic)
-        self.is_up = False
-
-    def _works_again(self) -> None:
-        self._trouble.over(topic=self._topic)
-        self.is_up = True
+    async def _wait_for_changes(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
 
     def warnings(self) -> list[str]:
         """Why no copies can be made now; empty if there is no problem."""
@@ -269,21 +255,23 @@ class DeadLetters(Collector):
             "tsproxy_dead_letters_waiting", "Rejected records that wait to be copied", self.waiting.records
         )
         yield GaugeMetricFamily(
-            "tsproxy_dead_letters_up", "1 while the topic of dead letters takes them", value=self.is_up
+            "tsproxy_dead_letters_up",
+            "1 while the topic of dead letters takes them",
+            value=self._trouble.is_up,
         )
 
 
 def _packed(batch: BatchBuilder, records: Sequence[DeadLetterRecord]) -> BatchBuilder:
     for record in records:
-        taken = batch.append(
+        appended = batch.append(
             timestamp=record.timestamp_ms, key=record.key, value=record.value, headers=record.headers
         )
-        assert taken is not None, "a chunk is smaller than what a batch may hold"
+        assert appended is not None, "a chunk is smaller than what a batch may hold"
     batch.close()
     return batch
 
 
-def _looked_at(future: "asyncio.Future[object]") -> None:
+def _read_error(future: "asyncio.Future[object]") -> None:
     """Read the error, so that asyncio does not log it: at the stop nobody waits for this future any more."""
     if not future.cancelled():
         future.exception()

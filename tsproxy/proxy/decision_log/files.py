@@ -151,7 +151,7 @@ class DecisionFiles:
                 self._failed(error)
             else:
                 self.written += 1
-                self._works_again()
+                self._trouble.over(lines_lost=self.dropped)
                 return
             finally:
                 self._busy_since_ms = None
@@ -172,9 +172,6 @@ class DecisionFiles:
 
     def _failed(self, error: OSError) -> None:
         self._trouble.failed(error.strerror or str(error), lines_lost=self.dropped)
-
-    def _works_again(self) -> None:
-        self._trouble.over(lines_lost=self.dropped)
 
 
 def _log_loss(count: int, lines: int) -> None:

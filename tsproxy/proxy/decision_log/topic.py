@@ -8,7 +8,7 @@ own.
 
 import asyncio
 from collections.abc import Collection
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,7 @@ from tsproxy.config.settings import Config, TopicSettings, Upstream
 from tsproxy.proxy.decision_log.unsent import Unsent
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
+from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 
 log = structlog.get_logger()
@@ -41,8 +42,6 @@ class DecisionTopic:
     def __init__(
         self, settings: TopicSettings, upstream: Upstream, tls: CurrentTls | None, directory: Path, name: str
     ) -> None:
-        self.is_up = False
-        """True if the last send succeeded."""
         self.sent = 0
         self.rejected = 0
         """The lines that were too large for a record."""
@@ -55,6 +54,11 @@ class DecisionTopic:
         self._trouble = Trouble("decision_topic_failed", "decision_topic_resumed")
         self._unsent: list[Unsent] = []
         self._upstream = upstream
+
+    @property
+    def is_up(self) -> bool:
+        """True if the last send succeeded."""
+        return self._trouble.is_up
 
     def prepare(self, config: Config) -> Commit:
         """A reload. The next connection uses the new user, token and addresses."""
@@ -92,16 +96,16 @@ class DecisionTopic:
                 async with self._producer() as producer:
                     await self._send_all(producer)
             except Exception as error:  # the lines stay in the files and are sent later
-                self._failed(error)
+                self._trouble.failed(error, topic=self._settings.name)
                 if self._ending.is_set():
                     return
-                await self._wait(RETRY_S)
+                await wait_at_most(RETRY_S, self._ending)
 
     async def _send_all(self, producer: AIOKafkaProducer) -> None:
         """Send until all lines are sent and the proxy stops."""
         while self._unsent:
             chunks = [await self._send_chunk(producer, unsent) for unsent in self._unsent]
-            self._works_again()
+            self._trouble.over(topic=self._settings.name)
             if any(chunks):
                 continue
             own, *others = self._unsent
@@ -109,35 +113,37 @@ class DecisionTopic:
             self._unsent += [unsent for unsent in others if not unsent.finish()]
             if self._ending.is_set():
                 return
-            await self._wait(LOOK_EVERY_S)
+            await wait_at_most(LOOK_EVERY_S, self._ending)
 
     async def _send_chunk(self, producer: AIOKafkaProducer, unsent: Unsent) -> bool:
         """Send some lines of one boot. False if there were none."""
         chunk = await asyncio.to_thread(unsent.read)  # a disk that hangs must not block clients
         if chunk is None:
             return False
-        taken = []
+        acknowledgements = []
         for line in chunk.lines:
             try:
                 key, headers = key_and_headers(line)
-                taken.append(await producer.send(self._settings.name, line, key=key, headers=headers))
+                sent = await producer.send(self._settings.name, line, key=key, headers=headers)
+                acknowledgements.append(sent)
             except (MessageSizeTooLargeError, ValueError) as error:  # ValueError: not a line of the log
                 self.rejected += 1
                 log.error("decision_not_sent", error=type(error).__name__, bytes=len(line))
-        await self._until_acknowledged(taken)
+        await self._until_acknowledged(acknowledgements)
         unsent.sent(chunk.after)
-        self.sent += len(taken)
+        self.sent += len(acknowledgements)
         return True
 
-    async def _until_acknowledged(self, taken: list[asyncio.Future[object]]) -> None:
+    async def _until_acknowledged(self, acknowledgements: list[asyncio.Future[object]]) -> None:
         """Wait without a limit, and log it if that takes long. An idempotent producer retries by itself,
         without duplicates."""
-        waiting: Collection[asyncio.Future[object]] = taken
+        waiting: Collection[asyncio.Future[object]] = acknowledgements
         while waiting:
             _, waiting = await asyncio.wait(waiting, timeout=PATIENCE_S)
             if waiting:
-                self._failed(TimeoutError(f"no broker has taken it for {PATIENCE_S:g} s"))
-        await asyncio.gather(*taken)
+                text = f"no broker has taken it for {PATIENCE_S:g} s"
+                self._trouble.failed(text, topic=self._settings.name)
+        await asyncio.gather(*acknowledgements)
 
     def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
         return own_producer(
@@ -148,20 +154,6 @@ class DecisionTopic:
             enable_idempotence=True,
             max_batch_size=_BATCH_BYTES,
         )
-
-    async def _wait(self, seconds: float) -> None:
-        """Sleep until the time is over or the proxy stops."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._ending.wait()
-
-    def _failed(self, error: Exception) -> None:
-        self._trouble.failed(error, topic=self._settings.name)
-        self.is_up = False
-
-    def _works_again(self) -> None:
-        self._trouble.over(topic=self._settings.name)
-        self.is_up = True
 
 
 def key_and_headers(line: bytes) -> tuple[bytes, Headers]:

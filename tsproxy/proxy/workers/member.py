@@ -12,7 +12,6 @@ import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from typing import Any, Final
@@ -23,6 +22,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
 from tsproxy.proxy.admin.report import NOTHING, Report, together
 from tsproxy.proxy.startup import StartError
+from tsproxy.proxy.wait import wait_at_most
 from tsproxy.proxy.workers.channel import VARIABLE, Channel, Orders, as_text
 from tsproxy.proxy.workers.watch import Silence
 
@@ -116,10 +116,8 @@ class Member:
                 retry_ms = FIRST_RETRY_MS
             log.error("worker_ended", worker=self.number, error=end, restart_in_ms=retry_ms)
             self._latest = _not_ready(end)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(retry_ms / 1000):
-                    await self._stopping.wait()
-                    return
+            if await wait_at_most(retry_ms / 1000, self._stopping):
+                return
             retry_ms = min(2 * retry_ms, LAST_RETRY_MS)
             self.restarts += 1
 
