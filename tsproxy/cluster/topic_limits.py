@@ -31,12 +31,9 @@ CONFIG_NAMES: Final = (
     CLEANUP_POLICY,
     COMPRESSION_TYPE,
 )
-"""The settings to ask for. A broker leaves out those that it does not know."""
+"""The settings that matter for limits. A broker leaves out those that it does not know."""
 
-_TIMESTAMP_TYPES: Final = {
-    "CreateTime": TimestampType.CREATE_TIME,
-    "LogAppendTime": TimestampType.LOG_APPEND_TIME,
-}
+_TIMESTAMP_TYPES: Final = {each.config_value: each for each in TimestampType}
 
 _CODECS: Final = {
     "producer": None,
@@ -75,14 +72,9 @@ def topic_limits(described: Mapping[str, str | None]) -> TopicLimits:
 def as_kafka_4(described: Mapping[str, str | None], defaults: Collection[str]) -> dict[str, str | None]:
     """The same topic as a 4.x broker would describe it. Values that were set on the topic or its broker stay,
     values that nobody set (`defaults`) become KIP-1030's, and `difference` is gone (KAFKA-17997)."""
-    set_by_somebody = {
-        name: value for name, value in described.items() if name != DIFFERENCE and name not in defaults
-    }
-    return {BEFORE: str(LONG_MAX), AFTER: str(HOUR_MS), **_but_bounds(described), **set_by_somebody}
-
-
-def _but_bounds(described: Mapping[str, str | None]) -> dict[str, str | None]:
-    return {name: value for name, value in described.items() if name not in (BEFORE, AFTER, DIFFERENCE)}
+    gone = {DIFFERENCE, *({BEFORE, AFTER} & set(defaults))}
+    kept = {name: value for name, value in described.items() if name not in gone}
+    return {BEFORE: str(LONG_MAX), AFTER: str(HOUR_MS), **kept}
 
 
 def _bound(described: Mapping[str, str | None], name: str) -> int | None:

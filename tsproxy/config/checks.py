@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import combinations
 from typing import Final
 
@@ -10,7 +9,7 @@ from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import BrokersFrom, Listener, WhenBeyond
 from tsproxy.config.values import ports_text
-from tsproxy.model.addresses import Address
+from tsproxy.model.addresses import Address, ip_or_none
 from tsproxy.model.policy import LimitsFrom, Policy, Rule, Waiver
 
 _KEY: Final = "upstream.brokers_from"
@@ -127,17 +126,10 @@ class _Claim:
 def _may_be_one_address(one: str, other: str) -> bool:
     """True if both hosts may be the same address. IPv4 and IPv6 have separate ports: `::` takes no IPv4
     connection here. Only the system knows which of them a name resolves to."""
-    addresses = [_address(one), _address(other)]
+    addresses = [ip_or_none(one), ip_or_none(other)]
     if None not in addresses and len({each.version for each in addresses if each}) == 2:
         return False
     return one == other or any(each is not None and each.is_unspecified for each in addresses)
-
-
-def _address(host: str) -> IPv4Address | IPv6Address | None:
-    try:
-        return ip_address(host)
-    except ValueError:
-        return None
 
 
 def check_ports(listeners: Iterable[Listener], admin: Parsed | None, problems: list[Problem]) -> None:

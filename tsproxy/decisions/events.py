@@ -5,14 +5,13 @@ larger int. Every text that a client chose is bounded. Nulls are left out.
 """
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Final
 
 from tsproxy.decisions.drift import drift_ms
 from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.decisions.privacy import Privacy, Redaction
 from tsproxy.decisions.text import NAME_CHARS, bounded
-from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, TimestampType
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP
 from tsproxy.model.outcome import CulpritColumns, Outcome, VerdictName
 from tsproxy.model.verdict import TopicLimits
 
@@ -21,9 +20,6 @@ Event = dict[str, object]
 
 CULPRITS_LISTED: Final = 20
 _MESSAGE_CHARS: Final = 1_000
-_TIMESTAMP_TYPE_NAMES: Final = MappingProxyType(
-    {TimestampType.CREATE_TIME: "CreateTime", TimestampType.LOG_APPEND_TIME: "LogAppendTime"}
-)
 
 _EXEMPLARY: Final = frozenset({VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictName.REPAIRED})
 
@@ -167,7 +163,7 @@ def _limits(limits: TopicLimits | None) -> dict[str, object]:
     if limits is None:
         return {}
     return {
-        "timestamp_type": _TIMESTAMP_TYPE_NAMES[limits.timestamp_type],
+        "timestamp_type": limits.timestamp_type.config_value,
         "before_max_ms": limits.before_max_ms,
         "after_max_ms": limits.after_max_ms,
     }

@@ -1,6 +1,6 @@
-"""Addresses: `Address`, where a port is; and a client's IP address as it is compared and counted.
+"""Addresses with ports (`Address`), and IP addresses of clients as they are compared and counted.
 
-One client counts as one, whatever form its address comes in.
+A client counts as one, in whatever form its address comes.
 
 Sources: RFC 4291 (2.5.1: a host chooses the last 64 bits itself; 2.5.5.2: IPv4-mapped addresses), RFC 6177
 (a site gets at least a /64), RFC 6052 (2.1: the well-known prefix of IPv4 behind a translator).
@@ -13,14 +13,14 @@ from typing import Final
 
 Network = IPv4Network | IPv6Network
 
-_OF_ONE_HOST: Final = 64
-"""Bits of an IPv6 address that tell networks apart; a host has all addresses that begin with them."""
+_NETWORK_BITS: Final = 64
+"""The bits of an IPv6 address that distinguish networks. A host has all addresses that begin with them."""
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A host and port to connect to or to listen on; never one that a client is told."""
+    """A host and port to connect to or to listen on. Clients get a `view.Endpoint` instead."""
 
     host: str
     port: int
@@ -30,19 +30,26 @@ class Address:
         return f"{host}:{self.port}"
 
 
-def canonical(text: str) -> IPv4Address | IPv6Address | None:
-    """The address without its zone, an IPv4-mapped one as IPv4; None for a text that is no address."""
+def ip_or_none(text: str) -> IPv4Address | IPv6Address | None:
+    """The IP address; None for a text that is none, such as a host name."""
     try:
-        address = ip_address(text.partition("%")[0])
+        return ip_address(text)
     except ValueError:
         return None
+
+
+def canonical(text: str) -> IPv4Address | IPv6Address | None:
+    """The address without its zone, with an IPv4-mapped one as IPv4; None for a text that is no address."""
+    address = ip_or_none(text.partition("%")[0])
     return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
 
 
 def counted_as(text: str) -> str:
-    """Under which name a client of this address is counted: whatever it may choose itself counts as one.
+    """The name under which clients of this address are counted. All addresses that a host may choose itself
+    have the same name.
 
-    An IPv4 address is its own name, an IPv6 address that of its /64. A text that is no address stays.
+    For an IPv4 address it is the address, for an IPv6 address its /64. A text that is no address is its own
+    name.
     """
     if ":" not in text:
         return text
@@ -51,10 +58,10 @@ def counted_as(text: str) -> str:
         return text
     if isinstance(address, IPv4Address) or address.is_loopback or address in _TRANSLATED:
         return str(address)
-    return str(IPv6Network((address, _OF_ONE_HOST), strict=False))
+    return str(IPv6Network((address, _NETWORK_BITS), strict=False))
 
 
 def is_in(text: str, networks: Iterable[Network]) -> bool:
-    """True where the address lies in one of the networks; False for a text that is no address."""
+    """True if the address lies in one of the networks; False for a text that is no address."""
     address = canonical(text)
     return address is not None and any(address in network for network in networks)

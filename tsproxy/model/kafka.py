@@ -121,6 +121,16 @@ class TimestampType(IntEnum):
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
 
+    @property
+    def config_value(self) -> str:
+        """The value of `message.timestamp.type`."""
+        return "CreateTime" if self is TimestampType.CREATE_TIME else "LogAppendTime"
+
+    @classmethod
+    def parse(cls, config_value: str) -> "TimestampType":
+        """The type with this `config_value`. Raises KeyError if there is none."""
+        return {each.config_value: each for each in cls}[config_value]
+
 
 class Codec(IntEnum):
     """Attribute bits 0-2 of a batch. 5, 6 and 7 name no codec."""

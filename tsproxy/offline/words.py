@@ -1,5 +1,6 @@
-"""Times and durations as short texts for tables. Pure."""
+"""Times and durations as short texts, and tables of texts. Pure."""
 
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -26,3 +27,19 @@ def span(length_ms: int) -> str:
             length = length_ms / unit_ms
             return f"{length:,.0f} {name}" if length >= 10 else f"{round(length, 1):g} {name}"
     return f"{length_ms} ms"
+
+
+def table(rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> Iterator[str]:
+    """The lines of a table. The columns in `numbers` are aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (
+            cell.rjust(width) if column in numbers else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield ("  " + "  ".join(cells)).rstrip()
+
+
+def more(count: int) -> str:
+    """The last line of a table that leaves out so many rows."""
+    return f"  … and {count:,} more (--rows, --json)"

@@ -30,8 +30,7 @@ def fast_path_bounds(policy: TopicPolicy) -> FastPathBounds | None:
     found = [check.bounds(policy) for check in tables.CHECKS.about_timestamps]
     if policy.candidate is not None:
         found.append(record.within(policy.candidate))
-    known = [each for each in found if each is not None]
-    return narrowest(known) if len(known) == len(found) else None
+    return narrowest(found)
 
 
 def only_limits_matter(policy: TopicPolicy) -> bool:

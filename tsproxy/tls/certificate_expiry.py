@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from tsproxy.config.problems import Problem
-from tsproxy.config.settings import Config
+from tsproxy.config.settings import Config, ListenerTls, UpstreamTls
 from tsproxy.config.values import instant_text
 from tsproxy.tls.x509 import Certificate, RevocationList, read_crls, read_pem
 from tsproxy.wire.primitives import DecodeError
 
+_SETTINGS: Final = ("certificate", "key", "client_ca", "client_crl", "ca")
 CRL: Final = "_crl"
 """The end of the names of settings for certificate revocation lists."""
 
@@ -49,16 +50,18 @@ def ends_of(files: Mapping[str, Path]) -> Iterator[End]:
         except (OSError, DecodeError):  # OpenSSL has accepted it before: no reason to reject it
             continue
         if found:
-            it = choose(found, key=lambda each: each.not_after_s)
-            early_s = min(WARNED_EARLY_S, (it.not_after_s - it.not_before_s) / 4)
-            warn_s = it.not_after_s - early_s
-            yield End(setting, file, it.subject, it.not_after_s, warn_s, it.not_before_s)
+            first = choose(found, key=lambda each: each.not_after_s)
+            begins_s, expires_s = first.not_before_s, first.not_after_s
+            warn_s = expires_s - min(WARNED_EARLY_S, (expires_s - begins_s) / 4)
+            yield End(setting, file, first.subject, expires_s=expires_s, warn_s=warn_s, begins_s=begins_s)
 
 
 def certificate_notices(config: Config, now_ms: int) -> Iterator[Problem]:
     """Notices about certificates that are expired, expire soon, or are not valid yet, in usable files."""
     now_s = now_ms / 1000
-    for end in ends_of(_files(config)):
+    sections = [*(listener.tls for listener in config.listeners), config.upstream.tls]
+    files = [files_of(tls, tls.place) for tls in sections if tls is not None]
+    for end in ends_of({setting: file for each in files for setting, file in each.items()}):
         place, _, key = end.setting.rpartition(": ")
         who = f"{end.file} ({end.subject})"
         at_text = instant_text(round(end.expires_s * 1000))
@@ -74,16 +77,7 @@ def certificate_notices(config: Config, now_ms: int) -> Iterator[Problem]:
             yield Problem(place, key, f"{who} ends at {at_text}, in {days} days: renew it")
 
 
-def _files(config: Config) -> Mapping[str, Path]:
-    """Certificate files by the name of their setting."""
-    named = [
-        (
-            tls.place,
-            {"certificate": tls.certificate, "client_ca": tls.client_ca, "client_crl": tls.client_crl},
-        )
-        for listener in config.listeners
-        if (tls := listener.tls) is not None
-    ]
-    if (upstream := config.upstream.tls) is not None:
-        named.append((upstream.place, {"certificate": upstream.certificate, "ca": upstream.ca}))
-    return {f"{place}.{name}": file for place, files in named for name, file in files.items() if file}
+def files_of(tls: ListenerTls | UpstreamTls, section: str) -> dict[str, Path]:
+    """The files of a section by the names of their settings."""
+    files = {name: getattr(tls, name, None) for name in _SETTINGS}
+    return {f"{section}.{name}": file for name, file in files.items() if file is not None}

@@ -23,7 +23,6 @@ from tsproxy.offline.replay.tally import Line, Tally
 from tsproxy.policy.resolve import resolve
 
 FILES: Final = "decisions-*.jsonl*"
-_TYPES: Final = {"CreateTime": TimestampType.CREATE_TIME, "LogAppendTime": TimestampType.LOG_APPEND_TIME}
 
 Bars = Sequence[tuple[int, int, int]]
 """(signed bucket, batches, records)."""
@@ -97,47 +96,44 @@ class Decisions:
     def _counters(self, line: Mapping[str, Any]) -> None:
         topic, batches, records = line["topic"], int(line["batches"]), int(line["records"])
         address = next(iter(line.get("addresses", ())), "")
-        peer = Peer(line["listener"], address, 0, line.get("client_id"), line.get("principal"))
+        client_id, principal = line.get("client_id"), line.get("principal")
+        peer = Peer(line["listener"], address, 0, client_id=client_id, principal=principal)
         now_ms = int(datetime.fromisoformat(line["interval_start"]).timestamp() * 1000)
         known = self._limits.get(topic)
-        judged_by = resolve(self.policy, peer, topic, known, None, now_ms)
+        judged_by = resolve(self.policy, peer, topic, known=known, on_kafka_4=None, now_ms=now_ms)
         found = outside(line["ahead"], line["behind"], judged_by.limits)
         by_candidate = outside(line["ahead"], line["behind"], judged_by.candidate)
+        reasons = _reasons(line, judged_by.limits)
         self.counters += 1
         entry = self.tally.line(topic, peer.client_id)
         entry.batches += batches
         entry.records += records
         entry.limits_were_known &= judged_by.limits is not None or judged_by.mode is Mode.OFF
         if judged_by.mode is Mode.ENFORCE:
-            _reject(entry, found, judged_by.rule, _reasons(line, judged_by.limits))
+            entry.rejected_batches += found.batches[0]
+            entry.rejected_records += found.records[0]
+            entry.uncertain_records += found.records[1] - found.records[0]
+            _explain(entry, found, judged_by.rule, reasons)
         elif judged_by.mode is Mode.AUDIT:
-            _only_count(entry, found, judged_by.rule, _reasons(line, judged_by.limits))
+            _count_only(entry, found, judged_by.rule, reasons)
         if judged_by.mode is not Mode.OFF and by_candidate.batches[0] > found.batches[0]:
             more = by_candidate.batches[0] - found.batches[0], by_candidate.records[0] - found.records[0]
             entry.by_candidate += more[0]
             beyond = Span((more[0], more[0]), (more[1], more[1]))
-            _only_count(entry, beyond, CANDIDATE, _reasons(line, judged_by.candidate))
+            _count_only(entry, beyond, CANDIDATE, _reasons(line, judged_by.candidate))
 
 
-def _reject(entry: Line, found: Span, rule: str, reasons: Iterable[Reason]) -> None:
-    if not found.batches[1]:
-        return
-    entry.rejected_batches += found.batches[0]
-    entry.rejected_records += found.records[0]
-    entry.uncertain_records += found.records[1] - found.records[0]
-    entry.rules[rule] += found.records[0]
-    for reason in reasons:
-        entry.reasons[reason] += found.records[0]
-
-
-def _only_count(entry: Line, found: Span, rule: str, reasons: Iterable[Reason]) -> None:
-    if not found.batches[1]:
-        return
+def _count_only(entry: Line, found: Span, rule: str, reasons: Iterable[Reason]) -> None:
     entry.counted_batches += found.batches[0]
     entry.counted_records += found.records[0]
-    entry.rules[rule] += found.records[0]
-    for reason in reasons:
-        entry.reasons[reason] += found.records[0]
+    _explain(entry, found, rule, reasons)
+
+
+def _explain(entry: Line, found: Span, rule: str, reasons: Iterable[Reason]) -> None:
+    if found.batches[1]:
+        entry.rules[rule] += found.records[0]
+        for reason in reasons:
+            entry.reasons[reason] += found.records[0]
 
 
 def _reasons(line: Mapping[str, Any], limits: TopicLimits | None) -> Iterator[Reason]:
@@ -151,7 +147,7 @@ def _reasons(line: Mapping[str, Any], limits: TopicLimits | None) -> Iterator[Re
 
 def _limits_of(line: Mapping[str, Any]) -> TopicLimits:
     return TopicLimits(
-        timestamp_type=_TYPES[line["timestamp_type"]],
+        timestamp_type=TimestampType.parse(line["timestamp_type"]),
         before_max_ms=line.get("before_max_ms"),
         after_max_ms=line.get("after_max_ms"),
         max_message_bytes=line["max_message_bytes"],

@@ -1,10 +1,11 @@
 """The output of a replay, for the terminal and for programs. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from tsproxy.offline.replay.tally import Key, Line, Tally
+from tsproxy.offline.words import more, table
 
 _HEADS: Final = ("topic", "client", "batches", "records", "rejected", "at fault", "counted", "why")
 _NUMBERS: Final = frozenset({2, 3, 4, 5, 6})
@@ -64,19 +65,19 @@ def _lines(replayed: Replayed, rows: int) -> Iterator[str]:
     yield ""
     found = replayed.tally.worst_first()
     if found:
-        yield from _table([_HEADS, *(_row(key, line) for key, line in found[:rows])])
+        yield from table([_HEADS, *(_row(key, line) for key, line in found[:rows])], _NUMBERS)
         if len(found) > rows:
-            yield f"  … and {len(found) - rows:,} more (--rows, --json)"
+            yield more(len(found) - rows)
     else:
         yield "  nothing to judge"
     lines = [line for _, line in found]
-    yield ""
-    uncertain = sum(line.uncertain_records for line in lines)
     rejected, judged = sum(line.rejected_records for line in lines), sum(line.records for line in lines)
+    at_fault, counted = sum(line.bad_records for line in lines), sum(line.counted_records for line in lines)
+    uncertain = sum(line.uncertain_records for line in lines)
+    yield ""
     yield (
-        f"{rejected:,} of {judged:,} records "
-        f"would be rejected, {sum(line.bad_records for line in lines):,} of them at fault; "
-        f"{sum(line.counted_records for line in lines):,} more only counted (audit, waivers, candidate)"
+        f"{rejected:,} of {judged:,} records would be rejected, {at_fault:,} of them at fault; "
+        f"{counted:,} more only counted (audit, waivers, candidate)"
     )
     if uncertain:
         yield f"{uncertain:,} more lie so near a limit that the histograms cannot tell"
@@ -99,14 +100,3 @@ def _row(key: Key, line: Line) -> tuple[str, ...]:
         f"{line.counted_records:,}",
         why if line.limits_were_known else (why + " limits not known").strip(),
     )
-
-
-def _table(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    rows = list(rows)
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
-    for row in rows:
-        cells = (
-            cell.rjust(width) if column in _NUMBERS else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield ("  " + "  ".join(cells)).rstrip()

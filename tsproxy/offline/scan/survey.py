@@ -71,8 +71,8 @@ def survey(answers: Answers, now_ms: int, ahead_ms: int) -> Survey:
 def _finding(
     one: PartitionOffset, settings: Mapping[str, Settings | None], now_ms: int, ahead_ms: int
 ) -> Finding | None:
-    known = _understood(settings.get(one.topic))
-    risk = hazard(one.timestamp_ms, known.retention if known else None, now_ms, ahead_ms)
+    retention, limits = _understood(settings.get(one.topic))
+    risk = hazard(one.timestamp_ms, retention, now_ms, ahead_ms)
     if risk is None:
         return None
     return Finding(
@@ -83,23 +83,16 @@ def _finding(
         drift_ms=one.timestamp_ms - now_ms,
         unit_guess=guess_unit(one.timestamp_ms, now_ms),
         hazard=risk,
-        is_still_taken=not is_out_of_range(one.timestamp_ms, known.limits, now_ms) if known else None,
+        is_still_taken=not is_out_of_range(one.timestamp_ms, limits, now_ms) if limits else None,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Understood:
-    """The parts of a topic's configuration that matter here."""
-
-    retention: Retention
-    limits: TopicLimits
-
-
-def _understood(settings: Settings | None) -> _Understood | None:
-    """None if the user may not read it, or if it holds a value that no known Kafka has."""
+def _understood(settings: Settings | None) -> tuple[Retention | None, TopicLimits | None]:
+    """The parts of a topic's configuration that matter here. They are None if the user may not read it, or if
+    it holds a value that no known Kafka has."""
     if settings is None:
-        return None
+        return None, None
     try:
-        return _Understood(Retention.of(settings), topic_limits(settings))
+        return Retention.of(settings), topic_limits(settings)
     except ValueError:
-        return None
+        return None, None

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tsproxy.offline.scan.retention import Kind
 from tsproxy.offline.scan.survey import Finding, Survey
-from tsproxy.offline.words import instant, span
+from tsproxy.offline.words import instant, more, span, table
 
 _UNREAD_SHOWN: Final = 10
 _TITLES: Final = {Kind.AHEAD: "Newest timestamp in the future", Kind.EXPIRED: "Older than what is kept"}
@@ -74,13 +74,9 @@ def _table(findings: list[Finding], kind: Kind, rows: int) -> Iterator[str]:
         return
     yield ""
     yield f"{_TITLES[kind]}: {len(findings):,}"
-    shown = [_HEADS, *map(_row, findings[:rows])]
-    widths = [max(len(row[column]) for row in shown) for column in range(len(_HEADS) - 1)]
-    for *cells, meaning in shown:
-        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-        yield "  ".join(["", *padded, meaning])
+    yield from table([_HEADS, *map(_row, findings[:rows])])
     if len(findings) > rows:
-        yield f"  … and {len(findings) - rows:,} more (--rows, --json)"
+        yield more(len(findings) - rows)
 
 
 def _row(finding: Finding) -> tuple[str, ...]:

@@ -22,11 +22,13 @@ ANY_TIME: Final = FastPathBounds(None, None)
 """The bounds of a check that no usual batch fails, whatever its timestamps. Compare with `is`."""
 
 
-def narrowest(all_of_them: Iterable[FastPathBounds]) -> FastPathBounds:
-    """The bounds within all these."""
-    found = list(all_of_them)
-    before = (each.before_max_ms for each in found if each.before_max_ms is not None)
-    after = (each.after_max_ms for each in found if each.after_max_ms is not None)
+def narrowest(bounds: Iterable[FastPathBounds | None]) -> FastPathBounds | None:
+    """The bounds that lie within all of `bounds`; None if one of them is None."""
+    known = list(bounds)
+    if None in known:
+        return None
+    before = (each.before_max_ms for each in known if each and each.before_max_ms is not None)
+    after = (each.after_max_ms for each in known if each and each.after_max_ms is not None)
     return FastPathBounds(min(before, default=None), min(after, default=None))
 
 

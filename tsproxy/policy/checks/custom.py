@@ -51,9 +51,8 @@ def bounds(policy: TopicPolicy) -> FastPathBounds | None:
     """The bounds within which every rule accepts any timestamp; None where one of them does not say so."""
     if not policy.custom_rules:
         return ANY_TIME
-    found = [bounds_of(rule) for rule in policy.custom_rules]
-    known = [FastPathBounds(*each) for each in found if each is not None]
-    return narrowest(known) if len(known) == len(found) else None
+    found = (bounds_of(rule) for rule in policy.custom_rules)
+    return narrowest(each and FastPathBounds(*each) for each in found)
 
 
 def _with_unit(text: str, timestamp_ms: int, now_ms: int) -> str:

@@ -16,16 +16,16 @@ standard), though a script may choose its value.
 
 import re
 from collections.abc import Collection, Sequence
-from ipaddress import ip_address
 from typing import Final
 
 from tsproxy.decisions.text import bounded
+from tsproxy.model.addresses import ip_or_none
 
 MOST_SHOWN: Final = 100
 """The most characters of a name that an error text repeats."""
 
-_OF_BROWSERS: Final = ("accept-language", "cookie", "origin", "referer")
-_OF_BROWSERS_START: Final = "sec-fetch-"
+_BROWSER_HEADERS: Final = ("accept-language", "cookie", "origin", "referer")
+_BROWSER_HEADER_START: Final = "sec-fetch-"
 _LOCAL: Final = "localhost"
 _PORT: Final = re.compile(r"(:[0-9]*)?")
 
@@ -60,8 +60,8 @@ def misdirected(headers: Headers, own_names: Collection[str]) -> str | None:
 
 def _is_from_browser(headers: Headers) -> bool:
     return any(
-        name in _OF_BROWSERS
-        or name.startswith(_OF_BROWSERS_START)
+        name in _BROWSER_HEADERS
+        or name.startswith(_BROWSER_HEADER_START)
         or (name == "user-agent" and value.startswith("Mozilla/"))
         for name, value in headers
     )
@@ -71,7 +71,7 @@ def _name(host: str) -> str | None:
     """The name or address in a Host header, without its port; None if it is neither."""
     if host.startswith("["):
         inner, bracket, port = host[1:].partition("]")
-        is_whole = bool(bracket) and _is_address(inner)
+        is_whole = bool(bracket) and ip_or_none(inner) is not None
     else:
         inner, colon, digits = host.partition(":")
         is_whole, port = bool(inner), colon + digits
@@ -81,15 +81,7 @@ def _name(host: str) -> str | None:
 def _is_own(name: str, own_names: Collection[str]) -> bool:
     return (
         name == _LOCAL
-        or name.endswith(f".{_LOCAL}")  # which browsers resolve to their own machine (RFC 6761, 6.3)
-        or _is_address(name)
+        or name.endswith(f".{_LOCAL}")  # browsers resolve it to their own machine (RFC 6761, 6.3)
+        or ip_or_none(name) is not None
         or name in (own.lower().removesuffix(".") for own in own_names)
     )
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True

@@ -31,7 +31,7 @@ from tsproxy.model.kafka import ErrorCode, TimestampType, is_topic_name
 from tsproxy.model.produce import TopicKey
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.proxy.brokers.links import BrokerLinks
-from tsproxy.proxy.brokers.own_addresses import names_us, own_listener
+from tsproxy.proxy.brokers.own_addresses import listener_at, own_listener
 from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import FIRST_RETRY_MS, MAX_TOPICS, Topics
 from tsproxy.proxy.notes import frames_of
@@ -353,7 +353,7 @@ class Cluster:
         )
 
     def _log_if_named_as_ours(self, brokers: Mapping[int, Address]) -> None:
-        listener = names_us(brokers, self._listeners)
+        listener = listener_at(brokers, self._listeners)
         if listener is not None and not self._is_own_address_logged:
             self._is_own_address_logged = True
             log.warning(

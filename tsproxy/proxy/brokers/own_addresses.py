@@ -1,4 +1,4 @@
-"""Whether an upstream is the proxy itself. Pure; no name is looked up.
+"""Finds out whether an upstream is the proxy itself. Pure; no name is looked up.
 
 Until brokers are known a listener rejects connections, so a proxy that is its own upstream never becomes
 ready. A proxy that reaches a second proxy with the same configuration, through a load balancer or a DNS name,
@@ -6,10 +6,9 @@ gets brokers with the very addresses that it advertises itself.
 """
 
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_address
 
 from tsproxy.config.settings import BrokerHosts, Listener
-from tsproxy.model.addresses import Address
+from tsproxy.model.addresses import Address, ip_or_none
 
 
 def own_listener(address: Address, listeners: Sequence[Listener]) -> str | None:
@@ -20,7 +19,7 @@ def own_listener(address: Address, listeners: Sequence[Listener]) -> str | None:
     return None
 
 
-def names_us(brokers: Mapping[int, Address], listeners: Sequence[Listener]) -> str | None:
+def listener_at(brokers: Mapping[int, Address], listeners: Sequence[Listener]) -> str | None:
     """The name of the listener that advertises all these brokers at exactly these addresses.
 
     That can be correct if clients and the proxy resolve the same names differently.
@@ -46,14 +45,10 @@ def _serves(listener: Listener, node_id: int, address: Address) -> bool:
 
 
 def _is_local(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    address = ip_or_none(host)
+    return host == "localhost" if address is None else address.is_loopback
 
 
 def _is_any(host: str) -> bool:
-    try:
-        return ip_address(host).is_unspecified
-    except ValueError:
-        return False
+    address = ip_or_none(host)
+    return address is not None and address.is_unspecified

@@ -25,7 +25,7 @@ from tsproxy.config.source import Look, look_at
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit, prepare_all
-from tsproxy.tls.certificate_expiry import CRL, ends_of
+from tsproxy.tls.certificate_expiry import CRL, ends_of, files_of
 from tsproxy.tls.contexts import listener_context, upstream_context
 
 log = structlog.get_logger()
@@ -46,25 +46,14 @@ class Sources:
 
     @classmethod
     def of_listener(cls, name: str, tls: ListenerTls) -> "Sources":
-        files = {
-            "certificate": tls.certificate,
-            "key": tls.key,
-            "client_ca": tls.client_ca,
-            "client_crl": tls.client_crl,
-        }
-        return cls(_named(f"listeners.{name}.tls", files), partial(listener_context, tls))
+        return cls(files_of(tls, f"listeners.{name}.tls"), partial(listener_context, tls))
 
     @classmethod
     def of_upstream(cls, tls: UpstreamTls) -> "Sources":
-        files = {"certificate": tls.certificate, "key": tls.key, "ca": tls.ca}
-        return cls(_named("upstream.tls", files), partial(upstream_context, tls))
+        return cls(files_of(tls, "upstream.tls"), partial(upstream_context, tls))
 
     def look(self) -> Seen:
         return tuple(map(look_at, self.files.values()))
-
-
-def _named(section: str, files: Mapping[str, Path | None]) -> dict[str, Path]:
-    return {f"{section}.{name}": file for name, file in files.items() if file is not None}
 
 
 class Credentials:
@@ -128,14 +117,14 @@ class Certificates:
         A restart is needed to switch TLS on or off for a listener or the upstream.
         """
         tls = {each.name: each.tls for each in config.listeners}
-        wanted = [
-            (credentials, Sources.of_listener(name, its))
+        steps = [
+            partial(credentials.prepare, Sources.of_listener(name, its))
             for name, credentials in self.listeners.items()
             if (its := tls[name]) is not None
         ]
         if self.upstream is not None and config.upstream.tls is not None:
-            wanted.append((self.upstream, Sources.of_upstream(config.upstream.tls)))
-        return prepare_all([partial(credentials.prepare, sources) for credentials, sources in wanted])
+            steps.append(partial(self.upstream.prepare, Sources.of_upstream(config.upstream.tls)))
+        return prepare_all(steps)
 
     async def watch(self) -> None:
         """Check the files, for ever."""
