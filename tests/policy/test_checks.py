@@ -53,7 +53,7 @@ def new_row(monkeypatch):
 
 
 def of_times(*timestamps_ms, policy=KNOWN, attributes=0):
-    return batch_of_times(timestamps_ms, "t", 3, PEER, policy, NOW_MS, attributes)
+    return batch_of_times(timestamps_ms, "t", 3, PEER, policy=policy, now_ms=NOW_MS, attributes=attributes)
 
 
 @pytest.mark.parametrize("columns", [{}, {"may_fail": left_to_the_broker}, {"bounds": any_time}])
@@ -106,7 +106,7 @@ def test_a_new_row_makes_a_batch_that_cannot_be_read_one_that_nothing_proves_acc
 
 @pytest.mark.usefixtures("new_row")
 def test_explain_judges_by_a_new_row():
-    found = explain(Policy(), PEER, "t", LIMITS, LIMITS, ODD, NOW_MS)
+    found = explain(Policy(), PEER, "t", ODD, now_ms=NOW_MS, known=LIMITS, on_kafka_4=LIMITS)
     assert found.rejection.detail == "odd"
 
 

@@ -41,7 +41,7 @@ async def test_it_is_what_the_storage_tool_itself_writes(version, tmp_path):
     ports = {n: NodePorts(n, 10 + n, 20 + n) for n in (1, 2)}
     nodes = [KafkaNode(n, ports[n], tmp_path / f"node-{n}", runtime) for n in ports]
     texts = {
-        n.node_id: server_properties(n.node_id, ports, ClientSecurity("PLAINTEXT"), n.data, {}) for n in nodes
+        n.node_id: server_properties(n.node_id, ports, ClientSecurity("PLAINTEXT"), n.data) for n in nodes
     }
     kept = tmp_path / "kept"
 

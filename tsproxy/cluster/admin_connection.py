@@ -108,7 +108,7 @@ class AdminConnection:
                 settings = {entry[0]: entry[1] for entry in known}
                 defaults = frozenset(entry[0] for entry in known if _is_default(entry[3]))
                 own = frozenset(entry[0] for entry in known if _is_own(entry[3]))
-                answers.append(TopicAnswer(name, error_code, settings, defaults, own))
+                answers.append(TopicAnswer(name, error_code, settings, defaults=defaults, own=own))
         return answers
 
     async def request(self, request: Any) -> Any:  # aiokafka carries no types

@@ -61,16 +61,16 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka ca
         self._clock = clock
         self._token = ""
         self._renew_at_ms = 0
-        self._asking: asyncio.Task[None] | None = None
+        self._renewal: asyncio.Task[None] | None = None
 
     async def token(self) -> str:
         """Raises TokenError. Connections that call it at the same time share one answer."""
         if not self._token or self._clock.monotonic_ms() >= self._renew_at_ms:
             loop = asyncio.get_running_loop()
-            if self._asking is None or self._asking.get_loop() is not loop:
-                self._asking = loop.create_task(self._renew())
-                self._asking.add_done_callback(self._has_asked)
-            await asyncio.shield(self._asking)
+            if self._renewal is None or self._renewal.get_loop() is not loop:
+                self._renewal = loop.create_task(self._renew())
+                self._renewal.add_done_callback(self._has_renewed)
+            await asyncio.shield(self._renewal)
         return self._token
 
     async def _renew(self) -> None:
@@ -79,10 +79,10 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka ca
         self._token = token.text
         self._renew_at_ms = requested_at_ms + int(_RENEWED_AT * (token.lasts_ms or 0))
 
-    def _has_asked(self, asking: asyncio.Task[None]) -> None:
-        self._asking = None
-        if not asking.cancelled():
-            asking.exception()  # those who wait get the error; without them asyncio would log it
+    def _has_renewed(self, renewal: asyncio.Task[None]) -> None:
+        self._renewal = None
+        if not renewal.cancelled():
+            renewal.exception()  # callers that wait get the error; if there is none, asyncio would log it
 
 
 async def _in_a_thread_of_its_own(fetch: Callable[[], Token]) -> Token:
@@ -132,23 +132,23 @@ def _from_file(path: Path) -> Token:
     return Token(_checked(text, f"the token file {path}"))
 
 
-def _from_endpoint(asked: ClientCredentials) -> Token:
+def _from_endpoint(source: ClientCredentials) -> Token:
     """A request like that of Kafka's `HttpAccessTokenRetriever`: the client's id and secret in a Basic
     header."""
     form = {"grant_type": "client_credentials"}
-    if asked.scope is not None:
-        form["scope"] = asked.scope
+    if source.scope is not None:
+        form["scope"] = source.scope
     # RFC 6749, 2.3.1: both are form-encoded before they are joined.
-    pair = f"{quote_plus(asked.client_id)}:{quote_plus(asked.client_secret.reveal())}"
+    pair = f"{quote_plus(source.client_id)}:{quote_plus(source.client_secret.reveal())}"
     request = Request(  # noqa: S310  # config.values.url takes http and https alone
-        asked.endpoint,
+        source.endpoint,
         data=urlencode(form).encode(),
         headers={
             "Authorization": "Basic " + base64.b64encode(pair.encode()).decode(),
             "Accept": "application/json",
         },
     )
-    return _token_of(_answer_to(request, asked), asked.endpoint)
+    return _token_of(_answer_to(request, source), source.endpoint)
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -158,20 +158,20 @@ class _NoRedirect(HTTPRedirectHandler):
         return None
 
 
-def _answer_to(request: Request, asked: ClientCredentials) -> bytes:
+def _answer_to(request: Request, source: ClientCredentials) -> bytes:
     try:
-        context = ssl.create_default_context(cafile=str(asked.ca) if asked.ca else None)
+        context = ssl.create_default_context(cafile=str(source.ca) if source.ca else None)
         # An HTTP proxy from the environment cannot read a TLS connection, but it could read a plain one.
         proxies = {scheme: proxy for scheme, proxy in getproxies().items() if scheme == "https"}
         opener = build_opener(HTTPSHandler(context=context), _NoRedirect, ProxyHandler(proxies))
         with opener.open(request, timeout=ANSWER_S) as answer:
             return bytes(answer.read(MOST_BYTES))
     except HTTPError as error:
-        raise TokenError(f"{asked.endpoint} answered {error.code}: {_reason(error)}") from None
+        raise TokenError(f"{source.endpoint} answered {error.code}: {_reason(error)}") from None
     except URLError as error:
-        raise TokenError(f"{asked.endpoint} cannot be asked for a token: {error.reason}") from None
+        raise TokenError(f"{source.endpoint} cannot be asked for a token: {error.reason}") from None
     except OSError as error:
-        raise TokenError(f"{asked.endpoint} cannot be asked for a token: {error}") from None
+        raise TokenError(f"{source.endpoint} cannot be asked for a token: {error}") from None
 
 
 def _reason(error: HTTPError) -> str:
@@ -203,7 +203,7 @@ def _checked(text: object, source: str) -> str:
     return text
 
 
-def _from_msk_signer(asked: MskIam) -> Token:
+def _from_msk_signer(source: MskIam) -> Token:
     """AWS's own signer makes the token, a signed request for `kafka-cluster:Connect`."""
     from aws_msk_iam_sasl_signer.MSKAuthTokenProvider import (  # an extra: tsproxy[msk]
         generate_auth_token,
@@ -212,12 +212,12 @@ def _from_msk_signer(asked: MskIam) -> Token:
     )
 
     try:
-        if asked.role_arn is not None:
-            text, ends_ms = generate_auth_token_from_role_arn(asked.region, asked.role_arn)
-        elif asked.profile is not None:
-            text, ends_ms = generate_auth_token_from_profile(asked.region, asked.profile)
+        if source.role_arn is not None:
+            text, ends_ms = generate_auth_token_from_role_arn(source.region, source.role_arn)
+        elif source.profile is not None:
+            text, ends_ms = generate_auth_token_from_profile(source.region, source.profile)
         else:
-            text, ends_ms = generate_auth_token(asked.region)
+            text, ends_ms = generate_auth_token(source.region)
     except Exception as error:  # botocore has some fifty kinds; each means that there is no token
         raise TokenError(f"AWS gives no credentials for MSK: {type(error).__name__}") from error
     return Token(_checked(text, "AWS's signer"), max(0, int(ends_ms) - Clock().now_ms()))

@@ -81,10 +81,22 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
     options.upstream = None
     policy = config_of(parser, options, needs_upstream=False).policy
     now_ms = Clock().now_ms() if options.now is None else options.now
-    peer = Peer("", options.address, 0, options.client_id, options.principal, options.client_software)
-    limits = _topic_limits(options.before, options.after)
-    newest = None if options.newest is None else StreamTime(options.newest, now_ms)
-    found = explain(policy, peer, options.topic, *limits, options.timestamp, now_ms, options.bit_6, newest)
+    software = options.client_software
+    peer = Peer(
+        "", options.address, 0, options.client_id, principal=options.principal, client_software=software
+    )
+    known, on_kafka_4 = _topic_limits(options.before, options.after)
+    found = explain(
+        policy,
+        peer,
+        options.topic,
+        options.timestamp,
+        now_ms=now_ms,
+        known=known,
+        on_kafka_4=on_kafka_4,
+        has_bit_6=options.bit_6,
+        stream_time=None if options.newest is None else StreamTime(options.newest, now_ms),
+    )
     if options.json:
         print(json.dumps(as_json(found), indent=2))
     else:
@@ -95,8 +107,8 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
 def _topic_limits(
     before: TimeLimit | None, after: TimeLimit | None
 ) -> tuple[TopicLimits | None, TopicLimits | None]:
-    """A topic's own limits, and the same as a 4.x broker computes them. The given values count as set by
-    somebody."""
+    """A topic's own limits, and the same as a 4.x broker computes them. The given values count as values of
+    the topic."""
     if before is None and after is None:
         return None, None
     before_ms, after_ms = (None if span is None else span.max_ms for span in (before, after))

@@ -76,7 +76,12 @@ def _replay(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int
                 replayed = command.decisions(config, options.decisions)
             else:
                 replayed = command.topic(
-                    config, options.topic, clock, options.duration, options.records, progress
+                    config,
+                    options.topic,
+                    clock,
+                    progress,
+                    duration_ms=options.duration,
+                    most_records=options.records,
                 )
     except command.ReplayError as error:
         print(f"tsproxy: {error}", file=sys.stderr)

@@ -92,19 +92,19 @@ _ENVELOPE: Final = (
         "number of the line in its boot, from 0 without a gap: a gap is a lost line",
         _ALL,
     ),
-    Field("cluster_id", FieldType.TEXT, "id of the Kafka cluster, once known", (), _ALL),
+    Field("cluster_id", FieldType.TEXT, "id of the Kafka cluster, once known", maybe=_ALL),
 )
 
 _WHO: Final = (
     Field("listener", FieldType.TEXT, "name of the proxy's listener", _DC),
-    Field("client_id", FieldType.TEXT, "the client's id; absent if it sent none", (), _DC),
-    Field("principal", FieldType.TEXT, "the client's principal, unless it is private", (), _DC),
-    Field("client_address", FieldType.TEXT, "the client's IP address, unless it is private", (), _D),
-    Field("client_port", FieldType.INT, "the client's port, unless its address is left out", (), _D),
-    Field("client_software", FieldType.TEXT, "name/version of the client library (KIP-511)", (), _D),
+    Field("client_id", FieldType.TEXT, "the client's id; absent if it sent none", maybe=_DC),
+    Field("principal", FieldType.TEXT, "the client's principal, unless it is private", maybe=_DC),
+    Field("client_address", FieldType.TEXT, "the client's IP address, unless it is private", maybe=_D),
+    Field("client_port", FieldType.INT, "the client's port, unless its address is left out", maybe=_D),
+    Field("client_software", FieldType.TEXT, "name/version of the client library (KIP-511)", maybe=_D),
     Field("addresses", FieldType.TEXTS, "client addresses seen, at most 8", _C),
-    Field("addresses_truncated", FieldType.BOOL, "true if there were more addresses than listed", (), _C),
-    Field("folded", FieldType.BOOL, "true if topic and client stand for all keys beyond the limit", (), _C),
+    Field("addresses_truncated", FieldType.BOOL, "true if there were more addresses than listed", maybe=_C),
+    Field("folded", FieldType.BOOL, "true if topic and client stand for all keys beyond the limit", maybe=_C),
 )
 
 _WHERE: Final = (
@@ -116,7 +116,7 @@ _REQUEST: Final = (
     Field("api_version", FieldType.INT, "version of the ProduceRequest", _D),
     Field("correlation_id", FieldType.INT, "the request's correlation id", _D),
     Field("acks", FieldType.INT, "acks of the request: -1, 0 or 1", _D),
-    Field("transactional_id", FieldType.TEXT, "the producer's transactional id", (), _D),
+    Field("transactional_id", FieldType.TEXT, "the producer's transactional id", maybe=_D),
     Field("producer_id", FieldType.INT, "producer id of the batch, -1 if not idempotent", _D),
     Field("producer_epoch", FieldType.INT, "producer epoch of the batch", _D),
     Field("magic", FieldType.INT, "format version of the batch (2 today)", _D),
@@ -130,23 +130,27 @@ _VERDICT: Final = (
         "rule",
         FieldType.TEXT,
         "name of the rule that decided, or would have decided (`candidate`: the candidate limits)",
-        (),
-        _DC,
+        maybe=_DC,
     ),
-    Field("mode", FieldType.TEXT, "mode of that rule, if a rule decided", (), _DC, tuple(Mode)),
-    Field("waiver", FieldType.TEXT, "name of the waiver because of which the batch was forwarded", (), _DC),
+    Field("mode", FieldType.TEXT, "mode of that rule, if a rule decided", maybe=_DC, choices=tuple(Mode)),
+    Field("waiver", FieldType.TEXT, "name of the waiver because of which the batch was forwarded", maybe=_DC),
     Field(
         "would_reject",
         FieldType.BOOL,
         "true if the batch was forwarded and only counted: its rule is in audit mode, a waiver holds, or the "
         "candidate limits reject it",
-        (),
-        _DC,
+        maybe=_DC,
     ),
-    Field("reason", FieldType.TEXT, "why records were rejected", (), _DC, tuple(Reason)),
-    Field("unit_guess", FieldType.TEXT, "the unit the producer seems to use", (), _DC, tuple(UnitGuess)),
+    Field("reason", FieldType.TEXT, "why records were rejected", maybe=_DC, choices=tuple(Reason)),
+    Field(
+        "unit_guess",
+        FieldType.TEXT,
+        "the unit the producer seems to use",
+        maybe=_DC,
+        choices=tuple(UnitGuess),
+    ),
     Field("error_code", FieldType.INT, "Kafka error code sent to the client, 0 for none", _DC),
-    Field("error_message", FieldType.TEXT, "error text sent to the client", (), _D),
+    Field("error_message", FieldType.TEXT, "error text sent to the client", maybe=_D),
     Field("is_final", FieldType.BOOL, "false if the producer sends the same records again by itself", _DC),
 )
 
@@ -162,41 +166,37 @@ _COUNTS: Final = (
 _TIMES: Final = (
     Field("now_ms", FieldType.INT, "the clock by which the batch was judged", _D),
     Field("bad_index", FieldType.INTS, "positions of the culprits in the batch, at most 20", _D),
-    Field("bad_index_truncated", FieldType.BOOL, "true if there were more culprits than listed", (), _D),
+    Field("bad_index_truncated", FieldType.BOOL, "true if there were more culprits than listed", maybe=_D),
     Field("bad_ts", FieldType.INTS, "timestamps of the culprits if known, in the same order, at most 20", _D),
     Field(
-        "bad_ts_min", FieldType.INT, "smallest timestamp of the culprits, without -1 (no timestamp)", (), _D
+        "bad_ts_min", FieldType.INT, "smallest timestamp of the culprits, without -1 (no timestamp)", maybe=_D
     ),
     Field(
-        "bad_ts_max", FieldType.INT, "largest timestamp of the culprits, without -1 (no timestamp)", (), _D
+        "bad_ts_max", FieldType.INT, "largest timestamp of the culprits, without -1 (no timestamp)", maybe=_D
     ),
     Field(
         "drift_min_ms",
         FieldType.INT,
         "smallest drift (timestamp - clock) of the culprits, or of all records if no culprit is named",
-        (),
-        _DC,
+        maybe=_DC,
     ),
     Field(
         "drift_max_ms",
         FieldType.INT,
         "largest drift (timestamp - clock) of the culprits, or of all records if no culprit is named",
-        (),
-        _DC,
+        maybe=_DC,
     ),
     Field(
         "out_of_order_records",
         FieldType.INT,
         "accepted records that are out of order; only if a rule follows stream time",
-        (),
-        _C,
+        maybe=_C,
     ),
     Field(
         "out_of_order_max_ms",
         FieldType.INT,
         "how much older such a record is than the newest one before it, at most",
-        (),
-        _C,
+        maybe=_C,
     ),
     Field(
         "suppressed", FieldType.INT, "similar decisions that were not written since the last one that was", _D
@@ -210,10 +210,10 @@ _TIMES: Final = (
 
 _LIMITS: Final = (
     Field("limits_known", FieldType.BOOL, "false if the limits were unknown and the broker judged alone", _D),
-    Field("timestamp_type", FieldType.TEXT, "message.timestamp.type of the topic", (), _D + _L),
-    Field("before_max_ms", FieldType.INT, "how old a record may be; absent if unlimited", (), _D + _L),
-    Field("after_max_ms", FieldType.INT, "how far ahead a record may be; absent if unlimited", (), _D + _L),
-    Field("max_message_bytes", FieldType.INT, "max.message.bytes of the topic", (), _L),
+    Field("timestamp_type", FieldType.TEXT, "message.timestamp.type of the topic", maybe=_D + _L),
+    Field("before_max_ms", FieldType.INT, "how old a record may be; absent if unlimited", maybe=_D + _L),
+    Field("after_max_ms", FieldType.INT, "how far ahead a record may be; absent if unlimited", maybe=_D + _L),
+    Field("max_message_bytes", FieldType.INT, "max.message.bytes of the topic", maybe=_L),
 )
 
 _SELF: Final = (
@@ -233,7 +233,7 @@ _SELF: Final = (
     Field("lines_dropped", FieldType.INT, "lines that the writer dropped since the boot", _H),
     Field("queue_high_water", FieldType.INT, "the most lines that ever waited for the writer", _H),
     Field("kind", FieldType.TEXT, "what happened", _L, choices=tuple(LifecycleKind)),
-    Field("facts", FieldType.OBJECT, "details, e.g. version, mode, rules and their sha256", (), _L),
+    Field("facts", FieldType.OBJECT, "details, e.g. version, mode, rules and their sha256", maybe=_L),
 )
 
 FIELDS: Final = (*_ENVELOPE, *_WHO, *_WHERE, *_REQUEST, *_VERDICT, *_COUNTS, *_TIMES, *_LIMITS, *_SELF)

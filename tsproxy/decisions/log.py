@@ -164,7 +164,9 @@ class DecisionLog:
         }
         start = self._start_of_line(EventName.COUNTERS, self._now_ms)
         lines: list[Made] = [
-            partial(_counters_line, start, seq, key, tally, interval, self._privacy)
+            partial(
+                _counters_line, start | {"seq": seq}, key, tally, interval=interval, privacy=self._privacy
+            )
             for seq, (key, tally) in enumerate(self._ledger.take(), self._seq)
         ]
         self._seq += len(lines)
@@ -212,6 +214,6 @@ class DecisionLog:
 
 
 def _counters_line(
-    start: Event, seq: int, key: Key, tally: Tally, interval: Mapping[str, object], privacy: Privacy
+    start: Event, key: Key, tally: Tally, interval: Mapping[str, object], privacy: Privacy
 ) -> Event:
-    return {**start, "seq": seq, **counters(key, tally, interval, privacy)}
+    return {**start, **counters(key, tally, interval, privacy)}

@@ -1,9 +1,9 @@
 """Custom rules, which operators write themselves: their input, and the answer that they must give.
 
-A rule is found by its name among the entry points of the group `tsproxy.rules`: an object with the
-methods of `TimestampRule`, or a class that makes one when called without arguments. It is pure (the
-answer follows from what it is given, nothing else changes) and total (any times have an answer); one
-that raises is contained and handled as its `fail` says.
+A rule is found by its name among the entry points of the group `tsproxy.rules`. It is an object with the
+methods of `TimestampRule`, or a class that makes one when it is called without arguments. A rule must be pure
+(its answer depends only on its input, and it changes nothing) and total (it has an answer for any
+timestamps). If it raises an error, its `fail` decides about the batch.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ ENTRY_POINTS: Final = "tsproxy.rules"
 
 @dataclass(frozen=True, slots=True)
 class StreamTime:
-    """The newest time of a partition, in ms, and the proxy's clock when the batch with it came."""
+    """The newest timestamp of a partition, in ms, and the proxy's clock when its batch arrived."""
 
     latest_ms: int
     seen_at_ms: int
@@ -26,10 +26,10 @@ class StreamTime:
 
 @dataclass(frozen=True, slots=True)
 class RuleContext:
-    """The facts of a batch that a rule may use besides its timestamps. `now_ms` is the proxy's clock when
-    the request was whole; `limits` are those in force, None where none are known. `client_software` as
-    `name/version`. `stream_time` is there for rules that ask for it, once their process has seen a time of
-    the partition.
+    """The facts of a batch that a rule may use besides its timestamps. `now_ms` is the proxy's clock when the
+    request was complete. `limits` are those in force, None if they are not known. `client_software` is
+    `name/version`. `stream_time` is for rules that follow it, and None until this process has seen a
+    timestamp of the partition.
     """
 
     topic: str
@@ -44,18 +44,18 @@ class RuleContext:
 
 
 class TimestampRule(Protocol):
-    """`timestamps_ms` of a batch in its order, -1 for none. The answer names the records to reject:
-    (index, the text that the client gets), ascending. Nothing named: the batch is taken.
+    """`timestamps_ms` are those of a batch in its order, with -1 for none. The answer names the records to
+    reject in ascending order: (index, the text that the client gets). If it names none, the batch is
+    accepted.
 
-    A rule may also have `bounds(self) -> tuple[int | None, int | None]`: how far before and after the
-    clock, in ms, every time and -1 is taken, whoever sends it (None: however far). The fast
-    path accepts such records without asking the rule. Without `bounds` the session reads each batch.
+    A rule may also have `bounds(self) -> tuple[int | None, int | None]`: how far before and after the clock,
+    in ms, it accepts every timestamp and -1 of any client. None is unlimited. The fast path accepts such
+    records without calling the rule. Without `bounds` the session reads each batch.
 
-    An attribute `reason` names the reason under which its rejections are booked, one of the decision log's;
-    without it that is `custom_rule`.
+    The attribute `reason` is the reason of its rejections in the decision log, `custom_rule` by default.
 
-    One with an attribute `follows_stream_time` that is true is told the `stream_time` of each partition: what
-    the process remembers, so that the rule need not.
+    If the attribute `follows_stream_time` is true, the rule gets the `stream_time` of each partition. The
+    process remembers it, so that the rule need not.
     """
 
     def culprits(self, timestamps_ms: Sequence[int], context: RuleContext) -> Iterable[tuple[int, str]]: ...
@@ -70,7 +70,7 @@ class OnError(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CustomRule:
-    """A rule under the name that a file calls it by."""
+    """A rule, and its name in the configuration."""
 
     name: str
     rule: TimestampRule
@@ -88,8 +88,8 @@ class CustomRule:
 
 @dataclass(frozen=True, slots=True)
 class RuleAnswer:
-    """The answer of a rule about one batch: the records that it rejects, ascending, each with its text; or
-    why it failed."""
+    """The answer of a rule about one batch: the records that it rejects in ascending order, each with its
+    text, or the reason why the rule failed."""
 
     rule: CustomRule = field(compare=False)
     culprits: tuple[tuple[int, str], ...] = ()

@@ -1,7 +1,7 @@
-"""HTML and SVG elements whose text is always escaped; the admin page and the reports are made of them.
+"""HTML and SVG elements for the admin page and the reports. Their text is always escaped.
 
-`Markup` is text that is safe already: only `element`, `raw` and `join` make it. Any other text in an element
-is escaped, for example a client id.
+`Markup` is safe text. Only `element`, `raw` and `join` make it. Any other text in an element is escaped, for
+example a client id.
 """
 
 from html import escape
@@ -12,7 +12,7 @@ _VOID: Final = frozenset({"meta", "br", "rect", "line", "path", "circle"})
 
 
 class Markup(str):
-    """Text that is valid markup already."""
+    """Text that is valid markup."""
 
     __slots__ = ()
 
@@ -26,14 +26,15 @@ def raw(text: str) -> Markup:
 
 
 def join(*parts: Content) -> Markup:
-    """The parts in order. All that is not Markup is escaped, None is left out."""
+    """The parts in order. A part that is no Markup is escaped, and None is left out."""
     return Markup("".join(_safe(part) for part in parts if part is not None))
 
 
 def element(name: str, /, *parts: Content, **attributes: str | int | float | None) -> Markup:
-    """`<name attribute="…">parts</name>`; None leaves an attribute out, a trailing `_` is dropped.
+    """`<name attribute="…">parts</name>`. An attribute that is None is left out.
 
-    `class_`, `for_`, and `aria_label` for `aria-label`: an underscore inside a name becomes a hyphen.
+    An underscore at the end of an attribute's name is dropped (`class_`), and one inside becomes a hyphen
+    (`aria_label`).
     """
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'

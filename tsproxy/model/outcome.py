@@ -1,4 +1,4 @@
-"""The outcome of one batch of one ProduceRequest: the fact that the decision log is made of."""
+"""The outcome of one batch of one ProduceRequest. The decision log is made of outcomes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ class VerdictName(StrEnum):
     BROKER_REJECTED = "broker_rejected"
     REPAIRED = "repaired"
     UNCONFIRMED = "unconfirmed"
-    """The proxy does not know: forwarded with acks=0, or the connection ended first, or answered with an
-    error after which some clients send the records again by themselves and others do not (`sent_again`)."""
+    """The proxy does not know: the batch was forwarded with acks=0, or the connection ended first, or the
+    answer was an error after which only some clients send the records again by themselves (`sent_again`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The client of a connection, as far as it is known."""
+    """The known facts about the client of a connection."""
 
     listener: str
     client_address: str
@@ -38,7 +38,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """One record that was rejected: position in the batch, and its timestamp in ms where known."""
+    """One record that was rejected: its position in the batch, and its timestamp in ms if that is known."""
 
     batch_index: int
     timestamp_ms: int | None
@@ -46,7 +46,7 @@ class Culprit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CulpritColumns(Sequence[Culprit]):
-    """Culprits whose times are all known, kept as columns."""
+    """Culprits whose timestamps are all known, as columns."""
 
     positions: Sequence[int]
     timestamps_ms: Sequence[int]
@@ -69,15 +69,14 @@ class CulpritColumns(Sequence[Culprit]):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One batch for one partition, who sent it, and how it ended.
+    """One batch for one partition, its client, and its outcome.
 
-    `now_ms` is the proxy's clock when the request was whole: the clock it was judged by.
-    `culprits` is empty and `bad_records` 0 for a batch that ended `accepted`, or `unconfirmed` without an
-    error, unless `would_reject`: then rule, reason, unit and culprits say why it would have been rejected,
-    by a rule in audit mode (`mode`; `waiver` where only a waiver made it so) or by the candidate. Where the
-    batch as a whole was at fault, `bad_records` counts all its records.
-    `is_final` is False where the producer sends the same records again by itself (`sent_again`), so that
-    totals can tell rejections from repetitions.
+    `now_ms` is the proxy's clock when the request was complete. The batch was judged by it. `culprits` is
+    empty and `bad_records` is 0 for a batch that was `accepted`, or is `unconfirmed` without an error. With
+    `would_reject`, however, rule, reason, unit and culprits say why a rule in audit mode (`mode`; `waiver` if
+    only a waiver caused that) or the candidate limit would have rejected it. If the batch as a whole was at
+    fault, `bad_records` counts all its records. `is_final` is False if the producer sends the same records
+    again by itself (`sent_again`), so that totals can distinguish rejections from repetitions.
     """
 
     now_ms: int
@@ -91,10 +90,10 @@ class Outcome:
     batch: BatchFacts
     verdict: VerdictName
     limits: TopicLimits | None
-    """None where the topic's limits were not known yet: the broker judged alone."""
+    """None if the topic's limits were not known yet. Then only the broker judged."""
     rule: str | None = None
     mode: Mode | None = None
-    """The mode of the rule that decided; None where none had to."""
+    """The mode of the rule that decided; None if no rule had to decide."""
     waiver: str | None = None
     would_reject: bool = False
     reason: Reason | None = None
@@ -105,7 +104,7 @@ class Outcome:
     bad_records: int = 0
     is_final: bool = True
     out_of_order_records: int = 0
-    """The number of out-of-order records in an accepted batch, where its rule follows stream time."""
+    """The number of out-of-order records in an accepted batch, if its rule follows stream time."""
     out_of_order_max_ms: int | None = None
     """The largest distance of one of them to the newest record before it."""
 
@@ -116,10 +115,10 @@ Bars = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class RejectionCause:
-    """Why batches were rejected, or would have been (`would_reject`): for the same reason each.
+    """The common reason why several batches were rejected, or would have been (`would_reject`).
 
-    The fields are an Outcome's. `bad_records` is of all of them; `culprit_ms` is the first bad time of
-    the last one.
+    The fields are those of an Outcome. `bad_records` is their sum, and `culprit_ms` the first bad timestamp
+    of the last batch.
     """
 
     rule: str
@@ -134,11 +133,11 @@ class RejectionCause:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The sums of the batches of one connection for one topic that ended alike, over a while.
+    """The sums over batches of one connection for one topic with the same outcome, over some time.
 
-    They stand for as many outcomes, which nobody made: `accepted`, or `rejected` where there is a `cause`
-    that does not only say what would have been. Drift in ms is timestamp minus clock, saturated as in
-    `drift-v1`: of the records at fault where there are some, else of all; None where none carried a time.
+    They replace as many Outcomes, which are never made. The outcome is `rejected` if there is a `cause`
+    without `would_reject`, else `accepted`. Drift in ms is timestamp minus clock, saturated as in `drift-v1`.
+    It is that of the culprits, or of all records if there are none; None if no record has a timestamp.
     """
 
     peer: Peer

@@ -1,11 +1,11 @@
-"""The rules for timestamps, as configured (`Policy`) and as they hold for one topic of one client.
+"""The rules for timestamps: as configured (`Policy`), and for one topic of one client (`TopicPolicy`).
 
-`Policy` has the configuration's own shape: rules, waivers, a candidate. Matching it against a topic and a
-peer gives a `TopicPolicy` (`policy.resolve`), which is all that a verdict depends on. So matching costs once
-for each topic and connection, and never for a batch.
+`Policy` has the shape of the configuration: rules, waivers, a candidate. `policy.resolve` matches it against
+a topic and a client and returns a `TopicPolicy`. A verdict depends on nothing else of the policy. So matching
+is done once for each topic and connection, and never for a batch.
 
-Sources: KIP-32 (one difference for both sides), KIP-937 (two limits; the first draft's constant),
-KIP-1030 (one hour ahead by default), KIP-228 (-1, zero and negative times).
+Sources: KIP-32 (one difference for both sides), KIP-937 (two limits; the first draft's constant), KIP-1030
+(one hour ahead by default), KIP-228 (-1, zero and negative timestamps).
 """
 
 import re
@@ -20,15 +20,15 @@ from tsproxy.model.verdict import TopicLimits
 HOUR_MS: Final = 3_600_000
 
 FAR_BEHIND_MS: Final = 3_650 * 24 * HOUR_MS
-"""Ten years: so far behind the clock a time is more likely a mistake, such as seconds for milliseconds, than
-a time. A preset that is the candidate counts what lies beyond it where the limits in force allow any."""
+"""Ten years. A timestamp that is older is probably a mistake, such as seconds instead of milliseconds. If the
+limits in force allow any age, a candidate with a preset counts the records that are older."""
 
 TOPIC_LIMITS: Final = "topic-limits"
-"""The name under which a topic's own configuration, or the file's defaults, decides."""
+"""The rule's name in the decision log if a topic's own configuration, or the file's defaults, decide."""
 CANDIDATE: Final = "candidate"
-"""The name under which the candidate limits decide."""
+"""The rule's name if the candidate limits decide."""
 INTERNAL_TOPICS: Final = "internal-topics"
-"""The name under which internal topics are left alone."""
+"""The rule's name if an internal topic is not judged."""
 
 
 class Mode(StrEnum):
@@ -53,16 +53,16 @@ class Preset(StrEnum):
     KAFKA_4 = "kafka-4"
     """The topic's limits as a 4.x broker computes them (KIP-1030)."""
     KIP_937_DRAFT = "kip-937-draft"
-    """The first draft of KIP-937: nothing more than an hour ahead, rejected in that draft's own words."""
+    """The first draft of KIP-937: at most an hour ahead, rejected in the words of that draft."""
 
 
 class Choice(StrEnum):
-    """The reaction to a timestamp that brokers accept and an operator may not want."""
+    """The reaction to a special timestamp, which brokers accept and an operator may not want."""
 
     ACCEPT = "accept"
     REJECT = "reject"
     STAMP = "stamp"
-    """It becomes the proxy's clock; for records without a time only."""
+    """Replace it with the proxy's clock. This is only for records without a timestamp."""
 
 
 class OnViolation(StrEnum):
@@ -77,16 +77,17 @@ class OnViolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimeLimit:
-    """A limit that is given: `max_ms` None for unlimited. (No TimeLimit at all: not given.)"""
+    """A limit that is given. `max_ms` is None if it is unlimited. A limit that is not given is no
+    TimeLimit."""
 
     max_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class NamePattern:
-    """A glob (`orders-*`) or a regular expression between slashes, and what was written.
+    """A glob (`orders-*`) or a regular expression between slashes. `text` is as it was written.
 
-    A name of more than `most_characters`, where they are given, does not fit.
+    A name with more than `most_characters` does not fit, unless that is None.
     """
 
     text: str
@@ -101,8 +102,8 @@ class NamePattern:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The clients and topics of a rule: all fields that are not empty must fit, each by any of its
-    patterns."""
+    """The clients and topics of a rule. All fields that are not empty must fit. A field fits if any of its
+    patterns does."""
 
     topics: tuple[NamePattern, ...] = ()
     client_ids: tuple[NamePattern, ...] = ()
@@ -113,7 +114,8 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class RuleSettings:
-    """The settings of a rule, the defaults or the candidate; None is left to the next level."""
+    """The settings of a rule, of the defaults or of the candidate. A setting that is None is left to the next
+    level."""
 
     mode: Mode | None = None
     preset: Preset | None = None
@@ -142,8 +144,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """Batches that it matches are only counted, up to (and not including) `until_ms`; then it has no
-    effect."""
+    """Matching batches are only counted before `until_ms`. From then on the waiver has no effect."""
 
     name: str
     match: Match
@@ -155,7 +156,8 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The whole policy. The first of `rules` that fits holds; `defaults` fill what it leaves open."""
+    """The whole policy. The first of `rules` that fits holds. `defaults` are for settings that it leaves
+    open."""
 
     mode: Mode = Mode.ENFORCE
     limits_from: LimitsFrom = LimitsFrom.BROKER
@@ -167,29 +169,29 @@ class Policy:
     names_unit: bool = False
     """The error text names the unit that a rejected timestamp seems to be in."""
     is_suspended: bool = False
-    """True while nothing is to be enforced, because the clock is not one to judge by."""
+    """True while nothing is enforced, because the clock may be wrong."""
 
     @property
     def is_off(self) -> bool:
-        """True where nothing is judged for anybody."""
+        """True if no batch of any client is judged."""
         modes = {rule.settings.mode or self.mode for rule in self.rules}
         return modes | {self.mode} == {Mode.OFF}
 
     @property
     def has_dead_letters(self) -> bool:
-        """True where somebody's rejected records are to be copied."""
+        """True if the rejected records of some topic of some client are copied."""
         return any(
             settings.dead_letters for settings in (self.defaults, *(rule.settings for rule in self.rules))
         )
 
     @property
     def follows_stream_time(self) -> bool:
-        """True where that is so for some topic of some client."""
+        """True if some topic of some client has a rule that follows stream time."""
         return any(custom.follows_stream_time for rule in self.rules for custom in rule.settings.custom_rules)
 
     @property
     def asks_broker(self) -> bool:
-        """True where the limits of topics are to be read from the brokers."""
+        """True if the limits of topics are read from the brokers."""
         return not self.is_off and self.limits_from is not LimitsFrom.CONFIG
 
 
@@ -197,9 +199,9 @@ class Policy:
 class TopicPolicy:
     """The rules for the records of one client for one topic.
 
-    `limits` are in force, None where none are known: the range is then left to the broker. `candidate`
-    is judged beside them and never enforced, None where there is none, or where it forbids no more.
-    It holds until the clock shows `until_ms` (None: until something is configured anew).
+    `limits` are in force. If they are None, they are not known, and the broker judges the range. `candidate`
+    is judged as well, but never enforced. It is None if there is none, or if it forbids no more than
+    `limits`. The policy holds until the clock shows `until_ms`, or, if that is None, until the next reload.
     """
 
     mode: Mode = Mode.ENFORCE
@@ -209,10 +211,10 @@ class TopicPolicy:
     zero: Choice = Choice.ACCEPT
     negative: Choice = Choice.ACCEPT
     extended_timestamps: bool = False
-    """A batch with bit 6 set is read as KIP-228 would have had it, and is forwarded without the bit."""
+    """A batch with bit 6 is read as KIP-228 proposed, and is forwarded without the bit."""
     on_violation: OnViolation = OnViolation.REJECT
     keep_original_time: bool = False
-    """A repaired record gets a header with the time that it came with."""
+    """A repaired record gets a header with its original timestamp."""
     keep_both_times: bool = False
     """Every accepted record gets a header with the time at which it arrived."""
     dead_letters: bool = False
@@ -221,39 +223,39 @@ class TopicPolicy:
     """Error texts are those of KIP-937's first draft."""
     names_unit: bool = False
     custom_rules: tuple[CustomRule, ...] = ()
-    """They are asked in turn about batches that everything else accepts."""
+    """They judge, one after the other, the batches that everything else accepts."""
     rule: str = TOPIC_LIMITS
     waiver: str | None = None
     until_ms: int | None = None
     is_known: bool = True
-    """False where the topic's own limits are not known yet."""
+    """False if the topic's own limits are not known yet."""
 
     @property
     def rejects_special_timestamps(self) -> bool:
-        """True where -1, zero or negative times are rejected whatever the bounds."""
+        """True if -1, zero or negative timestamps are rejected whatever the limits."""
         return Choice.REJECT in (self.no_timestamp, self.zero, self.negative)
 
     @property
     def needs_only_range(self) -> bool:
-        """True where a record can be wrong only for a timestamp outside `limits`, and is rejected in a
-        broker's words. (Custom rules come after that: they have a check of their own.)"""
+        """True if only a timestamp outside `limits` can make a record a culprit, and the text is the
+        broker's. Custom rules do not count, since they have a check of their own after this one."""
         if self.limits is None or self.limits.is_compacted or self.rejects_special_timestamps:
             return False
         return not (self.speaks_as_draft or self.names_unit)
 
     @property
     def follows_stream_time(self) -> bool:
-        """True where one of its rules is to be told the newest time of each partition."""
+        """True if one of its rules needs the stream time of each partition."""
         return any(custom.follows_stream_time for custom in self.custom_rules)
 
     @property
     def rewrites(self) -> bool:
-        """True where a batch may leave otherwise than it came."""
+        """True if a batch may be changed before it is forwarded."""
         return self.rewrites_any or (self.mode is Mode.ENFORCE and self.extended_timestamps)
 
     @property
     def rewrites_any(self) -> bool:
-        """True where that may become of a batch with nothing odd in its header."""
+        """True if even a batch with a usual header may be changed."""
         return self.mode is Mode.ENFORCE and (
             self.keep_both_times
             or self.no_timestamp is Choice.STAMP
@@ -262,5 +264,5 @@ class TopicPolicy:
 
 
 NO_POLICY: Final = Policy()
-"""The topics' own limits, enforced, and nothing else."""
+"""The topics' own limits are enforced, and nothing else."""
 NO_TOPIC_POLICY: Final = TopicPolicy()

@@ -1,7 +1,7 @@
 """The units that producers send instead of milliseconds since 1970: one table, `UNITS`.
 
-Each has its name, the way to milliseconds in words, and its arithmetic. `policy.units` guesses by this table,
-and the reports explain by it. .NET counts its ticks from year 1, Windows' FILETIME from 1601.
+Each unit has a name, advice in words, and its arithmetic. `policy.units` guesses the unit by this table, and
+the reports use its words. .NET counts its ticks from year 1, Windows' FILETIME from 1601.
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ from tsproxy.model.verdict import UnitGuess
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The arithmetic of one unit: a value times `ms_each` divided by `per_ms` is milliseconds since an epoch
-    that lies `epoch_ms` before 1970."""
+    """The arithmetic of one unit. A value times `ms_each` divided by `per_ms` is in milliseconds since an
+    epoch that lies `epoch_ms` before 1970."""
 
     ms_each: int = 1
     per_ms: int = 1
@@ -26,7 +26,7 @@ class Reading:
         return value * self.ms_each // self.per_ms - self.epoch_ms
 
     def values(self, lowest_ms: int, highest_ms: int) -> tuple[int, int]:
-        """The lowest and the highest value that read as times between these."""
+        """The lowest and the highest value whose times lie within these bounds."""
         lowest = -((-(lowest_ms + self.epoch_ms) * self.per_ms) // self.ms_each)
         return lowest, ((highest_ms + self.epoch_ms + 1) * self.per_ms - 1) // self.ms_each
 
@@ -41,7 +41,7 @@ class Unit:
     readings: tuple[Reading, ...]
 
     def read(self, value: int, now_ms: int) -> int:
-        """The value in milliseconds since 1970, by the reading that lands nearest to the clock."""
+        """The value in milliseconds since 1970, by the reading that is nearest to the clock."""
         return min((each.read(value) for each in self.readings), key=lambda ms: abs(ms - now_ms))
 
 
@@ -69,4 +69,4 @@ UNITS: Final[Mapping[UnitGuess, Unit]] = MappingProxyType(
         ),
     }
 )
-"""In the order in which they are tried. ZERO is a time that was never set, and no unit."""
+"""The units in the order in which they are tried. ZERO is a timestamp that was never set, and no unit."""

@@ -13,11 +13,11 @@ from tsproxy.model.records import Outside
 
 
 class Reason(StrEnum):
-    """Why records were rejected: a closed list, part of the decision log's schema.
+    """Why records were rejected. The list is closed, as a part of the decision log's schema.
 
-    The four from `no_key` on are what brokers count by kind (KIP-467); they have no such metric for
-    timestamps. `header_mismatch` alone stands with accepted batches: their header's maxTimestamp is not
-    the records' maximum, which brokers overwrite.
+    Brokers have metrics for the four from `no_key` on (KIP-467), but none for timestamps. Only
+    `header_mismatch` is for accepted batches: the maxTimestamp of their header is not the maximum of their
+    records, and brokers overwrite it.
     """
 
     TOO_FAR_AHEAD = "too_far_ahead"
@@ -32,15 +32,15 @@ class Reason(StrEnum):
     TYPE_MISMATCH = "type_mismatch"
     HEADER_MISMATCH = "header_mismatch"
     JUMP_AHEAD = "jump_ahead"
-    """Too far ahead of the newest time of its partition (`policy.stream_time`)."""
+    """Too far ahead of the stream time of its partition (`policy.stream_time`)."""
     CUSTOM_RULE = "custom_rule"
     """A custom rule rejected it, or failed on it. The rule may name another reason."""
     OTHER = "other"
-    """The broker rejected for a reason that is not about timestamps, as the error code says."""
+    """The broker rejected the batch for a reason that is not about timestamps. The error code says which."""
 
 
 class UnitGuess(StrEnum):
-    """The one reading of a rejected value that lands within a year of the clock."""
+    """The unit in which a rejected value lies within a year of the clock."""
 
     SECONDS = "seconds"
     MICROSECONDS = "microseconds"
@@ -52,7 +52,8 @@ class UnitGuess(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The lowest and the highest timestamp, in ms, that are in range. -1, no time, is besides."""
+    """The lowest and the highest timestamp, in ms, that are in range. -1 is no timestamp, and is not
+    affected."""
 
     lowest: int
     highest: int
@@ -60,10 +61,10 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class TopicLimits:
-    """A topic's own configuration, as far as it decides about timestamps and sizes.
+    """The parts of a topic's own configuration that matter for timestamps and sizes.
 
-    `before_max_ms` and `after_max_ms` are None where they are unlimited (Long.MAX_VALUE); `codec` is
-    None where the topic keeps the producer's (`compression.type=producer`).
+    `before_max_ms` and `after_max_ms` are None if they are unlimited (Long.MAX_VALUE); `codec` is
+    None if the topic keeps the producer's (`compression.type=producer`).
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -81,10 +82,10 @@ class TopicLimits:
         )
 
     def bounds(self, now_ms: int) -> Bounds | None:
-        """The range of timestamps at `now_ms`; None if this topic's times are not limited at all.
+        """The range of timestamps at `now_ms`; None if this topic does not limit them.
 
-        The lowest stays above Long.MIN_VALUE + now, where Kafka's arithmetic begins to wrap. The fast path
-        has the same in C (`fastpath/_native/time_range.pxd`).
+        The lowest one stays above Long.MIN_VALUE + now, where Kafka's arithmetic begins to wrap. The fast
+        path computes the same in C (`fastpath/_native/time_range.pxd`).
         """
         if not self.is_limited:
             return None
@@ -96,7 +97,7 @@ class TopicLimits:
 
 @dataclass(frozen=True, slots=True)
 class RecordError:
-    """One culprit of a rejected batch (KIP-467): its position in the batch from 0, and why."""
+    """One culprit of a rejected batch (KIP-467): its position in the batch from 0, and the reason as text."""
 
     batch_index: int
     message: str | None
@@ -104,7 +105,7 @@ class RecordError:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One record that broke a rule: position, absolute timestamp in ms, reason, the broker's text."""
+    """One culprit: its position, its absolute timestamp in ms, the reason, and the broker's text."""
 
     batch_index: int
     timestamp_ms: int
@@ -114,15 +115,16 @@ class Violation:
 
 
 def reason_out_of_range(timestamp_ms: int, now_ms: int) -> Reason:
-    """Which side it really is on, whatever the wrapped arithmetic says."""
+    """The real side of the clock on which the timestamp lies. Kafka's wrapping arithmetic may say
+    otherwise."""
     return Reason.TOO_FAR_AHEAD if timestamp_ms > now_ms else Reason.TOO_OLD
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutOfRange(Sequence[Violation]):
-    """Violations of a batch's limits alone, kept as columns: a million cost no object each.
+    """Violations of limits in one batch, as columns, so that a million of them need no million objects.
 
-    Every text is `pieces[0]`, the time, `pieces[1]`, the offset, `pieces[2]`.
+    Each text is `pieces[0]`, the timestamp, `pieces[1]`, the offset, `pieces[2]`.
     """
 
     outside: Outside
@@ -156,15 +158,15 @@ class OutOfRange(Sequence[Violation]):
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """The batch may go to the broker."""
+    """The batch may be forwarded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """The batch must not reach the broker; the client is told what a broker would tell.
+    """The batch must not be forwarded. The client gets the answer that a broker would give.
 
-    `violations` is empty where the batch as a whole is at fault (structure, size); `reason` then
-    stands for all its records. `error_message` is None where a broker sends no text.
+    `violations` is empty if the batch as a whole is at fault (structure, size); `reason` is
+    then that of all its records. `error_message` is None if a broker sends no text.
     """
 
     error_code: ErrorCode
@@ -172,10 +174,10 @@ class Reject:
     reason: Reason
     violations: Sequence[Violation] = ()
     bad_records: int | None = None
-    """How many records broke a rule, listed or not; None where the whole batch is at fault."""
+    """The number of culprits, listed or not; None if the whole batch is at fault."""
     unit_guess: UnitGuess | None = None
     detail: str | None = None
-    """The proxy's own text for logs, where the broker's answer carries none."""
+    """The proxy's own text for logs, if the broker's answer has none."""
 
     @property
     def record_errors(self) -> tuple[RecordError, ...]:

@@ -1,6 +1,6 @@
-"""A batch that nobody has sent, right in all but its timestamps: `batch_of_times`.
+"""A batch that nobody has sent, without a fault except for its timestamps: `batch_of_times`.
 
-`explain` and a replay of a live topic ask the judge about such a batch, where only timestamps are known.
+`explain` and the replay of a live topic judge such a batch, since they only know timestamps.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,13 @@ def batch_of_times(
     topic: str,
     partition: int,
     peer: Peer,
+    *,
     policy: TopicPolicy,
     now_ms: int,
     attributes: int = 0,
     stream_time: StreamTime | None = None,
 ) -> BatchContext:
-    """Its context, one record for each timestamp. `attributes` are the batch's."""
+    """The context of the batch, with one record for each timestamp. `attributes` are the batch's."""
     count = len(timestamps_ms)
     batch = _batch(timestamps_ms, attributes)
     records = Records(timestamps_ms, range(count), [1] * count, [1] * count)
@@ -64,7 +65,7 @@ class _Columns:
 
     def find_outside(self, lowest_ms: int, highest_ms: int, most: int) -> Outside:
         times_ms, deltas = self.records.timestamps_ms, self.records.offset_deltas
-        return Outside.among(times_ms, deltas, lowest_ms, highest_ms, most)
+        return Outside.among(times_ms, deltas, lowest_ms=lowest_ms, highest_ms=highest_ms, most=most)
 
     def find_culprits(self, suspects: Suspects, most: int) -> Culprits | None:  # noqa: ARG002 # BatchReader's
         return None

@@ -1,7 +1,7 @@
-"""Why a broker rejected a batch, as far as its answer and the batch's header show: `reason_of_answer`.
+"""Why a broker rejected a batch, according to its answer and the batch's header: `reason_of_answer`.
 
-By KIP-467 brokers count such rejections by kind, in metrics of their own. Their answers name the code alone,
-but the same header fails the same check here.
+Brokers count such rejections by kind in metrics of their own (KIP-467). Their answers only have the error
+code, but the same header fails the same check here.
 """
 
 from enum import Enum, auto
@@ -13,18 +13,18 @@ from tsproxy.model.verdict import Reason, RecordError, TopicLimits
 from tsproxy.policy.checks.batch import wrong_in_header
 from tsproxy.policy.checks.request import ONE_BATCH_FROM
 
-_OF_TEXTS: Final = (
+_TEXTS: Final = (
     ("Compacted topic cannot accept message without key", Reason.NO_KEY),
     ("Record ", Reason.INVALID_MAGIC),
 )
-"""The beginnings of record errors' texts, other than those about timestamps."""
+"""The beginnings of the texts of record errors that are not about timestamps."""
 
 _NAMES_CULPRITS_FROM: Final = 8
-"""From this version on an answer has a field for record errors: an empty one means that there are none."""
+"""From this version on an answer has a field for record errors. If it is empty, there are none."""
 
 
 class Header(Enum):
-    """The state of a batch's header, as far as a broker may reject the batch for it."""
+    """A reason why a broker may reject a batch for its header, or RIGHT."""
 
     RIGHT = auto()
     UNREADABLE = auto()
@@ -33,7 +33,7 @@ class Header(Enum):
 
     @classmethod
     def of(cls, batch: RecordBatch | None) -> Self:
-        """`batch` is None where none could be read."""
+        """The state of a batch's header. `batch` is None if no batch could be read."""
         if batch is None:
             return cls.UNREADABLE
         if batch.magic != 2:
@@ -50,7 +50,7 @@ def reason_of_answer(
     limits: TopicLimits | None,
     api_version: int,
 ) -> Reason:
-    """The kind of a rejection that is not about timestamps."""
+    """The reason of a rejection that is not about timestamps."""
     if error_code == ErrorCode.CORRUPT_MESSAGE:
         return Reason.INVALID_MAGIC if header is Header.UNREADABLE else Reason.INVALID_CRC
     if error_code == ErrorCode.MESSAGE_TOO_LARGE:
@@ -58,7 +58,7 @@ def reason_of_answer(
     if error_code != ErrorCode.INVALID_RECORD:
         return Reason.OTHER
     for error in record_errors:
-        for start, reason in _OF_TEXTS:
+        for start, reason in _TEXTS:
             if error.message is not None and error.message.startswith(start):
                 return reason
     if header is Header.UNREADABLE:

@@ -1,25 +1,23 @@
 """The verdict that the candidate limits would give: `judge_candidate`.
 
-The lowest and the highest timestamp of a batch prove that it is within the limits in force, and prove the
-same for the candidate limits. Only where they do not, the records are searched again, natively, to count
-those outside and to name the first. Nobody is answered, so no text is made.
+The lowest and the highest timestamp of a batch may prove that it is within the candidate limits. Otherwise
+its records are searched, natively, to count those outside and to name the first ones. No client gets an
+answer, so no text is made.
 
-Each side is judged by itself, ahead before behind. A record ahead says whether a newer broker would reject
-the batch; a record far behind says that a timestamp is likely a mistake. A verdict is about one of them, so
-no count mixes both, and a batch with both is counted for the side that a broker would reject."""
+Each side of the clock is judged separately, first ahead, then behind. A record ahead shows that a newer
+broker would reject the batch. A record far behind is probably a mistake. A verdict is about one side, so no
+count mixes both, and a batch with both is counted for the side that a broker would reject.
+"""
 
-from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode
-from tsproxy.model.verdict import Bounds, OutOfRange, Reject, TopicLimits, reason_out_of_range
-from tsproxy.policy import timestamps
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN
+from tsproxy.model.verdict import Bounds, Reject
+from tsproxy.policy.checks.record import reject_out_of_range
 from tsproxy.policy.context import BatchContext
-from tsproxy.policy.units import guess_unit
 
 
 def judge_candidate(context: BatchContext) -> Reject | None:
-    """The rejection of an accepted batch; None where there is no candidate, or it would accept the batch too.
-
-    Only timestamps count: anything else that is wrong with the batch says nothing about these limits.
-    """
+    """The rejection of an accepted batch; None if there is no candidate, or it would accept the batch too.
+    Faults that are not about timestamps do not count."""
     limits = context.policy.candidate
     if limits is None or not context.record_set.batches:
         return None
@@ -31,21 +29,6 @@ def judge_candidate(context: BatchContext) -> Reject | None:
             if facts is None or facts.fault or facts.lowest_ms is None or facts.highest_ms is None:
                 continue
             if facts.lowest_ms < side.lowest or facts.highest_ms > side.highest:
-                return _rejection(one, side, limits)
+                outside = one.reader.find_outside(side.lowest, side.highest, one.culprits_listed)
+                return reject_out_of_range(one, outside, limits) if outside.timestamps_ms else None
     return None
-
-
-def _rejection(context: BatchContext, side: Bounds, limits: TopicLimits) -> Reject | None:
-    outside = context.reader.find_outside(side.lowest, side.highest, context.culprits_listed)
-    if not outside.timestamps_ms:
-        return None
-    first_ms = outside.timestamps_ms[0]
-    pieces = timestamps.out_of_range_pieces(limits, context.now_ms)
-    return Reject(
-        ErrorCode.INVALID_TIMESTAMP,
-        timestamps.REJECTED,
-        reason_out_of_range(first_ms, context.now_ms),
-        OutOfRange(outside, context.batch.base_offset, pieces, context.now_ms),
-        outside.count,
-        guess_unit(first_ms, context.now_ms),
-    )

@@ -39,7 +39,7 @@ class BatchReader(Protocol):
         ...
 
     def find_culprits(self, suspects: Suspects, most: int) -> Culprits | None:
-        """Any other culprits, at the same cost; None where all records have to be read for that."""
+        """Any other culprits, at the same cost; None if all records have to be read for that."""
         ...
 
 
@@ -76,7 +76,7 @@ class BatchContext:
     """One batch as read, and what to judge it by. It is the first of its partition, and stands for the
     partition, unless it is a `later_batch` below v3.
 
-    `facts` is None where the partition has no batch to read. `culprits_listed` bounds how many violations a
+    `facts` is None if the partition has no batch to read. `culprits_listed` bounds how many violations a
     rejection names; all are counted. `is_extended`: facts and records are those of KIP-228's other reading
     (`extended`), and the batch is forwarded only if it is rewritten.
     """
@@ -106,7 +106,7 @@ class BatchContext:
 
     @property
     def limits(self) -> TopicLimits | None:
-        """The limits in force. None where they are not known: the broker then judges timestamps alone."""
+        """The limits in force. None if they are not known: the broker then judges timestamps alone."""
         return self.policy.limits
 
     @property
@@ -156,10 +156,10 @@ class BatchContext:
 
     @property
     def is_recompressed(self) -> bool:
-        """True where the topic's `compression.type` makes the broker rewrite the batch."""
+        """True if the topic's `compression.type` makes the broker rewrite the batch."""
         return is_recompressed(self.batch.codec_id, self.limits)
 
 
 def is_recompressed(codec_id: int, limits: TopicLimits | None) -> bool:
-    """True where the broker compresses a batch of that codec anew, with the codec that the topic asks for."""
+    """True if the broker compresses a batch of that codec anew, with the codec that the topic asks for."""
     return limits is not None and limits.codec is not None and limits.codec != codec_id

@@ -24,7 +24,7 @@ def consult(rule: CustomRule, timestamps_ms: Sequence[int], context: RuleContext
 
 
 def bounds_of(rule: CustomRule) -> tuple[int | None, int | None] | None:
-    """The bounds within which the rule accepts any timestamp, as it says itself; None where it says nothing,
+    """The bounds within which the rule accepts any timestamp, as it says itself; None if it says nothing,
     or nothing sound."""
     bounds = getattr(rule.rule, "bounds", None)
     if bounds is None:

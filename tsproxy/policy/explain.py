@@ -1,6 +1,6 @@
 """Why one timestamp is accepted or rejected: `explain`.
 
-The judge itself is asked, about a batch of one record that holds the timestamp and is right otherwise.
+It judges a batch of one record with this timestamp and without other faults.
 """
 
 from collections.abc import Callable
@@ -22,11 +22,11 @@ from tsproxy.policy.units import unit_hint
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`rejection` is that of the limits in force, whatever the mode makes of it; `candidate` is that of the
-    candidate limits for an accepted timestamp. `rule` is None where the topic's own limits decide, or it is
-    an internal topic (`policy.rule` says which). `unit_hint` is there for whatever looks like another unit,
-    accepted or not. `mended_ms` is the timestamp that the record gets where its rule repairs it.
-    `is_extended`: the record was read as KIP-228 would have had it."""
+    """`rejection` is that of the limits in force, whatever the mode. `candidate` is that of the candidate
+    limits for an accepted timestamp. `rule` is None if the topic's own limits decide, or if the topic is
+    internal (`policy.rule` says which). A value that looks like another unit has a `unit_hint`, even if it is
+    accepted. `mended_ms` is the new timestamp if the rule repairs it. With `is_extended`, the record was read
+    as KIP-228 proposed."""
 
     policy: TopicPolicy
     rule: Rule | None
@@ -47,20 +47,30 @@ def explain(
     policy: Policy,
     peer: Peer,
     topic: str,
+    timestamp_ms: int,
+    *,
+    now_ms: int,
     known: TopicLimits | None,
     on_kafka_4: TopicLimits | None,
-    timestamp_ms: int,
-    now_ms: int,
     has_bit_6: bool = False,
     stream_time: StreamTime | None = None,
 ) -> Explanation:
-    """`known` are the topic's own limits, None where nobody knows them; as `resolve`. `has_bit_6`: the
-    record's batch has that attribute bit set, and its rule may read it as KIP-228 would have had it.
-    `stream_time` of the record's partition, for rules that ask for it."""
-    found = resolve(policy, peer, topic, known, on_kafka_4, now_ms)
+    """The explanation for one record. `known` are the topic's own limits, or None, as for `resolve`. With
+    `has_bit_6`, its batch has attribute bit 6, and the rule may read it as KIP-228 proposed. `stream_time` is
+    that of its partition, for rules that follow it."""
+    found = resolve(policy, peer, topic, known=known, on_kafka_4=on_kafka_4, now_ms=now_ms)
 
     def context_with(time_ms: int, attributes: int = 0) -> BatchContext:
-        return batch_of_times([time_ms], topic, 0, peer, found, now_ms, attributes, stream_time)
+        return batch_of_times(
+            [time_ms],
+            topic,
+            0,
+            peer,
+            policy=found,
+            now_ms=now_ms,
+            attributes=attributes,
+            stream_time=stream_time,
+        )
 
     context = context_with(timestamp_ms, DELETE_HORIZON if has_bit_6 else 0)
     is_judged = found.mode is not Mode.OFF
@@ -80,7 +90,7 @@ def explain(
 
 
 def _mended_ms(context: BatchContext, context_with: Callable[[int], BatchContext]) -> int | None:
-    """None where the record stays as it is, or cannot be repaired."""
+    """The repaired timestamp; None if the record is not changed, or cannot be repaired."""
     repair = repaired_times(context) if context.policy.rewrites else None
     if repair is None or not repair.changed:
         return None

@@ -1,9 +1,9 @@
-"""The other reading of timestamps that KIP-228 discussed and rejected, for rules that ask for it.
+"""The other reading of timestamps that KIP-228 discussed and rejected, for rules that enable it.
 
-In a batch with attribute bit 6 set, -1 is an ordinary timestamp, the last millisecond of 1969, and
-Long.MIN_VALUE stands for no timestamp. Brokers know neither, and from 3.1 on use the bit for a cleaner's
-deadline (KIP-534). So the proxy forwards such a batch in a broker's reading: without the bit, and with -1 for
-no timestamp. A record whose timestamp really is -1 cannot be stored, and is rejected.
+In a batch with attribute bit 6, -1 is an ordinary timestamp, the last millisecond of 1969, and Long.MIN_VALUE
+is no timestamp. Brokers do not know this reading, and from 3.1 on they use the bit for a deadline of the
+cleaner (KIP-534). So the proxy forwards such a batch in the form that brokers read: without the bit, and with
+-1 for no timestamp. A record whose timestamp is really -1 cannot be stored, and is rejected.
 """
 
 from dataclasses import replace
@@ -15,14 +15,14 @@ from tsproxy.model.verdict import TopicLimits
 
 
 def is_meant(batch: RecordBatch, policy: TopicPolicy) -> bool:
-    """True for a batch that its rule reads this way. Audit and waivers rewrite nothing, so the bit would be
-    forwarded: they read no batch this way."""
-    is_asked = policy.extended_timestamps and policy.mode is Mode.ENFORCE
-    return is_asked and batch.magic == 2 and batch.has_delete_horizon
+    """True for a batch that its rule reads in this way. In audit mode or under a waiver no batch is read so:
+    no batch is rewritten then, and the bit would be forwarded."""
+    is_enabled = policy.extended_timestamps and policy.mode is Mode.ENFORCE
+    return is_enabled and batch.magic == 2 and batch.has_delete_horizon
 
 
 def meant(records: Records, limits: TopicLimits | None) -> Records:
-    """The same records with -1 for no timestamp; `real_minus_ones` are those whose timestamp it really is,
+    """The same records with -1 for no timestamp. `real_minus_ones` are those whose timestamp is really -1,
     unless the broker replaces it with its own."""
     came_ms = records.timestamps_ms
     times_ms = [NO_TIMESTAMP if time_ms == LONG_MIN else time_ms for time_ms in came_ms]
@@ -33,16 +33,18 @@ def meant(records: Records, limits: TopicLimits | None) -> Records:
 
 
 def facts_of(records: Records) -> RecordFacts:
-    """The facts of the records; a real -1 counts as a timestamp."""
+    """The facts of the records. A real -1 counts as a timestamp."""
     real = records.real_minus_ones
     times_ms = [t for i, t in enumerate(records.timestamps_ms) if t != NO_TIMESTAMP or i in real]
     missing = len(records.timestamps_ms) - len(times_ms)
     lowest_ms, highest_ms = min(times_ms, default=None), max(times_ms, default=None)
-    return RecordFacts(len(records.timestamps_ms), lowest_ms, highest_ms, missing, records.fault)
+    return RecordFacts(
+        len(records.timestamps_ms), lowest_ms, highest_ms, missing=missing, fault=records.fault
+    )
 
 
 def text(offset: int) -> str:
-    """The error text for a real -1; the advice is the KIP's own."""
+    """The error text for a real -1. The advice is that of the KIP."""
     return (
         f"Timestamp -1 of message with offset {offset} is 1969-12-31T23:59:59.999Z and cannot be stored: "
         "Kafka takes -1 for no timestamp. Consider shifting it by one millisecond (KIP-228)"

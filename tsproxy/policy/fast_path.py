@@ -17,7 +17,7 @@ from tsproxy.policy.units import values_guessed_alike
 
 
 def fast_path_bounds(policy: TopicPolicy) -> FastPathBounds | None:
-    """The bounds within which no check fails and the candidate counts nothing; None where the session has to
+    """The bounds within which no check fails and the candidate counts nothing; None if the session has to
     judge each batch of the topic."""
     if policy.mode is Mode.OFF:
         return ANY_TIME
@@ -34,7 +34,7 @@ def fast_path_bounds(policy: TopicPolicy) -> FastPathBounds | None:
 
 
 def only_limits_matter(policy: TopicPolicy) -> bool:
-    """True where no check but that of the limits may reject a usual batch for its timestamps."""
+    """True if no check but that of the limits may reject a usual batch for its timestamps."""
     if record.bounds(policy) is None:
         return False
     checks = tables.CHECKS.about_timestamps
@@ -57,7 +57,7 @@ def repeatable_rejection(
     policy: TopicPolicy, reject: Reject, now_ms: int, for_ms: int
 ) -> RepeatableRejection | None:
     """For a batch rejected at `now_ms`: the others that are rejected in the same words for the next `for_ms`;
-    None where the session has to judge each one.
+    None if the session has to judge each one.
 
     A batch is like another one where nothing is wrong with either but timestamps outside the same limits,
     the first culprit lies on the same side of the clock, and the same unit is guessed for it.

@@ -53,7 +53,7 @@ def _failed(checks: Iterable[Check], context: BatchContext) -> Iterator[Reject]:
 
 
 def is_certainly_acceptable(context: BatchContext) -> bool:
-    """True where no check that is the proxy's to make can fail."""
+    """True if no check that is the proxy's to make can fail."""
     if not request.is_read_whole(context) and limits_times(context.policy):
         return False  # a batch that was not read may hold any timestamp
     checks = tables.CHECKS
@@ -64,7 +64,7 @@ def is_certainly_acceptable(context: BatchContext) -> bool:
 
 
 def limits_times(policy: TopicPolicy) -> bool:
-    """True where some check may reject a usual batch for its timestamps."""
+    """True if some check may reject a usual batch for its timestamps."""
     return any(check.bounds(policy) is not ANY_TIME for check in tables.CHECKS.about_timestamps)
 
 

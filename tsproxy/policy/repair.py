@@ -25,7 +25,7 @@ class Repair:
 
 
 def repaired_times(context: BatchContext) -> Repair | None:
-    """None where the batch cannot be repaired. `changed` is empty where nothing has to be.
+    """None if the batch cannot be repaired. `changed` is empty if nothing has to be.
 
     Batches of magic 2 only. A batch is left alone if its CRC is wrong, or if it claims the broker's stamp
     (bit 3).

@@ -55,7 +55,7 @@ def resolve(
     on_kafka_4: TopicLimits | None,
     now_ms: int,
 ) -> TopicPolicy:
-    """`known` are the topic's own limits as the broker told them, None where it did not yet; `on_kafka_4`
+    """`known` are the topic's own limits as the broker told them, None if it did not yet; `on_kafka_4`
     the same as a 4.x broker would compute them."""
     rule = first_rule(policy, peer, topic)
     is_known = known is not None or not policy.asks_broker
@@ -116,7 +116,7 @@ def first_rule(policy: Policy, peer: Peer, topic: str) -> Rule | None:
 
 
 def may_fit_topic(match: Match, topic: str) -> bool:
-    """True where it fits the topic, of one client or another."""
+    """True if it fits the topic, of one client or another."""
     return _any_fits(match.topics, topic) and (not is_internal(topic) or _names(match, topic))
 
 
@@ -169,7 +169,7 @@ def _limits(
 def _candidate(
     policy: Policy, limits: TopicLimits | None, on_kafka_4: TopicLimits | None
 ) -> TopicLimits | None:
-    """None where it would reject nothing that the limits in force accept."""
+    """None if it would reject nothing that the limits in force accept."""
     settings = policy.candidate
     if settings is None or limits is None:
         return None

@@ -11,7 +11,7 @@ from tsproxy.model.verdict import Reason
 
 
 def rejected(timestamp_ms: int, policy: TopicPolicy) -> Reason | None:
-    """Why this timestamp is rejected, None where it is not."""
+    """Why this timestamp is rejected, None if it is not."""
     if timestamp_ms > 0:
         return None
     if timestamp_ms == NO_TIMESTAMP:
@@ -22,7 +22,7 @@ def rejected(timestamp_ms: int, policy: TopicPolicy) -> Reason | None:
 
 
 def are_certainly_allowed(facts: RecordFacts, policy: TopicPolicy) -> bool:
-    """True where no record can hold a rejected value. Zero may hide between the lowest and the highest."""
+    """True if no record can hold a rejected value. Zero may hide between the lowest and the highest."""
     if not policy.rejects_special_timestamps:
         return True
     if facts.missing and policy.no_timestamp is Choice.REJECT:

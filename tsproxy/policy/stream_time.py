@@ -69,7 +69,7 @@ class StreamTimeAdvance:
 
 
 def advanced(timestamps_ms: Sequence[int], stream_time: StreamTime | None) -> StreamTimeAdvance | None:
-    """None where no record carries a time."""
+    """None if no record carries a time."""
     times_ms = [time_ms for time_ms in timestamps_ms if time_ms != NO_TIMESTAMP]
     if not times_ms:
         return None

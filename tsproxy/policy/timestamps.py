@@ -16,7 +16,7 @@ from tsproxy.model.verdict import TopicLimits
 
 
 def is_out_of_range(timestamp_ms: int, limits: TopicLimits, now_ms: int) -> bool:
-    """True where KIP-937's validation of one record fails: both branches of its pseudo-code, in longs.
+    """True if KIP-937's validation of one record fails: both branches of its pseudo-code, in longs.
 
     `difference` is its time_difference: positive for a time before now, which before.max.ms limits;
     negated for one after it, which after.max.ms limits.

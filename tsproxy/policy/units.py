@@ -33,7 +33,7 @@ READINGS: Final = tuple(
 
 
 def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
-    """The unit that a rejected value most likely is in; None where no reading fits."""
+    """The unit that a rejected value most likely is in; None if no reading fits."""
     if timestamp_ms == 0:
         return UnitGuess.ZERO
     found = _reading(timestamp_ms, now_ms)
@@ -42,7 +42,7 @@ def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
 
 def values_guessed_alike(timestamp_ms: int, from_ms: int, until_ms: int) -> tuple[int, int] | None:
     """The lowest and the highest value around this one of which the same unit is guessed, at whatever clock
-    between these; None where that depends on the clock, or on more than its size."""
+    between these; None if that depends on the clock, or on more than its size."""
     if timestamp_ms == 0:
         return 0, 0
     lowest, highest = (1, LONG_MAX) if timestamp_ms > 0 else (LONG_MIN, -1)
@@ -62,14 +62,14 @@ def values_guessed_alike(timestamp_ms: int, from_ms: int, until_ms: int) -> tupl
 
 
 def meant_ms(timestamp_ms: int, now_ms: int) -> int | None:
-    """The time that a rejected value was meant to be, in ms; None where no reading fits."""
+    """The time that a rejected value was meant to be, in ms; None if no reading fits."""
     found = _reading(timestamp_ms, now_ms)
     return found and found[1]
 
 
 def unit_hint(timestamp_ms: int, now_ms: int) -> str | None:
     """The hint for the client, such as "looks like nanoseconds: divide by 1,000,000; that would
-    be 2026-11-21T03:22:00.000Z"; None where no unit is guessed."""
+    be 2026-11-21T03:22:00.000Z"; None if no unit is guessed."""
     found = _reading(timestamp_ms, now_ms)
     if found is None:
         return None

@@ -33,7 +33,7 @@ async def prepare_classes(jars: Path) -> None:
             runtime = Runtime(jars, "256m", group, (f"-XX:ArchiveClassesAtExit={unfinished}",))
             ports = {1: NodePorts(*free_ports(3))}
             node = KafkaNode(1, ports[1], folder / "node-1", runtime)
-            properties = server_properties(1, ports, ClientSecurity("PLAINTEXT"), node.data, {})
+            properties = server_properties(1, ports, ClientSecurity("PLAINTEXT"), node.data)
             await format_nodes([node], {1: properties}, (), None)
             node.start()
             while not node.is_up():  # noqa: ASYNC110  # it tells only its log

@@ -259,7 +259,14 @@ class KafkaCluster:
             security = self._client_security()
             scram = scram_arguments(security.users)
             texts = {
-                n: server_properties(n, ports, security, node.data, self._own(n), self._advertised_host)
+                n: server_properties(
+                    n,
+                    ports,
+                    security,
+                    node.data,
+                    overrides=self._own(n),
+                    advertised_host=self._advertised_host,
+                )
                 for n, node in self._nodes.items()
             }
             oldest = next(iter(jars.values()))

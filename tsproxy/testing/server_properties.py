@@ -52,10 +52,11 @@ def server_properties(
     ports: Mapping[int, NodePorts],
     security: ClientSecurity,
     data: Path,
-    overrides: Mapping[str, str],
+    *,
+    overrides: Mapping[str, str] | None = None,
     advertised_host: str = HOST,
 ) -> str:
-    """The text of one broker's file. `ports` names all brokers by node id; `overrides` wins.
+    """The text of one broker's file. `ports` are those of all brokers by node id. `overrides` win.
 
     `advertised_host` is the host name for clients, in place of HOST. Brokers among themselves use HOST.
     """
@@ -89,7 +90,7 @@ def server_properties(
         "broker.heartbeat.interval.ms": "500",
         **_tls(security),
         **_sasl(security),
-        **overrides,
+        **(overrides or {}),
     }
     if _AUTHORIZER in properties:
         # Otherwise neither the brokers nor the administration could connect to brokers.

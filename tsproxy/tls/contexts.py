@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tsproxy.config.problems import ConfigError, Problem
-from tsproxy.config.settings import ClientAuth, Config, ListenerTls, Secret, TlsVersion, UpstreamTls
+from tsproxy.config.settings import ClientAuth, Config, ListenerTls, TlsVersion, UpstreamTls
 from tsproxy.tls.connection import TlsConnection, TlsContext
 
 HANDSHAKE_S: Final = 10.0
@@ -30,14 +30,15 @@ _VERIFY: Final = {
     ClientAuth.NONE: ssl.CERT_NONE,
 }
 
-# OpenSSL's names for a peer's errors, and their usual causes.
+_NO_TLS: Final = "the other side does not speak TLS here: plain on a TLS port, or the reverse"
+_OLD_TLS: Final = "the other side offers older versions of TLS only (min_version)"
 _HINTS: Final = {
     "HTTP_REQUEST": "an HTTP request came to a port that speaks Kafka over TLS",
-    "WRONG_VERSION_NUMBER": "the other side does not speak TLS here: plain on a TLS port, or the reverse",
-    "RECORD_LAYER_FAILURE": "the other side does not speak TLS here: plain on a TLS port, or the reverse",
-    "PACKET_LENGTH_TOO_LONG": "the other side does not speak TLS here: plain on a TLS port, or the reverse",
-    "UNSUPPORTED_PROTOCOL": "the other side offers older versions of TLS only (min_version)",
-    "NO_PROTOCOLS_AVAILABLE": "the other side offers older versions of TLS only (min_version)",
+    "WRONG_VERSION_NUMBER": _NO_TLS,
+    "RECORD_LAYER_FAILURE": _NO_TLS,
+    "PACKET_LENGTH_TOO_LONG": _NO_TLS,
+    "UNSUPPORTED_PROTOCOL": _OLD_TLS,
+    "NO_PROTOCOLS_AVAILABLE": _OLD_TLS,
     "TLSV1_ALERT_PROTOCOL_VERSION": "the other side offers other versions of TLS (min_version)",
     "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client showed no certificate, and this listener requires one",
     "TLSV1_ALERT_UNKNOWN_CA": "the other side does not trust the authority of our certificate",
@@ -45,6 +46,7 @@ _HINTS: Final = {
     "SSLV3_ALERT_BAD_CERTIFICATE": "the other side does not accept our certificate (its name, often)",
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the other side requires a certificate of ours",
 }
+"""OpenSSL's name of a peer's error -> its usual cause."""
 
 
 _CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
@@ -54,7 +56,7 @@ _DER: Final = b"\x30"
 
 
 def _remember_host(handshake: ssl.SSLObject, host: str | None, _: ssl.SSLContext) -> None:
-    assert isinstance(handshake, TlsConnection), "TlsContext says so"
+    assert isinstance(handshake, TlsConnection), "TlsContext makes no others"
     handshake.asked_host = host.lower() if host else None
 
 
@@ -63,7 +65,7 @@ def listener_context(tls: ListenerTls) -> ssl.SSLContext:
     context = TlsContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _VERSIONS[tls.min_version]
     _choose_ciphers(context, tls.ciphers, tls.place)
-    _load_chain(context, tls.certificate, tls.key, tls.key_password, tls.place)
+    _load_chain(context, tls, tls.certificate, tls.key)
     if tls.client_ca is not None:
         _load_authorities(context, tls.client_ca, f"{tls.place}.client_ca")
     if tls.client_crl is not None:
@@ -84,7 +86,7 @@ def upstream_context(tls: UpstreamTls) -> ssl.SSLContext:
     else:
         context.load_default_certs()
     if tls.certificate is not None and tls.key is not None:
-        _load_chain(context, tls.certificate, tls.key, tls.key_password, tls.place)
+        _load_chain(context, tls, tls.certificate, tls.key)
     return context
 
 
@@ -109,21 +111,22 @@ def handshake_text(error: BaseException) -> str:
         return f"the other side's certificate was rejected: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
         hint = _HINTS.get(error.reason or "")
-        said = (error.reason or "TLS error").lower().replace("_", " ")
-        return f"{hint} ({said})" if hint else said
+        reason = (error.reason or "TLS error").lower().replace("_", " ")
+        return f"{hint} ({reason})" if hint else reason
     if isinstance(error, TimeoutError):
         return f"no TLS handshake within {HANDSHAKE_S:g} s: does the other side speak TLS?"
     return "the other side closed the connection during the TLS handshake: does it speak TLS?"
 
 
 def _load_chain(
-    context: ssl.SSLContext, certificate: Path, key: Path, password: Secret | None, place: str
+    context: ssl.SSLContext, tls: ListenerTls | UpstreamTls, certificate: Path, key: Path
 ) -> None:
+    password, place = tls.key_password, tls.place
     _check_readable(certificate, f"{place}.certificate")
     _check_readable(key, f"{place}.key")
     is_encrypted = False
 
-    def told() -> str:  # called for encrypted keys only; without it OpenSSL would prompt on the terminal
+    def passphrase() -> str:  # for encrypted keys only; without it OpenSSL would prompt on the terminal
         nonlocal is_encrypted
         is_encrypted = True
         if password is None:
@@ -131,7 +134,7 @@ def _load_chain(
         return password.reveal()
 
     try:
-        context.load_cert_chain(certificate, key, password=told)
+        context.load_cert_chain(certificate, key, password=passphrase)
     except _EncryptedKeyError:
         text = f"{key} is encrypted: give its passphrase as key_password, or a key without one"
         raise ConfigError(Problem("", f"{place}.key", text)) from None

@@ -99,9 +99,9 @@ class Captured:
             return
         stream_times = SentTimes(self._stream_times).known(request, connection.policies, at_ms)
         verdicts = judge_request(
-            header, request, frame, connection.policies, at_ms, stream_times=stream_times
+            header, request, frame, connection.policies, now_ms=at_ms, stream_times=stream_times
         )
-        self._stream_times.take(verdicts)  # as if brokers accepted all of it: their answers are not read
+        self._stream_times.take(verdicts)  # as if brokers had accepted it, since their answers are not read
         yield from outcomes.of_rejections(verdicts)
         yield from outcomes.unconfirmed(verdicts)
 

@@ -1,6 +1,5 @@
 """The three sources of a replay: `capture`, `topic`, `decisions`. Each names the facts that it cannot
-know.
-"""
+know."""
 
 import asyncio
 import sys
@@ -55,7 +54,7 @@ def capture(config: Config, file: Path, ports: frozenset[int], progress: Progres
     tally = Tally()
     try:
         with file.open("rb") as opened:
-            captured = Captured(_asked(view_of(config)), ports)
+            captured = Captured(_answer(view_of(config)), ports)
             for number, outcome in enumerate(captured.outcomes(read_packets(opened))):
                 tally.add(outcome)
                 if number % _PROGRESS_EVERY == 0:
@@ -75,7 +74,7 @@ def capture(config: Config, file: Path, ports: frozenset[int], progress: Progres
 
 
 def topic(
-    config: Config, name: str, clock: Clock, duration_ms: int, most_records: int | None, progress: Progress
+    config: Config, name: str, clock: Clock, progress: Progress, *, duration_ms: int, most_records: int | None
 ) -> Replayed:
     """Read a topic from its end, for the given time or until Ctrl-C. Raises ReplayError."""
     tally, partitions = Tally(), 0
@@ -101,7 +100,7 @@ def topic(
         )
 
     with suppress(KeyboardInterrupt):  # Ctrl-C shows the results so far
-        _asked(read())
+        _answer(read())
     return Replayed(f"topic {name}", {"partitions": partitions}, TOPIC_UNKNOWN, tally)
 
 
@@ -119,7 +118,7 @@ def decisions(config: Config, directory: Path) -> Replayed:
     return Replayed(str(directory), facts, DECISIONS_UNKNOWN, found.tally)
 
 
-def _asked(question: Coroutine[Any, Any, T]) -> T:
+def _answer(question: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(question)
     except ConversationError as error:

@@ -20,7 +20,6 @@ _VLAN_TAGS: Final = frozenset({b"\x81\x00", b"\x88\xa8", b"\x91\x00"})
 _VLAN_BYTES: Final = 4
 _TCP: Final = 6
 _EXTENSIONS: Final = frozenset({0, 43, 60})  # hop by hop, routing, destination options
-_FRAGMENT: Final = 44
 _SYN: Final = 0x02
 
 
@@ -63,7 +62,7 @@ def _ipv4(at_ms: int, data: bytes) -> Segment | None:
         return None  # the last case is a fragment, which is very rare for TCP
     # 0 if the network card cut the data into packets only after the capture saw it.
     whole = int.from_bytes(data[2:4], "big") or len(data)
-    return _tcp(at_ms, data[12:16], data[16:20], data[head:whole], whole - head)
+    return _tcp(at_ms, (data[12:16], data[16:20]), data[head:whole], whole - head)
 
 
 def _ipv6(at_ms: int, data: bytes) -> Segment | None:
@@ -74,10 +73,11 @@ def _ipv6(at_ms: int, data: bytes) -> Segment | None:
     kind, pos = data[6], 40
     while kind in _EXTENSIONS and pos + 2 <= len(data):
         kind, pos = data[pos], pos + (data[pos + 1] + 1) * 8
-    return _tcp(at_ms, data[8:24], data[24:40], data[pos:whole], whole - pos) if kind == _TCP else None
+    return _tcp(at_ms, (data[8:24], data[24:40]), data[pos:whole], whole - pos) if kind == _TCP else None
 
 
-def _tcp(at_ms: int, source: bytes, destination: bytes, data: bytes, whole: int) -> Segment | None:
+def _tcp(at_ms: int, addresses: tuple[bytes, bytes], data: bytes, whole: int) -> Segment | None:
+    source, destination = map(str, map(ip_address, addresses))
     if len(data) < 20:
         return None
     head = (data[12] >> 4) * 4
@@ -85,8 +85,8 @@ def _tcp(at_ms: int, source: bytes, destination: bytes, data: bytes, whole: int)
         return None
     return Segment(
         at_ms=at_ms,
-        source=(str(ip_address(source)), int.from_bytes(data[0:2], "big")),
-        destination=(str(ip_address(destination)), int.from_bytes(data[2:4], "big")),
+        source=(source, int.from_bytes(data[0:2], "big")),
+        destination=(destination, int.from_bytes(data[2:4], "big")),
         sequence=int.from_bytes(data[4:8], "big"),
         is_syn=bool(data[13] & _SYN),
         payload=data[head:],

@@ -44,24 +44,24 @@ async def partitions_of(upstream: Upstream, topic: str) -> list[int]:
     """The numbers of a topic's partitions. The request does not create the topic. Raises
     ConversationError."""
 
-    async def question(connection: AdminConnection) -> Any:
+    async def query(connection: AdminConnection) -> Any:
         return await connection.request(MetadataRequest([topic], allow_auto_topic_creation=False))
 
-    answer = await _asked(upstream, question)
+    answer = await _answer(upstream, query)
     # (error_code, topic, is_internal, partitions), each partition (error_code, partition, …)
     return sorted(one[1] for entry in answer.topics if entry[0] == 0 for one in entry[3])
 
 
 async def _described(upstream: Upstream, topics: Sequence[str] | None) -> list[TopicAnswer]:
-    async def question(connection: AdminConnection) -> list[TopicAnswer]:
-        asked = topics if topics is not None else (await connection.cluster(with_topics=True)).topics
-        return await connection.describe(asked)
+    async def query(connection: AdminConnection) -> list[TopicAnswer]:
+        names = topics if topics is not None else (await connection.cluster(with_topics=True)).topics
+        return await connection.describe(names)
 
-    return await _asked(upstream, question, " (policy.limits_from: config does without)")
+    return await _answer(upstream, query, " (policy.limits_from: config does without)")
 
 
-async def _asked(
-    upstream: Upstream, question: Callable[[AdminConnection], Awaitable[T]], advice: str = ""
+async def _answer(
+    upstream: Upstream, query: Callable[[AdminConnection], Awaitable[T]], advice: str = ""
 ) -> T:
     """The answer of the first broker that gives one. Raises ConversationError."""
     tls = upstream_context(upstream.tls) if upstream.tls else None
@@ -69,7 +69,7 @@ async def _asked(
     for address in upstream.bootstrap_servers:
         try:
             async with connected(address, tls, upstream.sasl) as connection:
-                return await question(connection)
+                return await query(connection)
         except ConversationError as error:
             reasons.append(str(error))
     raise ConversationError("; ".join(reasons) + advice)

@@ -59,12 +59,16 @@ class LiveTopic:
                 self._remember(partition, [timestamp_ms], now_ms)
 
     def _decide(self, partition: int, timestamps_ms: Sequence[int], now_ms: int) -> Decision:
-        known = self._stream_times.get(partition)
-        return decide(
-            batch_of_times(
-                timestamps_ms, self._topic, partition, NOBODY, self._policy, now_ms, stream_time=known
-            )
+        context = batch_of_times(
+            timestamps_ms,
+            self._topic,
+            partition,
+            NOBODY,
+            policy=self._policy,
+            now_ms=now_ms,
+            stream_time=self._stream_times.get(partition),
         )
+        return decide(context)
 
     def _remember(self, partition: int, timestamps_ms: Sequence[int], now_ms: int) -> None:
         """Accepted records count for the stream time of those behind them."""
@@ -135,7 +139,7 @@ async def tail(
 
 
 def _is_the_clients(record: ConsumerRecord[bytes | None, bytes | None]) -> bool:
-    """False where the broker has replaced the timestamp that the client sent."""
+    """False if the broker has replaced the timestamp that the client sent."""
     is_stamped = record.timestamp_type != TimestampType.CREATE_TIME and record.timestamp != NO_TIMESTAMP
     return not is_stamped
 

@@ -1,7 +1,7 @@
 """The checks of a batch as a whole, before a broker looks at records.
 
-Source: `UnifiedLog.java#analyzeAndValidateRecords`, `LogValidator.java#validateBatch`. Each failure
-is the whole batch's: the client gets the code alone, and the text is for the broker's log and the proxy's.
+Source: `UnifiedLog.java#analyzeAndValidateRecords`, `LogValidator.java#validateBatch`. A failure concerns the
+whole batch: the client only gets the error code. The text is for logs.
 """
 
 from tsproxy.model.kafka import Codec, ErrorCode
@@ -65,7 +65,8 @@ def batch_is_valid(context: BatchContext) -> Reject | None:
 
 
 def wrong_in_header(batch: RecordBatch) -> str | None:
-    """The row of `validateBatch` that fails, in the broker's words. Messages of magic 0 and 1 pass all."""
+    """The check of `validateBatch` that fails, in the broker's words. Messages of magic 0 and 1 pass them
+    all."""
     span = f"[{batch.base_offset}, {batch.last_offset}]"
     if batch.last_offset_delta + 1 <= 0:
         return f"Batch has an invalid offset range: {span}"
@@ -84,13 +85,13 @@ def wrong_in_header(batch: RecordBatch) -> str | None:
 
 
 def set_is_readable(context: BatchContext) -> Reject | None:
-    """The fault of the set itself: bytes behind its batches that are none."""
+    """The fault of the set itself: bytes after its batches that are no batch."""
     found = context.record_set
     return None if found.fault is None else reject_fault(found.fault, found.fault_value)
 
 
 def one_batch_where_one_is_right(context: BatchContext) -> Reject | None:
-    """Only messages of magic 0 and 1 may come as many, and only uncompressed."""
+    """Only uncompressed messages of magic 0 and 1 may be more than one."""
     if len(context.record_set.batches) < 2:
         return None
     if context.batch.magic < 2 and all(one.batch.codec_id == Codec.NONE for one in context.each_odd_batch()):
@@ -99,8 +100,8 @@ def one_batch_where_one_is_right(context: BatchContext) -> Reject | None:
 
 
 def delete_horizon_is_unset(context: BatchContext) -> Reject | None:
-    """No broker's check: brokers store bit 6 as it comes, and their cleaner then takes the base timestamp for
-    a deadline."""
+    """This is no check of a broker. Brokers store bit 6 unchanged, and their cleaner then takes the base
+    timestamp for a deadline."""
     if not delete_horizon_is_set(context) or context.is_extended:
         return None
     return reject_whole(

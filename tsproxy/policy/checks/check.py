@@ -11,8 +11,7 @@ from tsproxy.policy.context import BatchContext
 
 @dataclass(frozen=True, slots=True)
 class FastPathBounds:
-    """The furthest that a timestamp may lie before and after the clock, in ms; None where it may lie
-    anywhere."""
+    """How far a timestamp may lie before and after the clock, in ms; None is unlimited."""
 
     before_max_ms: int | None
     after_max_ms: int | None
@@ -34,18 +33,17 @@ def narrowest(bounds: Iterable[FastPathBounds | None]) -> FastPathBounds | None:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of a batch. All three have to be given, so that none can be forgotten.
+    """One check of a batch. All three fields must be given, so that none can be forgotten.
 
-    `reject` gives the broker's rejection, None where the batch passes.
+    `reject` returns the broker's rejection, or None if the batch passes.
 
-    `may_fail` is False where what is known of the batch proves that `reject` would give None, so that no
-    record is read. It must be True where the batch's facts are needed and are missing. `left_to_the_broker`
-    stands for a check that the proxy makes only to answer in a broker's order: nothing is rejected for it
-    alone.
+    `may_fail` is False if the known facts of the batch prove that `reject` would return None, so that no
+    record is read. It must be True if facts are needed and missing. `left_to_the_broker` marks a check that
+    the proxy only makes to answer in a broker's order: it never rejects a batch for such a check alone.
 
-    `bounds` are those within which no usual batch fails the check. None where timestamps alone cannot tell;
-    then the fast path takes no batch of the topic. A usual batch is whole and of magic 2, its header is
-    right, its CRC is valid, it is not too large, and neither attribute bit 3 nor 6 is set.
+    `bounds` are the bounds within which no usual batch fails the check. They are None if that depends on more
+    than timestamps; then the fast path takes no batch of the topic. A usual batch is complete and of magic 2,
+    its header is right, its CRC is valid, it is not too large, and neither attribute bit 3 nor 6 is set.
     """
 
     reject: Callable[[BatchContext], Reject | None]

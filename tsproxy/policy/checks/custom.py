@@ -1,7 +1,7 @@
 """The check of custom rules: those that operators write themselves.
 
-They are asked after everything that a broker checks of each record. So a batch that a broker would reject is
-rejected in a broker's words, and the rules decide about the rest.
+They come after all checks that a broker makes of each record. So a batch that a broker would reject is
+rejected in the broker's words, and the rules decide about the rest.
 """
 
 from tsproxy.model.kafka import ErrorCode
@@ -15,7 +15,7 @@ from tsproxy.policy.units import REASONS_OF_SIZE, guess_unit, unit_hint
 
 
 def rules_are_kept(context: BatchContext) -> Reject | None:
-    """The rejection of the first rule that rejects, with the text that it has for each record."""
+    """The rejection of the first rule that rejects the batch, with the rule's text for each record."""
     found = next((answer for answer in context.answers_of_rules() if answer.rejects), None)
     if found is None:
         return None
@@ -36,8 +36,8 @@ def rules_are_kept(context: BatchContext) -> Reject | None:
         timestamps.REJECTED,
         reason,
         culprits,
-        len(found.culprits),
-        guess_unit(first_ms, now_ms) if is_of_size else None,
+        bad_records=len(found.culprits),
+        unit_guess=guess_unit(first_ms, now_ms) if is_of_size else None,
     )
 
 
@@ -48,7 +48,7 @@ def some_rule_may_reject(context: BatchContext) -> bool:
 
 
 def bounds(policy: TopicPolicy) -> FastPathBounds | None:
-    """The bounds within which every rule accepts any timestamp; None where one of them does not say so."""
+    """The bounds within which every rule accepts any timestamp; None if one of them has no bounds."""
     if not policy.custom_rules:
         return ANY_TIME
     found = (bounds_of(rule) for rule in policy.custom_rules)

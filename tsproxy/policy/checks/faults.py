@@ -1,7 +1,7 @@
 """The answer to a batch that cannot be read: the broker's error code, and its words.
 
-The words are for the logs: a broker sends the code alone. Only a limit of the proxy is named to the client,
-together with its key.
+The words are for logs, since a broker only sends the code. If a limit of the proxy was exceeded, the client
+gets a text with the limit's key.
 """
 
 from typing import Final
@@ -64,7 +64,7 @@ OUR_LIMITS: Final[dict[Fault, str]] = {
 
 
 def reject_fault(fault: Fault, value: int | None = None) -> Reject:
-    """The rejection of a batch that cannot be read; `value` is the size or magic that was met."""
+    """The rejection of a batch that cannot be read. `value` is the wrong size or magic."""
     ours = OUR_LIMITS.get(fault)
     if ours is not None:
         return Reject(ErrorCode.INVALID_RECORD, ours, Reason.BAD_RECORD, detail=ours)
@@ -72,7 +72,7 @@ def reject_fault(fault: Fault, value: int | None = None) -> Reject:
 
 
 def reason_of_fault(fault: Fault) -> Reason:
-    """The one of KIP-467's kinds under which a broker counts it; else a bad record."""
+    """The kind under which a broker counts the fault (KIP-467), or else a bad record."""
     return _REASONS.get(fault, Reason.BAD_RECORD)
 
 
@@ -80,10 +80,10 @@ _REASONS: Final = {Fault.INVALID_MAGIC: Reason.INVALID_MAGIC, Fault.INNER_CRC: R
 
 
 def fault_text(fault: Fault, value: int | None) -> str:
-    """The broker's words for what cannot be read."""
+    """The broker's words for the fault."""
     return FAULTS[fault][1].format(value)
 
 
 def reject_whole(error_code: ErrorCode, detail: str, reason: Reason = Reason.BAD_RECORD) -> Reject:
-    """A rejection of the batch as a whole: brokers send its code without text or culprits."""
+    """A rejection of the batch as a whole. Brokers send its code without text or culprits."""
     return Reject(error_code, None, reason, detail=detail)

@@ -1,14 +1,14 @@
 """The checks of each record. One answer names all culprits (KIP-467).
 
-Source: `LogValidator.java#validateRecord`, `#processRecordErrors`. Every record is looked at; keys
-come before timestamps; one bad timestamp makes the whole answer INVALID_TIMESTAMP.
+Source: `LogValidator.java#validateRecord`, `#processRecordErrors`. Every record is checked, the key before
+the timestamp. One bad timestamp makes the whole answer INVALID_TIMESTAMP.
 """
 
 from typing import Final
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, Codec, ErrorCode, TimestampType, wrap64
 from tsproxy.model.policy import Choice, TopicPolicy
-from tsproxy.model.records import Culprits, Fault, Records, Suspects
+from tsproxy.model.records import Culprits, Fault, Outside, Records, Suspects
 from tsproxy.model.verdict import OutOfRange, Reason, Reject, TopicLimits, Violation, reason_out_of_range
 from tsproxy.policy import extended, special_timestamps, timestamps
 from tsproxy.policy.checks.check import ANY_TIME, FastPathBounds
@@ -18,6 +18,8 @@ from tsproxy.policy.units import guess_unit, unit_hint
 
 _SHOWN: Final = 3
 """The number of record errors that the text of INVALID_RECORD repeats."""
+_INVALID_RECORD_REASONS: Final = frozenset({Reason.INVALID_MAGIC, Reason.NO_KEY})
+"""The reasons of culprits whose error code is INVALID_RECORD. All others have INVALID_TIMESTAMP."""
 
 
 def records_are_readable(context: BatchContext) -> Reject | None:
@@ -25,7 +27,7 @@ def records_are_readable(context: BatchContext) -> Reject | None:
         return None
     fault = context.facts.fault
     if fault is Fault.VARINT_TOO_LONG and context.batch.codec_id != Codec.NONE:
-        fault = Fault.PREMATURE_END  # what a broker's reader of streams makes of any such length
+        fault = Fault.PREMATURE_END  # a broker's stream reader reports any such length so
     return reject_fault(fault)
 
 
@@ -36,23 +38,28 @@ def each_record_is_valid(context: BatchContext) -> Reject | None:
     found = _culprits(context)
     if found is None or not found.count:
         return None
-    # A batch may have a million culprits: only those that are listed become objects.
+    # A batch may have a million culprits. Only those that are listed become objects.
     listed = found.positions[: max(0, context.culprits_listed)]
     culprits = tuple(_violation(context, found, at) for at in range(len(listed)))
     if found.timely is None:
         text = _invalid_record_text(culprits, found.count)
         first = _violation(context, found, 0)
-        return Reject(ErrorCode.INVALID_RECORD, text, first.reason, culprits, found.count)
+        return Reject(ErrorCode.INVALID_RECORD, text, first.reason, culprits, bad_records=found.count)
     timely = _violation(context, found, found.timely)
     is_of_value = timely.reason is not Reason.TYPE_MISMATCH
     guess = guess_unit(timely.timestamp_ms, context.now_ms) if is_of_value else None
     return Reject(
-        ErrorCode.INVALID_TIMESTAMP, timestamps.REJECTED, timely.reason, culprits, found.count, guess
+        ErrorCode.INVALID_TIMESTAMP,
+        timestamps.REJECTED,
+        timely.reason,
+        culprits,
+        bad_records=found.count,
+        unit_guess=guess,
     )
 
 
 def some_record_may_be_invalid(context: BatchContext) -> bool:
-    """Keys are left out: a broker rejects a record without a key itself."""
+    """Keys do not count, since a broker rejects a record without a key itself."""
     if context.batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return True
     policy, limits, facts = context.policy, context.limits, context.facts
@@ -69,7 +76,7 @@ def some_record_may_be_invalid(context: BatchContext) -> bool:
 
 
 def bounds(policy: TopicPolicy) -> FastPathBounds | None:
-    """The limits in force; None where special timestamps are rejected, which may lie within them."""
+    """The limits in force; None if special timestamps are rejected, since they may lie within the limits."""
     if policy.rejects_special_timestamps:
         return None
     return ANY_TIME if policy.limits is None else within(policy.limits)
@@ -82,11 +89,11 @@ def within(limits: TopicLimits) -> FastPathBounds:
 
 
 def _only_their_range_matters(context: BatchContext) -> bool:
-    """True for the usual rejection: it costs no object for each record."""
+    """True for the usual rejection, which needs no object for each record."""
     facts = context.facts
     if not context.policy.needs_only_range or facts is None or facts.lowest_ms is None:
         return False
-    wraps = facts.lowest_ms <= LONG_MIN + context.now_ms  # there the bounds are not all: see `timestamps`
+    wraps = facts.lowest_ms <= LONG_MIN + context.now_ms  # here Kafka's arithmetic wraps (`timestamps`)
     is_marked = context.batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     return not (wraps or is_marked or context.is_extended or context.batch.magic < 2)
 
@@ -97,23 +104,25 @@ def _each_is_in_range(context: BatchContext) -> Reject | None:
     if allowed is None:
         return None
     outside = context.reader.find_outside(allowed.lowest, allowed.highest, max(1, context.culprits_listed))
-    if outside.count == 0:
-        return None
-    first_ms = outside.timestamps_ms[0]
-    pieces = timestamps.out_of_range_pieces(context.limits, context.now_ms)
+    return reject_out_of_range(context, outside, context.limits) if outside.count else None
+
+
+def reject_out_of_range(context: BatchContext, outside: Outside, limits: TopicLimits) -> Reject:
+    """The rejection of a batch for records outside `limits`. At least the first of them is listed."""
+    first_ms, pieces = outside.timestamps_ms[0], timestamps.out_of_range_pieces(limits, context.now_ms)
     violations = OutOfRange(outside, context.batch.base_offset, pieces, context.now_ms)
     return Reject(
         ErrorCode.INVALID_TIMESTAMP,
         timestamps.REJECTED,
         reason_out_of_range(first_ms, context.now_ms),
         violations if context.culprits_listed else (),
-        outside.count,
-        guess_unit(first_ms, context.now_ms),
+        bad_records=outside.count,
+        unit_guess=guess_unit(first_ms, context.now_ms),
     )
 
 
 def _culprits(context: BatchContext) -> Culprits | None:
-    """The culprits; None where no batch was read."""
+    """The culprits; None if no batch was read."""
     if context.facts is None:
         return None
     suspects, most = _suspects(context), max(1, context.culprits_listed)
@@ -162,32 +171,32 @@ def _culprits_among(records: Records, suspects: Suspects, most: int) -> Culprits
 
 
 def _violation(context: BatchContext, found: Culprits, at: int) -> Violation:
-    """The first thing that is wrong with one of them, in a broker's order and words."""
-    records, limits, where = found.records, context.limits, context.topic_partition
-    index, timestamp_ms = found.positions[at], records.timestamps_ms[at]
+    reason, text = _fault_of(context, found.records, at)
+    code = ErrorCode.INVALID_RECORD if reason in _INVALID_RECORD_REASONS else ErrorCode.INVALID_TIMESTAMP
+    return Violation(found.positions[at], found.records.timestamps_ms[at], reason, text, error_code=code)
+
+
+def _fault_of(context: BatchContext, records: Records, at: int) -> tuple[Reason, str]:
+    """The first fault of one culprit, in a broker's order and words."""
+    limits, where, timestamp_ms = context.limits, context.topic_partition, records.timestamps_ms[at]
     offset = wrap64(context.batch.base_offset + records.offset_deltas[at])
-    code = ErrorCode.INVALID_TIMESTAMP
     if at in records.foreign:
         text = f"Record's magic does not match outer magic {context.batch.magic} in topic partition {where}"
-        return Violation(index, timestamp_ms, Reason.INVALID_MAGIC, text, ErrorCode.INVALID_RECORD)
+        return Reason.INVALID_MAGIC, text
     if limits is not None and limits.is_compacted and records.key_sizes[at] < 0:
-        text = f"Compacted topic cannot accept message without key in topic partition {where}"
-        return Violation(index, timestamp_ms, Reason.NO_KEY, text, ErrorCode.INVALID_RECORD)
+        return Reason.NO_KEY, f"Compacted topic cannot accept message without key in topic partition {where}"
     if at in records.real_minus_ones:
-        return Violation(index, timestamp_ms, Reason.NEGATIVE, extended.text(offset), code)
+        return Reason.NEGATIVE, extended.text(offset)
     if limits is not None and timestamps.is_out_of_range(timestamp_ms, limits, context.now_ms):
         text = _out_of_range_text(context, timestamp_ms, offset, limits)
-        return Violation(index, timestamp_ms, reason_out_of_range(timestamp_ms, context.now_ms), text, code)
+        return reason_out_of_range(timestamp_ms, context.now_ms), text
     if (reason := special_timestamps.rejected(timestamp_ms, context.policy)) is not None:
-        return Violation(
-            index, timestamp_ms, reason, special_timestamps.text(timestamp_ms, offset, context.policy), code
-        )
-    text = timestamps.log_append_time_text(_record_text(context, records, at))
-    return Violation(index, timestamp_ms, Reason.TYPE_MISMATCH, text, code)
+        return reason, special_timestamps.text(timestamp_ms, offset, context.policy)
+    return Reason.TYPE_MISMATCH, timestamps.log_append_time_text(_record_text(context, records, at))
 
 
 def _out_of_range_text(context: BatchContext, timestamp_ms: int, offset: int, limits: TopicLimits) -> str:
-    """The broker's words, or those that a rule asks for instead."""
+    """The broker's text, or the text that the rule has instead."""
     if context.policy.speaks_as_draft:
         text = timestamps.draft_text(offset)
     else:
@@ -199,16 +208,16 @@ def _out_of_range_text(context: BatchContext, timestamp_ms: int, offset: int, li
 def is_converted(context: BatchContext) -> bool:
     """True for bare messages of magic 0 and 1 in a topic that keeps them bare (`context` is the first).
 
-    To rewrite them in magic 2, a broker reads them all to learn their size, then judges and writes
-    one after the other (`LogValidator.java#convertAndAssignOffsetsNonCompressed`).
+    To rewrite them in magic 2, a broker first reads them all for their size. Then it judges and writes one
+    after the other (`LogValidator.java#convertAndAssignOffsetsNonCompressed`).
     """
     is_bare = context.limits is None or context.limits.codec in (None, Codec.NONE)
     return is_bare and any(one.batch.magic < 2 for one in context.each_odd_batch())
 
 
 def time_can_be_kept(context: BatchContext) -> Reject | None:
-    """No writer of magic 2 takes a negative time, so a message with one is rejected before the next is
-    judged. Compressed ones are all judged first: then it is the broker's business."""
+    """A batch of magic 2 cannot hold a negative timestamp, so a broker rejects such a message before it
+    judges the next one. Compressed messages are all judged first, and are left to the broker."""
     if context.batch.codec_id != Codec.NONE or not is_converted(context):
         return None
     time = context.batch.base_timestamp
@@ -218,10 +227,10 @@ def time_can_be_kept(context: BatchContext) -> Reject | None:
 
 
 def _record_text(context: BatchContext, records: Records, index: int) -> str:
-    """The record as a broker prints it; under bit 3 it shows the header's maxTimestamp."""
+    """The record as a broker prints it. With bit 3 it shows the header's maxTimestamp."""
     batch = context.batch
     name, key_size, value_size = "PartialDefaultRecord", records.key_sizes[index], records.value_sizes[index]
-    if context.is_recompressed or batch.codec_id == Codec.NONE:  # then it has read the record whole
+    if context.is_recompressed or batch.codec_id == Codec.NONE:  # then it has read the whole record
         name, key_size, value_size = "DefaultRecord", max(key_size, 0), max(value_size, 0)
     return (
         f"{name}(offset={batch.base_offset + records.offset_deltas[index]}, "

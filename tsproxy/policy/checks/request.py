@@ -15,20 +15,20 @@ ONE_BATCH_FROM: Final = 3
 """The first version whose requests hold exactly one batch of magic 2 for each partition."""
 
 CODEC_READ_BELOW: Final = 7
-"""Below this version validation looks at the codec, since zstd is not allowed there."""
+"""Below this version a broker validates the codec, since zstd is not allowed there."""
 
 
 def is_read_whole(context: BatchContext) -> bool:
-    """True where no batch is left that was not read: from v3 on no more than one is."""
+    """True if every batch was read. From v3 on only the first one is read."""
     found = context.record_set
     return not found.fault and (context.request.api_version < ONE_BATCH_FROM or len(found.batches) == 1)
 
 
 def is_left_to_the_broker(context: BatchContext) -> bool:
-    """True for a codec that nobody knows, below v7: it escapes the validation of its partition.
+    """True for an unknown codec below v7, which the validation of its partition does not find.
 
-    A broker then rejects the whole request, and stores nothing of it. But it only meets the codec in a
-    partition that exists and that the client may write to: which of them do, it alone knows.
+    A broker then rejects the whole request and stores nothing of it. But it only reads the codec if the
+    partition exists and the client may write to it, and only the broker knows that.
     """
     if not ONE_BATCH_FROM <= context.request.api_version < CODEC_READ_BELOW or not context.record_set.batches:
         return False
@@ -36,7 +36,7 @@ def is_left_to_the_broker(context: BatchContext) -> bool:
 
 
 def records_are_there(context: BatchContext) -> Reject | None:
-    """A broker that meets null records sends nothing and stays mute; 87 is the answer it has for none."""
+    """A broker that gets null records never answers. 87 is its answer to a partition without a batch."""
     if not records_are_null(context):
         return None
     return reject_whole(ErrorCode.INVALID_RECORD, "The records of the partition are null")
@@ -79,8 +79,8 @@ def one_batch_of_magic_2(context: BatchContext) -> Reject | None:
 
 
 def a_bit_is_set(context: BatchContext) -> bool:
-    """True where a batch has an attribute bit that no producer may set. The proxy rejects it even where it
-    stands behind the one batch that is read."""
+    """True if a batch has an attribute bit that no producer may set. The proxy rejects it even if it comes
+    after the only batch that is read."""
     batches = context.record_set.batches
     return any(b.timestamp_type is TimestampType.LOG_APPEND_TIME or b.has_delete_horizon for b in batches)
 

@@ -1,4 +1,4 @@
-"""The checks as tables, in the order in which a broker comes to them: `CHECKS`.
+"""The checks as tables, in a broker's order: `CHECKS`.
 
 The first check that fails gives the answer, so the order decides which one a client sees.
 """

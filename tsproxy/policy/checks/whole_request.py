@@ -1,10 +1,10 @@
 """The checks of a request as a whole: if one fails, every partition gets the same answer.
 
 Source: `KafkaApis.scala#handleProduceRequest`, `RequestUtils.java#flag`,
-`ReplicaManager.scala#handleProduceAppend`. They are made only where the proxy rejects some partition. Any
-other request is forwarded as it came, and the broker makes these checks itself. Without the rejected
-partition, the rest might pass a check that the whole request fails. An unknown codec is not checked here:
-only the broker knows whether it would read that partition (`request.is_left_to_the_broker`).
+`ReplicaManager.scala#handleProduceAppend`. The proxy only makes them if it rejects some partition, since the
+rest might pass a check that the whole request fails. Any other request is forwarded unchanged, and the broker
+makes these checks itself. An unknown codec is not checked here, because only the broker knows whether it
+would read that partition (`request.is_left_to_the_broker`).
 """
 
 from collections.abc import Callable, Sequence
@@ -17,11 +17,11 @@ from tsproxy.policy.checks.request import is_left_to_the_broker, one_batch_of_ma
 from tsproxy.policy.context import BatchContext
 
 PRODUCER_ID_END: Final = 51
-"""The position where a v2 batch's producer_id ends: a batch that is cut before it has none."""
+"""The position where the producer_id of a v2 batch ends. A batch that ends before it has none."""
 
 
 def reject_whole_request(contexts: Sequence[BatchContext]) -> Reject | None:
-    """The one answer for all partitions of a request, in its order; None where each gets its own."""
+    """The common answer for all partitions of a request; None if each partition gets its own."""
     sent = [context for context in contexts if not context.record_set.is_null]
     return next((reject for step in STEPS if (reject := step(sent)) is not None), None)
 
@@ -63,7 +63,7 @@ def _one_producer(contexts: Sequence[BatchContext]) -> Reject | None:
 
 
 def _unreadable(context: BatchContext) -> Reject:
-    """The rejection. Here, and only here, the broker sends the text as well."""
+    """The rejection of a batch that cannot be read. Only here the broker sends the text as well."""
     fault = context.record_set.fault
     assert fault is not None
     text = fault_text(fault, context.record_set.fault_value)
@@ -74,4 +74,4 @@ STEPS: Final[tuple[Callable[[Sequence[BatchContext]], Reject | None], ...]] = (
     _transactional_id_is_there,
     _one_producer,
 )
-"""In the order in which a broker comes to them."""
+"""The checks in a broker's order."""

@@ -54,16 +54,14 @@ class Report:
     @classmethod
     def of_line(cls, line: Mapping[str, Any]) -> "Report":
         """The report from the result of `as_line`."""
-        return cls(
-            tuple(line["not_ready"]),
-            families_of(line["families"]),
-            line["now_ms"],
-            line["cluster_id"],
-            tuple(Broker(**each) for each in line["brokers"]),
-            line["addresses"],
-            tuple(map(Offender.of_line, line["offenders"])),
-            tuple(line["warnings"]),
-        )
+        parsed = {
+            "not_ready": tuple(line["not_ready"]),
+            "families": families_of(line["families"]),
+            "brokers": tuple(Broker(**each) for each in line["brokers"]),
+            "offenders": tuple(map(Offender.of_line, line["offenders"])),
+            "warnings": tuple(line["warnings"]),
+        }
+        return cls(**{**line, **parsed})
 
     def remains(self) -> "Report":
         """The parts that remain after the process has ended: its counts, and the clients behind them."""

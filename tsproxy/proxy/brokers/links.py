@@ -195,7 +195,9 @@ class BrokerLinks:
         for node_id, address in brokers.items():
             self._former.pop(address, None)
             if node_id not in self._links:
-                link = BrokerLink(node_id, address, self._connected, self._on_change, self._on_outage)
+                link = BrokerLink(
+                    node_id, address, self._connected, self._on_change, on_outage=self._on_outage
+                )
                 link.query(self._topics)
                 self._links[node_id] = link
                 self._tasks[node_id] = asyncio.get_running_loop().create_task(link.run())

@@ -152,6 +152,16 @@ def highest(rows: Iterable[Offender], now_ms: int, most: int) -> list[Offender]:
 
 
 REST: Final = folded(
-    Key(OTHER, OTHER, None, None, VerdictName.REJECTED, None, None, int(ErrorCode.NONE), is_final=True)
+    Key(
+        listener=OTHER,
+        topic=OTHER,
+        client_id=None,
+        principal=None,
+        verdict=VerdictName.REJECTED,
+        reason=None,
+        unit_guess=None,
+        error_code=int(ErrorCode.NONE),
+        is_final=True,
+    )
 )
 """The key of the row for all others."""

@@ -72,7 +72,7 @@ class Supervisor:
         self._stopping = asyncio.Event()
         for_workers = replace(config, admin_bind=None)
         self._members = [
-            Member(number, for_workers, clock, partial(self._log_started, number), changing)
+            Member(number, for_workers, clock, partial(self._log_started, number), changing=changing)
             for number in range(1, config.workers + 1)
         ]
 
