@@ -328,16 +328,16 @@ def test_the_soft_limit_of_open_files_is_raised_as_far_as_it_may_be(granted):
     _, hard = granted
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
 
-    assert descriptors.ask_for(300) == 300
+    assert descriptors.raise_limit(300) == 300
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == (300, hard)
-    assert descriptors.ask_for(200) == 300
+    assert descriptors.raise_limit(200) == 300
 
 
 LISTENING = "upstream: { bootstrap_servers: ['127.0.0.1:1'] }\nlisteners: [{ bind: '127.0.0.1:9192' }]\n"
 
 
 def test_without_a_number_as_many_connect_as_open_files_allow_and_nothing_is_told(monkeypatch):
-    monkeypatch.setattr(descriptors, "ask_for", lambda _: 1_024)
+    monkeypatch.setattr(descriptors, "raise_limit", lambda _: 1_024)
     with structlog.testing.capture_logs() as told:
         found = descriptors.share_of(config_of(LISTENING))
         descriptors.check(config_of(LISTENING))
@@ -347,7 +347,7 @@ def test_without_a_number_as_many_connect_as_open_files_allow_and_nothing_is_tol
 
 
 def test_a_number_that_was_asked_for_stays_and_open_files_that_lack_are_told(monkeypatch):
-    monkeypatch.setattr(descriptors, "ask_for", lambda _: 1_024)
+    monkeypatch.setattr(descriptors, "raise_limit", lambda _: 1_024)
     config = config_of(LISTENING + "limits: { connections: 1000 }\n")
     with structlog.testing.capture_logs() as told:
         found = descriptors.share_of(config)

@@ -14,7 +14,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.settings import Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.brokers.discovery import TROUBLE_AGAIN_MS, Cluster
-from tsproxy.proxy.brokers.own_addresses import names_us, own_listener
+from tsproxy.proxy.brokers.own_addresses import listener_at, own_listener
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
@@ -138,9 +138,9 @@ def test_addresses_of_its_own_are_known_by_name_wildcard_and_loopback():
 
     assert {own_listener(each, (listener,)) for each in own} == {"public"}
     assert {own_listener(each, (listener,)) for each in others} == {None}
-    assert names_us({}, (listener,)) is None
-    assert names_us({0: Address("kafka.example", 9193)}, (listener,)) == "public"
-    assert names_us({0: Address("kafka.example", 9194)}, (listener,)) is None
+    assert listener_at({}, (listener,)) is None
+    assert listener_at({0: Address("kafka.example", 9193)}, (listener,)) == "public"
+    assert listener_at({0: Address("kafka.example", 9194)}, (listener,)) is None
 
 
 # -- Node ids ----------------------------------------------------------------------------------------

@@ -76,16 +76,16 @@ def _tail(options: argparse.Namespace) -> int:
     from tsproxy.offline.decision_files import Reader
 
     reader = Reader(options.directory)
-    is_wanted: Callable[[Line], bool] = bool if options.all else is_for_people
+    is_selected: Callable[[Line], bool] = bool if options.all else is_for_people
     render: Callable[[Line], str] = json.dumps if options.json else in_words
     try:
-        newest = reader.newest(options.lines, is_wanted)
+        newest = reader.newest(options.lines, is_selected)
         if not newest and options.lines:
             print(f"tsproxy: {options.directory} holds no such lines", file=sys.stderr)
         _show(map(render, newest))
         while options.follow:
             time.sleep(POLL_S)
-            _show(map(render, reader.more(is_wanted)))
+            _show(map(render, reader.more(is_selected)))
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:

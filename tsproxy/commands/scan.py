@@ -56,17 +56,17 @@ def _scan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     from tsproxy.clock import Clock
     from tsproxy.cluster.admin_connection import ConversationError
     from tsproxy.offline.progress import Progress
-    from tsproxy.offline.scan.cluster import ask_cluster
+    from tsproxy.offline.scan.cluster import query_cluster
     from tsproxy.offline.scan.retention import Kind
     from tsproxy.offline.scan.survey import survey
     from tsproxy.offline.scan.tables import as_json, as_text
 
     upstream = config_of(parser, options).upstream
-    clock, is_wanted = Clock(), _wanted(options.topics)
+    clock, is_selected = Clock(), _selection(options.topics)
     began_ms = clock.monotonic_ms()
     try:
         with Progress(clock) as progress:
-            answers = asyncio.run(ask_cluster(upstream, is_wanted, progress))
+            answers = asyncio.run(query_cluster(upstream, is_selected, progress))
     except ConversationError as error:
         print(f"tsproxy: {error}", file=sys.stderr)
         return FAILED
@@ -101,16 +101,16 @@ def _why_nothing(visible: int, looked_at: int, patterns: Sequence[str], sasl: Sa
     return None
 
 
-def _wanted(patterns: Sequence[str]) -> Callable[[str], bool]:
+def _selection(patterns: Sequence[str]) -> Callable[[str], bool]:
     """Selects topics by name; Kafka's own topics only if a pattern names them."""
     globs = [glob.strip() for each in patterns for glob in each.split(",") if glob.strip()]
     if not globs:
         return lambda topic: not topic.startswith(INTERNAL)
 
-    def is_wanted(topic: str) -> bool:
+    def is_selected(topic: str) -> bool:
         return any(
             fnmatchcase(topic, glob) and (glob.startswith(INTERNAL) or not topic.startswith(INTERNAL))
             for glob in globs
         )
 
-    return is_wanted
+    return is_selected

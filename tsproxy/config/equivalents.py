@@ -48,10 +48,7 @@ def durations(text: str) -> Iterator[tuple[str, str]]:
         return
     if _ISO.fullmatch(text.strip()):
         text = text.strip()[1:].replace("T", "")
-    ms = _sum(text.lower())
-    if ms is not None and ms.denominator == 1 and ms > 0:
-        written = values.duration_text(int(ms))
-        yield written, f"write {written}"
+    yield from _whole(_sum(text.lower()), values.duration_text)
 
 
 def sizes(text: str) -> Iterator[tuple[str, str]]:
@@ -61,12 +58,8 @@ def sizes(text: str) -> Iterator[tuple[str, str]]:
         return
     match = _PART.fullmatch(text.lower())
     unit = _BYTES_OF.get(match[2]) if match else None
-    if match is None or unit is None:
-        return
-    size = Fraction(match[1]) * values.BYTES_OF_UNIT[unit]
-    if size.denominator == 1 and size > 0:
-        written = values.size_text(int(size))
-        yield written, f"write {written}"
+    if match is not None and unit is not None:
+        yield from _whole(Fraction(match[1]) * values.BYTES_OF_UNIT[unit], values.size_text)
 
 
 def addresses(text: str) -> Iterator[tuple[str, str]]:
@@ -103,6 +96,13 @@ def _without_unit(
     written = write(number)
     same = "" if written == f"{number}{smallest}" else f", which is {written}"
     yield f"{number}{smallest}", f"it needs a unit: {number}{smallest}{same}"
+
+
+def _whole(quantity: Fraction | None, write: Callable[[int], str]) -> Iterator[tuple[str, str]]:
+    """A quantity that is a whole number above 0; nothing for any other."""
+    if quantity is not None and quantity.denominator == 1 and quantity > 0:
+        written = write(int(quantity))
+        yield written, f"write {written}"
 
 
 def _sum(text: str) -> Fraction | None:

@@ -258,31 +258,27 @@ def path(text: str) -> Path:
     return Path(text)
 
 
-def name(text: str) -> str:
-    if not NAME.fullmatch(text):
-        raise ValueError(
-            "1 to 63 letters, digits, dots, dashes or underscores, beginning with a letter or digit"
-        )
-    return text
+def _unchanged(is_allowed: Callable[[str], object], allowed: str) -> Callable[[str], str]:
+    """A parser that returns the text itself if it is allowed."""
+
+    def parse(text: str) -> str:
+        if not is_allowed(text):
+            raise ValueError(allowed)
+        return text
+
+    return parse
 
 
-def entry_point(text: str) -> str:
-    if not NAME.fullmatch(text):
-        raise ValueError("the name of an entry point in the group tsproxy.rules, such as in-order")
-    return text
-
-
-def words(text: str) -> str:
-    """The unchanged text. It must have a character that is not blank."""
-    if not text.strip():
-        raise ValueError("a text that is not empty")
-    return text
-
-
-def topic_name(text: str) -> str:
-    if not is_topic_name(text):
-        raise ValueError("1 to 249 letters, digits, dots, dashes or underscores, as topics are called")
-    return text
+name: Final = _unchanged(
+    NAME.fullmatch, "1 to 63 letters, digits, dots, dashes or underscores, beginning with a letter or digit"
+)
+entry_point: Final = _unchanged(
+    NAME.fullmatch, "the name of an entry point in the group tsproxy.rules, such as in-order"
+)
+words: Final = _unchanged(str.strip, "a text that is not empty")
+topic_name: Final = _unchanged(
+    is_topic_name, "1 to 249 letters, digits, dots, dashes or underscores, as topics are called"
+)
 
 
 def secret(text: str) -> Secret:

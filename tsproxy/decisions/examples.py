@@ -48,10 +48,6 @@ class Examples:
 
         The lines that such a bucket suppressed are still in the counters and in the heartbeat's sum.
         """
-        idle = [
-            key
-            for key, bucket in self._buckets.items()
-            if bucket.credit_ms + max(0, now_ms - bucket.at_ms) >= bucket.rate.full_ms
-        ]
-        for key in idle:
-            del self._buckets[key]
+        for key, bucket in list(self._buckets.items()):
+            if bucket.credit_ms + max(0, now_ms - bucket.at_ms) >= bucket.rate.full_ms:
+                del self._buckets[key]

@@ -23,22 +23,22 @@ class Reader:
         self._read_bytes: dict[Path, int] = {}
         """The bytes read of each file, by the name that it has when it is closed."""
 
-    def newest(self, count: int, is_wanted: Callable[[Line], bool]) -> list[Line]:
-        """The last `count` lines that `is_wanted` selects, oldest first. Older files are not opened once
+    def newest(self, count: int, is_selected: Callable[[Line], bool]) -> list[Line]:
+        """The last `count` lines that `is_selected` selects, oldest first. Older files are not opened once
         there are enough. Raises OSError if the folder cannot be read."""
         found: list[Line] = []
         for path in reversed(self._files()):
             lines = list(self._new_lines(path)) if len(found) < count else []
             if len(found) >= count:
                 self._skip(path)
-            found = [line for line in lines if is_wanted(line)] + found
+            found = [line for line in lines if is_selected(line)] + found
         found.sort(key=_time)  # proxies that share a folder write at the same time
         return found[-count:] if count else []
 
-    def more(self, is_wanted: Callable[[Line], bool]) -> list[Line]:
+    def more(self, is_selected: Callable[[Line], bool]) -> list[Line]:
         """The lines written since the last call. Raises OSError."""
         lines = [line for path in self._files() for line in self._new_lines(path)]
-        return sorted(filter(is_wanted, lines), key=_time)
+        return sorted(filter(is_selected, lines), key=_time)
 
     def _files(self) -> list[Path]:
         if not self._directory.is_dir():

@@ -16,12 +16,12 @@ class Progress:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._due_ms = clock.monotonic_ms() + PATIENCE_MS
-        self._has_spoken = False
+        self._has_printed = False
 
     def __call__(self, text: str) -> None:
         if sys.stderr.isatty() and self._clock.monotonic_ms() >= self._due_ms:
             print(f"{_BACK}{text}", end="", file=sys.stderr, flush=True)
-            self._has_spoken = True
+            self._has_printed = True
 
     def __enter__(self) -> Self:
         return self
@@ -29,5 +29,5 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._has_spoken:
+        if self._has_printed:
             print(_BACK, end="", file=sys.stderr, flush=True)

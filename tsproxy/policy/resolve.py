@@ -1,7 +1,7 @@
 """The settings of a policy for one topic of one client: `resolve`.
 
-The first rule that matches, in the order of the file, is the one that holds. This is done once for each topic
-and connection (`session.policies`), so a thousand rules cost little.
+The first rule that matches, in the order of the file, holds. This is done once for each topic and connection
+(`session.policies`), so a thousand rules cost little.
 """
 
 from dataclasses import replace
@@ -25,7 +25,6 @@ from tsproxy.model.policy import (
     Preset,
     Rule,
     RuleSettings,
-    TimeLimit,
     TopicPolicy,
     Waiver,
 )
@@ -42,8 +41,8 @@ _INTERNAL_NAMES: Final = frozenset({"heartbeats"})
 
 
 def is_internal(name: str) -> bool:
-    """True for topics that Kafka, Kafka Streams and MirrorMaker write for themselves: timestamps there are
-    old, or the application's own, and a rejection stops a whole application (KAFKA-4907, KAFKA-5344)."""
+    """True for topics that Kafka, Kafka Streams and MirrorMaker write for themselves. Their timestamps are
+    old, or the application's own, and a rejection would stop a whole application (KAFKA-4907, KAFKA-5344)."""
     return name.startswith(_INTERNAL_STARTS) or name.endswith(_INTERNAL_ENDS) or name in _INTERNAL_NAMES
 
 
@@ -55,8 +54,8 @@ def resolve(
     on_kafka_4: TopicLimits | None,
     now_ms: int,
 ) -> TopicPolicy:
-    """`known` are the topic's own limits as the broker told them, None if it did not yet; `on_kafka_4`
-    the same as a 4.x broker would compute them."""
+    """The policy for one topic of one client. `known` are the topic's own limits, None if no broker has
+    described it yet. `on_kafka_4` are the same limits as a 4.x broker would compute them."""
     rule = first_rule(policy, peer, topic)
     is_known = known is not None or not policy.asks_broker
     if rule is None and is_internal(topic):
@@ -68,14 +67,11 @@ def resolve(
         return TopicPolicy(mode=mode, limits=known, rule=name, is_known=is_known)
     waiver = active_waiver(policy, peer, topic, now_ms)
     limits = _limits(policy, settings, known, on_kafka_4)
-    # Of a batch with bit 6 set the bit must go, whoever writes the times.
+    # Bit 6 must be cleared even if the broker replaces the timestamps.
     is_extended = _first(settings.extended_timestamps, defaults.extended_timestamps)
     dead_letters = _first(settings.dead_letters, defaults.dead_letters)
     if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        settings, defaults = (
-            RuleSettings(),
-            RuleSettings(),
-        )  # brokers write their own time over whatever was sent
+        settings = defaults = RuleSettings()  # brokers replace every timestamp with their own
     return TopicPolicy(
         mode=Mode.AUDIT if waiver or policy.is_suspended else mode,
         limits=limits,
@@ -99,24 +95,19 @@ def resolve(
 
 
 def _first(own: bool | None, otherwise: bool | None) -> bool:
-    """The rule's own word, else that of the defaults, else no."""
+    """The rule's own setting, else that of the defaults, else False."""
     return bool(otherwise if own is None else own)
 
 
-# -- Who ---------------------------------------------------------------------------------------------
-
-
 def first_rule(policy: Policy, peer: Peer, topic: str) -> Rule | None:
-    """The first rule that fits. An internal topic needs one that names it: a pattern whose own text is
-    an internal name (`__*`, `*-changelog`), so that `*` does not reach what nobody meant."""
-    for rule in policy.rules:
-        if fits(rule.match, peer, topic) and may_fit_topic(rule.match, topic):
-            return rule
-    return None
+    """The first rule that fits. Only a rule that names an internal topic fits it: the text of a pattern must
+    be an internal name (`__*`, `*-changelog`). So `*` does not fit internal topics by accident."""
+    fitting = (rule for rule in policy.rules if fits(rule.match, peer, topic))
+    return next((rule for rule in fitting if may_fit_topic(rule.match, topic)), None)
 
 
 def may_fit_topic(match: Match, topic: str) -> bool:
-    """True if it fits the topic, of one client or another."""
+    """True if it fits the topic of some client."""
     return _any_fits(match.topics, topic) and (not is_internal(topic) or _names(match, topic))
 
 
@@ -130,7 +121,7 @@ def fits(match: Match, peer: Peer, topic: str) -> bool:
         and _any_fits(match.client_ids, peer.client_id)
         and _any_fits(match.principals, peer.principal)
         and _any_fits(match.client_software, peer.client_software)
-        and _is_from(match, peer)
+        and (not match.addresses or is_in(peer.client_address, match.addresses))
     )
 
 
@@ -138,21 +129,14 @@ def _any_fits(patterns: tuple[NamePattern, ...], name: str | None) -> bool:
     return not patterns or any(pattern.fits(name) for pattern in patterns)
 
 
-def _is_from(match: Match, peer: Peer) -> bool:
-    return not match.addresses or is_in(peer.client_address, match.addresses)
-
-
 def _names(match: Match, topic: str) -> bool:
     return any(is_internal(p.text.strip("/")) and p.fits(topic) for p in match.topics)
-
-
-# -- What --------------------------------------------------------------------------------------------
 
 
 def _limits(
     policy: Policy, settings: RuleSettings, known: TopicLimits | None, on_kafka_4: TopicLimits | None
 ) -> TopicLimits | None:
-    """A rule's own bound, else what `limits_from` gives; widened by the clocks' tolerance."""
+    """The rule's own limits, else those of `limits_from`, plus the tolerance of clocks."""
     match policy.limits_from:
         case LimitsFrom.CONFIG:
             below: TopicLimits | None = _bounded(_NO_LIMITS, policy.defaults)
@@ -161,7 +145,7 @@ def _limits(
         case LimitsFrom.STRICTER:
             below = _stricter(known or _NO_LIMITS, policy.defaults)
     limits = _preset(settings.preset, below, on_kafka_4)
-    if settings.before or settings.after:  # a bound of our own holds even where the topic's are not known yet
+    if settings.before or settings.after:  # a rule's own limit holds even if the topic's are not known yet
         limits = _bounded(limits or _NO_LIMITS, settings)
     return _widened(limits, policy.clock_tolerance_ms)
 
@@ -169,21 +153,20 @@ def _limits(
 def _candidate(
     policy: Policy, limits: TopicLimits | None, on_kafka_4: TopicLimits | None
 ) -> TopicLimits | None:
-    """None if it would reject nothing that the limits in force accept."""
+    """The candidate limits; None if they would reject nothing that the limits in force accept."""
     settings = policy.candidate
     if settings is None or limits is None:
         return None
-    wanted = _preset(settings.preset, limits, on_kafka_4) or limits
+    preset = _preset(settings.preset, limits, on_kafka_4) or limits
     if settings.preset is not None and limits.before_max_ms is None:
         # No preset limits old records. A limit that an operator has set holds, however long.
-        wanted = replace(wanted, before_max_ms=_least(wanted.before_max_ms, FAR_BEHIND_MS))
-    candidate = _widened(_bounded(wanted, settings), policy.clock_tolerance_ms)
+        preset = replace(preset, before_max_ms=_least(preset.before_max_ms, FAR_BEHIND_MS))
+    candidate = _widened(_bounded(preset, settings), policy.clock_tolerance_ms)
     if candidate is None or not candidate.is_limited:
         return None
-    adds = _is_less(candidate.before_max_ms, limits.before_max_ms) or _is_less(
-        candidate.after_max_ms, limits.after_max_ms
-    )
-    return candidate if adds else None
+    is_older_rejected = _is_less(candidate.before_max_ms, limits.before_max_ms)
+    is_newer_rejected = _is_less(candidate.after_max_ms, limits.after_max_ms)
+    return candidate if is_older_rejected or is_newer_rejected else None
 
 
 def _preset(
@@ -193,22 +176,17 @@ def _preset(
         case None:
             return below
         case Preset.KAFKA_4:
-            # Where brokers may not be asked, it is as if neither topic nor broker had set anything.
+            # If brokers are not queried, it counts as if neither topic nor broker had set anything.
             return on_kafka_4 or (below and replace(below, before_max_ms=None, after_max_ms=HOUR_MS))
         case Preset.KIP_937_DRAFT:
             return replace(below or _NO_LIMITS, before_max_ms=None, after_max_ms=HOUR_MS)
 
 
 def _bounded(limits: TopicLimits, settings: RuleSettings) -> TopicLimits:
-    return replace(
-        limits,
-        before_max_ms=_given(settings.before, limits.before_max_ms),
-        after_max_ms=_given(settings.after, limits.after_max_ms),
-    )
-
-
-def _given(span: TimeLimit | None, otherwise: int | None) -> int | None:
-    return otherwise if span is None else span.max_ms
+    """The limits, but with those of `settings` that are given."""
+    before_max_ms = settings.before.max_ms if settings.before else limits.before_max_ms
+    after_max_ms = settings.after.max_ms if settings.after else limits.after_max_ms
+    return replace(limits, before_max_ms=before_max_ms, after_max_ms=after_max_ms)
 
 
 def _stricter(limits: TopicLimits, settings: RuleSettings) -> TopicLimits:
@@ -239,5 +217,6 @@ def _widened(limits: TopicLimits | None, tolerance_ms: int) -> TopicLimits | Non
 
 
 def _wider(bound_ms: int | None, tolerance_ms: int) -> int | None:
-    """Unlimited from Long.MAX on, as Kafka means it; a topic's own limit may lie just below."""
+    """The limit plus the tolerance. From Long.MAX on it is unlimited, as in Kafka; a topic's own limit may
+    lie just below."""
     return None if bound_ms is None or bound_ms + tolerance_ms >= LONG_MAX else bound_ms + tolerance_ms

@@ -134,8 +134,8 @@ class Admin:
 
     async def end_offsets(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
         """The next offset of each partition. Raises unless this broker leads all of them."""
-        asked = [(topic, [(partition, _LATEST) for partition in partitions])]
-        answer = await self._connection.send(OffsetRequest(_NO_REPLICA, _READ_UNCOMMITTED, asked))
+        topics = [(topic, [(partition, _LATEST) for partition in partitions])]
+        answer = await self._connection.send(OffsetRequest(_NO_REPLICA, _READ_UNCOMMITTED, topics))
         (answered,) = answer.to_object()["topics"]
         for partition in answered["partitions"]:
             _raise_if(partition["error_code"], f"{topic}-{partition['partition']}")

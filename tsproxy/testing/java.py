@@ -44,7 +44,7 @@ def find_java() -> Java:
     A JAVA_HOME without Java is an error, too: Spark uses only JAVA_HOME, so another Java would not help it.
     """
     executable = _executable()
-    version = _VERSION.search(_told(executable))
+    version = _VERSION.search(_version_text(executable))
     if version is None:
         raise JavaError(f"{executable} does not tell its version: {_WHAT_TO_DO}")
     major = int(version[2])
@@ -54,7 +54,7 @@ def find_java() -> Java:
 
 
 @functools.cache  # it is called for every Java process that starts
-def _told(executable: Path) -> str:
+def _version_text(executable: Path) -> str:
     """The output of `java -version`; empty if that fails."""
     # A real Java answers within a second; the stub of macOS fails with a message of its own.
     answer = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False)  # noqa: S603 - the user's own Java

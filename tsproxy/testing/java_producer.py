@@ -101,7 +101,7 @@ class JavaProducer:
             self._log = stack.enter_context((folder / "java.log").open("w+b"))
             self._process = await stack.enter_async_context(_process(command, self._log, group))
             options = (f"option\t{name}\t{_encoded(value.encode())}" for name, value in self._options.items())
-            await self._say(options)
+            await self._write_lines(options)
             await self._do("start")
             self._closing = stack.pop_all()
         return self
@@ -123,7 +123,7 @@ class JavaProducer:
         results: dict[int, SendResult] = {}
         lines = chain((_send_line(record) for record in records), ["flush"])
         # Write and read at the same time: each side may send more than the pipes hold.
-        await asyncio.gather(self._say(lines), self._settle("flush", results))
+        await asyncio.gather(self._write_lines(lines), self._settle("flush", results))
         return [results[number] for number in sorted(results)]
 
     async def begin(self) -> None:
@@ -147,10 +147,10 @@ class JavaProducer:
         return java_command(class_path, self._heap, compiler, _SOURCE, _SOURCE.stem)
 
     async def _do(self, command: str) -> None:
-        await self._say([command])
+        await self._write_lines([command])
         await self._settle(command, {})
 
-    async def _say(self, lines: Iterable[str]) -> None:
+    async def _write_lines(self, lines: Iterable[str]) -> None:
         """Writes the lines, and waits while the other side does not read."""
         assert self._process.stdin is not None
         pending = bytearray()

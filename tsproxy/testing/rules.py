@@ -50,7 +50,7 @@ def rejected(
     Raises AssertionError if the rule raises an error, or returns a forbidden result.
     """
     context = rule_context(now_ms=clock.now_ms, **facts)
-    found = consult(CustomRule("asked", rule), timestamps_ms, context)
+    found = consult(CustomRule("tested", rule), timestamps_ms, context)
     assert found.failure is None, f"{found.failure} for {timestamps_ms}"
     return dict(found.culprits)
 
@@ -80,13 +80,13 @@ def check_rule(rule: TimestampRule, batches: int = 1_000, seed: int = 2026) -> N
     pick = Random(seed)  # noqa: S311  # not secret: the same batches every time
     contexts = (rule_context(), rule_context(limits=None, client_id=None, principal=None))
     own, untouched = CustomRule("checked", rule), copy.deepcopy(rule)
-    asked = [(_times(pick), pick.choice(contexts)) for _ in range(batches)]
-    answers = [consult(own, times, context) for times, context in asked]
-    for (times, _), answer in zip(asked, answers, strict=True):
+    calls = [(_times(pick), pick.choice(contexts)) for _ in range(batches)]
+    answers = [consult(own, times, context) for times, context in calls]
+    for (times, _), answer in zip(calls, answers, strict=True):
         assert answer.failure is None, f"{answer.failure} for {times}"
-    again = [consult(own, times, context) for times, context in reversed(asked)]
+    again = [consult(own, times, context) for times, context in reversed(calls)]
     assert again[::-1] == answers, "another answer for the same batch: a rule must remember nothing"
-    fresh = [consult(CustomRule("checked", untouched), times, context) for times, context in asked[-10:]]
+    fresh = [consult(CustomRule("checked", untouched), times, context) for times, context in calls[-10:]]
     assert fresh == answers[-10:], "another answer from a copy: a rule must remember nothing"
     bounds = bounds_of(own)
     if bounds is not None:

@@ -3,7 +3,7 @@
 A running proxy logs the same once a day, and has a metric for it (`reload.certificates`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ from typing import Final
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import Config, ListenerTls, UpstreamTls
 from tsproxy.config.values import instant_text
-from tsproxy.tls.x509 import Certificate, RevocationList, read_crls, read_pem
+from tsproxy.tls.x509 import Signed, read_crls, read_pem
 from tsproxy.wire.primitives import DecodeError
 
 _SETTINGS: Final = ("certificate", "key", "client_ca", "client_crl", "ca")
@@ -41,10 +41,8 @@ def ends_of(files: Mapping[str, Path]) -> Iterator[End]:
     for setting, file in files.items():
         if setting.endswith(".key"):
             continue
-        choose: Callable[..., Certificate | RevocationList] = max if setting.endswith("ca") else min
-        read: Callable[[bytes], Sequence[Certificate | RevocationList]] = (
-            read_crls if setting.endswith(CRL) else read_pem
-        )
+        choose: Callable[..., Signed] = max if setting.endswith("ca") else min
+        read = read_crls if setting.endswith(CRL) else read_pem
         try:
             found = read(file.read_bytes())
         except (OSError, DecodeError):  # OpenSSL has accepted it before: no reason to reject it

@@ -48,19 +48,12 @@ _GENERALIZED_TIME: Final = 0x18
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
-    """A certificate. `subject` has Java's spelling, the most specific part first. Times are in seconds since
-    1970."""
+class Signed:
+    """A certificate or a list of revoked certificates (CRL).
 
-    subject: str
-    not_before_s: float
-    not_after_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class RevocationList:
-    """A CRL. `subject` is its issuer. It is valid from thisUpdate to nextUpdate, or for ever without
-    nextUpdate."""
+    `subject` has Java's spelling, the most specific part first. For a CRL it is the issuer. A CRL is valid
+    from thisUpdate to nextUpdate, or for ever without nextUpdate. Times are in seconds since 1970.
+    """
 
     subject: str
     not_before_s: float
@@ -76,7 +69,7 @@ class _Value:
     whole: bytes
 
 
-def read_certificate(der: bytes) -> Certificate:
+def read_certificate(der: bytes) -> Signed:
     """The certificate's subject and validity. Raises DecodeError if `der` is no certificate."""
     certificate = next(_values(der), None)
     signed = next(_values(_content(certificate, _SEQUENCE)), None)
@@ -87,35 +80,34 @@ def read_certificate(der: bytes) -> Certificate:
     times = [_time_s(each) for each in _values(_content(fields[3], _SEQUENCE))]
     if len(times) != 2:
         raise DecodeError("a certificate without a time")
-    return Certificate(_name(_content(fields[4], _SEQUENCE)), *times)
+    return Signed(_name(_content(fields[4], _SEQUENCE)), *times)
 
 
-def read_pem(pem: bytes) -> list[Certificate]:
+def read_pem(pem: bytes) -> list[Signed]:
     """All certificates of a PEM file, in their order. Raises DecodeError."""
-    try:
-        return [read_certificate(b64decode(block[1])) for block in _PEM.finditer(pem)]
-    except Error:
-        raise DecodeError("not base64") from None
+    return [read_certificate(_base64(block[1])) for block in _PEM.finditer(pem)]
 
 
-def read_crls(pem: bytes) -> list[RevocationList]:
+def read_crls(pem: bytes) -> list[Signed]:
     """All lists of revoked certificates of a PEM file, in their order. Raises DecodeError."""
+    return [_read_crl(_base64(block[1])) for block in _CRL_PEM.finditer(pem)]
+
+
+def _base64(text: bytes) -> bytes:
     try:
-        return [_read_crl(b64decode(block[1])) for block in _CRL_PEM.finditer(pem)]
+        return b64decode(text)
     except Error:
         raise DecodeError("not base64") from None
 
 
-def _read_crl(der: bytes) -> RevocationList:
+def _read_crl(der: bytes) -> Signed:
     signed = next(_values(_content(next(_values(der), None), _SEQUENCE)), None)
     fields = [each for each in _values(_content(signed, _SEQUENCE)) if each.tag != _INTEGER]
     # signature, issuer, thisUpdate, nextUpdate
     times = [_time_s(each) for each in fields[2:4] if each.tag in (_UTC_TIME, _GENERALIZED_TIME)]
     if not times:
         raise DecodeError("a list of revoked certificates without a time")
-    return RevocationList(
-        _name(_content(fields[1], _SEQUENCE)), times[0], times[1] if len(times) > 1 else math.inf
-    )
+    return Signed(_name(_content(fields[1], _SEQUENCE)), times[0], times[1] if len(times) > 1 else math.inf)
 
 
 def _content(value: _Value | None, tag: int) -> bytes:

@@ -1,4 +1,4 @@
-"""`ask_cluster`: queries a cluster for the newest timestamp of each partition.
+"""`query_cluster`: queries a cluster for the newest timestamp of each partition.
 
 It queries every leader for all partitions of that leader at once. A leader that cannot answer affects only
 its own partitions. It queries a partition again if the leader has just moved.
@@ -60,15 +60,15 @@ class Answers:
     settings: Mapping[str, Settings | None]
 
 
-async def ask_cluster(
-    upstream: Upstream, is_wanted: Callable[[str], bool], progress: Callable[[str], None]
+async def query_cluster(
+    upstream: Upstream, is_selected: Callable[[str], bool], progress: Callable[[str], None]
 ) -> Answers:
     """The cluster's answers for the selected topics. Raises ConversationError if no broker can be queried,
     ConfigError for an unusable certificate."""
     tls = upstream_context(upstream.tls) if upstream.tls else None
     async with AsyncExitStack() as stack:
         connections = _Connections(upstream, tls, stack)
-        return await _Inquiry(connections, is_wanted, progress).answers()
+        return await _Inquiry(connections, is_selected, progress).answers()
 
 
 class _Connections:
@@ -99,20 +99,20 @@ class _Connections:
 @dataclass(slots=True)
 class _Inquiry:
     connections: _Connections
-    is_wanted: Callable[[str], bool]
+    is_selected: Callable[[str], bool]
     progress: Callable[[str], None]
     newest: list[PartitionOffset] = field(default_factory=list)
     unread: dict[TopicPartition, str] = field(default_factory=dict)
 
     async def answers(self) -> Answers:
         first = await self.connections.to_any()
-        layout = await _layout(first, self.is_wanted)
+        layout = await _layout(first, self.is_selected)
         remaining = set(layout.leaders)
         for round_number in range(ROUNDS):
             if round_number:
                 await asyncio.sleep(AGAIN_S)
-                layout = await _layout(first, self.is_wanted)
-            remaining = await self._ask_leaders(layout, remaining)
+                layout = await _layout(first, self.is_selected)
+            remaining = await self._query_leaders(layout, remaining)
             if not remaining:
                 break
         return Answers(
@@ -124,18 +124,18 @@ class _Inquiry:
             settings=await self._settings(first),
         )
 
-    async def _ask_leaders(self, layout: "_Layout", wanted: set[TopicPartition]) -> set[TopicPartition]:
-        """Query the leaders of `wanted`. Returns the partitions to query again."""
+    async def _query_leaders(self, layout: "_Layout", partitions: set[TopicPartition]) -> set[TopicPartition]:
+        """Query the leaders of `partitions`. Returns the partitions to query again."""
         by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
-        for partition in wanted:
+        for partition in partitions:
             by_leader[layout.leaders.get(partition, -1)].append(partition)
         leaderless = by_leader.pop(-1, [])
         self._not_read(leaderless, "no leader")
-        rounds = (self._ask_leader(layout.brokers[node], led) for node, led in by_leader.items())
+        rounds = (self._query_leader(layout.brokers[node], led) for node, led in by_leader.items())
         again = await asyncio.gather(*rounds)
         return set(leaderless).union(*again)
 
-    async def _ask_leader(self, leader: Address, led: list[TopicPartition]) -> list[TopicPartition]:
+    async def _query_leader(self, leader: Address, led: list[TopicPartition]) -> list[TopicPartition]:
         again: list[TopicPartition] = []
         remaining = iter(sorted(led))
         while chunk := list(islice(remaining, PARTITIONS_A_REQUEST)):
@@ -179,13 +179,13 @@ class _Layout:
     leaders: Mapping[TopicPartition, int]
 
 
-async def _layout(connection: AdminConnection, is_wanted: Callable[[str], bool]) -> _Layout:
+async def _layout(connection: AdminConnection, is_selected: Callable[[str], bool]) -> _Layout:
     answer: Any = await connection.request(MetadataRequest(None))
     brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
     leaders = {
         (name, number): leader if leader in brokers else -1
         for _, name, _, partitions in answer.topics
-        if is_wanted(name)
+        if is_selected(name)
         for _, number, leader, *_ in partitions
     }
     return _Layout(getattr(answer, "cluster_id", None), brokers, len(answer.topics), leaders)

@@ -71,7 +71,11 @@ def _head(config: Config, report: Report, numbers: Numbers) -> Markup:
         if report.not_ready
         else element("span", "ready", class_="state")
     )
-    troubles = [*report.not_ready, *report.warnings, *_clock_trouble(numbers)]
+    troubles = [*report.not_ready, *report.warnings]
+    if numbers.sum("tsproxy_enforcement_suspended"):
+        troubles.append(
+            "nothing is enforced: this proxy's clock is too far from the brokers' (clock.max_offset)"
+        )
     facts = [
         f"tsproxy {__version__}",
         f"mode {config.policy.mode.value}",
@@ -93,22 +97,17 @@ def _clock(numbers: Numbers) -> str:
     return f"clock {max(offsets, key=abs) * 1000:+,.0f} ms from brokers'" if offsets else ""
 
 
-def _clock_trouble(numbers: Numbers) -> list[str]:
-    if not numbers.sum("tsproxy_enforcement_suspended"):
-        return []
-    return ["nothing is enforced: this proxy's clock is too far from the brokers' (clock.max_offset)"]
-
-
 def _cards(numbers: Numbers) -> Markup:
     records = "tsproxy_records_total"
     rejected = numbers.sum(records, verdict="rejected") + numbers.sum(records, verdict="broker_rejected")
     dropped = numbers.sum("tsproxy_decisions_dropped_total")
+    held = numbers.sum("tsproxy_buffered_bytes")
     cards = (
         _card("accepted", "records accepted", numbers.sum(records, verdict="accepted")),
         _card("rejected", "records rejected", rejected),
         _card("from_client", "bytes from clients", numbers.sum(_BYTES, direction="from_client"), "B"),
         _card("from_broker", "bytes from brokers", numbers.sum(_BYTES, direction="from_broker"), "B"),
-        _plain_card("connections", numbers.sum("tsproxy_connections"), _held(numbers)),
+        _plain_card("connections", numbers.sum("tsproxy_connections"), f"{_size(held)} held for them"),
         _plain_card(
             "lines in the decision log",
             numbers.sum("tsproxy_decisions_total"),
@@ -119,10 +118,6 @@ def _cards(numbers: Numbers) -> Markup:
 
 
 _BYTES: Final = "tsproxy_bytes_total"
-
-
-def _held(numbers: Numbers) -> str:
-    return f"{_size(numbers.sum('tsproxy_buffered_bytes'))} held for them"
 
 
 def _card(name: str, text: str, count: float, unit: str = "") -> Markup:
@@ -227,14 +222,13 @@ def _outcomes(numbers: Numbers) -> Markup:
 
 
 def _latency(numbers: Numbers) -> Markup | None:
-    inside, upstream = INSIDE, UPSTREAM
-    apis = sorted({labels["api"] for labels, _ in numbers.rows(f"{inside}_count")})
+    apis = sorted({labels["api"] for labels, _ in numbers.rows(f"{INSIDE}_count")})
     rows = [
         (
             api,
-            f"{numbers.sum(f'{inside}_count', api=api):,.0f}",
-            *(_seconds(numbers.quantile(upstream, q, api=api)) for q in (0.5, 0.99)),
-            *(_seconds(numbers.quantile(inside, q, api=api)) for q in (0.5, 0.99)),
+            f"{numbers.sum(f'{INSIDE}_count', api=api):,.0f}",
+            *(_seconds(numbers.quantile(UPSTREAM, q, api=api)) for q in (0.5, 0.99)),
+            *(_seconds(numbers.quantile(INSIDE, q, api=api)) for q in (0.5, 0.99)),
         )
         for api in apis
     ]

@@ -51,21 +51,21 @@ class Shown(Protocol):
 def pages(shown: Shown) -> Mapping[str, Page]:
     """The pages by path. All but `/livez` ask for the proxy's state."""
 
-    def asked(page: Callable[[Report], Answer]) -> Callable[[], Awaitable[Answer]]:
+    def from_report(page: Callable[[Report], Answer]) -> Callable[[], Awaitable[Answer]]:
         async def answer() -> Answer:
             return page(await shown.report())
 
         return answer
 
     return {
-        "/": asked(lambda report: _live(shown.config, report)),
-        "/metrics": asked(_metrics),
+        "/": from_report(lambda report: _live(shown.config, report)),
+        "/metrics": from_report(_metrics),
         "/livez": lambda: _ok_if_none(shown.hanging(), "alive"),
-        "/readyz": asked(_readyz),
-        "/readyz?verbose": asked(_readyz_verbose),
+        "/readyz": from_report(_readyz),
+        "/readyz?verbose": from_report(_readyz_verbose),
         "/config": lambda: Answer(HTTPStatus.OK, as_yaml(shown.config.parsed).encode(), YAML),
-        "/brokers": asked(_brokers),
-        "/decisions/top": asked(_top),
+        "/brokers": from_report(_brokers),
+        "/decisions/top": from_report(_top),
     }
 
 

@@ -33,7 +33,7 @@ async def newest_stamps(
     if connections:
         led = await _leaders(next(iter(connections.values())), [*STAMPED, *topics])
         answers = await asyncio.gather(
-            *(_asked(connections[node], node, some) for node, some in led.items() if node in connections)
+            *(_newest(connections[node], node, some) for node, some in led.items() if node in connections)
         )
         found = [one for each in answers for one in each]
     return Look(began_ms, clock.monotonic_ms(), clock.now_ms()), found
@@ -52,7 +52,7 @@ async def _leaders(connection: AdminConnection, topics: Sequence[str]) -> Mappin
     return led
 
 
-async def _asked(
+async def _newest(
     connection: AdminConnection, leader: int, partitions: Sequence[tuple[str, int]]
 ) -> list[Newest]:
     try:

@@ -40,6 +40,10 @@ EAGER_LISTENS: Final = 15
 """How many pairs of queries follow each other quickly: at the start, after a step, and while brokers seem far
 off. They come in pairs because only a timestamp that grows between two queries says something."""
 
+_PROBE_TOPIC: Final = (
+    "the topic keeps the times that it is sent: set its message.timestamp.type to LogAppendTime"
+)
+
 Emit = Callable[[LifecycleKind, Mapping[str, object]], None]
 """Writes a lifecycle line to the decision log."""
 
@@ -156,7 +160,7 @@ class ClockMonitor(Collector):
             try:
                 await self._converse()
             except Exception as error:  # a broker failed; the last measurement stays
-                self._failed(error)
+                self._trouble.failed(_PROBE_TOPIC if isinstance(error, NoLogAppendTimeError) else error)
                 await asyncio.sleep(RETRY_S)
 
     async def _converse(self) -> None:
@@ -262,14 +266,6 @@ class ClockMonitor(Collector):
         for node_id in sorted(off - self._off):
             log.warning("broker_clock_differs", node_id=node_id, offset_ms=round(self.offsets[node_id].ms))
         self._off = frozenset(off)
-
-    def _failed(self, error: Exception) -> None:
-        if isinstance(error, NoLogAppendTimeError):
-            self._trouble.failed(
-                "the topic keeps the times that it is sent: set its message.timestamp.type to LogAppendTime"
-            )
-        else:
-            self._trouble.failed(error)
 
     def collect(self) -> Iterable[Metric]:
         yield from self._doubts.collect()

@@ -37,16 +37,10 @@ class Newest:
     timestamp_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    leader: int
-    timestamp_ms: int
-    began_ms: int
-
-
 class Stamps:
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int], _Known] = {}
+        self._known: dict[tuple[str, int], tuple[Newest, int]] = {}
+        """The newest timestamp of each partition, and when its query began."""
         self._found: dict[int, tuple[Offset, int]] = {}
 
     def forget(self) -> None:
@@ -57,12 +51,12 @@ class Stamps:
         known, self._known = self._known, {}
         for one in newest:
             key = (one.topic, one.partition)
-            before = known.get(key)
-            self._known[key] = _Known(one.leader, one.timestamp_ms, look.began_ms)
+            before, began_ms = known.get(key, (None, 0))
+            self._known[key] = (one, look.began_ms)
             if before and before.leader == one.leader and 0 <= before.timestamp_ms < one.timestamp_ms:
-                half_ms = (look.ended_ms - before.began_ms) / 2
+                half_ms = (look.ended_ms - began_ms) / 2
                 offset = Offset(look.wall_ms - half_ms - one.timestamp_ms, half_ms + 1)
-                self._take(one.leader, offset, look.ended_ms)
+                self._keep(one.leader, offset, look.ended_ms)
 
     def offsets(self, now_ms: int) -> Mapping[int, Offset]:
         """The offset to each broker that has written lately, by node id. `now_ms` is the monotonic clock."""
@@ -70,7 +64,7 @@ class Stamps:
         self._found = lately
         return {node_id: offset for node_id, (offset, _) in lately.items()}
 
-    def _take(self, node_id: int, offset: Offset, now_ms: int) -> None:
+    def _keep(self, node_id: int, offset: Offset, now_ms: int) -> None:
         kept = self._found.get(node_id)
         if kept is None or offset.error_ms <= kept[0].error_ms or now_ms - kept[1] > REPLACED_AFTER_MS:
             self._found[node_id] = (offset, now_ms)

@@ -38,12 +38,12 @@ class Drops:
         self.counts = dict.fromkeys(DropReason, 0)
         self._clock = clock
         self._logged_at_ms: int | None = None
-        self._untold: Counter[DropReason] = Counter()
+        self._not_logged: Counter[DropReason] = Counter()
 
     def count(self, loss: DropReason, records: int) -> None:
         if records > 0:
             self.counts[loss] += records
-            self._untold[loss] += records
+            self._not_logged[loss] += records
             self.log_if_due()
 
     def log_if_due(self) -> None:
@@ -53,7 +53,7 @@ class Drops:
             self.log_now()
 
     def log_now(self) -> None:
-        if self._untold:
+        if self._not_logged:
             self._logged_at_ms = self._clock.monotonic_ms()
-            log.warning("dead_letters_lost", records={loss.value: n for loss, n in self._untold.items()})
-            self._untold.clear()
+            log.warning("dead_letters_lost", records={loss.value: n for loss, n in self._not_logged.items()})
+            self._not_logged.clear()

@@ -7,9 +7,9 @@ reports all this, and the operators' log says it once.
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from queue import Empty, SimpleQueue
-from typing import Final, Protocol
+from typing import Final
 
 import orjson
 import structlog
@@ -17,6 +17,8 @@ import structlog
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config, Decisions
 from tsproxy.decision_folder import name_of
+from tsproxy.decisions import Lines
+from tsproxy.decisions.events import Event
 from tsproxy.proxy.decision_log.rotation import FileRotation
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
@@ -30,12 +32,8 @@ PATIENCE_MS: Final = 10_000
 """A disk that takes longer than this for one line counts as hanging."""
 
 
-class Lines(Protocol):
-    """Lines that are queued together. The thread makes them once, while it reads them."""
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[Mapping[str, object]]: ...
+Queued = Lines | Sequence[Event]
+"""Lines that are queued together. The thread makes them once, while it reads them."""
 
 
 class DecisionFiles:
@@ -52,7 +50,7 @@ class DecisionFiles:
         self._busy_since_ms: int | None = None
         self._handed_over = 0
         self._overflowed = 0
-        self._queue: SimpleQueue[Lines | None] = SimpleQueue()
+        self._queue: SimpleQueue[Queued | None] = SimpleQueue()
         self._rejected = 0
         self._rotation = FileRotation(settings, name_of(proxy, boot), clock)
         self._stopping = threading.Event()
@@ -96,7 +94,7 @@ class DecisionFiles:
 
         return commit
 
-    def put(self, lines: Lines) -> None:
+    def put(self, lines: Queued) -> None:
         """Queue lines in their order, all or none. Never waits."""
         if not lines:
             return
@@ -117,7 +115,7 @@ class DecisionFiles:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        lines: Lines | None = ()
+        lines: Queued | None = ()
         while lines is not None:
             self._write_all(lines)
             self._keep_time()
@@ -129,7 +127,7 @@ class DecisionFiles:
                 lines = ()
         self._rotation.close()
 
-    def _write_all(self, lines: Lines) -> None:
+    def _write_all(self, lines: Queued) -> None:
         after = self._taken + len(lines)
         try:
             for line in lines:

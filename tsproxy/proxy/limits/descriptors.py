@@ -24,10 +24,10 @@ port."""
 
 def needed(config: Config) -> int:
     """The descriptors that one process needs for all its allowed connections."""
-    return A_CONNECTION * _asked(config).connections + _beside_connections(config)
+    return A_CONNECTION * _configured(config).connections + _beside_connections(config)
 
 
-def ask_for(count: int) -> int | None:
+def raise_limit(count: int) -> int | None:
     """Raise this process's soft limit towards `count`, as far as the hard one allows. Returns the limit that
     is then in force; None if it is unknown."""
     try:
@@ -45,32 +45,32 @@ def ask_for(count: int) -> int | None:
 def share_of(config: Config) -> ConnectionLimits:
     """This process's share of the limits. If the operator configured no number of connections, it is reduced
     to what the system's open files allow."""
-    asked, granted = _asked(config), ask_for(needed(config))
-    if granted is None or not asked.follows_system:
-        return asked
+    configured, granted = _configured(config), raise_limit(needed(config))
+    if granted is None or not configured.follows_system:
+        return configured
     fitting = max(1, (granted - _beside_connections(config)) // A_CONNECTION)
-    return replace(asked, connections=min(asked.connections, fitting))
+    return replace(configured, connections=min(configured.connections, fitting))
 
 
 def check(config: Config) -> None:
     """Log one line if the configured connections need more open files than the system grants, or, without a
     configured number, if very few connections are possible."""
     count = needed(config)
-    granted = ask_for(count)
+    granted = raise_limit(count)
     if granted is None or granted >= count:
         return
-    if _asked(config).follows_system and share_of(config).connections >= FEW_CONNECTIONS:
+    if _configured(config).follows_system and share_of(config).connections >= FEW_CONNECTIONS:
         return
     log.warning(
         "file_descriptors_few",
         granted=granted,
         needed=count,
-        connections=max(0, _asked(config).connections - (count - granted) // A_CONNECTION),
+        connections=max(0, _configured(config).connections - (count - granted) // A_CONNECTION),
         advice="raise LimitNOFILE (systemd) or ulimit -n, or lower limits.connections",
     )
 
 
-def _asked(config: Config) -> ConnectionLimits:
+def _configured(config: Config) -> ConnectionLimits:
     return config.connection_limits.share(config.workers)
 
 

@@ -10,7 +10,7 @@ This module also reports how long certificates last, as a metric and as a warnin
 
 import asyncio
 import ssl
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -158,7 +158,8 @@ class Certificates:
             # In a thread: a file system that hangs must not block clients.
             if await asyncio.to_thread(credentials.look):
                 log.info("certificates_reloaded", settings=settings)
-                self._forget_warnings(settings)
+                for setting in settings:
+                    self._warned_s.pop(setting, None)
         except ConfigError as error:
             log.error(
                 "certificates_not_reloaded",
@@ -168,10 +169,6 @@ class Certificates:
         except Exception as error:
             # An error in our code must not end the checks of the other files.
             log.error("certificates_watch_crashed", error=type(error).__name__, frames=frames_of(error))
-
-    def _forget_warnings(self, settings: Sequence[str]) -> None:
-        for setting in settings:
-            self._warned_s.pop(setting, None)
 
     def _all(self) -> Iterator[Credentials]:
         yield from self.listeners.values()

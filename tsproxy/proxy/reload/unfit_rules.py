@@ -67,7 +67,7 @@ class UnfitRules:
                     return
                 if (kind, each.name) not in logged and await _is_unfit(each, names):
                     logged.add((kind, each.name))
-                    _tell(kind, each, len(names))
+                    _log_unfit(kind, each, len(names))
 
 
 async def _is_unfit(rule: Rule | Waiver, names: tuple[str, ...]) -> bool:
@@ -82,7 +82,7 @@ async def _is_unfit(rule: Rule | Waiver, names: tuple[str, ...]) -> bool:
     return True
 
 
-def _tell(kind: str, unfit: Rule | Waiver, topics: int) -> None:
+def _log_unfit(kind: str, unfit: Rule | Waiver, topics: int) -> None:
     patterns = unfit.match.topics
     hints = [text for pattern in patterns if (text := meant_as_regex(pattern)) is not None]
     log.warning(

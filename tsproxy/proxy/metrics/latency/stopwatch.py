@@ -107,7 +107,7 @@ class Stopwatch:
         self._sent_us = self._clock.monotonic_us()
         self._inside_us = self._sent_us - self._began_us
         if session.requests_answered >= self._number:
-            self._tell(None)
+            self._record(None)
         else:
             self._state = _State.SENT
             self._answers.watch = self
@@ -116,8 +116,8 @@ class Stopwatch:
         if self._session.requests_answered >= self._number:
             self._answers.watch = None
             self._inside_us += self._clock.monotonic_us() - self._came_us
-            self._tell(self._came_us - self._sent_us)
+            self._record(self._came_us - self._sent_us)
 
-    def _tell(self, upstream_us: int | None) -> None:
+    def _record(self, upstream_us: int | None) -> None:
         self._state = _State.IDLE
         self._timings.took(self._api, self._inside_us, upstream_us)
