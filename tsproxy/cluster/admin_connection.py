@@ -55,7 +55,7 @@ class RejectedError(ConversationError):
 
 @dataclass(frozen=True, slots=True)
 class ClusterAnswer:
-    """`topics` is filled only if the request asked for topics. It leaves out Kafka's internal ones."""
+    """`topics` is empty unless topics were requested. Kafka's internal ones are left out."""
 
     cluster_id: str | None
     brokers: Mapping[int, Address]
@@ -210,7 +210,7 @@ def _is_own(source: bool | int) -> bool:
 
 
 def _is_default(source: bool | int) -> bool:
-    """v0 says so itself. v1 and later name the source."""
+    """True if nobody has set the value. v0 has a flag for that, v1 and later name the source."""
     return source if isinstance(source, bool) else source == _DEFAULT_CONFIG
 
 

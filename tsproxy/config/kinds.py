@@ -33,7 +33,7 @@ def choice(choices: Iterable[StrEnum]) -> Kind:
 
 
 def or_word(kind: Kind, word: str) -> Kind:
-    """The same, or a word that stands for None."""
+    """The same kind, or a word for None."""
     return replace(
         kind,
         word=f"{kind.word} or `{word}`",

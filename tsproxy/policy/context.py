@@ -1,4 +1,4 @@
-"""Everything that a verdict depends on: `BatchContext`."""
+"""All facts that a verdict depends on: `BatchContext`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,8 +14,8 @@ from tsproxy.policy.custom_rules import consult
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """The request that a batch came in, as far as a check depends on it. `now_ms` is the proxy's clock when
-    the request was whole."""
+    """The facts of the batch's request that checks depend on. `now_ms` is the proxy's clock when the request
+    was complete."""
 
     api_version: int
     acks: int
@@ -25,7 +25,7 @@ class RequestContext:
 
 
 class BatchReader(Protocol):
-    """Reads one batch, step by step: only a batch that is rejected, or would be, is read beyond its facts."""
+    """Reads one batch in steps. Only a batch that is rejected, or would be, is read beyond its facts."""
 
     def crc_is_valid(self) -> bool: ...
 
@@ -34,27 +34,27 @@ class BatchReader(Protocol):
         ...
 
     def find_outside(self, lowest_ms: int, highest_ms: int, most: int) -> Outside:
-        """The records outside these bounds, `most` of them listed, in a batch without a fault. It costs a
-        hundredth of `read_records`."""
+        """The records outside these bounds in a batch without a fault. At most `most` of them are listed. It
+        takes a hundredth of the time of `read_records`."""
         ...
 
     def find_culprits(self, suspects: Suspects, most: int) -> Culprits | None:
-        """Any other culprits, at the same cost; None if all records have to be read for that."""
+        """The suspect records, in about the same time; None if `read_records` is needed for that."""
         ...
 
 
 class OtherBatches(Protocol):
-    """The batches behind the first: below v3 a partition may hold any number of them, and a set may hold
-    millions of bare messages. So those that no check rejects are skipped in native code."""
+    """The batches after the first one. Below v3 a partition may hold any number of them, and a set may hold
+    millions of bare messages. So native code skips those that no check rejects."""
 
     def that_may_be_rejected(self) -> Iterator["BatchContext"]: ...
 
     def odd(self) -> Iterator["BatchContext"]:
-        """Only those that are not bare messages, or are damaged."""
+        """Only the batches that are not bare messages, or are damaged."""
         ...
 
     def facts(self) -> Sequence[RecordFacts]:
-        """The facts of them all."""
+        """The facts of all these batches."""
         ...
 
 
@@ -73,11 +73,11 @@ NO_OTHERS: Final = _NoOthers()
 
 @dataclass(frozen=True, slots=True)
 class BatchContext:
-    """One batch as read, and what to judge it by. It is the first of its partition, and stands for the
-    partition, unless it is a `later_batch` below v3.
+    """One batch and all facts that matter for its verdict. It is the first batch of its partition, and
+    represents the partition, unless it is a `later_batch` below v3.
 
-    `facts` is None if the partition has no batch to read. `culprits_listed` bounds how many violations a
-    rejection names; all are counted. `is_extended`: facts and records are those of KIP-228's other reading
+    `facts` is None if the partition has no batch to read. A rejection lists at most `culprits_listed`
+    violations, and counts all. With `is_extended`, facts and records are those of KIP-228's reading
     (`extended`), and the batch is forwarded only if it is rewritten.
     """
 
@@ -94,7 +94,7 @@ class BatchContext:
     stream_time: StreamTime | None = None
     is_extended: bool = False
     _answers: list[RuleAnswer] = field(default_factory=list, repr=False, compare=False)
-    """Kept from the first call of `answers_of_rules`; shared with what `listing` returns."""
+    """The result of `answers_of_rules`. The contexts that `listing` returns share it."""
 
     @property
     def batch(self) -> RecordBatch:
@@ -106,7 +106,8 @@ class BatchContext:
 
     @property
     def limits(self) -> TopicLimits | None:
-        """The limits in force. None if they are not known: the broker then judges timestamps alone."""
+        """The limits in force. If they are None, they are not known, and only the broker judges
+        timestamps."""
         return self.policy.limits
 
     @property
@@ -118,11 +119,11 @@ class BatchContext:
         return self.facts is not None and self.facts.fault is None
 
     def answers_of_rules(self) -> Sequence[RuleAnswer]:
-        """The answers of the custom rules, which are asked once; none about a batch that cannot be read."""
+        """The answers of the custom rules, which are called once; none for a batch that cannot be read."""
         rules = self.policy.custom_rules
         if rules and self.is_readable and not self._answers:
             peer = self.request.peer
-            about = RuleContext(
+            context = RuleContext(
                 topic=self.topic,
                 partition=self.partition,
                 now_ms=self.now_ms,
@@ -134,32 +135,32 @@ class BatchContext:
                 stream_time=self.stream_time,
             )
             times_ms = self.reader.read_records().timestamps_ms
-            self._answers.extend(consult(rule, times_ms, about) for rule in rules)
+            self._answers.extend(consult(rule, times_ms, context) for rule in rules)
         return self._answers
 
     def listing(self, most: int) -> "BatchContext":
-        """The same with at most so many culprits listed."""
+        """The same context, but with at most `most` culprits listed."""
         return self if most == self.culprits_listed else replace(self, culprits_listed=most)
 
     def each_batch(self) -> Iterator["BatchContext"]:
-        """This one and those behind it that may be rejected; none where the partition has no batch."""
+        """This batch and the later ones that may be rejected; none if the partition has no batch."""
         if self.record_set.batches:
             yield self
             yield from self.others.that_may_be_rejected()
 
     def each_odd_batch(self) -> Iterator["BatchContext"]:
-        """This one and the odd ones behind it: those with which something else than a timestamp or a key may
-        be wrong."""
+        """This batch and the later odd ones, which may have other faults than a timestamp or a missing
+        key."""
         if self.record_set.batches:
             yield self
             yield from self.others.odd()
 
     @property
     def is_recompressed(self) -> bool:
-        """True if the topic's `compression.type` makes the broker rewrite the batch."""
+        """True if the broker rewrites the batch because of the topic's `compression.type`."""
         return is_recompressed(self.batch.codec_id, self.limits)
 
 
 def is_recompressed(codec_id: int, limits: TopicLimits | None) -> bool:
-    """True if the broker compresses a batch of that codec anew, with the codec that the topic asks for."""
+    """True if the broker compresses a batch with this codec again, since the topic has another codec."""
     return limits is not None and limits.codec is not None and limits.codec != codec_id

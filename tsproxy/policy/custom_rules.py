@@ -1,4 +1,4 @@
-"""A custom rule, called and contained: `consult`, `bounds_of`."""
+"""Calls a custom rule and contains its errors: `consult`, `bounds_of`."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -7,15 +7,15 @@ from typing import Final
 from tsproxy.model.custom_rule import CustomRule, RuleAnswer, RuleContext
 
 MOST_TEXT: Final = 1_000
-"""The number of characters of a rule's text that a client gets."""
+"""The most characters of a rule's text that a client gets."""
 
 
 def consult(rule: CustomRule, timestamps_ms: Sequence[int], context: RuleContext) -> RuleAnswer:
-    """Raises nothing, whatever the rule does."""
+    """The rule's answer. It raises no error, whatever the rule does."""
     try:
         named = islice(rule.rule.culprits(tuple(timestamps_ms), context), len(timestamps_ms) + 1)
         culprits = tuple((int(index), str(text)[:MOST_TEXT]) for index, text in named)
-    except (Exception, SystemExit) as error:  # somebody else's code: what it raises is its failure, not ours
+    except (Exception, SystemExit) as error:  # the operator's code, so this is the rule's failure
         return RuleAnswer(rule, failure=type(error).__name__)
     places = [index for index, _ in culprits]
     if places != sorted(set(places)) or any(not 0 <= index < len(timestamps_ms) for index in places):
@@ -24,14 +24,14 @@ def consult(rule: CustomRule, timestamps_ms: Sequence[int], context: RuleContext
 
 
 def bounds_of(rule: CustomRule) -> tuple[int | None, int | None] | None:
-    """The bounds within which the rule accepts any timestamp, as it says itself; None if it says nothing,
-    or nothing sound."""
+    """The bounds within which the rule accepts any timestamp, as the rule declares them; None if it declares
+    none, or invalid ones."""
     bounds = getattr(rule.rule, "bounds", None)
     if bounds is None:
         return None
     try:
         before_max_ms, after_max_ms = bounds()
-    except Exception:  # somebody else's code: then the session judges each batch
+    except Exception:  # the operator's code: without bounds the session judges each batch
         return None
     both = (before_max_ms, after_max_ms)
     return both if all(each is None or (isinstance(each, int) and each >= 0) for each in both) else None

@@ -1,10 +1,10 @@
-"""The rules as the fast path has them: `fast_path_bounds` and `repeatable_rejection`.
+"""The rules in the form that the fast path needs: `fast_path_bounds` and `repeatable_rejection`.
 
-The fast path forwards batches of a topic whose timestamps all lie within two bounds around the clock, and
+The fast path forwards batches of a topic if their timestamps lie within two bounds around the clock, and
 repeats a rejection that the session has made. Both follow from the rows of `checks.tables`. A topic whose
-batches may be rewritten is not on the fast path. (`extended_timestamps` only affects batches with bit 6, and
-those never take the fast path.) A waiver only loosens limits: within them it changes nothing, so the bounds
-are those that hold after it, too.
+batches may be rewritten is not on the fast path. (`extended_timestamps` only affects batches with bit 6,
+which never take the fast path.) A waiver changes nothing within the limits, so the bounds are those without
+it.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from tsproxy.policy.units import values_guessed_alike
 
 
 def fast_path_bounds(policy: TopicPolicy) -> FastPathBounds | None:
-    """The bounds within which no check fails and the candidate counts nothing; None if the session has to
+    """The bounds within which no check fails and the candidate counts nothing; None if the session must
     judge each batch of the topic."""
     if policy.mode is Mode.OFF:
         return ANY_TIME
@@ -34,7 +34,7 @@ def fast_path_bounds(policy: TopicPolicy) -> FastPathBounds | None:
 
 
 def only_limits_matter(policy: TopicPolicy) -> bool:
-    """True if no check but that of the limits may reject a usual batch for its timestamps."""
+    """True if only the check of limits may reject a usual batch for its timestamps."""
     if record.bounds(policy) is None:
         return False
     checks = tables.CHECKS.about_timestamps
@@ -44,8 +44,8 @@ def only_limits_matter(policy: TopicPolicy) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RepeatableRejection:
-    """Which batches are rejected in the same words: the first culprit lies between `lowest_ms` and
-    `highest_ms`, and the clock shows `from_ms` or later, but not `until_ms` yet. All in ms."""
+    """The batches that are rejected in the same words. Their first culprit lies between `lowest_ms` and
+    `highest_ms`, and the clock shows `from_ms` or later, but not yet `until_ms`."""
 
     lowest_ms: int
     highest_ms: int
@@ -56,11 +56,11 @@ class RepeatableRejection:
 def repeatable_rejection(
     policy: TopicPolicy, reject: Reject, now_ms: int, for_ms: int
 ) -> RepeatableRejection | None:
-    """For a batch rejected at `now_ms`: the others that are rejected in the same words for the next `for_ms`;
-    None if the session has to judge each one.
+    """The batches that will be rejected in the same words for `for_ms` after a rejection at `now_ms`; None if
+    the session must judge each one.
 
-    A batch is like another one where nothing is wrong with either but timestamps outside the same limits,
-    the first culprit lies on the same side of the clock, and the same unit is guessed for it.
+    The words are the same if both batches have no fault but timestamps outside the same limits, if the first
+    culprits lie on the same side of the clock, and if the same unit is guessed for them.
     """
     if not isinstance(reject.violations, OutOfRange):
         return None

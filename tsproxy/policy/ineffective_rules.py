@@ -1,4 +1,4 @@
-"""Rules that accept more than the brokers do, to no effect: `ineffective_rules`."""
+"""Rules that have no effect because brokers accept less than they do: `ineffective_rules`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tsproxy.policy.resolve import may_fit_topic
 
 @dataclass(frozen=True, slots=True)
 class IneffectiveRule:
-    """`side` is `before` or `after`; a rule's bound of None is unlimited."""
+    """`side` is `before` or `after`. A `rule_max_ms` of None is unlimited."""
 
     rule: Rule
     side: str
@@ -22,8 +22,8 @@ class IneffectiveRule:
 def ineffective_rules(policy: Policy, topic: str, known: TopicLimits) -> Iterator[IneffectiveRule]:
     """The rules that may match records of this topic and whose limit is wider than the topic's.
 
-    The proxy forwards a record between the two limits, and the broker rejects it. That does no harm, but it
-    is not what such a rule promises.
+    The proxy forwards a record between the two limits, and the broker rejects it. This does no harm, but
+    the rule does not have the effect that its author expects.
     """
     if not policy.asks_broker or known.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return

@@ -1,12 +1,12 @@
 """The verdict on one partition of a ProduceRequest: `judge`.
 
-A batch that is certainly acceptable goes to the broker, which checks all else itself. A batch that violates
-the proxy's rules is rejected here, and the answer must be the broker's: so the checks that a broker makes
-before the one that failed are made as well, and the first that fails gives the answer.
+A batch that is certainly acceptable is forwarded, and the broker makes all other checks itself. A batch that
+violates the proxy's rules is rejected here with the broker's answer. So the proxy also makes the checks that
+a broker makes before, and the first one that fails gives the answer.
 
-The proxy rejects for a timestamp out of range, bit 3 set by a producer, bit 6, and null records. It also
-rejects a batch that cannot be read where its times are limited, since nothing proves it acceptable. A codec
-that nobody knows is an exception below Produce v7, where it is not the partition's alone to answer for
+The proxy rejects a batch for a timestamp out of range, for bit 3 or bit 6, and for null records. If
+timestamps are limited, it also rejects a batch that cannot be read, since nothing proves that it is
+acceptable. An unknown codec below Produce v7 is an exception, since it affects the whole request
 (`checks.request.is_left_to_the_broker`).
 """
 
@@ -25,14 +25,16 @@ ACCEPT: Final = Accept()
 
 
 def judge(context: BatchContext) -> Verdict:
-    """Accept, or the Reject that a broker would have given (and ours where a broker has a hole)."""
+    """Accept, or the rejection that a broker would give, or one of the proxy's own if brokers lack that
+    check."""
     if is_certainly_acceptable(context) or request.is_left_to_the_broker(context):
         return ACCEPT
     return first_rejection(context) or ACCEPT
 
 
 def first_rejection(context: BatchContext) -> Reject | None:
-    """The first rejection in a broker's order, whether or not it is the proxy's to make."""
+    """The first rejection in a broker's order, even if the proxy does not reject a batch for that check
+    alone."""
     return next(_rejections(context), None)
 
 
@@ -53,7 +55,7 @@ def _failed(checks: Iterable[Check], context: BatchContext) -> Iterator[Reject]:
 
 
 def is_certainly_acceptable(context: BatchContext) -> bool:
-    """True if no check that is the proxy's to make can fail."""
+    """True if no check for which the proxy rejects can fail."""
     if not request.is_read_whole(context) and limits_times(context.policy):
         return False  # a batch that was not read may hold any timestamp
     checks = tables.CHECKS
@@ -70,8 +72,8 @@ def limits_times(policy: TopicPolicy) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The verdict in force on a batch. `would` is the rejection of an accepted one by a rule that only
-    counts, `would_rule` the name of that rule."""
+    """The verdict in force. `would` is the rejection of an accepted batch by a rule that only counts, and
+    `would_rule` the name of that rule."""
 
     verdict: Verdict
     would: Reject | None = None
@@ -79,11 +81,11 @@ class Decision:
 
 
 EXAMPLES_KEPT: Final = 20
-"""Culprits that are listed of a batch that is only counted: as many as a decision lists."""
+"""The number of culprits that are listed for a batch that is only counted, as many as in a decision line."""
 
 
 def decide(context: BatchContext) -> Decision:
-    """The verdict as the mode of the batch's policy has it: `enforce`, `audit` or `off`."""
+    """The verdict by the mode of the batch's policy: `enforce`, `audit` or `off`."""
     mode = context.policy.mode
     if mode is Mode.OFF:
         return Decision(ACCEPT)

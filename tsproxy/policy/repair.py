@@ -1,8 +1,8 @@
-"""The timestamps that a batch gets where its rule repairs mistakes: `repaired_times`. Pure.
+"""The new timestamps of a batch whose rule repairs mistakes: `repaired_times`. Pure.
 
-A unit mistake is converted by the one reading that lands within a year of the clock, and only where the
-result is itself in range. With `stamp` a bad timestamp becomes the proxy's clock instead. If one culprit
-cannot be repaired, the whole batch is rejected, as it would have been without a repair.
+A timestamp in another unit is converted if the result lies within a year of the clock and is in range. With
+`stamp`, the proxy's clock replaces a bad timestamp. If one culprit cannot be repaired, the whole batch is
+rejected, as without a repair.
 """
 
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from tsproxy.policy.units import meant_ms
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Each record's timestamp in ms as it came (`original_ms`), and as it is forwarded (`times_ms`);
-    `changed` are the positions that differ."""
+    """The timestamp of each record in ms as it was received (`original_ms`), and as it is forwarded
+    (`times_ms`). `changed` are the positions of those that differ."""
 
     times_ms: tuple[int, ...]
     original_ms: tuple[int, ...]
@@ -25,10 +25,9 @@ class Repair:
 
 
 def repaired_times(context: BatchContext) -> Repair | None:
-    """None if the batch cannot be repaired. `changed` is empty if nothing has to be.
+    """The repair; None if the batch cannot be repaired. `changed` is empty if no repair is needed.
 
-    Batches of magic 2 only. A batch is left alone if its CRC is wrong, or if it claims the broker's stamp
-    (bit 3).
+    Only batches of magic 2 are repaired, and none with a wrong CRC or with bit 3 (LogAppendTime).
     """
     batch = context.batch
     if batch.magic != 2 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
@@ -40,7 +39,7 @@ def repaired_times(context: BatchContext) -> Repair | None:
         return None
     times_ms = []
     for index, time_ms in enumerate(records.timestamps_ms):
-        is_real = index in records.real_minus_ones  # then -1 is a time, and one that cannot be kept
+        is_real = index in records.real_minus_ones  # a real timestamp of -1, which cannot be stored
         right_ms = _instead(time_ms, context) if is_real else _right(time_ms, context)
         if right_ms is None:
             return None
@@ -59,7 +58,7 @@ def _right(time_ms: int, context: BatchContext) -> int | None:
 
 
 def _instead(time_ms: int, context: BatchContext) -> int | None:
-    """The timestamp in place of a bad one."""
+    """The timestamp that replaces a bad one; None if it cannot be repaired."""
     policy = context.policy
     if policy.on_violation is OnViolation.STAMP:
         return context.now_ms

@@ -1,7 +1,7 @@
-"""Timestamps that brokers accept whatever the limits, and an operator may reject: -1, zero, negative ones.
+"""Special timestamps: -1, zero and negative ones. Brokers accept them whatever the limits, but an operator
+may reject them.
 
-Sources: KIP-32 (-1 is NO_TIMESTAMP, and never checked), KIP-228 (negative timestamps were to be allowed, and
-five components learnt to cope with -1 instead).
+Sources: KIP-32 (-1 is NO_TIMESTAMP, and is never checked), KIP-228 (a proposal to allow negative timestamps).
 """
 
 from tsproxy.model.kafka import NO_TIMESTAMP
@@ -11,7 +11,7 @@ from tsproxy.model.verdict import Reason
 
 
 def rejected(timestamp_ms: int, policy: TopicPolicy) -> Reason | None:
-    """Why this timestamp is rejected, None if it is not."""
+    """The reason why this timestamp is rejected; None if it is not."""
     if timestamp_ms > 0:
         return None
     if timestamp_ms == NO_TIMESTAMP:
@@ -22,7 +22,7 @@ def rejected(timestamp_ms: int, policy: TopicPolicy) -> Reason | None:
 
 
 def are_certainly_allowed(facts: RecordFacts, policy: TopicPolicy) -> bool:
-    """True if no record can hold a rejected value. Zero may hide between the lowest and the highest."""
+    """True if no record can have a rejected value. A zero may lie between the lowest and the highest."""
     if not policy.rejects_special_timestamps:
         return True
     if facts.missing and policy.no_timestamp is Choice.REJECT:
@@ -31,7 +31,7 @@ def are_certainly_allowed(facts: RecordFacts, policy: TopicPolicy) -> bool:
 
 
 def text(timestamp_ms: int, offset: int, policy: TopicPolicy) -> str:
-    """The proxy's own text: no broker has one."""
+    """The proxy's own text, since brokers have none."""
     what = "means that there is none, which is" if timestamp_ms == NO_TIMESTAMP else "is"
     return (
         f"Timestamp {timestamp_ms} of message with offset {offset} {what} not accepted by the proxy's rule "

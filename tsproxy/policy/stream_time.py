@@ -1,8 +1,8 @@
-"""Jumps of a partition's newest timestamp, and records out of order: `StreamTimeGuard`, `advanced`.
+"""Jumps of a partition's stream time, and records out of order: `StreamTimeGuard`, `advanced`.
 
 Kafka Streams uses the newest timestamp of a partition as its clock. One record an hour ahead closes every
-window before it, and records that come in time are dropped as late. No limit around the wall clock finds this
-mistake where an hour ahead is allowed, or where the whole stream lies in the past.
+window before it, and then good records are dropped as late. A limit around the wall clock does not find this
+mistake if it allows an hour ahead, or if the whole stream lies in the past.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,11 +19,11 @@ STREAM_TIME_GUARD: Final = "stream-time-guard"
 
 @dataclass(frozen=True, slots=True)
 class StreamTimeGuard:
-    """No record more than `max_jump_ahead_ms` ahead of the newest one before it in its partition.
+    """Rejects records more than `max_jump_ahead_ms` ahead of the newest one before them in their partition.
 
-    The time that has passed since that one was seen is added: a partition may be silent for a while. After a
-    start, or on a worker that has seen nothing of the partition, the proxy's clock is used instead. Rejected
-    records do not count for those behind them.
+    The time since that record was seen is added, since a partition may be silent for a while. If this process
+    has not seen a timestamp of the partition yet, the proxy's clock is used instead. Rejected records do not
+    count for later ones.
     """
 
     max_jump_ahead_ms: int
@@ -37,13 +37,11 @@ class StreamTimeGuard:
             if time_ms == NO_TIMESTAMP or jump_ms <= 0:
                 continue
             if jump_ms > self.max_jump_ahead_ms:
-                yield (
-                    index,
-                    (
-                        f"Timestamp {time_ms} is {jump_ms} ms ahead of the partition's stream time, which is "
-                        f"{latest_ms} by now; at most {self.max_jump_ahead_ms} ms are accepted"
-                    ),
+                text = (
+                    f"Timestamp {time_ms} is {jump_ms} ms ahead of the partition's stream time, which is "
+                    f"{latest_ms} by now; at most {self.max_jump_ahead_ms} ms are accepted"
                 )
+                yield index, text
             else:
                 latest_ms = time_ms
 
@@ -69,7 +67,7 @@ class StreamTimeAdvance:
 
 
 def advanced(timestamps_ms: Sequence[int], stream_time: StreamTime | None) -> StreamTimeAdvance | None:
-    """None if no record carries a time."""
+    """The effect of these records; None if none of them has a timestamp."""
     times_ms = [time_ms for time_ms in timestamps_ms if time_ms != NO_TIMESTAMP]
     if not times_ms:
         return None

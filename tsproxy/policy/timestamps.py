@@ -1,12 +1,13 @@
 """The timestamp rule: KIP-32 (CreateTime, LogAppendTime, NO_TIMESTAMP) with KIP-937's two limits.
 
-Source: `LogValidator.java#validateTimestamp` of Kafka 3.6 to 4.3. Kafka computes in 64-bit longs
-that wrap, and so do we where a verdict or a text depends on it. Two departures, both on purpose:
+Source: `LogValidator.java#validateTimestamp` of Kafka 3.6 to 4.3. Kafka computes with 64-bit longs that wrap,
+and this module does the same if a verdict or a text depends on it. There are two differences, both on
+purpose:
 
-* A timestamp of exactly Long.MIN_VALUE + now slips through a broker's check by overflow, whatever
-  the limits. Here it is what it is: far too old, and rejected unless that side is unlimited.
-* A producer that sets attribute bit 3 (LogAppendTime) makes brokers from 3.6 on skip the check of
-  each record. Here every record is judged by its own time, and the bit itself is rejected.
+* A timestamp of exactly Long.MIN_VALUE + now passes a broker's check by overflow, whatever the limits. Here
+  it is too old, and is rejected unless that side is unlimited.
+* If a producer sets attribute bit 3 (LogAppendTime), brokers from 3.6 on skip the check of each record. Here
+  every record is judged by its own timestamp, and the bit itself is rejected.
 """
 
 from typing import Final
@@ -16,10 +17,10 @@ from tsproxy.model.verdict import TopicLimits
 
 
 def is_out_of_range(timestamp_ms: int, limits: TopicLimits, now_ms: int) -> bool:
-    """True if KIP-937's validation of one record fails: both branches of its pseudo-code, in longs.
+    """True if KIP-937's validation of one record fails: both branches of its pseudo-code, with longs.
 
-    `difference` is its time_difference: positive for a time before now, which before.max.ms limits;
-    negated for one after it, which after.max.ms limits.
+    `difference` is the KIP's time_difference. It is positive before now, where before.max.ms is the limit,
+    and negative after now, where after.max.ms is.
     """
     if limits.timestamp_type is TimestampType.LOG_APPEND_TIME or timestamp_ms == NO_TIMESTAMP:
         return False
@@ -30,7 +31,7 @@ def is_out_of_range(timestamp_ms: int, limits: TopicLimits, now_ms: int) -> bool
 
 
 REJECTED: Final = "One or more records have been rejected due to invalid timestamp"
-"""The partition's error_message when any record's time is at fault."""
+"""The partition's error_message if the timestamp of some record is at fault."""
 
 
 def out_of_range_text(timestamp_ms: int, offset: int, limits: TopicLimits, now_ms: int) -> str:
@@ -40,8 +41,8 @@ def out_of_range_text(timestamp_ms: int, offset: int, limits: TopicLimits, now_m
 
 
 def out_of_range_pieces(limits: TopicLimits, now_ms: int) -> tuple[str, str, str]:
-    """The text before a record's timestamp, between it and the offset, and after; bounds wrap as a
-    broker's."""
+    """The parts of the text before a record's timestamp, between it and the offset, and after the offset.
+    Bounds wrap like a broker's."""
     earliest = wrap64(now_ms - _long(limits.before_max_ms))
     latest = wrap64(now_ms + _long(limits.after_max_ms))
     return (
@@ -57,7 +58,7 @@ def draft_text(offset: int) -> str:
 
 
 def log_append_time_text(record: str) -> str:
-    """The broker's text for a record of a batch with bit 3 set by its producer."""
+    """The broker's text for a record of a batch in which the producer has set bit 3."""
     return (
         f"Invalid timestamp type in message {record}. "
         "Producer should not set timestamp type to LogAppendTime."

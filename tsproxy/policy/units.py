@@ -1,13 +1,13 @@
-"""Guesses the unit mistake behind a rejected timestamp: the one reading that lands near the clock.
+"""Guesses the unit of a rejected timestamp, which is the unit in which it lies near the clock.
 
-Evidence: producers that send seconds, microseconds or nanoseconds where Kafka wants milliseconds
-are the most frequent cause of bad timestamps. The judge asks only about values outside the limits, or the
-candidate's; `explain` about any.
+Producers that send seconds, microseconds or nanoseconds instead of milliseconds are the most frequent cause
+of bad timestamps. The judge guesses only for values outside the limits, or outside the candidate limits;
+`explain` does it for any value.
 
-Milliseconds times 1,000 twice are nanoseconds that end in six zeros. A clock of nanoseconds shows six zeros
-once in a million times, so such a value was milliseconds once; unless it is a whole second, which either
-may be: that one is called nanoseconds. Milliseconds times 1,000 once cannot be told from microseconds: too
-many clocks of microseconds tick in milliseconds.
+Milliseconds times 1,000 twice are nanoseconds that end in six zeros. A nanosecond clock shows six zeros once
+in a million times, so such a value was in milliseconds before. Only a whole second may be either, and is
+called nanoseconds. Milliseconds times 1,000 once look like microseconds, since many microsecond clocks only
+advance each millisecond.
 """
 
 from datetime import UTC, datetime
@@ -18,22 +18,22 @@ from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import Reason, UnitGuess
 
 NEAR_MS: Final = 365 * 24 * 3600 * 1000
-"""A guess counts where it lands within a year of the clock."""
+"""A guess must lie within a year of the clock."""
 
 REASONS_OF_SIZE: Final = frozenset({Reason.TOO_FAR_AHEAD, Reason.TOO_OLD, Reason.JUMP_AHEAD})
-"""Reasons for which a wrong unit may be the cause: the value itself is too large, or too small."""
+"""The reasons that a wrong unit may cause: the value is too large or too small."""
 
 READINGS: Final = tuple(
     (guess, reading)
     for guess, unit in UNITS.items()
-    if guess is not UnitGuess.MILLISECONDS_TIMES_1000_TWICE  # it reads as nanoseconds do
+    if guess is not UnitGuess.MILLISECONDS_TIMES_1000_TWICE  # the same reading as nanoseconds
     for reading in unit.readings
 )
-"""In the order in which they are tried."""
+"""The readings in the order in which they are tried."""
 
 
 def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
-    """The unit that a rejected value most likely is in; None if no reading fits."""
+    """The most likely unit of a rejected value; None if no reading fits."""
     if timestamp_ms == 0:
         return UnitGuess.ZERO
     found = _reading(timestamp_ms, now_ms)
@@ -41,8 +41,8 @@ def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
 
 
 def values_guessed_alike(timestamp_ms: int, from_ms: int, until_ms: int) -> tuple[int, int] | None:
-    """The lowest and the highest value around this one of which the same unit is guessed, at whatever clock
-    between these; None if that depends on the clock, or on more than its size."""
+    """The lowest and the highest value around this one with the same guess, at every clock between `from_ms`
+    and `until_ms`. None if the guess depends on the clock, or on more than the size of the value."""
     if timestamp_ms == 0:
         return 0, 0
     lowest, highest = (1, LONG_MAX) if timestamp_ms > 0 else (LONG_MIN, -1)
@@ -53,7 +53,7 @@ def values_guessed_alike(timestamp_ms: int, from_ms: int, until_ms: int) -> tupl
         elif timestamp_ms > last:
             lowest = max(lowest, last + 1)
         elif unit is UnitGuess.NANOSECONDS:
-            return None  # of these the last digits tell
+            return None  # here the guess depends on the last digits
         else:
             first, last = reading.values(until_ms - NEAR_MS, from_ms + NEAR_MS)
             lowest, highest = max(lowest, first), min(highest, last)
@@ -62,14 +62,14 @@ def values_guessed_alike(timestamp_ms: int, from_ms: int, until_ms: int) -> tupl
 
 
 def meant_ms(timestamp_ms: int, now_ms: int) -> int | None:
-    """The time that a rejected value was meant to be, in ms; None if no reading fits."""
+    """The timestamp that a rejected value probably stands for, in ms; None if no reading fits."""
     found = _reading(timestamp_ms, now_ms)
     return found and found[1]
 
 
 def unit_hint(timestamp_ms: int, now_ms: int) -> str | None:
-    """The hint for the client, such as "looks like nanoseconds: divide by 1,000,000; that would
-    be 2026-11-21T03:22:00.000Z"; None if no unit is guessed."""
+    """The hint for the client, such as "looks like nanoseconds: divide by 1,000,000; that would be
+    2026-11-21T03:22:00.000Z"; None if no unit is guessed."""
     found = _reading(timestamp_ms, now_ms)
     if found is None:
         return None
@@ -79,7 +79,7 @@ def unit_hint(timestamp_ms: int, now_ms: int) -> str | None:
 
 
 def _reading(timestamp_ms: int, now_ms: int) -> tuple[UnitGuess, int] | None:
-    """The unit of the one reading that lands near the clock, and its time. Zero lands nowhere near it."""
+    """The unit of the reading that is near the clock, and its timestamp. Zero is never near the clock."""
     readings = ((unit, reading.read(timestamp_ms)) for unit, reading in READINGS)
     found = next((found for found in readings if abs(found[1] - now_ms) <= NEAR_MS), None)
     if found is None or found[0] is not UnitGuess.NANOSECONDS or timestamp_ms % 1_000_000:

@@ -36,11 +36,11 @@ limits."""
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The values that one broker gives to topics. `values` are by configuration name. `nobodys` are the names
-    that nobody has set on the broker either. `known` are all names that the broker knows."""
+    """The values that one broker gives to topics. `values` are by configuration name. `defaults` are the
+    names that are not set on the broker either. `known` are all names that the broker knows."""
 
     values: Mapping[str, str | None]
-    nobodys: frozenset[str]
+    defaults: frozenset[str]
     known: frozenset[str]
 
 
@@ -69,12 +69,12 @@ def given_by(answers: Iterable[TopicAnswer]) -> Given | None:
     """The values of the broker that answered, as far as these topics show them; None if they show nothing."""
     values: dict[str, str | None] = {}
     known: set[str] = set()
-    nobodys: set[str] = set()
+    defaults: set[str] = set()
     for answer in answers:
         known.update(answer.settings)
         values |= {name: value for name, value in answer.settings.items() if name not in answer.own}
-        nobodys |= answer.defaults
-    return Given(values, frozenset(nobodys), frozenset(known)) if known else None
+        defaults |= answer.defaults
+    return Given(values, frozenset(defaults), frozenset(known)) if known else None
 
 
 def examples(owns: Mapping[str, Own]) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ def _at(own: Own, given: Given) -> dict[str, str | None]:
 
 
 def _on_kafka_4(own: Own, given: Given) -> TopicLimits:
-    return topic_limits(as_kafka_4(_at(own, given), given.nobodys - {name for name, _ in own}))
+    return topic_limits(as_kafka_4(_at(own, given), given.defaults - {name for name, _ in own}))
 
 
 def _widest(bounds_ms: Sequence[int | None]) -> int | None:

@@ -1,8 +1,8 @@
 """`BrokerVersions`: the versions of Produce that brokers support, for sessions whose clients never ask.
 
-A session uses the versions that its own broker told its client (ApiVersions). If the client never asks, the
-proxy only knows that a version which no broker supports closes the connection. So it queries each broker now
-and then.
+A session uses the versions in its own broker's answer to its client (ApiVersions). If the client never asks,
+the proxy only knows that a version which no broker supports closes the connection. So it queries each broker
+now and then.
 """
 
 import asyncio
