@@ -1,14 +1,14 @@
 """Daily reports from tsproxy's decision log, on Apache Spark.
 
-    cli        the command; `arguments` that several commands have, and `exits`: exit codes and errors
+    cli        the command; `arguments` are shared by commands; `exits` has exit codes and errors
     commands   one module for each command
     render     report.json as HTML, Markdown, terminal text or CSV, without Spark
     report     from lines of the log to report.json
     log        the lines themselves: read, proved complete, written as a table
     spark      the Spark session
 
-Each package imports only those below it (a contract in pyproject.toml). They know tsproxy by
-`decisions` and `model` only. Days are UTC days, everywhere.
+Each package imports only those below it (a contract in pyproject.toml). Of tsproxy, they import only
+`decisions` and `model`. All days are UTC days.
 
-Non-goals: no judging of timestamps (the proxy did that), no data but the decision log's.
+Non-goals: the reports judge no timestamps (the proxy did that) and read nothing but the decision log.
 """

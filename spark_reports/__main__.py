@@ -1,4 +1,4 @@
-"""`python -m spark_reports`, the same as the command; also what spark-submit is given."""
+"""`python -m spark_reports` is the same as the command."""
 
 import sys
 

@@ -1,15 +1,17 @@
-"""Arguments that several commands share, and their types."""
+"""The arguments that several commands share, and their types."""
 
 import argparse
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
+
+from spark_reports.log.completeness import period_text
 
 MAX_DAYS: Final = 7
-"""A daily report shows each hour, and a longer period has too many."""
+"""A daily report shows each hour. A longer period has too many hours."""
 
 MANY_DAYS: Final = 366
-"""For commands that do not show hours."""
+"""The longest period of commands that do not show hours."""
 
 _YEARS: Final = (1970, 9998)
 """The log has no other years, and Python still has a day before and after them."""
@@ -19,9 +21,17 @@ NO_ROLLUP: Final = "`daily --rollup` writes it, a day each time"
 _TABLES: Final = ("parquet", "delta", "iceberg")
 """Like `store.TABLES`, which cannot be imported without pyspark."""
 
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def add_command(commands: Commands, name: str, purpose: str, examples: str) -> argparse.ArgumentParser:
+    """Add a command, and return its parser. The help shows the examples as they are."""
+    as_it_is = argparse.RawDescriptionHelpFormatter
+    return commands.add_parser(name, help=purpose, epilog=examples, formatter_class=as_it_is)
+
 
 def add_period(parser: argparse.ArgumentParser, most_days: int = MAX_DAYS) -> None:
-    """`--date`; None if it is not given: see `period_of`."""
+    """Add `--date`. It is None if it is not given; `period_of` has the default."""
     parser.add_argument(
         "--date",
         type=_period_within(most_days),
@@ -38,16 +48,16 @@ def period_of(options: argparse.Namespace) -> tuple[date, date]:
 
 
 def nothing_of(first: date, last: date, inputs: Sequence[str]) -> str:
-    """The error text if the inputs exist but hold no line of the days."""
-    days = f"{first}" if first == last else f"{first}..{last}"
+    """The error text for inputs that exist, but hold no line of the days."""
+    period = period_text(first, last)
     return (
-        f"no decision log lines of {days} under {' '.join(inputs)}: days are UTC, and of a directory the "
+        f"no decision log lines of {period} under {' '.join(inputs)}: days are UTC, and of a directory the "
         "files decisions-<day>… of the days asked for, the one before and the one after are read"
     )
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
-    """`--input PATH …`: where decision logs are."""
+    """Add `--input PATH …`, the places of decision logs."""
     parser.add_argument(
         "--input",
         nargs="+",
@@ -58,7 +68,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 
 def add_skipping(parser: argparse.ArgumentParser) -> None:
-    """`--skip-damaged-files`."""
+    """Add `--skip-damaged-files`."""
     parser.add_argument(
         "--skip-damaged-files",
         action="store_true",
@@ -67,7 +77,7 @@ def add_skipping(parser: argparse.ArgumentParser) -> None:
 
 
 def add_input_format(parser: argparse.ArgumentParser) -> None:
-    """`--input-format json|parquet|delta|iceberg`."""
+    """Add `--input-format json|parquet|delta|iceberg`."""
     parser.add_argument(
         "--input-format",
         choices=["json", *_TABLES],
@@ -77,7 +87,7 @@ def add_input_format(parser: argparse.ArgumentParser) -> None:
 
 
 def add_table(parser: argparse.ArgumentParser) -> None:
-    """`--output TABLE --format parquet|delta|iceberg`."""
+    """Add `--output TABLE --format parquet|delta|iceberg`."""
     parser.add_argument(
         "--output",
         required=True,
@@ -90,10 +100,15 @@ def add_table(parser: argparse.ArgumentParser) -> None:
 
 
 def add_master(parser: argparse.ArgumentParser) -> None:
-    """`--master URL`."""
+    """Add `--master URL`."""
     parser.add_argument(
         "--master", metavar="URL", help="Spark master; default: spark-submit's, else local[*]"
     )
+
+
+def add_quiet(parser: argparse.ArgumentParser) -> None:
+    """Add `--quiet`."""
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
 def positive(text: str) -> int:
@@ -133,7 +148,7 @@ def _period_within(most_days: int) -> Callable[[str], tuple[date, date]]:
 
 
 def add_question(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `trend` and `what-if`: days, rollup, number of rows, form of the answer."""
+    """Add the arguments of `trend` and `what-if`: days, rollup, number of rows, form of the answer."""
     add_period(parser, MANY_DAYS)
     parser.add_argument("--rollup", required=True, metavar="DIR", help="as given to `daily --rollup`")
     parser.add_argument("--top", type=positive, default=20, metavar="N", help="producers listed (default 20)")

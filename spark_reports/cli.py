@@ -1,6 +1,6 @@
-"""The command `spark_reports`: arguments in, exit code out; no logic of its own.
+"""The command `spark_reports`: it reads the arguments, runs one command and returns the exit code.
 
-Exit codes: 0 done · 1 failed · 2 usage (also an input that is not there) · 3 a quality gate tripped.
+Exit codes: 0 done · 1 failed · 2 wrong usage (also an input that does not exist) · 3 a quality gate tripped.
 """
 
 import argparse
@@ -32,10 +32,10 @@ _EXAMPLES: Final = """examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code."""
+    """Run the command, and return its exit code."""
     options = parser().parse_args(arguments)
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a locale that lacks a sign must not cost the report
+        sys.stdout.reconfigure(errors="replace")  # a sign that the locale lacks must not prevent the report
     try:
         return int(options.run(options))
     except UsageError as error:
@@ -52,14 +52,14 @@ def _complain(text: str, code: int) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """All commands and their arguments."""
-    made = argparse.ArgumentParser(
+    """The parser of all commands and their arguments."""
+    root = argparse.ArgumentParser(
         prog="spark_reports",
         description="Reports from tsproxy's decision log. All days are UTC days.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = made.add_subparsers(required=True, metavar="COMMAND")
+    commands = root.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)
-    return made
+    return root

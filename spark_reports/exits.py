@@ -16,7 +16,7 @@ class UsageError(Exception):
 
 
 class NothingToReportError(Exception):
-    """The inputs exist, but hold nothing of these days. A scheduler should learn of it."""
+    """The inputs exist, but hold nothing of these days. A scheduler should notice that."""
 
 
 class SparkUnavailableError(Exception):
@@ -24,4 +24,4 @@ class SparkUnavailableError(Exception):
 
 
 class NotAReportError(Exception):
-    """The file is no report.json of a version known here."""
+    """The file is no report.json, or one of an unknown version."""

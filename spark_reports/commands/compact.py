@@ -1,4 +1,4 @@
-"""`spark_reports compact`: the decision log as a table, one partition a day."""
+"""`spark_reports compact`: the decision log as a table, one partition for each day."""
 
 import argparse
 import json
@@ -13,22 +13,15 @@ from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
 if TYPE_CHECKING:
     from spark_reports.log.compact import Compacted
 
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _EXAMPLES: Final = """examples:
   spark_reports compact --date 2026-11-20 --input s3a://lake/tsproxy --output s3a://lake/tsproxy-lines
   spark_reports daily --input s3a://lake/tsproxy-lines --input-format parquet --output out
 """
 
 
-def add(commands: "Commands") -> None:
-    """The command on the parser."""
-    parser = commands.add_parser(
-        "compact",
-        help="JSON lines as a table, a partition a day",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(commands: arguments.Commands) -> None:
+    """Add the command to the parser."""
+    parser = arguments.add_command(commands, "compact", "JSON lines as a table, a partition a day", _EXAMPLES)
     arguments.add_period(parser, arguments.MANY_DAYS)
     arguments.add_input(parser)
     arguments.add_skipping(parser)
@@ -41,7 +34,7 @@ def add(commands: "Commands") -> None:
     )
     arguments.add_master(parser)
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    arguments.add_quiet(parser)
     parser.set_defaults(run=run)
 
 
@@ -54,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
         table = store.Table(options.output, store.Form(options.format))
         store.require(spark, table.form)
-        done = compact(spark, options.input, first, last, table)
+        done = compact(spark, options.input, first=first, last=last, table=table)
     if not done.lines and not done.quarantined_lines:
         raise NothingToReportError(arguments.nothing_of(first, last, options.input))
     if not options.quiet:

@@ -1,8 +1,7 @@
-"""`spark_reports daily`: one day's report, or a few days'."""
+"""`spark_reports daily`: the report of one day, or of a few days."""
 
 import argparse
 import sys
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -18,8 +17,6 @@ from spark_reports.report.shape import Report
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _EXAMPLES: Final = """examples:
   spark_reports daily --date 2026-11-20 --input /var/lib/tsproxy/decisions --output reports/2026-11-20
   spark_reports daily --input s3a://lake/tsproxy --output out --fail-on 'rejected_rate>1%'
@@ -27,14 +24,9 @@ _EXAMPLES: Final = """examples:
 """
 
 
-def add(commands: "Commands") -> None:
-    """The command on the parser."""
-    parser = commands.add_parser(
-        "daily",
-        help="one day's report (or a few days')",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(commands: arguments.Commands) -> None:
+    """Add the command to the parser."""
+    parser = arguments.add_command(commands, "daily", "one day's report (or a few days')", _EXAMPLES)
     arguments.add_period(parser)
     arguments.add_input(parser)
     arguments.add_skipping(parser)
@@ -76,7 +68,7 @@ def add(commands: "Commands") -> None:
         help="print a text for the owner of each producer that was rejected, or would be by a rule in audit",
     )
     printed.add_argument("--json", action="store_true", help="print report.json instead of the summary")
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    arguments.add_quiet(parser)
     parser.set_defaults(run=run)
 
 
@@ -92,19 +84,18 @@ def run(options: argparse.Namespace) -> int:
             sys.stdout.write(f"\nWritten: {written}\n")
     if options.notify:
         sys.stdout.write("".join(f"\n{text}" for text in notices(report)))
-    tripped = [said for gate in options.fail_on if (said := gate.tripped_by(report)) is not None]
-    for said in tripped:
-        sys.stderr.write(f"spark_reports: quality gate: {said}\n")
+    tripped = [text for gate in options.fail_on if (text := gate.tripped_by(report)) is not None]
+    for text in tripped:
+        sys.stderr.write(f"spark_reports: quality gate: {text}\n")
     return GATE_TRIPPED if tripped else OK
 
 
 def _make(options: argparse.Namespace, first: date, last: date) -> Report:
-    """The report, made and published; with `--rollup`, its days are stored there first."""
+    """Make the report and write its files. With `--rollup`, its days are stored there first."""
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
-    # A day that was made a table is as a rule too long to be read as lines.
+    # A log that was made a table is usually a large one.
     is_brief = options.input_format == "json"
     with spark_at_work(options, "reading the decision log", is_brief=is_brief) as spark:
-        # Imported here, so that `render` and `--help` need neither pyspark nor Java.
         from spark_reports.log import store
         from spark_reports.log.read import Source
         from spark_reports.report import rollup, tables
@@ -120,25 +111,21 @@ def _make(options: argparse.Namespace, first: date, last: date) -> Report:
                 rollup.store(rollup.producers(sums.rolled), options.rollup, "producers")
                 rollup.store(sums.drifts, options.rollup, "drift")
                 week_before = last - timedelta(days=rollup.DAYS_BEFORE)
-                known = rollup.stored(spark, options.rollup, "producers", week_before, last)
+                known = rollup.stored(spark, options.rollup, "producers", first=week_before, last=last)
             report = assemble(tables.collect(spark, sums, options.top, known), first, last, now_ms)
         _publish(options, report, spark)
     return report
 
 
 def _publish(options: argparse.Namespace, report: Report, spark: "SparkSession") -> None:
-    """Write the files that were asked for: here, or on another file system, which Spark reaches."""
+    """Write a file for each `--format`: on this machine, or on another file system, which Spark reaches."""
     folder = local(options.output)
-    for name, text in _files(options, report):
+    for name in options.format:
+        text = FORMATS[name](report)
         if folder is None:
-            write_far(spark, options.output, name, text)
+            write_far(spark, options.output, f"report.{name}", text)
         else:
-            write_text(folder / name, text)
-
-
-def _files(options: argparse.Namespace, report: Report) -> Iterator[tuple[str, str]]:
-    """The name and the text of each file that was asked for."""
-    return ((f"report.{name}", FORMATS[name](report)) for name in options.format)
+            write_text(folder / f"report.{name}", text)
 
 
 def _formats(text: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from spark_reports import arguments
 from spark_reports.commands.running import spark_at_work
@@ -12,9 +12,6 @@ from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
 from spark_reports.log.completeness import NEWER
 from spark_reports.report import missing, words
 from spark_reports.report.shape import LogQuality
-
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _EXAMPLE: Final = """example:
   spark_reports doctor --input /var/lib/tsproxy/decisions --date 2026-11-20
@@ -28,13 +25,10 @@ _MEANINGS: Final = {
 }
 
 
-def add(commands: "Commands") -> None:
-    """The command on the parser."""
-    parser = commands.add_parser(
-        "doctor",
-        help="what is wrong with a log: gaps, unusable lines, silent processes",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add(commands: arguments.Commands) -> None:
+    """Add the command to the parser."""
+    parser = arguments.add_command(
+        commands, "doctor", "what is wrong with a log: gaps, unusable lines, silent processes", _EXAMPLE
     )
     arguments.add_period(parser)
     arguments.add_input(parser)

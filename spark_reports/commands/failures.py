@@ -1,10 +1,10 @@
-"""Explains Spark's errors in one line, with what the user can do. Plain text, no Spark."""
+"""One line for each of Spark's errors, with advice for the user. Plain text, no Spark."""
 
 import re
 from collections.abc import Sequence
 from typing import Final
 
-_WHAT_TO_DO: Final = (
+_ADVICE: Final = (
     (
         "Permission denied",
         "Give the user of this process the right to read it: files of the decision log are readable by the "
@@ -27,27 +27,27 @@ _WHAT_TO_DO: Final = (
         "(org.apache.hadoop:hadoop-aws for s3a).",
     ),
 )
-"""A regular expression for Spark's text, and the advice. The first match counts."""
+"""Regular expressions for Spark's text, each with its advice. The first match counts."""
 
 _NOISE: Final = re.compile(r"\s*SQLSTATE: \w+|\[[A-Z][A-Z0-9_.]+\]\s*|^([a-z]\w*\.)+[A-Z]\w*: ")
 """Names of errors and of Java's classes. They do not help in a sentence."""
 
 _CAUSE: Final = re.compile(r"^(?:Caused by)?: (.+)$", re.MULTILINE)
 _CHARS: Final = 300
-"""Most characters of one cause: it may hold the long name of a temporary file."""
+"""The most characters of one cause: it may hold the long name of a temporary file."""
 
 
-def explained(said: Sequence[str], more: str = "") -> str:
+def explained(texts: Sequence[str], more: str = "") -> str:
     """One line from the texts of a failure and of its causes, with advice, else `more`.
 
     A failure in Python code that Spark called holds a traceback; then only its causes are shown.
     """
-    everything = "\n".join(said)
     causes = [
-        text for each in said for text in (_CAUSE.findall(each) if "Traceback (most" in each else [each])
+        cause for text in texts for cause in (_CAUSE.findall(text) if "Traceback (most" in text else [text])
     ]
-    lines = dict.fromkeys(_in_a_line(cause) for cause in causes or said)
-    advice = next((advice for pattern, advice in _WHAT_TO_DO if re.search(pattern, everything)), more)
+    lines = dict.fromkeys(_in_a_line(cause) for cause in causes or texts)
+    whole = "\n".join(texts)
+    advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, whole)), more)
     line = ": ".join(text.removesuffix(".") for text in lines)
     return f"{line}. {advice}" if advice else line
 

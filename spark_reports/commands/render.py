@@ -7,16 +7,14 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from spark_reports import arguments
 from spark_reports.exits import OK, NotAReportError
 from spark_reports.render import html, markdown, sheet, terminal
 from spark_reports.report.files import read_report, to_json, write_text
 from spark_reports.report.notices import notices
 from spark_reports.report.shape import Report
-
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 FORMATS: Final[Mapping[str, Callable[[Report], str]]] = MappingProxyType(
     {"html": html.render, "md": markdown.render, "json": to_json, "csv": sheet.render}
@@ -27,13 +25,10 @@ _EXAMPLE: Final = """example:
 """
 
 
-def add(commands: "Commands") -> None:
-    """The command on the parser."""
-    parser = commands.add_parser(
-        "render",
-        help="a report.json in another form, without Spark",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add(commands: arguments.Commands) -> None:
+    """Add the command to the parser."""
+    parser = arguments.add_command(
+        commands, "render", "a report.json in another form, without Spark", _EXAMPLE
     )
     parser.add_argument("report", type=Path, metavar="REPORT.json")
     parser.add_argument("--format", choices=[*FORMATS, "terminal", "notices"], default="terminal")

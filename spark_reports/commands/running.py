@@ -1,4 +1,4 @@
-"""Shared by commands that need Spark: a session, its failures as one sentence, and a line of progress."""
+"""The shared part of commands that need Spark: a session, its failures as one sentence, progress."""
 
 import argparse
 import sys
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 _NOT_THERE: Final = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
 _SKIPS_DAMAGED: Final = "spark.sql.files.ignoreCorruptFiles"
-_DEEP: Final = 4
+_MAX_CAUSES: Final = 4
 
 
 @contextmanager
 def spark_at_work(
     options: argparse.Namespace, doing: str, *, is_brief: bool = True, not_there: str = ""
 ) -> Iterator["SparkSession"]:
-    """A Spark session. On a terminal, `doing` is shown as progress; `is_brief` as for `spark_session`.
+    """A Spark session. On a terminal, `doing` is shown as progress. `spark_session` explains `is_brief`.
 
-    Raises UsageError for an input that does not exist (`not_there` says how to make it),
+    Raises UsageError for an input that does not exist (`not_there` says how to make it), and
     SparkUnavailableError for all other failures of Spark.
     """
-    progress = Progress(shown=sys.stderr.isatty() and not options.quiet)
-    progress.say("starting Spark")
+    progress = Progress(is_shown=sys.stderr.isatty() and not options.quiet)
+    progress.show("starting Spark")
     with spark_session(options.master, is_brief=is_brief) as spark:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
-        progress.say(doing)
+        progress.show(doing)
         try:
             with _skipping(spark) if getattr(options, "skip_damaged_files", False) else nullcontext():
                 yield spark
@@ -44,17 +44,17 @@ def spark_at_work(
             if error.getCondition() in _NOT_THERE:
                 raise UsageError(explained([str(error)], not_there)) from error
             raise SparkUnavailableError(f"Spark failed: {explained([str(error)])}") from error
-        except Py4JJavaError as error:  # of a file that cannot be read, for example
+        except Py4JJavaError as error:  # for example, a file cannot be read
             raise SparkUnavailableError(
                 f"Spark failed: {explained(_causes(error.java_exception))}"
             ) from error
         finally:
-            progress.done()
+            progress.clear()
 
 
 @contextmanager
 def _skipping(spark: "SparkSession") -> Iterator[None]:
-    """Meanwhile, a damaged file is read as far as possible."""
+    """Inside, a damaged file is read as far as possible."""
     before = str(spark.conf.get(_SKIPS_DAMAGED))
     spark.conf.set(_SKIPS_DAMAGED, "true")
     try:
@@ -66,11 +66,11 @@ def _skipping(spark: "SparkSession") -> Iterator[None]:
 
 def _causes(error: Any) -> list[str]:
     """Java's texts of an exception and of its causes, at most four."""
-    said: list[str] = []
-    while error is not None and len(said) < _DEEP:
-        said.append(str(error.toString()))
+    texts: list[str] = []
+    while error is not None and len(texts) < _MAX_CAUSES:
+        texts.append(str(error.toString()))
         error = error.getCause()
-    return said
+    return texts
 
 
 def missing_days(first: date, last: date, there: Collection[str]) -> list[str]:
@@ -93,16 +93,17 @@ def days_in_words(days: Sequence[str]) -> str:
 class Progress:
     """Progress on one line of standard error, if that is a terminal."""
 
-    def __init__(self, *, shown: bool) -> None:
-        self._shown = shown
+    def __init__(self, *, is_shown: bool) -> None:
+        self._is_shown = is_shown
         self._began = time.monotonic()
 
-    def say(self, doing: str) -> None:
-        if self._shown:
-            sys.stderr.write(f"\r\x1b[K{doing} … ({time.monotonic() - self._began:.0f} s)")
-            sys.stderr.flush()
+    def show(self, doing: str) -> None:
+        self._write(f"{doing} … ({time.monotonic() - self._began:.0f} s)")
 
-    def done(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
+    def clear(self) -> None:
+        self._write("")
+
+    def _write(self, line: str) -> None:
+        if self._is_shown:
+            sys.stderr.write(f"\r\x1b[K{line}")
             sys.stderr.flush()

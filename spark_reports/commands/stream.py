@@ -1,14 +1,11 @@
-"""`spark_reports stream`: streams the decision log, from files or from the Kafka topic, into a table."""
+"""`spark_reports stream`: the decision log, from files or from the Kafka topic, streamed into a table."""
 
 import argparse
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from spark_reports import arguments
 from spark_reports.commands.running import spark_at_work
 from spark_reports.exits import OK
-
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _EXAMPLES: Final = """examples:
   spark_reports stream --input /var/lib/tsproxy/decisions --output lines --checkpoint state --once
@@ -18,13 +15,10 @@ _EXAMPLES: Final = """examples:
 """
 
 
-def add(commands: "Commands") -> None:
-    """The command on the parser."""
-    parser = commands.add_parser(
-        "stream",
-        help="stream the log, from files or the Kafka topic, into a table",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add(commands: arguments.Commands) -> None:
+    """Add the command to the parser."""
+    parser = arguments.add_command(
+        commands, "stream", "stream the log, from files or the Kafka topic, into a table", _EXAMPLES
     )
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--input", metavar="DIR", help="a directory of decision logs; closed files are read")

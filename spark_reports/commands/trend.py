@@ -1,31 +1,25 @@
-"""`spark_reports trend`: the days side by side, and whose rejections changed."""
+"""`spark_reports trend`: the days side by side, and the clients whose rejections changed."""
 
 import argparse
 import json
 import sys
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from spark_reports import arguments
 from spark_reports.commands.running import days_in_words, missing_days, spark_at_work
 from spark_reports.exits import OK, NothingToReportError
 from spark_reports.report import words
 
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _EXAMPLE: Final = """example:
   spark_reports trend --rollup s3a://lake/rollup --date 2026-11-20 --days 30
 """
 
 
-def add(commands: "Commands") -> None:
-    """The command on the parser."""
-    parser = commands.add_parser(
-        "trend",
-        help="the days side by side, and who changed against the week before",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add(commands: arguments.Commands) -> None:
+    """Add the command to the parser."""
+    parser = arguments.add_command(
+        commands, "trend", "the days side by side, and who changed against the week before", _EXAMPLE
     )
     arguments.add_question(parser)
     parser.add_argument(
@@ -35,13 +29,13 @@ def add(commands: "Commands") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the days up to the last one of the period, and who changed on it."""
+    """Print the days up to the last day of the period, and the clients that changed on it."""
     _, last = arguments.period_of(options)
     with spark_at_work(options, "reading the rollup", not_there=arguments.NO_ROLLUP) as spark:
         from spark_reports.report import rollup, tables
 
         first = last - timedelta(days=max(options.days - 1, rollup.DAYS_BEFORE))
-        stored = rollup.stored(spark, options.rollup, "producers", first, last)
+        stored = rollup.stored(spark, options.rollup, "producers", first=first, last=last)
         known = tables.rows(rollup.days(stored))
         changes = tables.rows(rollup.changes(stored, last, options.top)) if len(known) > 1 else []
     first = last - timedelta(days=options.days - 1)

@@ -1,4 +1,4 @@
-"""`spark_reports what-if`: what other limits would have rejected, from what `daily --rollup` kept."""
+"""`spark_reports what-if`: the records that other limits would have rejected, from a rollup of `daily`."""
 
 import argparse
 import json
@@ -6,16 +6,14 @@ import re
 import sys
 from datetime import date
 from fnmatch import translate
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from spark_reports import arguments
 from spark_reports.commands.running import days_in_words, missing_days, spark_at_work
 from spark_reports.exits import OK, NothingToReportError
+from spark_reports.log.completeness import period_text
 from spark_reports.report import what_if, words
 from spark_reports.report.what_if import Between, Beyond
-
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _EXAMPLES: Final = """examples:
   spark_reports what-if --rollup s3a://lake/rollup --date 2026-11-20 --after 1h
@@ -24,14 +22,9 @@ _EXAMPLES: Final = """examples:
 _UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
-def add(commands: "Commands") -> None:
-    """The command on the parser."""
-    parser = commands.add_parser(
-        "what-if",
-        help="what other limits would have rejected",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(commands: arguments.Commands) -> None:
+    """Add the command to the parser."""
+    parser = arguments.add_command(commands, "what-if", "what other limits would have rejected", _EXAMPLES)
     arguments.add_question(parser)
     for side, name in (("after", "ahead"), ("before", "behind")):
         parser.add_argument(
@@ -43,15 +36,15 @@ def add(commands: "Commands") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the answer; without limits, what each limit that people use would reject."""
+    """Print the answer. Without limits, it is a table of the limits that people use."""
     first, last = arguments.period_of(options)
     with spark_at_work(options, "reading the rollup", not_there=arguments.NO_ROLLUP) as spark:
         from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
         from spark_reports.report import rollup, tables
 
-        stored = rollup.stored(spark, options.rollup, "drift", first, last)
-        judged = rollup.stored(spark, options.rollup, "producers", first, last)
+        stored = rollup.stored(spark, options.rollup, "drift", first=first, last=last)
+        judged = rollup.stored(spark, options.rollup, "producers", first=first, last=last)
         there = {row["day"] for row in tables.rows(judged.select("day").distinct())}
         for column, glob in (("topic", options.topic), ("client_id", options.client)):
             if glob is not None:
@@ -67,18 +60,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _nothing(options: argparse.Namespace, first: date, last: date, there: set[str]) -> str:
-    asked = f"{first}" if first == last else f"{first}..{last}"
+    """The error text for a question without an answer; `there`: the days that the rollup holds."""
+    period = period_text(first, last)
     if not there:
-        return f"the rollup {options.rollup} holds nothing of {asked} (UTC): {arguments.NO_ROLLUP}"
-    globs = (
-        (name, glob) for name, glob in (("--topic", options.topic), ("--client", options.client)) if glob
-    )
-    only = " and ".join(f"{name} {glob!r}" for name, glob in globs)
-    return (
-        f"the rollup {options.rollup} holds {asked}, but no records of {only}"
-        if only
-        else (f"the rollup {options.rollup} holds no records of {asked}")
-    )
+        return f"the rollup {options.rollup} holds nothing of {period} (UTC): {arguments.NO_ROLLUP}"
+    globs = (("--topic", options.topic), ("--client", options.client))
+    only = " and ".join(f"{name} {glob!r}" for name, glob in globs if glob)
+    if not only:
+        return f"the rollup {options.rollup} holds no records of {period}"
+    return f"the rollup {options.rollup} holds {period}, but no records of {only}"
 
 
 def _answer(
@@ -117,8 +107,8 @@ def _text(answer: dict[str, Any]) -> str:
         return "\n".join(lines) + "\n"
     for name, side in (("after", "ahead"), ("before", "behind")):
         if (limit_ms := answer[f"{name}_ms"]) is not None:
-            said = f"{name} {words.duration(limit_ms)}"
-            lines.append(f"{said:>16}: {_between(answer[side]['records'], whole)} would be rejected")
+            limit = f"{name} {words.duration(limit_ms)}"
+            lines.append(f"{limit:>16}: {_between(answer[side]['records'], whole)} would be rejected")
     lines.append(f"{'either':>16}: {_between(answer['either']['records'], whole)}")
     lines += [
         f"{words.short(words.client(row['client_id']), 40):>40}: {row['records']:,} records"
@@ -129,8 +119,8 @@ def _text(answer: dict[str, Any]) -> str:
 
 def _between(records: Between, whole: int) -> str:
     low, high = records["at_least"], records["at_most"]
-    said = f"{low:,} ({words.share(low, whole)})" if whole else f"{low:,}"
-    return f"{said} records" if low == high else f"between {said} and {high:,} records"
+    least = f"{low:,} ({words.share(low, whole)})" if whole else f"{low:,}"
+    return f"{least} records" if low == high else f"between {least} and {high:,} records"
 
 
 def _java(glob: str) -> str:

@@ -245,6 +245,12 @@ def unusable_in_words(unusable: Mapping[str, int]) -> str:
 
 def nothing_usable(first: date, last: date, unusable: Mapping[str, int]) -> str:
     """The error text for a period whose lines are all unusable; `unusable`: lines by problem."""
-    days = f"{first}" if first == last else f"{first}..{last}"
-    said = unusable_in_words(unusable)
-    return f"nothing of {days} can be used: {said}; `spark_reports doctor` shows examples"
+    lines = unusable_in_words(unusable)
+    return (
+        f"nothing of {period_text(first, last)} can be used: {lines}; `spark_reports doctor` shows examples"
+    )
+
+
+def period_text(first: date, last: date) -> str:
+    """`2026-11-20`, or `2026-11-20..2026-11-21`."""
+    return f"{first}" if first == last else f"{first}..{last}"

@@ -22,7 +22,7 @@ PLACE: Final = "SPARK_REPORTS_CACHE"
 """The environment variable that names the archives' folder. Unset or empty: no archive is written or read."""
 
 _FILES_KEPT: Final = 2
-"""An archive has about 180 MB. Two are kept because an upgrade is often tried beside the old version."""
+"""An archive has about 180 MB. Two are kept because people often try an upgrade beside the old version."""
 _PATIENCE_S: Final = 60
 _SUFFIX: Final = ".jsa"
 _OURS: Final = re.compile(r"spark-[0-9a-f]{16}(-\d+\.jsa|\.\d+)")

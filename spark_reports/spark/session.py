@@ -1,8 +1,8 @@
 """The Spark session: the one that spark-submit or a notebook already has, else a quiet local one.
 
-Days and hours of a report are UTC, so the commands set the session's time zone in any case. A session that is
-started here opens no web page, shows no progress bar and writes no log lines. The JVM's own output (it prints
-warnings at every start) goes to a file, which is shown if the start fails.
+Days and hours of a report are UTC, so every session gets that time zone. A session that is started here opens
+no web page, shows no progress bar and writes no log lines. The JVM's own output (it prints warnings at every
+start) goes to a file, which is shown if the start fails.
 """
 
 import os
@@ -38,11 +38,11 @@ _LOCAL_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
 _JVM_OPTIONS: Final = "-XX:+UseParallelGC"
 """This collector takes less CPU than Java's default. Its pauses do not matter here."""
 _BRIEF: Final = "-XX:TieredStopAtLevel=1"
-"""For many small queries that end in half a minute: no second compiler. It took half of all CPU time for a
-day of 40,000 lines. Millions of lines cost several times as much without it."""
+"""The option for many small queries that end in half a minute. It switches off Java's second compiler, which
+took half of all CPU time for a day of 40,000 lines. Millions of lines take several times as long without."""
 _LONG: Final = "-XX:-DontCompileHugeMethods"
-"""For millions of lines. Spark generates one method of 10 KB for a line of eighty columns. By default Java
-never compiles such a method, and interpreting it takes 20 microseconds a line."""
+"""The option for millions of lines. Spark generates one method of 10 KB for a line of eighty columns. By
+default, Java never compiles such a method, and to interpret it takes 20 microseconds for each line."""
 
 _STDERR: Final = 2
 _TAIL_BYTES: Final = 2_000
@@ -52,11 +52,10 @@ _TAIL_BYTES: Final = 2_000
 def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterator["SparkSession"]:
     """A session in UTC. At the end, it is stopped if it was started here.
 
-    `master` as Spark spells it; None means spark-submit's, else `local[*]`. `is_brief`: many queries on
+    `master` is a URL of Spark's; None means spark-submit's, else `local[*]`. `is_brief`: many queries on
     little data. Raises SparkUnavailableError.
     """
     require_pyspark()
-    # Imported here, so that `render` and `--help` need neither pyspark nor Java.
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
@@ -87,13 +86,13 @@ _SMALL_QUERIES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def small_queries(session: "SparkSession") -> AbstractContextManager[None]:
-    """Meanwhile, queries are not compiled, spread out or planned again: that costs more than it saves."""
+    """Inside, queries are not compiled, spread out or planned again: that costs more than it saves."""
     return settings(session, _SMALL_QUERIES)
 
 
 @contextmanager
 def settings(session: "SparkSession", wanted: Mapping[str, str]) -> Iterator[None]:
-    """Meanwhile, the session has these settings; afterwards, it has its own again."""
+    """Inside, the session has these settings; afterwards, it has its own again."""
     before = {name: str(session.conf.get(name)) for name in wanted}
     for name, value in wanted.items():
         session.conf.set(name, value)
@@ -130,13 +129,12 @@ def _start(master: str, jvm_options: str) -> "SparkSession":
             "spark.driver.extraJavaOptions",
             f"{jvm_options} {classes} -Dlog4j2.configurationFile={log4j2.as_uri()}",
         )
-        with _jvm_stderr_kept() as said:
+        with _jvm_stderr_kept() as stderr:
             try:
                 session = builder.getOrCreate()
             except PySparkRuntimeError as error:
-                raise SparkUnavailableError(
-                    f"Spark did not start: {_first_line(error)}{_tail(said)}"
-                ) from error
+                reason = str(error).strip().partition("\n")[0]
+                raise SparkUnavailableError(f"Spark did not start: {reason}{_tail(stderr)}") from error
     if made is not None:
         class_archive.keep_at_exit(session.sparkContext._gateway, made)
     return session
@@ -144,23 +142,19 @@ def _start(master: str, jvm_options: str) -> "SparkSession":
 
 @contextmanager
 def _jvm_stderr_kept() -> Iterator[IO[bytes]]:
-    """Meanwhile, descriptor 2 is a file. A JVM that starts now inherits it as its standard error."""
+    """Inside, descriptor 2 is a file. A JVM that starts there inherits it as its standard error."""
     sys.stderr.flush()
     ours = os.dup(_STDERR)
-    with TemporaryFile() as said:
-        os.dup2(said.fileno(), _STDERR)
+    with TemporaryFile() as stderr:
+        os.dup2(stderr.fileno(), _STDERR)
         try:
-            yield said
+            yield stderr
         finally:
             os.dup2(ours, _STDERR)
             os.close(ours)
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
-
-
-def _tail(said: IO[bytes]) -> str:
-    said.seek(0)
-    text = said.read().decode("utf-8", "replace").strip()[-_TAIL_BYTES:]
+def _tail(stderr: IO[bytes]) -> str:
+    stderr.seek(0)
+    text = stderr.read().decode("utf-8", "replace").strip()[-_TAIL_BYTES:]
     return f"\n{text}" if text else ""
