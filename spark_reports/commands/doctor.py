@@ -9,7 +9,7 @@ from typing import Any, Final
 from spark_reports import arguments
 from spark_reports.commands.running import spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
-from spark_reports.log.completeness import NEWER
+from spark_reports.log.completeness import NEWER, Evidence
 from spark_reports.report import missing, words
 from spark_reports.report.shape import LogQuality
 
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
             files = tables.rows(read.files(log.lines, first, last))
     if not files:
         raise NothingToReportError(arguments.nothing_of(first, last, options.input))
-    found = quality(boots, gaps, files, first, last, now_ms)
+    found = quality(Evidence(boots, gaps, files), first, last, now_ms)
     sys.stdout.write(json.dumps(found, indent=1) + "\n" if options.json else _text(found, boots))
     return OK if found["is_complete"] and not found["quarantined_lines"] else GATE_TRIPPED
 

@@ -2,7 +2,7 @@
 
 schema        the columns that are read, with their types
 read          JSON lines or a table as one DataFrame; unusable lines are set aside (`set_aside`)
-sequence      which line numbers are there, which are lost, which came twice
-boots         one row for each life of a proxy process; `completeness` says what they prove
+sequence      line numbers: which are lost, which came twice
+boots         one row for each boot; `completeness` says what they prove
 store         a table of lines: Parquet, Delta or Iceberg; `compact` and `stream` write it
 """

@@ -1,7 +1,7 @@
-"""The boots of a period: one row for each life of a proxy process, with its line numbers and heartbeats.
+"""The boots of a period, with their line numbers and heartbeats. A boot is one run of one proxy process.
 
-A boot is complete if no number is missing between its lines and its heartbeats cover its time.
-`completeness` says what the rows prove together.
+A boot is complete if no number is missing between its lines, and its heartbeats cover its time.
+`completeness` says what all boots prove together.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -25,7 +25,7 @@ def boots(worded: DataFrame, identified: DataFrame, side: Column) -> DataFrame:
 
 
 def heartbeats(identified: DataFrame, side: Column) -> DataFrame:
-    """One row for each boot: which part of the period its heartbeats cover, and the holes between them.
+    """One row for each boot: the part of the period that its heartbeats cover, and the holes between them.
 
     An interval belongs to the day on which it began, but may reach into the next day: for example if the
     clock jumped over midnight. `intervals` counts those that began in the period.

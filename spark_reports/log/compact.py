@@ -1,7 +1,7 @@
 """The decision log as a table, one partition for each day. Later reports read it instead of JSON.
 
 One pass reads the lines, marks the unusable ones and writes all of them: `problem` says what is wrong with a
-line and `file` where it came from. So the quarantine is part of the table, and nothing is lost. Lines of
+line, and `file` where it came from. So unusable lines are part of the table, and nothing is lost. Lines of
 unknown time belong to the day on which their file was opened. A run replaces the partitions of its own days
 and no others, so it may be repeated. If it finds late lines for the day before, it writes that day again.
 
@@ -20,14 +20,15 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log import read, sequence
+from spark_reports.log.read import Source
 from spark_reports.log.schema import TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.log.store import Form, Table
 from spark_reports.spark.session import settings
 
 _LINES_UNTOUCHED: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.codegen.wholeStage": "false"})
-"""Compiled into one stage, Spark's steps pass a line on column by column, and steps that cannot be compiled
-put it together again: counting late lines, choosing days and sorting made two copies of 82 columns.
-Uncompiled, the steps pass the line on unchanged."""
+"""Steps that Spark compiles into one stage pass a line on column by column, and steps that cannot be compiled
+put it together again: to count late lines, choose days and sort made two copies of 82 columns. Steps that are
+not compiled pass the line on unchanged."""
 _ONE_DAY: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.maxConcurrentOutputFileWriters": "2"})
 """If a task may keep two partitions' files open, Spark does not sort by partition. One day has one
 partition. At a second one, Spark would sort the rest after all."""
@@ -61,19 +62,20 @@ def compact(spark: SparkSession, inputs: Sequence[str], first: date, last: date,
     Raises pyspark's AnalysisException if an input does not exist.
     """
     day_before = first - timedelta(days=1)
-    lines_before = _write(spark, inputs, first, last, table)
+    lines_before = _write(spark, Source(inputs, first, last), table)
     is_restated = _holds_fewer(spark, table, day_before, lines_before)
     if is_restated:
-        _write(spark, inputs, day_before, day_before, table)
+        _write(spark, Source(inputs, day_before, day_before), table)
     return _held(_days_of(spark, table, first, last), [day_before.isoformat()] if is_restated else [])
 
 
-def _write(spark: SparkSession, inputs: Sequence[str], first: date, last: date, table: Table) -> int:
-    """Write the days; return how many lines of the day before were in the input."""
-    dated, met = _dated(spark, inputs, first, last), Observation()
-    before = (first - timedelta(days=1)).isoformat()
-    seen = dated.observe(met, F.count(F.when(F.col("event_date") == before, 1)).alias("lines_before"))
-    _overwrite(_within(seen, first, last), first == last, table)
+def _write(spark: SparkSession, source: Source, table: Table) -> int:
+    """Write the days, and return how many lines of the day before are in the input."""
+    dated, count = _dated(spark, source), Observation()
+    first, last = source.first, source.last
+    is_before = F.col("event_date") == (first - timedelta(days=1)).isoformat()
+    counted = dated.observe(count, F.count(F.when(is_before, 1)).alias("lines_before"))
+    _overwrite(_within(counted, first, last), first == last, table)
     written = read.identified(_days_of(spark, table, first, last))
     twice = sequence.repeated(sequence.words(written, sequence.side(first, last))).collect()
     if twice:
@@ -82,29 +84,30 @@ def _write(spark: SparkSession, inputs: Sequence[str], first: date, last: date, 
         boots = F.from_json(F.lit(found), "array<struct<proxy:string,boot:string>>")
         dirty = spark.range(1).select(F.inline(boots))
         _overwrite(read.deduplicated(_within(dated, first, last), dirty), first == last, table)
-    return int(met.get["lines_before"])
+    return int(count.get["lines_before"])
 
 
-def _dated(spark: SparkSession, inputs: Sequence[str], first: date, last: date) -> DataFrame:
+def _dated(spark: SparkSession, source: Source) -> DataFrame:
     """Every line of the input, with the columns of the table. One step, because each step copies every
     line."""
-    raw, file = read.json_lines(spark, inputs, WHOLE_DDL, first, last), read.file_name()
-    marks = read.marks()
-    made = marks | {"file": file, "event_date": _day(marks["day"], marks["problem"], file, first, last)}
-    return raw.select(*[made[name].alias(name) if name in made else name for name in TABLE_COLUMNS])
+    marks = read.marks() | {"file": read.file_name()}
+    marks["event_date"] = _day(marks, source)
+    raw = read.json_lines(spark, source, WHOLE_DDL)
+    return raw.select(*[marks[name].alias(name) if name in marks else name for name in TABLE_COLUMNS])
 
 
-def _day(says: Column, problem: Column, file: Column, first: date, last: date) -> Column:
+def _day(marks: Mapping[str, Column], source: Source) -> Column:
     """The day of a line; never null, because Spark sorts once more by a column that may be null.
 
-    An unusable line without a day near these belongs to the day on which its file was opened, so that no line
-    is lost.
+    An unusable line without a day near the period belongs to the day on which its file was opened, so that
+    no line is lost.
     """
-    opened_on = F.coalesce(F.nullif(_opened_on(file), F.lit("")), F.lit(first.isoformat()))
-    near = [(first + timedelta(days=n)).isoformat() for n in range(-1, (last - first).days + 2)]
+    first, day = source.first, marks["day"]
+    opened_on = F.coalesce(F.nullif(_opened_on(marks["file"]), F.lit("")), F.lit(first.isoformat()))
+    near = [(first + timedelta(days=n)).isoformat() for n in range(-1, (source.last - first).days + 2)]
     # `problem` is computed a second time only for lines of other days.
-    is_placed = F.coalesce(says.isin(near), F.lit(False)) | problem.isNull()
-    return F.coalesce(F.when(is_placed, says).otherwise(opened_on), F.lit(""))
+    is_placed = F.coalesce(day.isin(near), F.lit(False)) | marks["problem"].isNull()
+    return F.coalesce(F.when(is_placed, day).otherwise(opened_on), F.lit(""))
 
 
 def _opened_on(file: Column) -> Column:
@@ -144,15 +147,18 @@ def _days_of(spark: SparkSession, table: Table, first: date, last: date) -> Data
     return read.of_period(stored, first, last)
 
 
-def _holds_fewer(spark: SparkSession, table: Table, day: date, met: int) -> bool:
-    """True if the table has the day, but fewer of its lines than files of this day and later ones hold."""
+def _holds_fewer(spark: SparkSession, table: Table, day: date, delivered: int) -> bool:
+    """True if the table has the day, but fewer of its lines than the `delivered` ones of the input.
+
+    Files that were opened before the day do not count: the input does not hold them.
+    """
     opened_on = _opened_on(F.col("file"))
     stored = _days_of(spark, table, day, day)
     counts = stored.agg(
         F.count("*").alias("all"),
-        F.sum(F.when((opened_on == "") | (opened_on >= day.isoformat()), F.col("copies"))).alias("met"),
+        F.sum(F.when((opened_on == "") | (opened_on >= day.isoformat()), F.col("copies"))).alias("known"),
     ).collect()[0]
-    return bool(counts["all"]) and met > (counts["met"] or 0)
+    return bool(counts["all"]) and delivered > (counts["known"] or 0)
 
 
 def _held(stored: DataFrame, restated: list[str]) -> Compacted:

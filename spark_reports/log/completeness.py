@@ -1,10 +1,8 @@
-"""Is the log complete? Every line has a number and every interval a heartbeat, so this can be proved.
+"""Proves that the log is complete: every line has a number, and every interval a heartbeat.
 
-`completeness` puts together the rows of `boots.boots` and `sequence.gaps`: numbers, one sentence, and each
-missing thing by name. A proxy without a single line in the log is not missed: the log cannot show it.
-
-A line that exists but cannot be used is missing as well, if it holds totals or may hold them (`set_aside`).
-Plain Python, no Spark.
+`completeness` returns numbers, one sentence, and each missing thing by name. It does not miss a proxy that
+has no line at all: the log cannot show it. A line that exists but cannot be used is missing, too, if it holds
+totals or may hold them (`set_aside`). Plain Python, no Spark.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,15 +16,15 @@ from tsproxy.decisions.text import instant
 GAPS_LISTED: Final = 100
 
 JITTER_MS: Final = 2_000
-"""A clock that is set makes heartbeats overlap or leave a gap of up to this; that is no hole."""
+"""A time this short between two heartbeats is no hole: somebody may have set the clock."""
 _INTERVAL_MS: Final = 60_000
-"""Assumed for a boot without a heartbeat."""
+"""The assumed interval of a boot without a heartbeat."""
 _PATIENCE: Final = 3
-"""Intervals without a line after which a boot that wrote no stop line counts as dead."""
+"""A boot that wrote no stop line counts as dead after this many intervals without a line."""
 _UNKNOWN_VERSION: Final = "unknown_version"
 
 NEWER: Final = "written by a newer tsproxy: update spark_reports"
-"""Text for lines of a newer version of the log."""
+"""The text for lines of a newer version of the log."""
 
 Boot = dict[str, Any]
 """A row of `boots.boots`."""
@@ -60,9 +58,19 @@ class UnheardSpan(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """The facts about a log from which its completeness follows."""
+
+    boots: list[Boot]
+    gaps: list[LineGap]
+    """Rows of `sequence.gaps`."""
+    files: list[dict[str, Any]]
+    """Rows of `read.files`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Completeness:
-    """The completeness of a period, as its boots prove it. `missing_intervals` is an estimate from the time
-    without heartbeats."""
+    """The completeness of a period. `missing_intervals` is an estimate from the time without heartbeats."""
 
     proxies: int
     boots: int
@@ -110,19 +118,9 @@ def _many(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"
 
 
-def completeness(
-    rows: Sequence[Boot],
-    gaps: Sequence[LineGap],
-    unusable: Mapping[str, int],
-    first: date,
-    last: date,
-    now_ms: int,
-) -> Completeness:
-    """Put together the rows of `boots.boots` and `sequence.gaps` for the period.
-
-    `unusable`: lines set aside that may hold totals, by problem. `now_ms`: the reader's clock, for a day that
-    is not over.
-    """
+def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Completeness:
+    """The completeness of the period. `now_ms`: the reader's clock, for a day that is not over."""
+    rows = evidence.boots
     begin_ms = _midnight_ms(first)
     end_ms = min(_midnight_ms(last + timedelta(days=1)), now_ms)
     headless = [row for row in rows if _is_headless(row, begin_ms)]
@@ -147,14 +145,14 @@ def completeness(
         lines_dropped=_total(rows, "lines_dropped"),
         decisions_suppressed=_total(rows, "decisions_suppressed"),
         batches_folded=_total(rows, "batches_folded"),
-        gaps=[*heads, *gaps][:GAPS_LISTED],
+        gaps=[*heads, *evidence.gaps][:GAPS_LISTED],
         silent=[
             SilentBoot(proxy=row["proxy"], boot=row["boot"], last_ts=instant(row["last_ms"]))
             for row in rows
             if _is_silent(row, now_ms)
         ],
         unheard=list(_unheard(rows, begin_ms, end_ms)),
-        unusable=unusable,
+        unusable=by_problem(evidence.files, "unusable"),
     )
 
 
@@ -209,25 +207,24 @@ def _unheard(rows: Sequence[Boot], begin_ms: int, end_ms: int) -> Iterator[Unhea
         key=lambda r: (r["proxy"], r["covered_from_ms"]),
     )
     for proxy, own in groupby(beating, key=lambda r: r["proxy"]):
-        heard_ms = begin_ms
+        covered_ms = begin_ms
         for row in own:
-            if row["covered_from_ms"] - heard_ms > _PATIENCE * _interval_ms(row):
-                yield UnheardSpan(
-                    proxy=proxy, from_ts=instant(heard_ms), to_ts=instant(row["covered_from_ms"])
-                )
-            heard_ms = max(heard_ms, row["covered_to_ms"])
             patience_ms = _PATIENCE * _interval_ms(row)
-        if end_ms - heard_ms > patience_ms:
-            yield UnheardSpan(proxy=proxy, from_ts=instant(heard_ms), to_ts=instant(end_ms))
+            start_ms = row["covered_from_ms"]
+            if start_ms - covered_ms > patience_ms:
+                yield UnheardSpan(proxy=proxy, from_ts=instant(covered_ms), to_ts=instant(start_ms))
+            covered_ms = max(covered_ms, row["covered_to_ms"])
+        if end_ms - covered_ms > patience_ms:
+            yield UnheardSpan(proxy=proxy, from_ts=instant(covered_ms), to_ts=instant(end_ms))
 
 
-def unusable_by_problem(files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """The unusable lines by problem, from rows of `read.files`. A problem without lines is not a key."""
+def by_problem(files: Iterable[Mapping[str, Any]], name: str) -> dict[str, int]:
+    """The sums of a column of `read.files` by problem. A problem with the sum 0 is not a key."""
     sums: dict[str, int] = {}
     for row in files:
-        if row["unusable"]:
-            sums[row["problem"]] = sums.get(row["problem"], 0) + row["unusable"]
-    return sums
+        if row["problem"] is not None and row[name]:
+            sums[row["problem"]] = sums.get(row["problem"], 0) + row[name]
+    return dict(sorted(sums.items()))
 
 
 def unusable_in_words(unusable: Mapping[str, int]) -> str:

@@ -2,7 +2,7 @@
 
 `opened` reads JSON lines (plain, gzip; zstandard with Spark 4.1 and later) from any file system that Spark
 knows: directories as the proxy writes them (`decisions-20261120T1000….jsonl`), or files by name. It also
-reads a table of `compact`. Files that are still being written (`.open`) are read too: a torn last line is
+reads a table of `compact`. It reads files that are still being written (`.open`), too: a torn last line is
 set aside like any other unreadable line.
 
 Lines are set aside for these reasons (`problem`):
@@ -83,38 +83,29 @@ def opened(spark: SparkSession, source: Source) -> Iterator[Log]:
     with ExitStack() as stack:
         marked = marked_lines(spark, source)
         if source.form is Form.JSON:
-            stack.callback(kept(marked).unpersist)
-        worded = kept(sequence.words(identified(marked), sequence.side(source.first, source.last)))
-        stack.callback(worded.unpersist)
-        dirty, lines = sequence.repeated(worded), marked
-        if not dirty.isEmpty():
-            lines = kept(deduplicated(marked, dirty))
-            stack.callback(lines.unpersist)
+            kept(stack, marked)
+        side = sequence.side(source.first, source.last)
+        worded = kept(stack, sequence.words(identified(marked), side))
+        dirty = sequence.repeated(worded)
+        lines = marked if dirty.isEmpty() else kept(stack, deduplicated(marked, dirty))
         yield Log(lines, worded)
 
 
 def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
     """Like `Log.lines`, but with duplicates."""
     if source.form is Form.JSON:
-        marked = marked_json(spark, source.inputs, READ_DDL, source.first, source.last)
+        marked = with_marks(json_lines(spark, source, READ_DDL, F.col("_metadata.file_name").alias("file")))
     else:
-        days = [day.isoformat() for day in _days(source.first, source.last)]
+        days = [day.isoformat() for day in _days(source)]
         parts = [Table(name, source.form).rows(spark) for name in source.inputs]
         stored = reduce(DataFrame.unionByName, parts).where(F.col("event_date").isin(days))
         marked = stored.withColumnRenamed("event_date", "day")
     return marked.select(*COLUMNS, "raw", "file", "copies", "problem", "day", "hour")
 
 
-def marked_json(spark: SparkSession, inputs: Sequence[str], ddl: str, first: date, last: date) -> DataFrame:
-    """JSON lines that may concern the days: the columns of `ddl`, which ends in CORRUPT, and `marks`."""
-    name = F.col("_metadata.file_name").alias("file")
-    parts = [_of_input(spark, path, ddl, first, last).select("*", name) for path in inputs]
-    return with_marks(reduce(DataFrame.unionByName, parts))
-
-
-def json_lines(spark: SparkSession, inputs: Sequence[str], ddl: str, first: date, last: date) -> DataFrame:
-    """The same without marks."""
-    parts = [_of_input(spark, path, ddl, first, last) for path in inputs]
+def json_lines(spark: SparkSession, source: Source, ddl: str, *more: Column) -> DataFrame:
+    """JSON lines that may concern the days: the columns of `ddl`, which ends in CORRUPT, and `more`."""
+    parts = [_of_input(spark, path, source, ddl).select("*", *more) for path in source.inputs]
     return reduce(DataFrame.unionByName, parts)
 
 
@@ -125,13 +116,13 @@ def with_marks(raw: DataFrame) -> DataFrame:
 
 
 def marks() -> dict[str, Column]:
-    """The columns that are added to a line as it was read; `raw` is the beginning of an unreadable line."""
+    """The columns added to a line as it was read. `raw` is the beginning of an unreadable line."""
     return {
         "raw": F.substring(CORRUPT, 1, _RAW_CHARS),
         "copies": F.lit(1).cast("bigint"),
-        "problem": problem(),
-        "day": F.substring(when(), 1, 10),
-        "hour": F.substring(when(), 1, 13),
+        "problem": _problem(),
+        "day": F.substring(_time(), 1, 10),
+        "hour": F.substring(_time(), 1, 13),
     }
 
 
@@ -145,24 +136,24 @@ def file_name() -> Column:
     return F.when(name.contains("%"), decoded).otherwise(name)
 
 
-def _of_input(spark: SparkSession, path: str, ddl: str, first: date, last: date) -> DataFrame:
-    """The lines of one input with the columns of `ddl`, which ends in CORRUPT."""
+def _of_input(spark: SparkSession, path: str, source: Source, ddl: str) -> DataFrame:
+    """The lines of one input of `source`."""
     reader = spark.read.schema(ddl).option("columnNameOfCorruptRecord", CORRUPT)
     if not path.endswith(_FILE_NAMES):
-        names = f"decisions-{{{','.join(day.strftime('%Y%m%d') for day in _days(first, last))}}}*"
+        names = f"decisions-{{{','.join(day.strftime('%Y%m%d') for day in _days(source))}}}*"
         reader = reader.option("pathGlobFilter", names).option("recursiveFileLookup", "true")
     return reader.json(path)
 
 
-def _days(first: date, last: date) -> list[date]:
+def _days(source: Source) -> list[date]:
     """The days whose files may hold lines of the period."""
-    start = first - timedelta(days=LATENESS_DAYS)
-    count = (last - first).days + 2 * LATENESS_DAYS + 1
+    start = source.first - timedelta(days=LATENESS_DAYS)
+    count = (source.last - source.first).days + 2 * LATENESS_DAYS + 1
     return [start + timedelta(days=n) for n in range(count)]
 
 
-def problem() -> Column:
-    """The reason for which a line as it was read is unusable, or null."""
+def _problem() -> Column:
+    """The reason why a line is unusable, or null."""
     is_counters = F.col("event") == EventName.COUNTERS.value
     return (
         F.when(F.col(CORRUPT).isNotNull(), "not_json")
@@ -175,8 +166,8 @@ def problem() -> Column:
     )
 
 
-def when() -> Column:
-    """The time to which a line belongs. Counters are written after their interval, maybe a day later."""
+def _time() -> Column:
+    """The time to which a line belongs. Counters are written after their interval, perhaps a day later."""
     return F.when(_has_interval(), F.col("interval_start")).otherwise(F.col("ts"))
 
 
@@ -242,8 +233,8 @@ def identified(all_lines: DataFrame) -> DataFrame:
 
 
 def files(all_lines: DataFrame, first: date, last: date) -> DataFrame:
-    """One row a file and problem: `file`, `problem` (null for usable lines), `lines`, `duplicates`, `raw`,
-    `inside` and `unusable`.
+    """One row for each file and problem: `file`, `problem` (null for usable lines), `lines`, `duplicates`,
+    `raw`, `inside` and `unusable`.
 
     `raw` is the beginning of one such line. A line that is in two files counts for one of them. `inside`
     counts usable lines of the period. `unusable` counts lines set aside that hold totals of the period or
@@ -252,8 +243,7 @@ def files(all_lines: DataFrame, first: date, last: date) -> DataFrame:
     is_usable = F.col("problem").isNull()
     inside = F.when(is_usable & F.col("day").between(first.isoformat(), last.isoformat()), 1)
     unusable = F.when(~is_usable, F.when(set_aside.may_hold_totals(first, last), 1))
-    # A query of its own, because Spark sorts for the least of texts: here it sorts only the few lines with
-    # `raw`.
+    # For the least of texts, Spark sorts. In a query of its own, it sorts only the few lines with `raw`.
     examples = (
         all_lines.where(F.col("raw").isNotNull()).groupBy("file", "problem").agg(F.min("raw").alias("raw"))
     )
@@ -279,6 +269,7 @@ def of_event(some_lines: DataFrame, event: EventName) -> DataFrame:
     return some_lines.where(F.col("event") == event.value)
 
 
-def kept(frame: DataFrame) -> DataFrame:
-    """`frame`, computed once and kept for later uses: in memory, or on disk if memory is too small."""
-    return frame.persist(StorageLevel.MEMORY_AND_DISK)
+def kept(stack: ExitStack, frame: DataFrame) -> DataFrame:
+    """`frame`, computed once and kept until `stack` is closed: in memory, or on disk if memory is small."""
+    stack.callback(frame.persist(StorageLevel.MEMORY_AND_DISK).unpersist)
+    return frame

@@ -1,7 +1,7 @@
 """The columns of the decision log that reports read, with explicit types.
 
-They are made from the log's own definition (`tsproxy.decisions.fields`), so a wrong name fails at import.
-Fewer columns are cheaper: Spark parses only these.
+They come from the log's own definition (`tsproxy.decisions.fields`), so a wrong name fails at import.
+Spark parses only these columns, which saves time.
 """
 
 from types import MappingProxyType
@@ -19,47 +19,23 @@ IDENTITY: Final = ("proxy", "boot", "seq")
 ENVELOPE: Final = ("ts", "event", "v", *IDENTITY)
 
 KEY: Final = (
-    "topic",
-    "client_id",
-    "principal",
-    "folded",
-    "verdict",
-    "rule",
-    "mode",
-    "waiver",
-    "would_reject",
-    "reason",
-    "unit_guess",
-    "error_code",
-    "is_final",
+    *("topic", "client_id", "principal", "folded", "verdict", "rule", "mode", "waiver", "would_reject"),
+    *("reason", "unit_guess", "error_code", "is_final"),
 )
 """The key of a `counters` line, apart from the listener."""
 
 SUMS: Final = ("batches", "records", "bad_records", "collateral_records", "bytes", "requests")
 
 _COUNTERS: Final = (
-    "first_ts",
-    "last_ts",
-    "addresses",
-    "drift_min_ms",
-    "drift_max_ms",
-    "out_of_order_records",
-    "out_of_order_max_ms",
-    "hist",
-    "ahead",
-    "behind",
+    *("first_ts", "last_ts", "addresses", "drift_min_ms", "drift_max_ms"),
+    *("out_of_order_records", "out_of_order_max_ms", "hist", "ahead", "behind"),
 )
 _INTERVAL: Final = ("interval_start", "interval_ms")
 _HEARTBEAT: Final = ("seq_first", "lines_dropped", "decisions_suppressed", "batches_folded")
 _LIFECYCLE: Final = ("kind", "timestamp_type", "before_max_ms", "after_max_ms", "facts")
 _DECISION: Final = (
-    "client_address",
-    "client_software",
-    "partition",
-    "bad_index",
-    "bad_ts",
-    "error_message",
-    "now_ms",
+    *("client_address", "client_software", "partition"),
+    *("bad_index", "bad_ts", "error_message", "now_ms"),
 )
 
 COLUMNS: Final = (*ENVELOPE, *KEY, *SUMS, *_COUNTERS, *_INTERVAL, *_HEARTBEAT, *_LIFECYCLE, *_DECISION)

@@ -1,9 +1,9 @@
-"""Lines set aside: which of them may hold totals of the period.
+"""Lines that were set aside: do they hold totals of the period?
 
 A line that cannot be used makes the log incomplete if it holds totals (counters, heartbeats) or may hold
 them. Otherwise a day on which all counters are unusable would look like a day without traffic. Decisions
-are examples and lifecycle lines are notes: no total misses them. For a torn line, the part that is left of
-it (`raw`) says what it was.
+are examples and lifecycle lines are notes: they hold no totals. The event of a torn line is read from the
+part that is left of it (`raw`).
 """
 
 from datetime import date, timedelta
@@ -39,11 +39,11 @@ def may_hold_totals(first: date, last: date) -> Column:
 
 
 def _hour_of(name: str) -> Column:
-    """`2026-11-20T10` of an instant of the line, or null: read as a column, else out of its beginning."""
-    said = F.coalesce(F.col(name), _in_raw(name, '[^"]+'))
-    return F.when(said.rlike(_HOUR), F.substring(said, 1, 13))
+    """`2026-11-20T10` of an instant of the line, or null: from the column, else from the line's beginning."""
+    text = F.coalesce(F.col(name), _in_raw(name, '[^"]+'))
+    return F.when(text.rlike(_HOUR), F.substring(text, 1, 13))
 
 
 def _in_raw(name: str, value: str) -> Column:
-    """The first text of that name in the beginning of an unreadable line; null where there is none."""
+    """The first text of that name in the beginning of an unreadable line; null if there is none."""
     return F.nullif(F.regexp_extract("raw", f'"{name}" ?: ?"({value})"', 1), F.lit(""))

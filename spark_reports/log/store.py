@@ -4,8 +4,8 @@
 session (Iceberg, `lake.logs.lines`). In all three, a write replaces exactly the partitions of its rows. The
 session brings Delta and Iceberg (`spark-submit --packages …`); neither is imported here.
 
-Parquet is read with the schema of this version; the others bring theirs, so a column that an older version
-did not write is null.
+Parquet is read with the schema of this version. The others have a schema of their own; a column that an older
+version did not write is null.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from spark_reports.log.schema import TABLE_DDL
 
 
 class Form(StrEnum):
-    """How lines are stored: as the proxy writes them, or in a table of `compact` or `stream`."""
+    """The form of stored lines: JSON as the proxy writes it, or a table of `compact` or `stream`."""
 
     JSON = "json"
     PARQUET = "parquet"
@@ -36,14 +36,13 @@ TABLES: Final = (Form.PARQUET, Form.DELTA, Form.ICEBERG)
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The place of the lines, and their form (one of TABLES)."""
+    """The place of a table, and its form (one of TABLES)."""
 
     name: str
     form: Form = Form.PARQUET
 
     def rows(self, spark: SparkSession) -> DataFrame:
-        """Everything in it, with the columns of TABLE_DDL. Raises AnalysisException if there is no such
-        table."""
+        """All its rows, with the columns of TABLE_DDL. Raises AnalysisException if it does not exist."""
         match self.form:
             case Form.ICEBERG:
                 return _of_this_version(spark.table(self.name))
@@ -86,7 +85,7 @@ def require(spark: SparkSession, form: Form) -> None:
                 f"this Spark session has no {form.value}: start it by spark-submit with {form.value}'s "
                 "package for this version of Spark, and its settings (docs/reports.md has an example)"
             ) from error
-        # Any other error comes from the format itself: the format is there, the table is not.
+        # Any other error comes from the format itself: it is installed, only the table does not exist.
 
 
 def _of_this_version(rows: DataFrame) -> DataFrame:

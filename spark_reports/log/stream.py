@@ -2,7 +2,7 @@
 
 Each micro-batch writes its own partitions (`event_date`, `batch_id`) and replaces them if it runs again, so
 a batch that is repeated after a crash is in the table once. `daily --input-format …` removes lines that
-shippers delivered twice. Unusable lines are kept with their `problem` and source, as everywhere.
+shippers delivered twice. As in `compact`, unusable lines are kept with their `problem` and `file`.
 """
 
 from collections.abc import Mapping
@@ -21,25 +21,22 @@ _TIMELESS: Final = "1970-01-01"
 
 
 def from_files(spark: SparkSession, folder: str) -> DataFrame:
-    """Lines of the closed files in a directory. Open files have another suffix."""
+    """The lines of the closed files in a directory. Open files have another suffix."""
     reader = spark.readStream.schema(WHOLE_DDL).option("columnNameOfCorruptRecord", CORRUPT)
     found = reader.option("pathGlobFilter", "*.jsonl*").option("recursiveFileLookup", "true").json(folder)
-    return found.where(~F.col("_metadata.file_name").endswith(".open")).select(
-        "*", F.col("_metadata.file_name").alias("file")
-    )
+    file = F.col("_metadata.file_name")
+    return found.where(~file.endswith(".open")).select("*", file.alias("file"))
 
 
 def from_kafka(
     spark: SparkSession, bootstrap_servers: str, topic: str, options: Mapping[str, str]
 ) -> DataFrame:
-    """Lines of the topic from its beginning; needs Spark's own Kafka connector (spark-sql-kafka-0-10)."""
+    """The lines of the topic from its beginning. Spark needs its Kafka connector (spark-sql-kafka-0-10)."""
     reader = spark.readStream.format("kafka").option("startingOffsets", "earliest").options(**options)
     records = reader.option("kafka.bootstrap.servers", bootstrap_servers).option("subscribe", topic).load()
-    line = F.from_json(
-        F.col("value").cast("string"), WHOLE_DDL, {"columnNameOfCorruptRecord": CORRUPT}
-    ).alias("line")
+    line = F.from_json(F.col("value").cast("string"), WHOLE_DDL, {"columnNameOfCorruptRecord": CORRUPT})
     source = F.concat_ws("-", "topic", "partition").alias("file")
-    return records.select(line, source).select("line.*", "file")
+    return records.select(line.alias("line"), source).select("line.*", "file")
 
 
 def write(lines: DataFrame, table: Table, checkpoint: str, *, is_once: bool) -> StreamingQuery:
@@ -52,7 +49,7 @@ def write(lines: DataFrame, table: Table, checkpoint: str, *, is_once: bool) -> 
 
 
 def _write_batch(batch: DataFrame, batch_id: int, table: Table) -> None:
-    """All columns of the table; only this batch's partitions are replaced."""
+    """Write the lines of one batch, and replace only its partitions."""
     marked = read.with_marks(batch)
     is_formed = F.coalesce(F.col("day").rlike(r"^\d{4}-\d{2}-\d{2}$"), F.lit(False))
     is_day = is_formed & F.col("day").try_cast("date").isNotNull()  # a 30th of February has the form

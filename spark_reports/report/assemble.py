@@ -1,14 +1,15 @@
-"""From collected tables to report.json (`shape`): plain Python, no Spark, no clock."""
+"""Makes report.json (`shape`) from collected tables: plain Python, no Spark, no clock."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
+from operator import itemgetter
 from typing import Any, Final
 
-from spark_reports.log.completeness import LineGap, completeness, unusable_by_problem
+from spark_reports.log.completeness import Evidence, by_problem, completeness
 from spark_reports.report import what_if, words
 from spark_reports.report.headline import details, headline
-from spark_reports.report.producers import aligned, latest_ms, why, with_rejections
+from spark_reports.report.producers import aligned, grouped, latest_ms, why, with_rejections
 from spark_reports.report.shape import (
     SHAPE_VERSION,
     Change,
@@ -16,6 +17,7 @@ from spark_reports.report.shape import (
     DayOfTrend,
     DriftBucket,
     InForce,
+    Limits,
     LogQuality,
     Omitted,
     OutOfOrderTopic,
@@ -35,7 +37,6 @@ from tsproxy.decisions.text import instant
 from tsproxy.model.outcome import VerdictName
 
 HEATMAP_TOPICS: Final = 15
-_RETRIED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictName.UNCONFIRMED)
 _REJECTED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
 _OPEN: Final = ".open"
 _EXAMPLES: Final = 5
@@ -51,7 +52,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     trend = _trend(tables)
     would_reject = [_would_reject(row) for row in tables.would_reject]
     rejected = totals["records_rejected"] + totals["records_broker_rejected"]
-    log = quality(tables.boots, tables.gaps, tables.files, first, last, now_ms)
+    log = quality(tables.evidence, first, last, now_ms)
     return Report(
         report="daily",
         version=SHAPE_VERSION,
@@ -60,7 +61,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         last_day=last.isoformat(),
         is_over=instant(now_ms)[:10] > last.isoformat(),
         headline=headline(totals, producers, is_complete=log["is_complete"]),
-        details=details(totals, producers, reasons, trend, would_reject),
+        details=details(totals, producers, reasons, trend=trend, would_reject=would_reject),
         log=log,
         totals=totals,
         producers=producers,
@@ -83,16 +84,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         hours=hours,
         all_topics=_topic_hours("", tables.hours, hours),
         topic_hours=_heatmap(tables.hours, topics, hours),
-        limits=[
-            {
-                "topic": row["topic"],
-                "timestamp_type": row["timestamp_type"],
-                "before_max_ms": row["before_max_ms"],
-                "after_max_ms": row["after_max_ms"],
-                "first_ts": row["first_ts"],
-            }
-            for row in _limits(tables.limits, [t["topic"] for t in topics])
-        ],
+        limits=_limits(tables.limits, [t["topic"] for t in topics]),
     )
 
 
@@ -110,7 +102,7 @@ def _is_rejection(row: dict[str, Any]) -> bool:
 
 
 def _counts(rows: Rows) -> Counts:
-    """From rows with the same key, one for each verdict and `is_final`."""
+    """The counts of rows with the same key, one for each verdict and `is_final`."""
 
     def ended(verdict: VerdictName, is_final: bool) -> int:
         return _sum(rows, "records", lambda r: r["verdict"] == verdict and r["is_final"] is is_final)
@@ -133,13 +125,13 @@ def _counts(rows: Rows) -> Counts:
 
 
 def _totals(tables: Tables) -> Totals:
-    seen = tables.summary
+    summary = tables.summary
     return Totals(
         **_counts(tables.topics),
-        producers=seen["producers"],
-        producers_affected=seen["producers_affected"],
-        producers_with_unit_mistakes=seen["producers_with_unit_mistakes"],
-        unit_mistake_records=seen["unit_mistake_records"],
+        producers=summary["producers"],
+        producers_affected=summary["producers_affected"],
+        producers_with_unit_mistakes=summary["producers_with_unit_mistakes"],
+        unit_mistake_records=summary["unit_mistake_records"],
     )
 
 
@@ -149,10 +141,6 @@ def _rejected(counts: Counts) -> int:
 
 def _topics(rows: Rows) -> list[Topic]:
     """The topics shown, the one with most rejected records first."""
-    by_topic: dict[str, Rows] = {}
-    for row in rows:
-        if row["topic"] is not None:
-            by_topic.setdefault(row["topic"], []).append(row)
     topics = [
         Topic(
             **_counts(own),
@@ -160,7 +148,8 @@ def _topics(rows: Rows) -> list[Topic]:
             drift_min_ms=_extreme(min, own, "drift_min_ms"),
             drift_max_ms=_extreme(max, own, "drift_max_ms"),
         )
-        for topic, own in by_topic.items()
+        for topic, own in grouped(rows, itemgetter("topic")).items()
+        if topic is not None
     ]
     return sorted(topics, key=lambda t: (-_rejected(t), -t["records_judged"], t["topic"]))
 
@@ -191,15 +180,13 @@ def _topic_hours(topic: str, rows: Rows, hours: Sequence[str]) -> TopicHours:
 
 
 def _heatmap(rows: Rows, topics: Sequence[Topic], hours: Sequence[str]) -> list[TopicHours]:
-    by_topic: dict[str, Rows] = {}
-    for row in rows:
-        by_topic.setdefault(row["topic"], []).append(row)
+    by_topic = grouped(rows, itemgetter("topic"))
     shown = [t["topic"] for t in topics[:HEATMAP_TOPICS]]
     return [_topic_hours(topic, by_topic.get(topic, []), hours) for topic in shown]
 
 
 def _drift(rows: Rows) -> list[DriftBucket]:
-    """Buckets behind come from the smallest drift of each batch, buckets ahead from its largest."""
+    """Buckets behind count batches by their smallest drift, buckets ahead by their largest."""
     sums: dict[int, dict[bool, tuple[int, int]]] = {}
     for row in rows:
         index = row["bucket"]
@@ -234,7 +221,7 @@ def _what_if(rows: Rows) -> WhatIf:
 
 
 def _would_reject(row: dict[str, Any]) -> WouldReject:
-    said = words.advice_if_let_pass(row["rule"], row["reason"], row["unit_guess"], latest_ms(row))
+    advice = words.advice_if_let_pass(row["rule"], row["reason"], row["unit_guess"], latest_ms(row))
     return WouldReject(
         rule=row["rule"],
         waiver=row["waiver"],
@@ -242,8 +229,8 @@ def _would_reject(row: dict[str, Any]) -> WouldReject:
         client_id=row["client_id"],
         principal=row["principal"],
         reason=row["reason"],
-        cause=said.cause,
-        fix=said.fix,
+        cause=advice.cause,
+        fix=advice.fix,
         batches=row["batches"],
         records=row["records"],
         bad_records=row["bad_records"],
@@ -251,7 +238,7 @@ def _would_reject(row: dict[str, Any]) -> WouldReject:
 
 
 def _in_force(row: dict[str, Any]) -> InForce:
-    """From a line's `facts`. Another version of tsproxy may write other facts than those known here."""
+    """The row with its `facts`. Another version of tsproxy may write other facts."""
     try:
         facts = json.loads(row["facts"] or "{}")
     except ValueError:
@@ -283,19 +270,16 @@ def _trend(tables: Tables) -> Trend | None:
     )
 
 
-def _limits(rows: Rows, topics: Sequence[str]) -> Rows:
+def _limits(rows: Rows, topics: Sequence[str]) -> list[Limits]:
     """The limits of the topics shown, in their order, then by time."""
     place = {topic: number for number, topic in enumerate(topics)}
-    shown = [row for row in rows if row["topic"] in place]
+    shown = [Limits(**row) for row in rows if row["topic"] in place]  # type: ignore[typeddict-item]  # likewise
     return sorted(shown, key=lambda row: (place[row["topic"]], row["first_ts"]))
 
 
-def quality(
-    boots: Rows, gaps: Sequence[LineGap], files: Rows, first: date, last: date, now_ms: int
-) -> LogQuality:
-    """The quality of the log, from `boots.boots`, `sequence.gaps` and `read.files`."""
-    unusable = unusable_by_problem(files)
-    proof = completeness(boots, gaps, unusable, first, last, now_ms)
+def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQuality:
+    """The quality of the log of the period. `now_ms`: the reader's clock."""
+    proof, files = completeness(evidence, first, last, now_ms), evidence.files
     names = {row["file"] for row in files}
     apart = sorted(
         (row for row in files if row["problem"] is not None), key=lambda r: (r["file"], r["problem"])
@@ -314,19 +298,12 @@ def quality(
         silent=proof.silent,
         unheard=proof.unheard,
         duplicate_lines=sum(row["duplicates"] for row in files if row["problem"] is None),
-        quarantined_lines=_by_problem(apart),
+        quarantined_lines=by_problem(files, "lines"),
         quarantined_examples=[f"{r['file']}: {r['problem']}: {r['raw'] or ''}" for r in apart[:_EXAMPLES]],
-        lines_unusable=sum(unusable.values()),
+        lines_unusable=sum(proof.unusable.values()),
         lines_dropped=proof.lines_dropped,
         decisions_suppressed=proof.decisions_suppressed,
         batches_folded=proof.batches_folded,
         files=len(names),
         open_files=sum(name.endswith(_OPEN) for name in names),
     )
-
-
-def _by_problem(rows: Rows) -> dict[str, int]:
-    sums: dict[str, int] = {}
-    for row in rows:
-        sums[row["problem"]] = sums.get(row["problem"], 0) + row["lines"]
-    return dict(sorted(sums.items()))

@@ -1,7 +1,8 @@
-"""The producers of report.json: one entry a client, from the tables about clients."""
+"""The producers of report.json: one entry for each client, from the tables about clients."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any, Final
 
 from spark_reports.report import words
 from spark_reports.report.shape import ClientReason, Example, Producer, TopicShare, Why
@@ -10,46 +11,46 @@ from tsproxy.decisions.text import instant
 from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import UnitGuess
 
-Client = tuple[str | None, str | None]
+_client: Final = itemgetter("client_id", "principal")
 
 
-def _client(row: dict[str, Any]) -> Client:
-    return (row["client_id"], row["principal"])
-
-
-def _by_client(rows: Rows) -> dict[Client, Rows]:
-    found: dict[Client, Rows] = {}
+def grouped(rows: Rows, key: Callable[[dict[str, Any]], Any]) -> dict[Any, Rows]:
+    """The rows by their key."""
+    groups: dict[Any, Rows] = {}
     for row in rows:
-        found.setdefault(_client(row), []).append(row)
-    return found
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 def with_rejections(tables: Tables, hours: Sequence[str]) -> list[Producer]:
     """The worst clients, the one with most rejected records first; `hours` as in Report.hours."""
-    reasons, topics = _by_client(tables.client_reasons), _by_client(tables.client_topics)
-    by_hour, examples = _by_client(tables.client_hours), _by_client(tables.examples)
+    tables_of_clients = (tables.client_reasons, tables.client_topics, tables.client_hours, tables.examples)
+    by_client = [grouped(rows, _client) for rows in tables_of_clients]
     addresses = {_client(row): row["addresses"] for row in tables.client_addresses}
-    return [
-        Producer(
-            client_id=row["client_id"],
-            principal=row["principal"],
-            records=row["records"],
-            rejected_records=row["rejected_records"],
-            rejected_batches=row["rejected_batches"],
-            bad_records=row["bad_records"],
-            collateral_records=row["collateral_records"],
-            first_ts=instant(row["first_ms"]),
-            last_ts=instant(row["last_ms"]),
-            topics=_topic_shares(topics.get(_client(row), [])),
-            topics_count=row["topics"],
-            addresses=addresses.get(_client(row), []),
-            client_software=_software(examples.get(_client(row), [])),
-            reasons=_client_reasons(reasons.get(_client(row), [])),
-            hours=aligned(by_hour.get(_client(row), []), "rejected_records", hours),
-            examples=[example(e) for e in sorted(examples.get(_client(row), []), key=lambda e: e["ts"])],
+    producers = []
+    for row in sorted(tables.producers, key=lambda r: (-r["rejected_records"], str(_client(r)))):
+        reasons, topics, by_hour, examples = (rows.get(_client(row), []) for rows in by_client)
+        producers.append(
+            Producer(
+                client_id=row["client_id"],
+                principal=row["principal"],
+                records=row["records"],
+                rejected_records=row["rejected_records"],
+                rejected_batches=row["rejected_batches"],
+                bad_records=row["bad_records"],
+                collateral_records=row["collateral_records"],
+                first_ts=instant(row["first_ms"]),
+                last_ts=instant(row["last_ms"]),
+                topics=_topic_shares(topics),
+                topics_count=row["topics"],
+                addresses=addresses.get(_client(row), []),
+                client_software=_software(examples),
+                reasons=_client_reasons(reasons),
+                hours=aligned(by_hour, "rejected_records", hours),
+                examples=[example(e) for e in sorted(examples, key=lambda e: e["ts"])],
+            )
         )
-        for row in sorted(tables.producers, key=lambda r: (-r["rejected_records"], str(_client(r))))
-    ]
+    return producers
 
 
 def _topic_shares(rows: Rows) -> list[TopicShare]:
@@ -68,7 +69,7 @@ def _client_reasons(rows: Rows) -> list[ClientReason]:
 
 
 def latest_ms(row: dict[str, Any]) -> int | None:
-    """The latest bad timestamp, accurate to the length of the period: enough to tell 1969 from today."""
+    """The latest bad timestamp. It may be wrong by up to the length of the period."""
     last_ms, drift_ms = row["last_ms"], row["drift_max_ms"]
     return None if drift_ms is None else int(last_ms + drift_ms)
 
@@ -102,16 +103,16 @@ def _read_as(row: dict[str, Any]) -> str | None:
 
 
 def why(row: dict[str, Any], latest_ms: int | None = None) -> Why:
-    """A reason, from a row with REASON and counts, with its likely cause and fix (`words.advice`)."""
-    said = words.advice(row["reason"], row["unit_guess"], row["error_code"], latest_ms)
+    """A reason with its likely cause and fix (`words.advice`), from a row with REASON and counts."""
+    advice = words.advice(row["reason"], row["unit_guess"], row["error_code"], latest_ms)
     return Why(
         verdict=row["verdict"],
         reason=row["reason"],
         unit_guess=row["unit_guess"],
         error_code=row["error_code"],
         is_final=row["is_final"],
-        cause=said.cause,
-        fix=said.fix,
+        cause=advice.cause,
+        fix=advice.fix,
         batches=row["batches"],
         records=row["records"],
         bad_records=row["bad_records"],
@@ -120,7 +121,7 @@ def why(row: dict[str, Any], latest_ms: int | None = None) -> Why:
 
 
 def aligned(rows: Rows, name: str, hours: Sequence[str]) -> list[int]:
-    """A column of rows with an `hour`, one number for each of `hours`."""
+    """The sums of a column for each of `hours`, from rows with an `hour`."""
     sums = dict.fromkeys(hours, 0)
     for row in rows:
         if row["hour"] in sums:

@@ -8,13 +8,14 @@ Nothing is written here.
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from spark_reports.exits import NothingToReportError
 from spark_reports.log import boots, read, sequence
-from spark_reports.log.completeness import GAPS_LISTED, LineGap, nothing_usable, unusable_by_problem
+from spark_reports.log.completeness import GAPS_LISTED, Evidence, LineGap, by_problem, nothing_usable
 from spark_reports.log.read import Log, Source
 from spark_reports.report import rollup, transforms
 from spark_reports.spark.session import small_queries
@@ -43,15 +44,12 @@ class Sums:
     drifts: DataFrame
     """`rollup.drift`"""
     is_small: bool
-    boots: Rows
-    gaps: list[LineGap]
-    files: Rows
-    """`read.files`"""
+    evidence: Evidence
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Results of the transforms of the same names, and of `boots.boots`; rows as dicts."""
+    """The results of the transforms of the same names; rows as dicts."""
 
     summary: dict[str, Any]
     topics: Rows
@@ -74,10 +72,7 @@ class Tables:
     """`rollup.days`; empty without a rollup."""
     changes: Rows
     limits: Rows
-    boots: Rows
-    gaps: list[LineGap]
-    files: Rows
-    """`read.files`"""
+    evidence: Evidence
 
 
 @contextmanager
@@ -88,21 +83,17 @@ def summed(spark: SparkSession, source: Source) -> Iterator[Sums | None]:
     period are all unusable.
     """
     with read.opened(spark, source) as log, ExitStack() as stack:
-
-        def kept(frame: DataFrame) -> DataFrame:
-            stack.callback(read.kept(frame).unpersist)
-            return frame
-
+        kept = partial(read.kept, stack)
         files = rows(read.files(log.lines, source.first, source.last))
         if not any(row["inside"] for row in files):
-            if unusable := unusable_by_problem(files):
+            if unusable := by_problem(files, "unusable"):
                 raise NothingToReportError(nothing_usable(source.first, source.last, unusable))
             yield None
             return
-        boot_rows, gaps = proof(log, sequence.side(source.first, source.last))
+        evidence = Evidence(*proof(log, sequence.side(source.first, source.last)), files)
         usable = read.of_period(read.usable(log.lines), source.first, source.last)
         counters = read.of_event(usable, EventName.COUNTERS)
-        # The passes over all lines. Their results are small as a rule, and many queries read them.
+        # These pass over all lines. Their results are usually small, and many queries read them.
         rolled = kept(transforms.rollup(counters))
         addresses = kept(transforms.client_addresses(counters))
         addresses.count()
@@ -115,14 +106,12 @@ def summed(spark: SparkSession, source: Source) -> Iterator[Sums | None]:
             addresses=addresses,
             drifts=kept(_drifts(spark, counters, rolled, is_small)),
             is_small=is_small,
-            boots=boot_rows,
-            gaps=gaps,
-            files=files,
+            evidence=evidence,
         )
 
 
 def proof(log: Log, side: Column, listed: int = GAPS_LISTED) -> tuple[Rows, list[LineGap]]:
-    """The rows of `boots.boots`, and up to `listed` runs of lost lines; `side` as for `sequence.words`."""
+    """The rows of `boots.boots`, and up to `listed` runs of lost lines. `sequence.side` makes `side`."""
     identified = read.identified(log.lines)
     boot_rows = rows(boots.boots(log.words, identified, side))
     if not any(row["lost_lines"] for row in boot_rows):
@@ -140,12 +129,8 @@ def collect(spark: SparkSession, sums: Sums, top: int, known: DataFrame | None =
     rolled, usable = sums.rolled, sums.usable
     drifts = sums.drifts.coalesce(1) if sums.is_small else sums.drifts
     with ExitStack() as stack:
-
-        def kept(frame: DataFrame) -> DataFrame:
-            stack.callback(read.kept(frame).unpersist)
-            return frame
-
-        stack.enter_context(_asked(spark, sums.is_small))
+        kept = partial(read.kept, stack)
+        stack.enter_context(_settings(spark, sums.is_small))
         worst = kept(transforms.worst(transforms.producers(rolled), top))
         theirs = kept(transforms.of_clients(rolled, worst))
         by_topic = kept(transforms.only_topics(rolled, transforms.worst_topics(rolled, top)))
@@ -171,21 +156,19 @@ def collect(spark: SparkSession, sums: Sums, top: int, known: DataFrame | None =
             days=[] if known is None else rows(rollup.days(known)),
             changes=[] if known is None else rows(rollup.changes(known, sums.source.last, top)),
             limits=rows(transforms.limits(lifecycle)),
-            boots=sums.boots,
-            gaps=sums.gaps,
-            files=sums.files,
+            evidence=sums.evidence,
         )
 
 
 def _drifts(spark: SparkSession, counters: DataFrame, rolled: DataFrame, is_small: bool) -> DataFrame:
     """`rollup.drift`, grouped by the numbers of its keys unless two keys share a number (very rare)."""
     keys = rollup.drift_keys(rolled)
-    with _asked(spark, is_small):
+    with _settings(spark, is_small):
         is_sound = rollup.ambiguous(keys).isEmpty()
     return rollup.drift(counters, keys if is_sound else None)
 
 
-def _asked(spark: SparkSession, is_small: bool) -> AbstractContextManager[None]:
+def _settings(spark: SparkSession, is_small: bool) -> AbstractContextManager[None]:
     return small_queries(spark) if is_small else nullcontext()
 
 

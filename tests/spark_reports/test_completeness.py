@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from spark_reports.log import read, sequence
-from spark_reports.log.completeness import completeness
+from spark_reports.log.completeness import Evidence, completeness
 from spark_reports.report import tables
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, heartbeat, line, write
@@ -30,7 +30,8 @@ def proof(spark, tmp_path):
     def prove(*lines, now_ms=NEXT_MORNING_MS):
         source = read.Source([str(write(tmp_path / "a.jsonl", *lines))], FRIDAY, FRIDAY)
         with read.opened(spark, source) as log:
-            return completeness(*tables.proof(log, sequence.side(FRIDAY, FRIDAY)), {}, FRIDAY, FRIDAY, now_ms)
+            evidence = Evidence(*tables.proof(log, sequence.side(FRIDAY, FRIDAY)), files=[])
+            return completeness(evidence, FRIDAY, FRIDAY, now_ms)
 
     return prove
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log import read, sequence
-from spark_reports.log.completeness import completeness
+from spark_reports.log.completeness import Evidence, completeness
 from spark_reports.report import tables, transforms
 from tests.spark_reports.damage import a_random_day, name_of
 from tests.spark_reports.day import DAY_MS, HOUR_MS
@@ -60,7 +60,7 @@ def _proof(boots, gaps, day):
     names = {line["boot"] for line in day.lines}
     theirs = [[row for row in some if row["boot"] in names] for some in (boots, gaps)]
     now_ms = day.midnight_ms + 2 * DAY_MS + 12 * HOUR_MS
-    return completeness(*theirs, {}, own, own, now_ms)
+    return completeness(Evidence(*theirs, files=[]), own, own, now_ms)
 
 
 def test_the_generator_tells_the_truth(read_days):
