@@ -1,4 +1,4 @@
-"""The files of a report. Each appears whole or not at all."""
+"""The files of a report. A reader sees a whole file or none."""
 
 import json
 import os

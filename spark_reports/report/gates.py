@@ -1,7 +1,6 @@
 """Quality gates for schedulers: `--fail-on 'rejected_rate>1%'` makes the exit code 3.
 
-A gate is a measure, `>`, and a number or a percentage. The measures are one table, so the help text and
-the errors can list them.
+A gate is a measure, `>`, and a number or a percentage. The help text and the errors list all measures.
 """
 
 import re
@@ -40,20 +39,20 @@ _FORM: Final = re.compile(r"\s*(?P<measure>\w+)\s*>\s*(?P<number>\d+(\.\d+)?)\s*
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Trips if the measure is above the bound."""
+    """A gate trips if its measure is above its bound."""
 
     text: str
     measure: str
     bound: float
 
     def tripped_by(self, report: Report) -> str | None:
-        """A sentence if it trips, else None."""
+        """A sentence if the gate trips, else None."""
         value = MEASURES[self.measure](report)
         return f"{self.text}: {self.measure} is {value:.6g}" if value > self.bound else None
 
 
 def parse(text: str) -> Gate:
-    """A gate from its text. Raises ValueError that says what is allowed."""
+    """A gate from its text. Raises ValueError with a text that says what is allowed."""
     found = _FORM.fullmatch(text)
     if found is None or found["measure"] not in MEASURES:
         raise ValueError(f"{text!r} is not MEASURE>NUMBER[%]; measures: {', '.join(MEASURES)}")

@@ -1,6 +1,6 @@
 """The JSON Schema of report.json, made from `shape`: `python -m spark_reports.report.json_schema` prints it.
 
-A version only gains keys, so keys that a schema does not name are allowed.
+Within a version, keys are only added, so the schema allows keys that it does not name.
 """
 
 import json
@@ -34,9 +34,9 @@ def text() -> str:
 
 def _object(shape: type, found: dict[str, Any]) -> dict[str, Any]:
     hints = get_type_hints(shape)
-    said = (shape.__doc__ or "").partition("\n")[0]
+    description = (shape.__doc__ or "").partition("\n")[0]
     return {
-        **({"description": said} if said and not said.startswith("dict(") else {}),
+        **({"description": description} if description and not description.startswith("dict(") else {}),
         "type": "object",
         "properties": {name: _of(hint, found) for name, hint in hints.items()},
         "required": list(hints),

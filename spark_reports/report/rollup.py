@@ -1,10 +1,10 @@
 """The rollup: two small tables, one partition for each day, which `trend` and `what-if` read.
 
-    producers   one row a client: records judged and rejected          -> trend
-    drift       one row a topic, client, side, bucket and fate        -> what-if
+    producers   for each client, records judged and rejected                           -> trend
+    drift       batches and records for each topic, client, side, bucket and outcome   -> what-if
 
-`daily --rollup DIR` writes them from the counters it has added up anyway, so that `trend` and `what-if`
-read megabytes where the log has gigabytes. A day written again replaces its own partitions only.
+`daily --rollup DIR` writes them from the counters that it adds up anyway. So `trend` and `what-if` read
+megabytes where the log has gigabytes. A day that is written again replaces only its own partitions.
 """
 
 from collections.abc import Sequence
@@ -46,10 +46,7 @@ def producers(rolled: DataFrame) -> DataFrame:
     """From `transforms.rollup`: one row for each day and client, with records judged and rejected."""
     return (
         rolled.groupBy(F.substring("hour", 1, 10).alias("event_date"), *CLIENT)
-        .agg(
-            F.sum(F.when(transforms.is_judged(), F.col("records")).otherwise(0)).alias("records"),
-            F.sum(F.when(transforms.is_rejection(), F.col("records")).otherwise(0)).alias("rejected_records"),
-        )
+        .agg(*transforms.judged_and_rejected())
         .select(*CLIENT, "records", "rejected_records", "event_date")
     )
 
@@ -129,14 +126,14 @@ def _is_rejected_for(side: str) -> Column:
 
 
 def drawn(drifts: DataFrame) -> DataFrame:
-    """One row a side, bucket and fate: `side` (ahead | behind), `bucket`, `rejected`, `batches`, `records`.
+    """The sums `batches` and `records` for each `side` (ahead | behind), `bucket` and `rejected`.
 
     A rejected batch counts on the side for which it was rejected, or on both if the reason has no side.
     """
     return (
         drifts.where(~F.col("is_other_side"))
         .groupBy("side", "bucket", F.col("is_rejected").alias("rejected"))
-        .agg(F.sum("batches").alias("batches"), F.sum("records").alias("records"))
+        .agg(*transforms.sums("batches", "records"))
     )
 
 
@@ -155,9 +152,7 @@ def stored(spark: SparkSession, folder: str, name: str, first: date, last: date)
 
 def totals(drifts: DataFrame) -> DataFrame:
     """From `drift`: one row for each side and bucket, the input of `what_if`."""
-    return drifts.groupBy("side", "bucket").agg(
-        F.sum("batches").alias("batches"), F.sum("records").alias("records")
-    )
+    return drifts.groupBy("side", "bucket").agg(*transforms.sums("batches", "records"))
 
 
 def beyond_by_client(drifts: DataFrame, after_ms: int | None, before_ms: int | None, count: int) -> DataFrame:
@@ -169,11 +164,7 @@ def beyond_by_client(drifts: DataFrame, after_ms: int | None, before_ms: int | N
     for limit_ms, sign in ((after_ms, 1), (before_ms, -1)):
         if limit_ms is not None:
             past = past | (F.col("bucket") * sign >= first_bucket_beyond(limit_ms))
-    sides = (
-        drifts.where(past)
-        .groupBy(*CLIENT, "side")
-        .agg(F.sum("batches").alias("batches"), F.sum("records").alias("records"))
-    )
+    sides = drifts.where(past).groupBy(*CLIENT, "side").agg(*transforms.sums("batches", "records"))
     return (
         sides.groupBy(*CLIENT)
         .agg(F.max("batches").alias("batches"), F.max("records").alias("records"))
@@ -183,12 +174,11 @@ def beyond_by_client(drifts: DataFrame, after_ms: int | None, before_ms: int | N
 
 
 def days(stored_producers: DataFrame) -> DataFrame:
-    """One row a day: `day`, `records`, `rejected_records`, `producers_affected`."""
+    """One row for each day: `day`, `records`, `rejected_records`, `producers_affected`."""
     return (
         stored_producers.groupBy("day")
         .agg(
-            F.sum("records").alias("records"),
-            F.sum("rejected_records").alias("rejected_records"),
+            *transforms.sums("records", "rejected_records"),
             F.sum((F.col("rejected_records") > 0).cast("bigint")).alias("producers_affected"),
         )
         .orderBy("day")
@@ -205,9 +195,8 @@ def changes(stored_producers: DataFrame, day: date, count: int) -> DataFrame:
         recovered   rejected before, still sends, and nothing is rejected now
     """
     is_today = F.col("day") == day.isoformat()
-    is_before = (
-        F.col("day").between((day - timedelta(days=DAYS_BEFORE)).isoformat(), day.isoformat()) & ~is_today
-    )
+    first, last = ((day - timedelta(days=n)).isoformat() for n in (DAYS_BEFORE, 1))
+    is_before = F.col("day").between(first, last)
     sums = stored_producers.groupBy(*CLIENT).agg(
         *[
             F.coalesce(F.sum(F.when(when, F.col(name))), F.lit(0)).alias(f"{name}{suffix}")
@@ -218,15 +207,11 @@ def changes(stored_producers: DataFrame, day: date, count: int) -> DataFrame:
     share = F.try_divide("rejected_records", "records")
     share_before = F.try_divide("rejected_records_before", "records_before")
     is_news = F.greatest("rejected_records", "rejected_records_before") >= LEAST_RECORDS
+    now, before = F.col("rejected_records"), F.col("rejected_records_before")
     kind = (
-        F.when((F.col("rejected_records") > 0) & (F.col("rejected_records_before") == 0), "new")
-        .when((F.col("rejected_records") > 0) & (share >= 2 * share_before), "doubled")
-        .when(
-            (F.col("rejected_records") == 0)
-            & (F.col("records") > 0)
-            & (F.col("rejected_records_before") > 0),
-            "recovered",
-        )
+        F.when((now > 0) & (before == 0), "new")
+        .when((now > 0) & (share >= 2 * share_before), "doubled")
+        .when((now == 0) & (F.col("records") > 0) & (before > 0), "recovered")
     )
     return (
         sums.withColumn("kind", kind)

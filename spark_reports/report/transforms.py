@@ -15,12 +15,13 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 
 from spark_reports.log.schema import KEY, SUMS
 from spark_reports.log.sequence import instant_ms
+from spark_reports.report.words import FOLDED
 from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.model.outcome import VerdictName
 
-FOLDED: Final = "(other)"
 CLIENT: Final = ("client_id", "principal")
 REASON: Final = ("verdict", "reason", "unit_guess", "error_code", "is_final")
+_COUNTS: Final = ("batches", "records", "bad_records", "collateral_records")
 
 _REJECTING: Final = (VerdictName.REJECTED.value, VerdictName.BROKER_REJECTED.value)
 _ADDRESSES: Final = 8
@@ -34,6 +35,19 @@ def is_rejection() -> Column:
 def is_judged() -> Column:
     """True for batches that count once: all but those that are sent again."""
     return F.col("is_final")
+
+
+def sums(*names: str) -> list[Column]:
+    """The sums of columns, with their names."""
+    return [F.sum(name).alias(name) for name in names]
+
+
+def judged_and_rejected() -> list[Column]:
+    """The sums `records` (judged) and `rejected_records`."""
+    return [
+        _sum_where(is_judged(), "records").alias("records"),
+        _sum_where(is_rejection(), "records").alias("rejected_records"),
+    ]
 
 
 def _sum_where(condition: Column, name: str) -> Column:
@@ -58,11 +72,11 @@ def rollup(counters: DataFrame) -> DataFrame:
     timed = named(counters).withColumns(
         {f"{end}_ms": F.when(is_asked, _instant_ms(f"{end}_ts")) for end in ("first", "last")}
     )
-    return timed.groupBy(*keys).agg(*[F.sum(name).alias(name) for name in SUMS], *_extremes())
+    return timed.groupBy(*keys).agg(*sums(*SUMS), *_extremes())
 
 
 def _instant_ms(name: str) -> Column:
-    """In ms since 1970; the start of the interval if the line has no such instant."""
+    """The instant in ms since 1970; the start of the interval if the line has no such instant."""
     return F.coalesce(*[instant_ms(instant) for instant in (name, "interval_start")])
 
 
@@ -92,12 +106,8 @@ def summary(rolled: DataFrame) -> DataFrame:
 
 def worst_topics(rolled: DataFrame, count: int) -> DataFrame:
     """The `count` topics with most rejected records, then most records: `topic`."""
-    sums = rolled.groupBy("topic").agg(
-        _sum_where(is_rejection(), "records").alias("rejected_records"),
-        _sum_where(is_judged(), "records").alias("records"),
-    )
     order = [F.desc("rejected_records"), F.desc("records"), F.asc("topic")]
-    return sums.orderBy(*order).limit(count).select("topic")
+    return rolled.groupBy("topic").agg(*judged_and_rejected()).orderBy(*order).limit(count).select("topic")
 
 
 def only_topics(rolled: DataFrame, shown: DataFrame) -> DataFrame:
@@ -112,47 +122,38 @@ def only_topics(rolled: DataFrame, shown: DataFrame) -> DataFrame:
 
 def topics(rolled: DataFrame) -> DataFrame:
     """One row for each topic and outcome: `topic`, `verdict`, `is_final`, SUMS, drift range."""
-    return rolled.groupBy("topic", "verdict", "is_final").agg(
-        *[F.sum(name).alias(name) for name in SUMS], *_extremes()
-    )
+    return rolled.groupBy("topic", "verdict", "is_final").agg(*sums(*SUMS), *_extremes())
 
 
 def hours(rolled: DataFrame) -> DataFrame:
-    """One row an hour and topic: `hour`, `topic`, `records` (judged), `rejected_records`."""
-    return rolled.groupBy("hour", "topic").agg(
-        _sum_where(is_judged(), "records").alias("records"),
-        _sum_where(is_rejection(), "records").alias("rejected_records"),
-    )
+    """One row for each hour and topic: `hour`, `topic`, `records` (judged), `rejected_records`."""
+    return rolled.groupBy("hour", "topic").agg(*judged_and_rejected())
 
 
 def reasons(rolled: DataFrame) -> DataFrame:
-    """One row a reason: REASON, `batches`, `records`, `bad_records`, `collateral_records`, `producers`.
+    """One row for each reason: REASON, counts, `producers`.
 
-    For rejections, repairs, batches that producers sent again, and unconfirmed ones; not for accepted
-    batches.
+    The reasons are those of rejections, repairs, batches that producers sent again, and unconfirmed ones.
     """
     is_open = (F.col("verdict") == VerdictName.UNCONFIRMED.value) & (F.col("error_code") != 0)
     return (
         rolled.where(F.col("verdict").isin(*_REJECTING, VerdictName.REPAIRED.value) | is_open)
         .groupBy(*REASON)
-        .agg(
-            *[F.sum(n).alias(n) for n in ("batches", "records", "bad_records", "collateral_records")],
-            F.count_distinct(F.struct(*CLIENT)).alias("producers"),
-        )
+        .agg(*sums(*_COUNTS), F.count_distinct(F.struct(*CLIENT)).alias("producers"))
     )
 
 
 def would_reject(rolled: DataFrame, count: int) -> DataFrame:
     """The `count` largest groups of batches that only a rule in audit or the candidate limits would reject.
 
-    One row a rule, waiver, client, topic and reason: `rule`, `waiver`, CLIENT, `topic`, `reason`,
+    One row for each rule, waiver, client, topic and reason: `rule`, `waiver`, CLIENT, `topic`, `reason`,
     `unit_guess`, counts, drift range. These batches were forwarded, so none of them is a rejection.
     """
     keys = ("rule", "waiver", *CLIENT, "topic", "reason", "unit_guess")
     return (
         rolled.where(is_judged() & F.col("would_reject"))
         .groupBy(*keys)
-        .agg(*[F.sum(n).alias(n) for n in ("batches", "records", "bad_records")], *_extremes())
+        .agg(*sums("batches", "records", "bad_records"), *_extremes())
         .orderBy(F.desc("records"), *[F.asc_nulls_first(key) for key in keys])
         .limit(count)
     )
@@ -161,16 +162,15 @@ def would_reject(rolled: DataFrame, count: int) -> DataFrame:
 def out_of_order(rolled: DataFrame, count: int) -> DataFrame:
     """The `count` topics with most records out of order.
 
-    Columns: `topic`, `records`, `out_of_order_records`, `out_of_order_max_ms`.
-    Only for topics whose rule tracks stream time; `records` are all accepted ones there.
+    Columns: `topic`, `records` (all accepted ones), `out_of_order_records`, `out_of_order_max_ms`. A topic
+    has such records only if its rule tracks stream time.
     """
     accepted = F.col("verdict").isin(VerdictName.ACCEPTED.value, VerdictName.REPAIRED.value)
     return (
         rolled.where(accepted)
         .groupBy("topic")
         .agg(
-            F.sum("records").alias("records"),
-            F.sum("out_of_order_records").alias("out_of_order_records"),
+            *sums("records", "out_of_order_records"),
             F.max("out_of_order_max_ms").alias("out_of_order_max_ms"),
         )
         .where(F.col("out_of_order_records") > 0)
@@ -189,7 +189,7 @@ def rules(rolled: DataFrame, count: int) -> DataFrame:
         rolled.where(is_judged() & (F.col("rule").isNotNull() | F.col("waiver").isNotNull()))
         .groupBy(*keys)
         .agg(
-            *[F.sum(name).alias(name) for name in ("batches", "records", "bad_records")],
+            *sums("batches", "records", "bad_records"),
             _sum_where(is_rejection(), "records").alias("rejected_records"),
         )
         .orderBy(F.desc("records"), *[F.asc_nulls_first(key) for key in keys])
@@ -210,9 +210,8 @@ def producers(rolled: DataFrame) -> DataFrame:
     return (
         rolled.groupBy(*CLIENT)
         .agg(
-            _sum_where(is_judged(), "records").alias("records"),
+            *judged_and_rejected(),
             _sum_where(is_rejection(), "batches").alias("rejected_batches"),
-            _sum_where(is_rejection(), "records").alias("rejected_records"),
             _sum_where(is_rejection(), "bad_records").alias("bad_records"),
             _sum_where(is_rejection(), "collateral_records").alias("collateral_records"),
             F.min(F.when(is_rejection(), F.col("first_ms"))).alias("first_ms"),
@@ -237,30 +236,25 @@ def of_clients(frame: DataFrame, clients: DataFrame) -> DataFrame:
 
 
 def client_reasons(rolled: DataFrame) -> DataFrame:
-    """One row a client and reason of its rejections: CLIENT, REASON, counts, drift range."""
-    return (
-        rolled.where(is_rejection())
-        .groupBy(*CLIENT, *REASON)
-        .agg(
-            *[F.sum(n).alias(n) for n in ("batches", "records", "bad_records", "collateral_records")],
-            *_extremes(),
-        )
-    )
+    """One row for each client and reason of its rejections: CLIENT, REASON, counts, drift range."""
+    return rolled.where(is_rejection()).groupBy(*CLIENT, *REASON).agg(*sums(*_COUNTS), *_extremes())
 
 
 def client_topics(rolled: DataFrame, count: int) -> DataFrame:
     """Each client's `count` topics with the most rejected records: CLIENT, `topic`, `rejected_records`."""
-    sums = (
-        rolled.where(is_rejection()).groupBy(*CLIENT, "topic").agg(F.sum("records").alias("rejected_records"))
+    return _first_per(
+        _rejected_by(rolled, "topic"), CLIENT, [F.desc("rejected_records"), F.asc("topic")], count
     )
-    return _first_per(sums, CLIENT, [F.desc("rejected_records"), F.asc("topic")], count)
 
 
 def client_hours(rolled: DataFrame) -> DataFrame:
-    """One row a client and hour: CLIENT, `hour`, `rejected_records`."""
-    return (
-        rolled.where(is_rejection()).groupBy(*CLIENT, "hour").agg(F.sum("records").alias("rejected_records"))
-    )
+    """One row for each client and hour: CLIENT, `hour`, `rejected_records`."""
+    return _rejected_by(rolled, "hour")
+
+
+def _rejected_by(rolled: DataFrame, name: str) -> DataFrame:
+    rejected = rolled.where(is_rejection())
+    return rejected.groupBy(*CLIENT, name).agg(F.sum("records").alias("rejected_records"))
 
 
 def client_addresses(counters: DataFrame) -> DataFrame:
@@ -290,7 +284,7 @@ def _first_per(frame: DataFrame, keys: tuple[str, ...], order: list[Column], cou
 
 
 def limits(lifecycle: DataFrame) -> DataFrame:
-    """One row a topic and set of limits seen: `topic`, type, bounds in ms (null: unlimited), `first_ts`."""
+    """One row for each topic and set of limits: `topic`, type, limits in ms (null: unlimited), `first_ts`."""
     return (
         lifecycle.where(F.col("kind") == LifecycleKind.LIMITS.value)
         .groupBy("topic", "timestamp_type", "before_max_ms", "after_max_ms")

@@ -1,11 +1,11 @@
-"""What would other limits reject? Exact at every published edge of the histogram, an interval between.
+"""The records that other limits would reject: exact numbers at the histogram's edges, else intervals.
 
 Kafka rejects whole batches. The log counts each batch by its largest drift ahead and by its smallest drift
 behind, so "more than T ahead" is a sum of buckets. Two histograms do not show how many batches break at
 least one of two limits: the answer lies between the larger of both numbers and their sum. A record without
 a timestamp (-1) is in no histogram. Batches that a producer sent again by itself are not counted.
 
-Pure: `totals` are rows `side` (ahead | behind), `bucket`, `batches`, `records`.
+Plain Python, no Spark. `totals` are rows `side` (ahead | behind), `bucket`, `batches`, `records`.
 """
 
 from bisect import bisect_left
@@ -92,18 +92,12 @@ def _exactly(past: AtLimit) -> Between:
 
 
 def curve(totals: Sequence[dict[str, Any]], side: str) -> list[AtLimit]:
-    """The exact numbers that each limit which people configure would reject on one side."""
-    found = []
-    for limit_ms in THRESHOLDS_MS:
-        past = beyond(totals, side, limit_ms)
-        found.append(
-            AtLimit(
-                limit_ms=limit_ms,
-                batches=past["batches"]["at_least"],
-                records=past["records"]["at_least"],
-            )
-        )
-    return found
+    """For each limit that people configure, the exact numbers that it would reject on one side."""
+    past = {limit_ms: beyond(totals, side, limit_ms) for limit_ms in THRESHOLDS_MS}
+    return [
+        AtLimit(limit_ms=limit_ms, batches=there["batches"]["at_least"], records=there["records"]["at_least"])
+        for limit_ms, there in past.items()
+    ]
 
 
 def first_bucket_beyond(limit_ms: int) -> int:
@@ -111,12 +105,7 @@ def first_bucket_beyond(limit_ms: int) -> int:
     return bisect_left((0, *EDGES), limit_ms) + 1
 
 
-def is_exact(limit_ms: int) -> bool:
-    """True if the limit is one of the histogram's edges, or 0."""
-    return limit_ms == 0 or limit_ms in EDGES
-
-
 def whole(totals: Iterable[dict[str, Any]]) -> tuple[int, int]:
-    """(batches, records) that carry a timestamp: every batch is once on each side."""
+    """The numbers of batches and records that carry a timestamp. Every batch is once on each side."""
     ahead = [row for row in totals if row["side"] == "ahead"]
     return sum(row["batches"] for row in ahead), sum(row["records"] for row in ahead)
