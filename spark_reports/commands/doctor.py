@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 def _text(quality: LogQuality, boots: list[dict[str, Any]]) -> str:
     lines = [
         quality["sentence"] if boots else "No line of these days can be used.",
-        *missing.said(quality),
+        *missing.sentences(quality),
         *(
             f"{words.many(count, 'line')} set aside, {_MEANINGS.get(problem, problem)} ({problem})."
             for problem, count in sorted(quality["quarantined_lines"].items())

@@ -1,7 +1,7 @@
 """report.json for people: HTML, Markdown, terminal text, and a sheet of producers (CSV).
 
-Pure Python from a `shape.Report`, no Spark, no third-party package, no network: a report can be made
-again from its report.json in milliseconds. All text that a client may choose is escaped.
+The renderers are plain Python without Spark, other packages or a network: they make a report again from its
+report.json in milliseconds. All text that a client may choose is escaped.
 
 `tables` and `charts` make tables and SVG of `tsproxy.model.markup`. `overview`, `producers`, `plots`,
 `lists`, `compared`, `curve` and `rules` are parts of the page that `html` puts together. `balance` is the

@@ -1,7 +1,7 @@
 """SVG in the page's colours: a butterfly chart of drifts, and sparklines.
 
-Colours are CSS classes, so the page's light, dark and print palettes apply; every drawing has a text that
-says what it shows, every bar a tooltip. Coordinates are CSS pixels at the drawing's own width: there is one
+Colours are CSS classes, so the page's light, dark and print palettes apply. Every drawing has a text that
+describes it, and every bar a tooltip. Coordinates are CSS pixels at the drawing's own width. There is one
 drawing for wide screens and one for narrow ones, so that letters keep their size.
 """
 
@@ -30,7 +30,7 @@ TICKS: Final = (
     (10**8 * _YEAR, "100M y"),
 )
 _LEAST_SPAN_MS: Final = 2 * _DAY
-"""The chart reaches at least this far on either side."""
+"""The chart shows at least this drift on either side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Sizes of one drawing, in pixels, and what fits into it."""
+    """The sizes of one drawing, in pixels, and the room for bars and labels."""
 
     width: int
     height: int
@@ -61,19 +61,32 @@ WIDE: Final = Frame(width=1040, height=336, bins_per_decade=4, tick_gap=44)
 NARROW: Final = Frame(width=350, height=340, bins_per_decade=2, tick_gap=34, left=34, right=4)
 
 
-class _Axis:
-    """Symmetric logarithmic: a signed drift in ms to a pixel."""
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """The pixels of a butterfly: drifts along a symmetric axis, records up and down. Both are logarithmic."""
 
-    def __init__(self, low_ms: int, high_ms: int, frame: Frame) -> None:
-        self._low, self._high = decades(low_ms), decades(high_ms)
-        self._frame = frame
+    frame: Frame
+    low_ms: int
+    high_ms: int
+    most: int
+    """The most records of a bar."""
+
+    @property
+    def middle(self) -> float:
+        return self.frame.top + (self.frame.height - self.frame.top - self.frame.bottom) / 2
 
     def x(self, drift_ms: float) -> float:
         return self.at(decades(drift_ms))
 
     def at(self, position: float) -> float:
-        inner = self._frame.width - self._frame.left - self._frame.right
-        return self._frame.left + inner * (position - self._low) / (self._high - self._low)
+        """The pixel of a drift, given by `decades`."""
+        low, high = decades(self.low_ms), decades(self.high_ms)
+        inner = self.frame.width - self.frame.left - self.frame.right
+        return self.frame.left + inner * (position - low) / (high - low)
+
+    def rise(self, records: int) -> float:
+        """The height of a bar."""
+        return (self.middle - self.frame.top) * log10(1 + records) / log10(1 + self.most)
 
 
 def decades(drift_ms: float) -> float:
@@ -84,24 +97,32 @@ def decades(drift_ms: float) -> float:
 
 def drift_chart(buckets: Sequence[DriftBucket], marks: Sequence[Mark], frame: Frame) -> Markup:
     """Records by drift: rejected ones below the line, others above it, both on logarithmic scales."""
-    low_ms, high_ms = _span(buckets)
-    axis = _Axis(low_ms, high_ms, frame)
     bins = _bins(buckets, frame.bins_per_decade)
     most = max([1, *(n for others, rejected, _ in bins.values() for n in (others, rejected))])
-    middle = frame.top + (frame.height - frame.top - frame.bottom) / 2
-    half = middle - frame.top
-    inside = [mark for mark in marks if low_ms < mark.drift_ms < high_ms]
+    scale = _Scale(frame, *_span(buckets), most)
+    middle = scale.middle
+    return svg(
+        frame,
+        "drift",
+        element("title", _drift_words(buckets)),
+        *[
+            level(frame, y, records)
+            for records in levels(most)
+            for y in (middle - scale.rise(records), middle + scale.rise(records))
+        ],
+        *_ticks(scale),
+        *_marks(scale, [mark for mark in marks if scale.low_ms < mark.drift_ms < scale.high_ms]),
+        *_bars(scale, bins),
+        across(frame, middle, "base"),
+    )
+
+
+def svg(frame: Frame, class_: str, *parts: Markup) -> Markup:
+    """A drawing; its first part is the title."""
     return element(
         "svg",
-        element("title", _drift_words(buckets)),
-        *_grid(frame, most, middle, half),
-        *_ticks(axis, frame, low_ms, high_ms),
-        *_marks(axis, frame, inside),
-        *_bars(axis, frame, bins, most, middle, half),
-        element(
-            "line", x1=frame.left, x2=frame.width - frame.right, y1=px(middle), y2=px(middle), class_="base"
-        ),
-        class_="drift",
+        *parts,
+        class_=class_,
         viewBox=f"0 0 {frame.width} {frame.height}",
         width=frame.width,
         height=frame.height,
@@ -109,20 +130,43 @@ def drift_chart(buckets: Sequence[DriftBucket], marks: Sequence[Mark], frame: Fr
     )
 
 
+def across(frame: Frame, y: float, class_: str) -> Markup:
+    """A horizontal line over the whole drawing."""
+    return element("line", x1=frame.left, x2=frame.width - frame.right, y1=px(y), y2=px(y), class_=class_)
+
+
+def levels(most: int) -> list[int]:
+    """100, 10,000 … up to `most` records."""
+    return [10**power for power in range(2, 19, 2) if 10**power <= most]
+
+
+def level(frame: Frame, y: float, records: int, class_: str = "grid") -> Markup:
+    """A line across, and the number of records to which it belongs."""
+    label = element("text", words.short_count(records), x=frame.left - 6, y=px(y + 4), class_="num")
+    return join(across(frame, y, class_), label)
+
+
+def tick(frame: Frame, x: float, label: str) -> Markup:
+    """A label along the foot, and its tick."""
+    y = frame.height - 8
+    line = element("line", x1=px(x), x2=px(x), y1=y - 16, y2=y - 12, class_="base")
+    return join(element("text", label, x=px(x), y=y, class_="mid"), line)
+
+
 def px(number: float) -> str:
-    """A coordinate, short."""
+    """The text of a coordinate, with at most one decimal."""
     return f"{number:.1f}".rstrip("0").rstrip(".")
 
 
 def _span(buckets: Sequence[DriftBucket]) -> tuple[int, int]:
-    """The signed drifts to be shown, a little beyond the outermost bars."""
+    """The lowest and the highest drift of the chart, a little beyond the outermost bars."""
     low = max([_LEAST_SPAN_MS, *(b["up_to_ms"] for b in buckets if b["bucket"] < 0)])
     high = max([_LEAST_SPAN_MS, *(b["up_to_ms"] for b in buckets if b["bucket"] > 0)])
     return -2 * low, 2 * high
 
 
 def _bins(buckets: Iterable[DriftBucket], per_decade: int) -> dict[int, tuple[int, int, DriftBucket]]:
-    """Buckets gathered into bars of equal width: bar -> (not rejected, rejected, the widest bucket)."""
+    """The bars: index -> (records not rejected, records rejected, the buckets of the bar as one)."""
     bins: dict[int, tuple[int, int, DriftBucket]] = {}
     for bucket in buckets:
         middle = (decades(bucket["above_ms"]) + decades(bucket["up_to_ms"])) / 2
@@ -135,30 +179,22 @@ def _bins(buckets: Iterable[DriftBucket], per_decade: int) -> dict[int, tuple[in
     return bins
 
 
-def _bars(
-    axis: _Axis,
-    frame: Frame,
-    bins: dict[int, tuple[int, int, DriftBucket]],
-    most: int,
-    middle: float,
-    half: float,
-) -> list[Markup]:
+def _bars(scale: _Scale, bins: dict[int, tuple[int, int, DriftBucket]]) -> list[Markup]:
     bars = []
     for index, (others, rejected, span) in sorted(bins.items()):
-        left, right = _reach(axis, index, span, frame.bins_per_decade)
-        width = max(2.0, right - left - 1)
+        left, right = _reach(scale, index, span)
         side = "ahead" if index > 0 else "behind"
         reach = f"{words.duration(span['above_ms'])} to {words.duration(span['up_to_ms'])} {side}"
-        for records, kind, said in ((others, "accepted", "not rejected"), (rejected, "rejected", "rejected")):
+        for records, kind, text in ((others, "accepted", "not rejected"), (rejected, "rejected", "rejected")):
             if records:
-                height = max(2.0, half * log10(1 + records) / log10(1 + most))
+                height = max(2.0, scale.rise(records))
                 bars.append(
                     element(
                         "rect",
-                        element("title", f"{reach}: {words.many(records, 'record')} {said}"),
+                        element("title", f"{reach}: {words.many(records, 'record')} {text}"),
                         x=px(left),
-                        y=px(middle - height if kind == "accepted" else middle),
-                        width=px(width),
+                        y=px(scale.middle - height if kind == "accepted" else scale.middle),
+                        width=px(max(2.0, right - left - 1)),
                         height=px(height),
                         class_=kind,
                     )
@@ -166,56 +202,39 @@ def _bars(
     return bars
 
 
-def _reach(axis: _Axis, index: int, span: DriftBucket, per_decade: int) -> tuple[float, float]:
-    """Left and right of a bar: its bin, or the bucket itself where that is wider than a bin."""
+def _reach(scale: _Scale, index: int, span: DriftBucket) -> tuple[float, float]:
+    """The left and right end of a bar: those of its bin, or of the bucket if that is wider than a bin."""
+    per_decade = scale.frame.bins_per_decade
     if index == 0:
-        return axis.at(-0.5 / per_decade), axis.at(0.5 / per_decade)
+        return scale.at(-0.5 / per_decade), scale.at(0.5 / per_decade)
     near, far = decades(span["above_ms"]), decades(span["up_to_ms"])
     if (far - near) * per_decade < 1:
         near, far = (abs(index) - 1) / per_decade, abs(index) / per_decade
-    return (axis.at(near), axis.at(far)) if index > 0 else (axis.at(-far), axis.at(-near))
+    return (scale.at(near), scale.at(far)) if index > 0 else (scale.at(-far), scale.at(-near))
 
 
-def _grid(frame: Frame, most: int, middle: float, half: float) -> list[Markup]:
-    """Lines at 1, 100, 10,000 … records, above and below."""
-    parts = []
-    for power in range(2, 19, 2):
-        if 10**power > most:
-            break
-        rise = half * log10(1 + 10**power) / log10(1 + most)
-        for y in (middle - rise, middle + rise):
-            parts.append(
-                element(
-                    "line", x1=frame.left, x2=frame.width - frame.right, y1=px(y), y2=px(y), class_="grid"
-                )
-            )
-            label = words.short_count(10**power)
-            parts.append(element("text", label, x=frame.left - 6, y=px(y + 4), class_="num"))
-    return parts
-
-
-def _ticks(axis: _Axis, frame: Frame, low_ms: int, high_ms: int) -> list[Markup]:
+def _ticks(scale: _Scale) -> list[Markup]:
     """Durations along the foot, from the middle outwards. Labels that would overlap are left out."""
-    y = frame.height - 8
-    parts = [element("text", "0", x=px(axis.x(0)), y=y, class_="mid")]
-    for sign, limit_ms in ((-1, -low_ms), (1, high_ms)):
-        last = axis.x(0)
+    frame = scale.frame
+    parts = [element("text", "0", x=px(scale.x(0)), y=frame.height - 8, class_="mid")]
+    for sign, limit_ms in ((-1, -scale.low_ms), (1, scale.high_ms)):
+        last = scale.x(0)
         for tick_ms, label in TICKS:
-            x = axis.x(sign * tick_ms)
+            x = scale.x(sign * tick_ms)
             has_room = abs(x - last) >= frame.tick_gap and frame.left + 8 < x < frame.width - 18
             if tick_ms < limit_ms and has_room:
-                parts.append(element("text", label, x=px(x), y=y, class_="mid"))
-                parts.append(element("line", x1=px(x), x2=px(x), y1=y - 16, y2=y - 12, class_="base"))
+                parts.append(tick(frame, x, label))
                 last = x
     return parts
 
 
-def _marks(axis: _Axis, frame: Frame, marks: Sequence[Mark]) -> list[Markup]:
-    """Named lines; names that would touch go one row higher."""
+def _marks(scale: _Scale, marks: Sequence[Mark]) -> list[Markup]:
+    """Named lines. A name that would touch another one goes one row higher."""
+    frame = scale.frame
     parts: list[Markup] = []
     rows: list[float] = []
     for mark in sorted(marks, key=lambda mark: mark.drift_ms):
-        x = axis.x(mark.drift_ms)
+        x = scale.x(mark.drift_ms)
         room = 7 * len(mark.name) + 8
         start = min(max(x - room / 2, 0), frame.width - room)
         row = next((n for n, end in enumerate(rows) if start >= end), len(rows))
@@ -223,11 +242,8 @@ def _marks(axis: _Axis, frame: Frame, marks: Sequence[Mark]) -> list[Markup]:
             continue
         rows[row : row + 1] = [start + room]
         y = frame.top - 8 - 15 * row
-        parts.append(
-            element(
-                "line", x1=px(x), x2=px(x), y1=px(y + 3), y2=frame.height - frame.bottom, class_=mark.kind
-            )
-        )
+        foot = frame.height - frame.bottom
+        parts.append(element("line", x1=px(x), x2=px(x), y1=px(y + 3), y2=foot, class_=mark.kind))
         parts.append(element("text", mark.name, x=px(start + room / 2), y=px(y), class_=f"mid {mark.kind}"))
     return parts
 

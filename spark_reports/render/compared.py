@@ -1,48 +1,25 @@
 """Comparisons: other limits, rules in audit, and the days before."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from spark_reports.render import curve
-from spark_reports.render.tables import table
+from spark_reports.render.tables import heads, legend, table
 from spark_reports.report import words
 from spark_reports.report.shape import Change, DayOfTrend, OutOfOrderTopic, Report, WhatIf, WouldReject
 from spark_reports.report.what_if import KAFKA_4_AFTER_MS, Between
 from spark_reports.report.what_if import in_short as what_if_in_short
 from tsproxy.model.markup import Content, Markup, element, join
 
-_WHAT_IF_HEADS: Final = (
-    ("Limit", None),
-    ("Farther ahead", None),
-    ("Farther behind", None),
-    ("Either side", None),
-)
-_WATCHED_HEADS: Final = (
-    ("Producer", None),
-    ("Topic", None),
-    ("Rule", None),
-    ("Cause", None),
-    ("Batches", "num"),
-    ("Records", "num"),
-    ("At fault", "num"),
-)
-_OUT_OF_ORDER_HEADS: Final = (
-    ("Topic", None),
-    ("Accepted", "num"),
-    ("Out of order", "num"),
-    ("Share", "num"),
-    ("The latest", None),
-)
-_DAY_HEADS: Final = (("Day", None), ("Judged", "num"), ("Rejected", None), ("Producers rejected", "num"))
-_CHANGE_HEADS: Final = (
-    ("Producer", None),
-    ("Change", None),
-    ("Rejected that day", "num"),
-    ("In the days before", "num"),
-)
+_WHAT_IF_HEADS: Final = heads("Limit", "Farther ahead", "Farther behind", "Either side")
+_WATCHED_HEADS: Final = heads("Producer", "Topic", "Rule", "Cause", "#Batches", "#Records", "#At fault")
+_OUT_OF_ORDER_HEADS: Final = heads("Topic", "#Accepted", "#Out of order", "#Share", "The latest")
+_DAY_HEADS: Final = heads("Day", "#Judged", "Rejected", "#Producers rejected")
+_CHANGE_HEADS: Final = heads("Producer", "Change", "#Rejected that day", "#In the days before")
 
 
 def what_if(report: Report) -> Markup:
-    """For each limit, on each side, the records that it would reject, among all records."""
+    """The records that each limit would reject on each side, among all records."""
     found = report["what_if"]
     whole = found["records"]
     if not whole or not found["ahead"] or not found["behind"]:
@@ -52,12 +29,7 @@ def what_if(report: Report) -> Markup:
         for limit_ms, ahead, behind, either in what_if_in_short(found)
     ]
     return join(
-        element(
-            "p",
-            element("span", element("i", class_="ahead"), "farther ahead than the limit"),
-            element("span", element("i", class_="behind"), "farther behind it (dashed)"),
-            class_="legend soft",
-        ),
+        legend(ahead="farther ahead than the limit", behind="farther behind it (dashed)"),
         element(
             "p",
             "Had a limit been in force for every topic, these records would have been rejected: "
@@ -74,13 +46,13 @@ def what_if(report: Report) -> Markup:
 
 def _beyond_all(found: WhatIf) -> str | None:
     """A sentence about records beyond every limit that people use; None if there are none."""
-    farthest = [(rows[-1], side) for rows, side in ((found["ahead"], "ahead"), (found["behind"], "behind"))]
-    said = [
+    farthest = ((found["ahead"][-1], "ahead"), (found["behind"][-1], "behind"))
+    beyond = [
         f"{words.many(row['records'], 'record')} over {words.duration(row['limit_ms'])} {side}"
         for row, side in farthest
         if row["records"]
     ]
-    return f" No limit helps with {' and '.join(said)}: look at the unit and the clock." if said else None
+    return f" No limit helps with {' and '.join(beyond)}: look at the unit and the clock." if beyond else None
 
 
 def _limit(limit_ms: int) -> Content:
@@ -110,27 +82,22 @@ def _metered(records: int, whole: int) -> Content:
 
 def watched(report: Report, rows: int) -> Markup:
     """Records that rules in audit and the candidate limits would have rejected."""
-    found = [row for row in report["would_reject"] if not words.is_far_behind(row)]
+    _, found = words.far_behind(report["would_reject"])
     if not found:
-        return element(
-            "p", "No rule in audit, and no candidate limit, would have rejected anything more.", class_="none"
-        )
-    return join(
-        table(_WATCHED_HEADS, [_watched_cells(row) for row in found[:rows]], "watched"),
-        _more(len(found) - rows),
-    )
+        nothing = "No rule in audit, and no candidate limit, would have rejected anything more."
+        return element("p", nothing, class_="none")
+    return _watched_table(found, rows)
 
 
 def far_behind(report: Report, rows: int) -> Markup | None:
-    """The section on timestamps that no rule rejects but that are likely mistakes; None if there are none."""
-    found = [row for row in report["would_reject"] if words.is_far_behind(row)]
-    if not found:
-        return None
-    return join(
-        element("p", words.FAR_BEHIND, class_="soft"),
-        table(_WATCHED_HEADS, [_watched_cells(row) for row in found[:rows]], "watched"),
-        _more(len(found) - rows),
-    )
+    """Likely mistakes that no rule rejects; None if there are none."""
+    found, _ = words.far_behind(report["would_reject"])
+    return join(element("p", words.FAR_BEHIND, class_="soft"), _watched_table(found, rows)) if found else None
+
+
+def _watched_table(found: Sequence[WouldReject], rows: int) -> Markup:
+    cells = [_watched_cells(row) for row in found[:rows]]
+    return join(table(_WATCHED_HEADS, cells, "watched"), _more(len(found) - rows))
 
 
 def _more(count: int) -> Markup | None:
@@ -143,7 +110,7 @@ def _watched_cells(row: WouldReject) -> tuple[Content, ...]:
     return (
         element("span", words.short(words.client(row["client_id"])), class_="client"),
         element("span", words.short(row["topic"], 60), class_="name"),
-        _who_let_pass(row),
+        _counted_by(row),
         join(row["cause"], element("div", row["fix"], class_="soft")),
         words.count(row["batches"]),
         words.count(row["records"]),
@@ -151,13 +118,10 @@ def _watched_cells(row: WouldReject) -> tuple[Content, ...]:
     )
 
 
-def _who_let_pass(row: WouldReject) -> Content:
+def _counted_by(row: WouldReject) -> Content:
     """The rule in audit, or the rule and the waiver that held its rejection back."""
-    rule = words.rule(row["rule"])
-    waiver = row.get("waiver")  # a report of an earlier release has none
-    if not waiver:
-        return rule
-    return join(rule, element("div", f"waiver {words.short(waiver, 60)}", class_="soft"))
+    waiver = words.waiver(row, "waiver ")
+    return join(words.rule(row["rule"]), element("div", waiver, class_="soft") if waiver else None)
 
 
 def out_of_order(report: Report, rows: int) -> Markup | None:
@@ -182,7 +146,7 @@ def _out_of_order_cells(row: OutOfOrderTopic) -> tuple[Content, ...]:
 
 
 def trend(report: Report, rows: int) -> Markup | None:
-    """The days of the week, and who changed; None if no day before is known."""
+    """The days of the week, and the clients that changed; None if no day before is known."""
     known = report["trend"]
     if known is None:
         return None
@@ -198,10 +162,9 @@ def trend(report: Report, rows: int) -> Markup | None:
 
 
 def _day_cells(day: DayOfTrend) -> tuple[Content, ...]:
-    judged = words.count(day["records"])
     return (
         day["day"],
-        judged,
+        words.count(day["records"]),
         _metered(day["rejected_records"], day["records"] or 1),
         day["producers_affected"],
     )

@@ -1,15 +1,15 @@
 """The what-if curve: how many records each limit would reject, farther ahead and farther behind the clock.
 
-Both axes are logarithmic: limits that people set reach from a tenth of a second to ten years, and a handful
-of records matters beside millions. The points are exact, the lines between them only join them. If a line
-stays up to its right end, no limit helps: those timestamps are in a wrong unit, or their clock is far off.
+Both axes are logarithmic: people set limits from a tenth of a second to ten years, and a few records matter
+beside millions. The points are exact; the lines only join them. If a line does not fall before its right end,
+no limit helps: those timestamps are in a wrong unit, or their clock is far off.
 """
 
 from collections.abc import Callable, Sequence
 from math import log10
 from typing import Final
 
-from spark_reports.render.charts import Frame, px
+from spark_reports.render.charts import Frame, level, levels, px, svg, tick
 from spark_reports.report import words
 from spark_reports.report.shape import AtLimit, WhatIf
 from spark_reports.report.what_if import KAFKA_4_AFTER_MS, SIDES
@@ -39,34 +39,33 @@ def drawing(found: WhatIf, frame: Frame, *, has_points: bool) -> Markup:
     """The curve in one size; `has_points`: each exact point has a tooltip."""
     limits_ms = [row["limit_ms"] for side in SIDES for row in _side(found, side)]
     x, y = _along(min(limits_ms), max(limits_ms), frame), _up(found["records"], frame)
-    return element(
-        "svg",
+    return svg(
+        frame,
+        "drift curve",
         element("title", described(found)),
-        *_grid(found["records"], y, frame),
+        *[
+            level(frame, y(records), records, "grid" if records else "base")
+            for records in (0, *levels(found["records"]))
+        ],
         *_ticks(x, frame),
         *_kafka_4(found, x, y, frame),
         *[_line(_side(found, side), side, x, y) for side in SIDES],
         *[point for side in SIDES for point in _points(found, side, x, y) if has_points],
-        class_="drift curve",
-        viewBox=f"0 0 {frame.width} {frame.height}",
-        width=frame.width,
-        height=frame.height,
-        role="img",
     )
 
 
 def described(found: WhatIf) -> str:
     """The chart in words, for screen readers. The table beneath it has all numbers."""
-    said = [f"Records that a limit would reject, of {words.count(found['records'])}, both logarithmic."]
+    sentences = [f"Records that a limit would reject, of {words.count(found['records'])}, both logarithmic."]
     for side in SIDES:
         first, *_, last = _side(found, side)
-        said.append(
+        sentences.append(
             f"Farther {side} than {words.duration(first['limit_ms'])} {words.count(first['records'])}, "
             f"than {words.duration(last['limit_ms'])} {words.count(last['records'])}."
         )
     marked = [row for row in found["ahead"] if row["limit_ms"] == KAFKA_4_AFTER_MS]
-    said += [f"{_KAFKA_4}, {words.count(row['records'])}." for row in marked]
-    return " ".join(said)
+    sentences += [f"{_KAFKA_4}, {words.count(row['records'])}." for row in marked]
+    return " ".join(sentences)
 
 
 def _side(found: WhatIf, side: str) -> list[AtLimit]:
@@ -84,7 +83,7 @@ def _along(low_ms: int, high_ms: int, frame: Frame) -> _Scale:
 
 
 def _up(most: int, frame: Frame) -> _Scale:
-    """A number of records to a pixel from the top; 0 lies on the foot."""
+    """A number of records to a pixel from the top. 0 lies at the foot."""
     inner = frame.height - frame.top - frame.bottom
     return lambda records: frame.height - frame.bottom - inner * log10(1 + records) / log10(1 + max(1, most))
 
@@ -113,47 +112,24 @@ def _points(found: WhatIf, side: str, x: _Scale, y: _Scale) -> list[Markup]:
 
 
 def _kafka_4(found: WhatIf, x: _Scale, y: _Scale, frame: Frame) -> list[Markup]:
-    """The line of Kafka 4's own default, with what it would reject of the records ahead."""
-    parts = []
+    """The line of Kafka 4's own default, and the number of records ahead that it would reject."""
+    at, foot = px(x(KAFKA_4_AFTER_MS)), frame.height - frame.bottom
     for row in found["ahead"]:
         if row["limit_ms"] == KAFKA_4_AFTER_MS:
-            at, foot = px(x(KAFKA_4_AFTER_MS)), frame.height - frame.bottom
             name = f"{_KAFKA_4}, {words.short_count(row['records'])} records"
-            parts = [
+            return [
                 element("line", x1=at, x2=at, y1=frame.top - 6, y2=foot, class_="limit"),
                 element("text", name, x=at, y=frame.top - 12, class_="mid limit"),
                 element("circle", cx=at, cy=px(y(row["records"])), r=5, class_="limit"),
             ]
-    return parts
-
-
-def _grid(most: int, y: _Scale, frame: Frame) -> list[Markup]:
-    """Lines at none, 100, 10,000 … records."""
-    parts = []
-    for records in (0, *(10**power for power in range(2, 19, 2) if 10**power <= most)):
-        at = px(y(records))
-        parts += [
-            element(
-                "line",
-                x1=frame.left,
-                x2=frame.width - frame.right,
-                y1=at,
-                y2=at,
-                class_="grid" if records else "base",
-            ),
-            element("text", words.short_count(records), x=frame.left - 6, y=px(y(records) + 4), class_="num"),
-        ]
-    return parts
+    return []
 
 
 def _ticks(x: _Scale, frame: Frame) -> list[Markup]:
     """Limits along the foot. Less important ones are left out if they would overlap."""
-    foot, taken = frame.height - 8, list[float]()
-    parts = []
+    taken: dict[float, str] = {}
     for tick_ms, label in _TICKS:
         at = x(tick_ms)
         if all(abs(at - other) >= frame.tick_gap for other in taken):
-            taken.append(at)
-            parts.append(element("text", label, x=px(at), y=foot, class_="mid"))
-            parts.append(element("line", x1=px(at), x2=px(at), y1=foot - 16, y2=foot - 12, class_="base"))
-    return parts
+            taken[at] = label
+    return [tick(frame, at, label) for at, label in taken.items()]

@@ -1,6 +1,6 @@
 """report.html: one file that opens anywhere, with no network, no script and at most 300 KB.
 
-Tables are as long as the file allows; what was left out is counted beneath them and stands in report.json.
+Tables are as long as the file allows. The page counts the rows that it leaves out; report.json has them.
 """
 
 from datetime import date
@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Final
 
 from spark_reports.render import compared, lists, overview, plots, producers, rules
+from spark_reports.render.tables import bullets
 from spark_reports.report.shape import Report
 from tsproxy.model.markup import Markup, element, join, raw
 
@@ -37,8 +38,6 @@ def render(report: Report) -> str:
 
 
 def _page(report: Report, rows: int) -> str:
-    week, out_of_order = compared.trend(report, rows), compared.out_of_order(report, rows)
-    behind = compared.far_behind(report, rows)
     body = join(
         _head(report),
         element(
@@ -46,12 +45,12 @@ def _page(report: Report, rows: int) -> str:
             overview.balance(report),
             overview.six_numbers(report),
             _section("producers", "Producers to talk to", producers.producers(report, rows)),
-            _section("trend", "Against the week before", week) if week else None,
+            _section("trend", "Against the week before", compared.trend(report, rows)),
             _section("drift", "How far timestamps were off", plots.drift(report)),
             _section("whatif", "What other limits would reject", compared.what_if(report)),
             _section("watched", "What rules in audit would reject", compared.watched(report, rows)),
-            _section("behind", "Far behind the clock", behind) if behind else None,
-            _section("out-of-order", "Records out of order", out_of_order) if out_of_order else None,
+            _section("behind", "Far behind the clock", compared.far_behind(report, rows)),
+            _section("out-of-order", "Records out of order", compared.out_of_order(report, rows)),
             _section("hours", "Topics by hour", plots.hours(report)),
             _section("reasons", "Why records were rejected", lists.reasons(report)),
             _section("topics", "Topics and their limits", lists.topics(report, rows)),
@@ -73,23 +72,21 @@ def _page(report: Report, rows: int) -> str:
     return f"<!doctype html>\n{element('html', head, element('body', body), lang='en')}\n"
 
 
-def _section(name: str, title: str, content: Markup) -> Markup:
+def _section(name: str, title: str, content: Markup | None) -> Markup | None:
+    if content is None:
+        return None
     return element("section", element("h2", title, id=name), content, aria_labelledby=name)
 
 
 def _head(report: Report) -> Markup:
     log = report["log"]
-    unfinished = (
-        None if report["is_over"] else element("p", "The day is not over: numbers so far.", class_="soft")
-    )
+    unfinished = element("p", "The day is not over: numbers so far.", class_="soft")
     return element(
         "header",
         element("p", element("b", "tsproxy"), f" daily report · {_days(report)} · UTC", class_="kicker"),
         element("h1", report["headline"]),
-        element("ul", *[element("li", sentence) for sentence in report["details"]])
-        if report["details"]
-        else None,
-        unfinished,
+        bullets(report["details"]),
+        None if report["is_over"] else unfinished,
         element(
             "p",
             element("span", "✓" if log["is_complete"] else "!", aria_hidden="true"),
@@ -102,8 +99,8 @@ def _head(report: Report) -> Markup:
 
 def _days(report: Report) -> str:
     first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))
-    said = f"{first:%A}, {first.day} {first:%B %Y}"
-    return said if first == last else f"{said} to {last.day} {last:%B %Y}"
+    start = f"{first:%A}, {first.day} {first:%B %Y}"
+    return start if first == last else f"{start} to {last.day} {last:%B %Y}"
 
 
 def _foot(report: Report) -> Markup:
@@ -113,7 +110,7 @@ def _foot(report: Report) -> Markup:
         element(
             "details",
             element("summary", "Words used here"),
-            element("dl", *[join(element("dt", word), element("dd", said)) for word, said in _GLOSSARY]),
+            element("dl", *[join(element("dt", word), element("dd", text)) for word, text in _GLOSSARY]),
         ),
         element("p", f"Made {made[:10]} {made[11:16]} UTC. Exact numbers of everything shown: report.json."),
     )

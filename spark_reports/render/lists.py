@@ -3,37 +3,25 @@
 from collections.abc import Sequence
 from typing import Final
 
-from spark_reports.render.tables import table, tag
+from spark_reports.render.tables import bullets, heads, table, tag
 from spark_reports.report import missing, words
 from spark_reports.report.shape import ReasonRow, Report, Topic
 from tsproxy.model.markup import Content, Markup, element, join
 
-_REASON_HEADS: Final = (
-    ("Reason", None),
-    ("Cause", None),
-    ("Producers", "num"),
-    ("Batches", "num"),
-    ("Records", "num"),
-    ("At fault", "num"),
-    ("Collateral", "num"),
+_REASON_HEADS: Final = heads(
+    *("Reason", "Cause", "#Producers", "#Batches", "#Records", "#At fault", "#Collateral")
 )
-_TOPIC_HEADS: Final = (
-    ("Topic", None),
-    ("May be old / ahead", None),
-    ("Drift seen", None),
-    ("Judged", "num"),
-    ("Accepted", "num"),
-    ("By tsproxy", "num"),
-    ("By the broker", "num"),
-    ("Unconfirmed", "num"),
+_TOPIC_HEADS: Final = heads(
+    *("Topic", "May be old / ahead", "Drift seen"),
+    *("#Judged", "#Accepted", "#By tsproxy", "#By the broker", "#Unconfirmed"),
 )
 
 
 def reasons(report: Report) -> Markup:
-    """Reasons for which batches were not accepted: rejections, then batches that were sent again."""
+    """The reasons why batches were not accepted: rejections, then batches that were sent again."""
     if not report["reasons"]:
         return element("p", "Nothing was rejected.", class_="none")
-    final, open_, again = words.by_fate(report["reasons"])
+    final, open_, again = words.by_outcome(report["reasons"])
     return join(
         _reason_table(final) if final else None,
         _explained("Rejected or sent again: nobody can tell", words.OPEN, open_),
@@ -63,7 +51,7 @@ def _reason_cells(row: ReasonRow) -> tuple[Content, ...]:
 
 
 def topics(report: Report, rows: int) -> Markup:
-    """Every topic: limits in force, how its records ended, how far they drifted."""
+    """Every topic with its limits in force, its drift and the outcomes of its records."""
     shown = report["topics"][:rows]
     now_ms = words.epoch_ms(f"{report['last_day']}T12:00:00.000+00:00")
     limits = words.limits_by_topic(report["limits"])
@@ -71,14 +59,8 @@ def topics(report: Report, rows: int) -> Markup:
     rest = report["topics"][rows:]
     more = report["topics_omitted"]["count"] + len(rest)
     records = report["topics_omitted"]["records"] + sum(t["records_judged"] for t in rest)
-    return join(
-        table(_TOPIC_HEADS, cells, "topics"),
-        element(
-            "p", f"And {words.many(more, 'more topic')} with {words.many(records, 'record')}.", class_="more"
-        )
-        if more
-        else None,
-    )
+    omitted = f"And {words.many(more, 'more topic')} with {words.many(records, 'record')}."
+    return join(table(_TOPIC_HEADS, cells, "topics"), element("p", omitted, class_="more") if more else None)
 
 
 def _topic_cells(topic: Topic, limits: Sequence[str], now_ms: int) -> tuple[Content, ...]:
@@ -96,7 +78,7 @@ def _topic_cells(topic: Topic, limits: Sequence[str], now_ms: int) -> tuple[Cont
 
 def log_quality(report: Report) -> Markup:
     """The quality of the log behind the report."""
-    log, lacks = report["log"], missing.said(report["log"])
+    log = report["log"]
     problems = ", ".join(f"{words.count(n)} {name}" for name, n in sorted(log["quarantined_lines"].items()))
     facts = (
         ("Lines of the period", words.count(log["lines"])),
@@ -115,8 +97,6 @@ def log_quality(report: Report) -> Markup:
         element(
             "dl", *[element("div", element("dt", n), element("dd", v)) for n, v in facts], class_="facts"
         ),
-        element("ul", *[element("li", sentence) for sentence in lacks]) if lacks else None,
-        element("ul", *[element("li", element("code", words.short(e))) for e in log["quarantined_examples"]])
-        if log["quarantined_examples"]
-        else None,
+        bullets(missing.sentences(log)),
+        bullets([element("code", words.short(example)) for example in log["quarantined_examples"]]),
     )

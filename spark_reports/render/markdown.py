@@ -1,4 +1,4 @@
-"""report.md: the same report for tickets, wikis and chat. GitHub's tables; text from the log escaped."""
+"""report.md: the same report for tickets, wikis and chat. Tables are GitHub's; the log's text is escaped."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is: no link, no markup, no end of a table's cell.
+    """The text in a form that Markdown shows as it is: no link, no markup, no end of a table's cell.
 
     `&` and `<` become entities, because HTML inside Markdown is HTML. Unprintable characters, line ends
     among them, are escaped as in the decision log.
@@ -31,11 +31,8 @@ def escape(text: str) -> str:
 
 def render(report: Report) -> str:
     """The page's facts in Markdown."""
-    days = report["first_day"] + (
-        "" if report["first_day"] == report["last_day"] else f" to {report['last_day']}"
-    )
     parts = [
-        f"# tsproxy daily report, {days} (UTC)",
+        f"# tsproxy daily report, {words.days(report)} (UTC)",
         f"**{escape(report['headline'])}**",
         "\n".join(f"* {escape(sentence)}" for sentence in report["details"]),
         escape(report["log"]["sentence"]),
@@ -44,7 +41,7 @@ def render(report: Report) -> str:
         "## Producers to talk to",
         _producers(report),
         "## Why records were rejected",
-        _reasons(words.by_fate(report["reasons"])[0]) or "Nothing was rejected.",
+        _reasons(words.by_outcome(report["reasons"])[0]) or "Nothing was rejected.",
         *_not_settled(report),
         _changes(report),
         _what_if(report),
@@ -63,8 +60,8 @@ def _balance(report: Report) -> str:
     rows = [
         ("records judged", words.count(judged), ""),
         *(
-            (said, words.count(records), escape(words.share(records, judged)))
-            for records, said, _ in parts_of(report["totals"])
+            (text, words.count(records), escape(words.share(records, judged)))
+            for records, text, _ in parts_of(report["totals"])
         ),
     ]
     return _table(("", "records", "share"), rows)
@@ -118,7 +115,7 @@ def _reasons(rows: Sequence[ReasonRow]) -> str:
 
 
 def _not_settled(report: Report) -> Iterator[str]:
-    _, open_, again = words.by_fate(report["reasons"])
+    _, open_, again = words.by_outcome(report["reasons"])
     if open_:
         yield f"### Rejected or sent again: nobody can tell\n\n{words.OPEN}\n\n{_reasons(open_)}"
     if again:
@@ -161,13 +158,13 @@ def _what_if(report: Report) -> str:
 
 def _watched(report: Report) -> str:
     """Batches that were forwarded and only counted."""
-    found = [row for row in report["would_reject"] if not words.is_far_behind(row)]
+    _, found = words.far_behind(report["would_reject"])
     return f"## What rules in audit would reject\n\n{_only_counted(found)}" if found else ""
 
 
 def _far_behind(report: Report) -> str:
-    """The section on timestamps that no rule rejects but that are likely mistakes."""
-    found = [row for row in report["would_reject"] if words.is_far_behind(row)]
+    """Likely mistakes that no rule rejects."""
+    found, _ = words.far_behind(report["would_reject"])
     return f"## Far behind the clock\n\n{words.FAR_BEHIND}\n\n{_only_counted(found)}" if found else ""
 
 
@@ -177,7 +174,7 @@ def _only_counted(found: Sequence[WouldReject]) -> str:
         (
             escape(words.short(words.client(row["client_id"]), 80)),
             escape(words.short(row["topic"], 60)),
-            escape(_who_only_counted(row)),
+            escape(words.rule(row["rule"]) + words.waiver(row, ", waiver ")),
             escape(f"{row['cause']}: {row['fix']}"),
             words.count(row["records"]),
             words.count(row["bad_records"]),
@@ -186,11 +183,6 @@ def _only_counted(found: Sequence[WouldReject]) -> str:
     ]
     more = f"\n\nAnd {words.count(len(found) - _ROWS)} more in report.json." if len(found) > _ROWS else ""
     return _table(heads, rows) + more
-
-
-def _who_only_counted(row: WouldReject) -> str:
-    waiver = row.get("waiver")  # a report of an earlier release has none
-    return words.rule(row["rule"]) + (f", waiver {words.short(waiver, 60)}" if waiver else "")
 
 
 def _rules(report: Report) -> str:
@@ -206,9 +198,8 @@ def _rules(report: Report) -> str:
         for row in report["rules"][:_ROWS]
     ]
     starts = "\n".join(f"* {escape(started(each))}" for each in report["in_force"][:_STARTS])
-    parts = [_table(heads, rows) if rows else "", starts]
-    said = "\n\n".join(part for part in parts if part)
-    return f"## Rules in force and waivers\n\n{said}" if said else ""
+    parts = [part for part in (_table(heads, rows) if rows else "", starts) if part]
+    return "\n\n".join(["## Rules in force and waivers", *parts]) if parts else ""
 
 
 def _topics(report: Report) -> str:
@@ -221,9 +212,8 @@ def _topics(report: Report) -> str:
 
 
 def _missing(report: Report) -> str:
-    lacks = missing.said(report["log"])
-    items = "\n".join(f"* {escape(sentence)}" for sentence in lacks)
-    return f"## What is missing in the log\n\n{items}" if lacks else ""
+    items = "\n".join(f"* {escape(sentence)}" for sentence in missing.sentences(report["log"]))
+    return f"## What is missing in the log\n\n{items}" if items else ""
 
 
 def _topic_row(topic: Topic, limits: Sequence[str]) -> tuple[str, ...]:

@@ -22,26 +22,23 @@ def balance(report: Report) -> Markup:
             "li",
             element("i", class_=kind),
             element("b", words.count(records)),
-            f" {said} ",
+            f" {text} ",
             element("span", words.share(records, judged), class_="soft"),
         )
-        for records, said, kind in parts
+        for records, text, kind in parts
     ]
     again = totals["records_broker_rejected_retried"] + totals["records_rejected_retried"]
     again += totals["records_unconfirmed_retried"]
+    sent_again = (
+        f"Not among them: {words.many(again, 'record')} that met an error after which producers send "
+        "again by themselves."
+    )
     return element(
         "section",
         element("p", element("b", words.count(judged)), " records judged =", class_="judged"),
         element("div", *bar, class_="bar", role="presentation"),
         element("ul", *legend, class_="legend"),
-        element(
-            "p",
-            f"Not among them: {words.many(again, 'record')} that met an error after which producers send "
-            "again by themselves.",
-            class_="soft",
-        )
-        if again
-        else None,
+        element("p", sent_again, class_="soft") if again else None,
         class_="balance",
         aria_label="How the records ended",
     )
@@ -51,29 +48,17 @@ def six_numbers(report: Report) -> Markup:
     """The day in six numbers, each with the whole of which it is a part."""
     totals = report["totals"]
     rejected = rejected_records(totals)
+    batches = words.many(totals["batches_judged"], "batch", "batches")
+    part_of_batches = words.share(totals["batches_rejected"], totals["batches_judged"])
+    affected = f"of {words.count(totals['producers'])}{_new(report)}"
+    mistaken = words.many(totals["producers_with_unit_mistakes"], "producer")
     numbers: tuple[tuple[int, str, str], ...] = (
-        (
-            totals["records_judged"],
-            "records judged",
-            f"in {words.many(totals['batches_judged'], 'batch', 'batches')}",
-        ),
+        (totals["records_judged"], "records judged", f"in {batches}"),
         (rejected, "records rejected", words.share(rejected, totals["records_judged"])),
-        (
-            totals["batches_rejected"],
-            "batches rejected",
-            words.share(totals["batches_rejected"], totals["batches_judged"]),
-        ),
+        (totals["batches_rejected"], "batches rejected", part_of_batches),
         (totals["collateral_records"], "collateral records", "good ones in rejected batches"),
-        (
-            totals["producers_affected"],
-            "producers affected",
-            f"of {words.count(totals['producers'])}{_new(report)}",
-        ),
-        (
-            totals["unit_mistake_records"],
-            "records in a wrong unit",
-            f"from {words.many(totals['producers_with_unit_mistakes'], 'producer')}",
-        ),
+        (totals["producers_affected"], "producers affected", affected),
+        (totals["unit_mistake_records"], "records in a wrong unit", f"from {mistaken}"),
     )
     return element(
         "dl",
@@ -91,6 +76,6 @@ def six_numbers(report: Report) -> Markup:
 
 
 def _new(report: Report) -> str:
-    """The number of new ones, if the days before are known and there are any."""
+    """The number of new producers, if the days before are known and there are any."""
     count = len(words.new_clients(report["trend"]))
     return f", {words.count(count)} new" if count else ""

@@ -6,25 +6,21 @@ from typing import Final
 
 from spark_reports.render import charts
 from spark_reports.render.charts import Mark
+from spark_reports.render.tables import legend
 from spark_reports.report import words
 from spark_reports.report.shape import Report, TopicHours
 from tsproxy.model.markup import Markup, element, join
 
 _CELLS: Final = 700
-"""Most cells of the heat map: a longer period shows fewer topics."""
+"""The most cells of the heat map. A longer period shows fewer topics."""
 
 
 def drift(report: Report) -> Markup:
-    """The butterfly, with the limits in force and the places where unit mistakes land."""
+    """The butterfly, with the limits in force and the places of unit mistakes."""
     if not report["drift"]:
         return element("p", "No record carried a timestamp.", class_="none")
     return join(
-        element(
-            "p",
-            element("span", element("i", class_="accepted"), "not rejected, upwards"),
-            element("span", element("i", class_="ours"), "rejected, downwards"),
-            class_="legend soft",
-        ),
+        legend(accepted="not rejected, upwards", ours="rejected, downwards"),
         element(
             "p",
             "Each batch counts with all its records: on the left by the record farthest behind the clock, on "
@@ -55,7 +51,7 @@ def _commonest(limits: Iterable[int | None], count: int = 3) -> list[int]:
 
 
 def hours(report: Report) -> Markup:
-    """Records by topic and hour: how many were rejected, and whether there was traffic."""
+    """Records by topic and hour: the number of rejected ones, and whether there was traffic."""
     names = report["hours"]
     shown = report["topic_hours"][: max(1, _CELLS // len(names) - 1)]
     rows = [("all topics", report["all_topics"]), *((row["topic"], row) for row in shown)]
@@ -66,12 +62,7 @@ def hours(report: Report) -> Markup:
         for name in names
     ]
     return join(
-        element(
-            "p",
-            element("span", element("i", class_="ours"), "records rejected, stronger is more (logarithmic)"),
-            element("span", element("i", class_="traffic"), "traffic, nothing rejected"),
-            class_="legend soft",
-        ),
+        legend(ours="records rejected, stronger is more (logarithmic)", traffic="traffic, nothing rejected"),
         element(
             "div",
             element(
@@ -95,13 +86,13 @@ def _heat_row(name: str, row: TopicHours, names: Sequence[str], most: int) -> Ma
         if not records and not rejected:
             cells.append(element("td"))
             continue
-        said = f"{hour[11:13]}:00 {words.count(rejected)} of {words.count(records)} rejected"
+        text = f"{hour[11:13]}:00 {words.count(rejected)} of {words.count(records)} rejected"
         strength = log10(1 + rejected) / log10(1 + most)
         cells.append(
             element(
                 "td",
                 element("span", words.short_count(rejected), class_="unseen"),
-                title=said,
+                title=text,
                 class_="hot" if rejected else "traffic",
                 style=f"--s:{max(0.12, strength):.2f}" if rejected else None,
             )

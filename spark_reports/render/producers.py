@@ -1,10 +1,10 @@
-"""The producer table, the main part of the page: who, why, the fix, how much, since when."""
+"""The producer table, the main part of the page: the client, the cause, the fix, numbers and times."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from spark_reports.render.charts import sparkline
-from spark_reports.render.tables import table, tag
+from spark_reports.render.tables import bullets, heads, table, tag
 from spark_reports.report import words
 from spark_reports.report.notices import has_owner, notice
 from spark_reports.report.shape import ClientReason, Example, Producer, Report
@@ -14,13 +14,8 @@ REASONS_SHOWN: Final = 4
 EXAMPLES_SHOWN: Final = 3
 _INDEXES_SHOWN: Final = 8
 
-_HEADS: Final = (
-    ("Producer", None),
-    ("Why, and what to do", None),
-    ("Rejected records", "num"),
-    ("Drift", None),
-    ("Topics", None),
-    ("Hours (UTC)", None),
+_HEADS: Final = heads(
+    "Producer", "Why, and what to do", "#Rejected records", "Drift", "Topics", "Hours (UTC)"
 )
 
 
@@ -39,11 +34,8 @@ def _omitted(report: Report, shown: int) -> Markup | None:
     if not more:
         return None
     rejected = report["producers_omitted"]["rejected_records"] + sum(p["rejected_records"] for p in rest)
-    return element(
-        "p",
-        f"And {words.many(more, 'more producer')} with {words.many(rejected, 'rejected record')}.",
-        class_="more",
-    )
+    text = f"And {words.many(more, 'more producer')} with {words.many(rejected, 'rejected record')}."
+    return element("p", text, class_="more")
 
 
 def _row(report: Report, producer: Producer) -> tuple[Markup, ...]:
@@ -101,7 +93,7 @@ def _evidence(producer: Producer) -> Markup | None:
         "details",
         element("summary", "Evidence"),
         element("p", f"Rejected from {seen}, from {', '.join(addresses) or 'an unknown address'}."),
-        element("ul", *[_example(example) for example in examples]) if examples else None,
+        bullets([_example(example) for example in examples]),
     )
 
 
@@ -123,8 +115,7 @@ def _example(example: Example) -> Markup:
     where = f"{words.short(example['topic'], 80)}-{example['partition']}"
     message = example["error_message"]
     part = f"{example['bad_records']} of {words.many(example['records'], 'record')}"
-    return element(
-        "li",
+    return join(
         f"{_clock(example['ts'], True)} {where}: {part}",
         f" (index {indexes}{more})" if indexes else None,
         join("; first timestamp ", element("code", str(time)), read_as) if time is not None else None,
@@ -147,11 +138,11 @@ def _how_much(producer: Producer) -> Markup:
 
 def _drifts(producer: Producer) -> Markup:
     now_ms = words.epoch_ms(producer["last_ts"])
-    said = dict.fromkeys(
+    texts = dict.fromkeys(
         words.drift_range(r["drift_min_ms"], r["drift_max_ms"], now_ms)
         for r in producer["reasons"][:REASONS_SHOWN]
     )
-    return join(*[element("div", text) for text in said])
+    return join(*[element("div", text) for text in texts])
 
 
 def _topics(producer: Producer) -> Markup:

@@ -1,21 +1,13 @@
-"""Rules in force and waivers: what each rejected or would have, and the configuration of processes."""
+"""Rules in force and waivers: the records that they rejected or would reject, and starts and reloads."""
 
 from typing import Final
 
-from spark_reports.render.tables import table
+from spark_reports.render.tables import bullets, heads, table
 from spark_reports.report import words
 from spark_reports.report.shape import InForce, Report, RuleAtWork
 from tsproxy.model.markup import Content, Markup, element, join
 
-_HEADS: Final = (
-    ("Rule", None),
-    ("Mode", None),
-    ("Waiver", None),
-    ("Batches", "num"),
-    ("Records", "num"),
-    ("At fault", "num"),
-    ("Rejected", "num"),
-)
+_HEADS: Final = heads("Rule", "Mode", "Waiver", "#Batches", "#Records", "#At fault", "#Rejected")
 _STARTS: Final = 10
 _NAMES: Final = 12
 
@@ -29,9 +21,7 @@ def rules(report: Report, rows: int) -> Markup:
         if shown
         else element("p", "No batch violated a rule of tsproxy's own; no waiver was used.", class_="none"),
         element("p", f"And {words.many(more, 'more rule')} in report.json.", class_="more") if more else None,
-        element("ul", *[element("li", started(each)) for each in starts], class_="starts")
-        if starts
-        else None,
+        bullets([started(each) for each in starts], "starts"),
         element(
             "p", "No process started or reloaded: the configuration is that of the day before.", class_="more"
         )
@@ -54,16 +44,17 @@ def _cells(row: RuleAtWork) -> tuple[Content, ...]:
 
 def started(each: InForce) -> str:
     """A sentence about the configuration of a process."""
-    did = "started" if each["kind"] == "start" else "reloaded its configuration"
-    said = [
+    event = "started" if each["kind"] == "start" else "reloaded its configuration"
+    facts = [
         f"mode {each['mode'] or 'unknown'}",
         f"limits from {each['limits_from'] or 'unknown'}",
         f"rules: {_named(each['rules'])}",
         f"waivers: {_named(each['waivers'])}",
     ]
-    return f"{words.short(each['proxy'], 60)} {did}, {words.instant_words(each['ts'])}: {'; '.join(said)}."
+    time = words.instant_words(each["ts"])
+    return f"{words.short(each['proxy'], 60)} {event}, {time}: {'; '.join(facts)}."
 
 
 def _named(names: list[str]) -> str:
-    said = ", ".join(words.short(name, 60) for name in names[:_NAMES]) or "none"
-    return said + (f" and {len(names) - _NAMES} more" if len(names) > _NAMES else "")
+    shown = ", ".join(words.short(name, 60) for name in names[:_NAMES]) or "none"
+    return shown + (f" and {len(names) - _NAMES} more" if len(names) > _NAMES else "")

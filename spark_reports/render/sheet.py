@@ -1,4 +1,4 @@
-"""report.csv: the producers and why they were rejected, a row each, for spreadsheets and scripts.
+"""report.csv for spreadsheets and scripts: one row for each producer and reason.
 
 RFC 4180, UTF-8, a head with the names of report.json's keys. Text that a spreadsheet would take for a formula
 (a client may call itself `=HYPERLINK(…)`) begins with an apostrophe, as spreadsheets themselves mark text.
@@ -40,7 +40,7 @@ def _row(report: Report, producer: Producer, reason: ClientReason) -> Iterator[o
 
 
 def _cell(value: object) -> object:
-    """Nothing for null; text printable and never a formula."""
+    """An empty cell for null. Text is printable and never a formula."""
     if value is None:
         return ""
     if not isinstance(value, str):

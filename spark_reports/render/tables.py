@@ -1,16 +1,22 @@
-"""Tables for everybody: on narrow screens rows become cards, labelled by their column's name.
+"""Tables, lists and legends of the page.
 
-Explicit roles keep such a table a table for a screen reader, which the style would otherwise take away.
+On narrow screens the rows of a table become cards, labelled by the names of the columns. For a screen reader,
+the style would make them something else than a table; explicit roles prevent that.
 """
 
 from collections.abc import Sequence
 
 from spark_reports.report import words
-from tsproxy.model.markup import Content, Markup, element
+from tsproxy.model.markup import Content, Markup, element, join
 from tsproxy.model.outcome import VerdictName
 
 Heads = Sequence[tuple[str, str | None]]
 """(name, CSS class) of each column; `num` for numbers."""
+
+
+def heads(*names: str) -> Heads:
+    """The columns of a table. The name of a column of numbers begins with `#` here."""
+    return [(name.removeprefix("#"), "num" if name.startswith("#") else None) for name in names]
 
 
 def table(heads: Heads, rows: Sequence[Sequence[Content]], kind: str) -> Markup:
@@ -34,7 +40,7 @@ def _row(heads: Heads, row: Sequence[Content]) -> Markup:
 
 
 def tag(verdict: str, reason: str | None, error_code: int) -> Markup:
-    """A coloured word for why, and by whom."""
+    """A coloured word for the reason, and for who rejected."""
     is_broker = verdict == VerdictName.BROKER_REJECTED
     word = words.REASON_WORDS.get(reason or "", "other")
     if is_broker and words.is_unspecific(reason):
@@ -42,3 +48,14 @@ def tag(verdict: str, reason: str | None, error_code: int) -> Markup:
     return element(
         "span", f"broker: {word}" if is_broker else word, class_=f"tag {'broker' if is_broker else 'ours'}"
     )
+
+
+def bullets(texts: Sequence[Content], class_: str | None = None) -> Markup | None:
+    """A list; None if it is empty."""
+    return element("ul", *[element("li", text) for text in texts], class_=class_) if texts else None
+
+
+def legend(**texts: str) -> Markup:
+    """The meaning of each colour (CSS class)."""
+    signs = [element("span", element("i", class_=kind), text) for kind, text in texts.items()]
+    return element("p", join(*signs), class_="legend soft")

@@ -1,7 +1,7 @@
 """The report as a screenful of text, coloured on a terminal.
 
-The proxy makes all text of the log printable (`tsproxy.decisions.text`). It is done again here, because a
-report.json may come from anywhere.
+The proxy makes all text of the log printable (`tsproxy.decisions.text`). This module does it again, because
+a report.json may come from anywhere.
 """
 
 from textwrap import wrap
@@ -44,9 +44,7 @@ def render(report: Report, columns: int = 100, has_colour: bool = False) -> str:
     """Lines of at most `columns` (72 at least); ends in a newline."""
     paint = _Paint(has_colour)
     width = max(_LEAST_COLUMNS, min(columns, 140))
-    days = report["first_day"] + (
-        "" if report["first_day"] == report["last_day"] else f" to {report['last_day']}"
-    )
+    days = words.days(report)
     unfinished = "" if report["is_over"] else " · not over, numbers so far"
     lines = [
         paint(f"tsproxy daily report · {days} · UTC{unfinished}", "soft"),
@@ -70,13 +68,13 @@ def _proof_colour(report: Report) -> str:
 
 
 def _missing(report: Report) -> list[str]:
-    lacks = [bounded(text, _TEXT_CHARS) for text in missing.lost(report["log"])]
-    more = len(lacks) - _MISSING
-    return [*lacks[:_MISSING], *([f"and {more:,} more like this"] if more > 0 else [])]
+    texts = [bounded(text, _TEXT_CHARS) for text in missing.lost(report["log"])]
+    more = len(texts) - _MISSING
+    return [*texts[:_MISSING], *([f"and {more:,} more like this"] if more > 0 else [])]
 
 
 def _unheard(report: Report) -> str:
-    """One sentence only: if the proxy was just down, totals lack nothing."""
+    """A single sentence: if the proxy was only down, totals lack nothing."""
     return bounded(missing.unheard(report["log"]) or "", _TEXT_CHARS)
 
 
@@ -85,11 +83,11 @@ def _balance(report: Report, paint: _Paint, width: int) -> list[str]:
     judged = totals["records_judged"]
     digits = len(words.count(judged))
     lines = [f"{words.count(judged)} records judged ="]
-    for records, said, kind in parts_of(totals):
+    for records, text, kind in parts_of(totals):
         cells = round(_BAR_CELLS * records / judged) if judged else 0
         bar = paint("█" * max(cells, 1 if records else 0), kind)
         part = words.share(records, judged)
-        lines.append(f"  {words.count(records):>{digits}}  {said:<23} {part:>7}  {bar}".rstrip())
+        lines.append(f"  {words.count(records):>{digits}}  {text:<23} {part:>7}  {bar}".rstrip())
     rejected, batches = words.count(totals["batches_rejected"]), words.count(totals["batches_judged"])
     bad, good = words.count(totals["bad_records"]), words.count(totals["collateral_records"])
     summary = (
@@ -107,14 +105,10 @@ def _producers(report: Report, paint: _Paint, width: int) -> list[str]:
     if not shown:
         return ["No producer had a record rejected."]
     name_width = min(width // 4, max(len(_name(producer)) for producer in shown))
-    lines = [
-        paint(
-            f"{'producer':<{name_width}}  {'rejected':>12}  {'of its own':>10}  why, and what to do", "soft"
-        )
-    ]
+    heads = f"{'producer':<{name_width}}  {'rejected':>12}  {'of its own':>10}  why, and what to do"
+    lines = [paint(heads, "soft")]
     for producer in shown:
-        why = _why(producer)
-        first, *rest = wrap(why, max(24, width - name_width - 28)) or [""]
+        first, *rest = wrap(_why(producer), max(24, width - name_width - 28)) or [""]
         rejected, own = words.count(producer["rejected_records"]), _own(producer)
         name = f"{words.short(_name(producer), name_width):<{name_width}}"
         lines.append(f"{paint(name, 'bold')}  {rejected:>12}  {own:>10}  {first}")
@@ -124,8 +118,7 @@ def _producers(report: Report, paint: _Paint, width: int) -> list[str]:
 
 
 def _watched(report: Report, paint: _Paint, width: int) -> list[str]:
-    """Batches that rules in audit, waivers and the candidate limits only counted; nothing if there are
-    none."""
+    """Batches that rules in audit, waivers and the candidate limits only counted, if there are any."""
     found = report["would_reject"]
     if not found:
         return []
@@ -143,9 +136,8 @@ def _watched(report: Report, paint: _Paint, width: int) -> list[str]:
 
 
 def _by_which_rule(row: WouldReject) -> str:
-    waiver = row.get("waiver")  # a report of an earlier release has none
     by = "far behind, rejected by nothing" if words.is_far_behind(row) else words.rule(row["rule"])
-    by += f", waiver {words.short(waiver, 40)}" if waiver else ""
+    by += words.waiver(row, ", waiver ", 40)
     return bounded(f"{by}: {words.short(row['topic'], 60)}, {row['cause']}", _TEXT_CHARS)
 
 
@@ -159,9 +151,9 @@ def _own(producer: Producer) -> str:
 
 def _why(producer: Producer) -> str:
     now_ms = words.epoch_ms(producer["last_ts"])
-    said = [
+    texts = [
         f"{reason['cause']}: {reason['fix']} "
         f"[{words.drift_range(reason['drift_min_ms'], reason['drift_max_ms'], now_ms)}]"
         for reason in producer["reasons"][:2]
     ]
-    return "; ".join(dict.fromkeys(said))
+    return "; ".join(dict.fromkeys(texts))

@@ -1,4 +1,4 @@
-"""The headline of the report, and the few sentences after it, made from its numbers."""
+"""The headline of the report and the few sentences after it."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _NAMED = 3
 
 
 def headline(totals: Totals, producers: Sequence[Producer], *, is_complete: bool = True) -> str:
-    """One sentence: the most important fact of the period. Only a complete log proves that nothing
+    """One sentence about the most important fact of the period. Only a complete log proves that nothing
     happened."""
     judged, rejected = totals["records_judged"], rejected_records(totals)
     if judged == 0 and not is_complete:
@@ -23,22 +23,17 @@ def headline(totals: Totals, producers: Sequence[Producer], *, is_complete: bool
         return (
             "The one record was not rejected." if judged == 1 else f"None of {judged:,} records was rejected."
         )
+    part = f"{words.share(rejected, judged)} of {words.many(judged, 'record')} were rejected"
+    if mistaken := totals["producers_with_unit_mistakes"]:
+        send = f"{words.many(mistaken, 'producer')} {'sends' if mistaken == 1 else 'send'}"
+        return f"{send} the wrong time unit; {part}."
     worst = producers[0] if producers else None
-    mistaken = totals["producers_with_unit_mistakes"]
-    if mistaken:
-        sends = (
-            f"{words.many(mistaken, 'producer')} {'sends' if mistaken == 1 else 'send'} the wrong time unit"
-        )
-        return f"{sends}; {words.share(rejected, judged)} of {words.many(judged, 'record')} were rejected."
     if worst is not None and worst["rejected_records"] >= _DOMINANT * rejected:
         return (
             f"{words.client(worst['client_id'])} causes {words.share(worst['rejected_records'], rejected)} "
             f"of {words.many(rejected, 'rejected record')}."
         )
-    affected = words.many(totals["producers_affected"], "producer")
-    return (
-        f"{words.share(rejected, judged)} of {words.many(judged, 'record')} were rejected, from {affected}."
-    )
+    return f"{part}, from {words.many(totals['producers_affected'], 'producer')}."
 
 
 def details(
@@ -73,13 +68,14 @@ def _far_behind(would_reject: Sequence[WouldReject]) -> list[str]:
 
 
 def _new(trend: Trend | None) -> list[str]:
-    names = words.new_clients(trend)
-    if not names:
+    """One sentence about clients that were not rejected in the days before, if there are any."""
+    clients = words.new_clients(trend)
+    if not clients:
         return []
-    more = f" and {words.count(len(names) - _NAMED)} more" if len(names) > _NAMED else ""
-    was = "was" if len(names) == 1 else "were"
-    said = ", ".join(words.short(name, 60) for name in names[:_NAMED])
-    return [f"New: {said}{more} {was} never rejected in the days before."]
+    more = f" and {words.count(len(clients) - _NAMED)} more" if len(clients) > _NAMED else ""
+    was = "was" if len(clients) == 1 else "were"
+    names = ", ".join(words.short(name, 60) for name in clients[:_NAMED])
+    return [f"New: {names}{more} {was} never rejected in the days before."]
 
 
 def rejected_records(totals: Totals) -> int:
@@ -93,9 +89,9 @@ def _worst_producer(totals: Totals, producers: Sequence[Producer]) -> str:
     worst, reason = producers[0], producers[0]["reasons"][0]
     part = words.share(worst["rejected_records"], rejected_records(totals))
     name = words.client(worst["client_id"])
-    said = f"{name} accounts for {part} of the rejected records"
     is_unit = reason["unit_guess"] is not None and reason["unit_guess"] != UnitGuess.ZERO
-    return f"{said}: its {reason['cause']} ({reason['fix']})." if is_unit else f"{said}: {reason['cause']}."
+    cause = f"its {reason['cause']} ({reason['fix']})" if is_unit else reason["cause"]
+    return f"{name} accounts for {part} of the rejected records: {cause}."
 
 
 def _collateral(totals: Totals) -> str:
@@ -119,5 +115,5 @@ def _sent_again(totals: Totals) -> str:
 
 
 def _broker_only(reasons: Sequence[ReasonRow]) -> str:
-    missed = sum(r["records"] for r in reasons if r["verdict"] == "broker_rejected" and r["is_final"])
-    return f"The broker itself rejected {words.many(missed, 'record')}." if missed else ""
+    records = sum(r["records"] for r in reasons if r["verdict"] == "broker_rejected" and r["is_final"])
+    return f"The broker itself rejected {words.many(records, 'record')}." if records else ""

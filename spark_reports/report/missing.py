@@ -1,4 +1,4 @@
-"""Sentences about what is missing in a log: silent processes, lost lines, times without heartbeats."""
+"""Sentences about missing parts of a log: silent processes, lost lines, times without heartbeats."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -7,18 +7,18 @@ from spark_reports.log.completeness import LineGap, SilentBoot, UnheardSpan
 from spark_reports.report import words
 from spark_reports.report.shape import LogQuality
 
-_MOST_SENTENCES: Final = 20
-"""Most sentences of each kind; `report.json` holds more."""
+_MAX_SENTENCES: Final = 20
+"""The most sentences of each kind. `report.json` holds more."""
 _NAME_CHARS: Final = 60
 
 
-def said(log: LogQuality) -> list[str]:
+def sentences(log: LogQuality) -> list[str]:
     """One sentence for each missing thing, those that concern totals first."""
     return [*lost(log), *_listed([_unheard(span) for span in log["unheard"]], "time without heartbeats")]
 
 
 def lost(log: LogQuality) -> list[str]:
-    """Sentences about silent processes and lost lines, which make totals a lower bound."""
+    """Sentences about silent processes and lost lines. Both make totals a lower bound."""
     return [
         *_listed([_silent(boot) for boot in log["silent"]], "silent process"),
         *_listed([_gap(gap) for gap in log["gaps"]], "run of lost lines"),
@@ -36,9 +36,9 @@ def unheard(log: LogQuality) -> str | None:
     return _unheard(longest) + (f" And {words.many(more, 'time')} more." if more else "")
 
 
-def _listed(sentences: Sequence[str], kind: str) -> Iterator[str]:
-    yield from sentences[:_MOST_SENTENCES]
-    if more := len(sentences[_MOST_SENTENCES:]):
+def _listed(texts: Sequence[str], kind: str) -> Iterator[str]:
+    yield from texts[:_MAX_SENTENCES]
+    if more := len(texts[_MAX_SENTENCES:]):
         yield f"And {kind}: {more:,} more, at least."
 
 

@@ -1,4 +1,4 @@
-"""Texts for the owners of producers: what was rejected, why, what to change, and one example."""
+"""Texts for the owners of producers: the rejected records, the cause, its fix, and one example."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,16 +8,16 @@ from spark_reports.report.shape import Example, Producer, Report, WouldReject
 from tsproxy.decisions.text import instant
 from tsproxy.model.policy import CANDIDATE
 
-_WARNED: Final = 10
-"""Most topics and rules named for one client; report.json holds more."""
+_LISTED: Final = 10
+"""The most topics and rules in the text for one client. report.json holds more."""
 
 _LAST_INSTANT_MS: Final = 253_402_300_799_999
 """The end of the year 9999: nobody means a later time."""
 
 
 def notices(report: Report) -> list[str]:
-    """One text for each producer of the report, the worst first; then one for each client of which a rule in
-    audit, or the candidate limits, would have rejected something."""
+    """One text for each producer of the report, the worst first. Then one for each client whose records a
+    rule in audit, or the candidate limits, would have rejected."""
     rejected = [notice(report, producer) for producer in report["producers"] if has_owner(producer)]
     watched: dict[tuple[str | None, str | None], list[WouldReject]] = {}
     for row in report["would_reject"]:
@@ -33,12 +33,12 @@ def has_owner(producer: Producer) -> bool:
 
 
 def notice(report: Report, producer: Producer) -> str:
-    """The text for one owner: plain and printable, for mail, chat or a ticket."""
+    """The text for one owner, plain and printable: it may go into a mail, a chat or a ticket."""
     rejected, own = producer["rejected_records"], producer["records"]
     were = "was" if rejected == 1 else "were"
     lines = [
         _to(producer["client_id"], producer["principal"]),
-        f"On {_days(report)} (UTC) {words.many(rejected, 'record')} of yours {were} rejected, "
+        f"On {words.days(report)} (UTC) {words.many(rejected, 'record')} of yours {were} rejected, "
         f"{words.share(rejected, own)} of what you sent.{_good_ones(producer['collateral_records'])}",
         *[f"* {reason['cause']}: {reason['fix']}." for reason in producer["reasons"]],
         _topics(report, producer),
@@ -52,25 +52,25 @@ def _warning(report: Report, rows: Sequence[WouldReject]) -> str:
     """The text for the owner of records that were forwarded, and would be rejected if the rules were
     enforced."""
     lines = [_to(rows[0]["client_id"], rows[0]["principal"])]
-    if watched := [row for row in rows if not words.is_far_behind(row)]:
+    beginning = f"On {words.days(report)} (UTC) these records of yours were forwarded"
+    behind, watched = words.far_behind(rows)
+    if watched:
         lines.append(
-            f"On {_days(report)} (UTC) these records of yours were forwarded and only counted. They would be "
-            "rejected if the rules below were enforced:"
+            f"{beginning} and only counted. They would be rejected if the rules below were enforced:"
         )
         lines += _listed([_watched(row) for row in watched])
-    if behind := [row for row in rows if words.is_far_behind(row)]:
+    if behind:
         lines.append(
-            f"On {_days(report)} (UTC) these records of yours were forwarded. They lie so far behind the "
-            "clock that a mistake is likely. Nothing rejects them; a topic that deletes by time deletes them "
-            "at once:"
+            f"{beginning}. They lie so far behind the clock that a mistake is likely. Nothing rejects them; "
+            "a topic that deletes by time deletes them at once:"
         )
         lines += _listed([_so_old(row) for row in behind])
     return "\n".join(lines) + "\n"
 
 
 def _listed(texts: Sequence[str]) -> list[str]:
-    more = len(texts) - _WARNED
-    return [*texts[:_WARNED], *([f"And {words.count(more)} more like this."] if more > 0 else [])]
+    more = len(texts) - _LISTED
+    return [*texts[:_LISTED], *([f"And {words.count(more)} more like this."] if more > 0 else [])]
 
 
 def _so_old(row: WouldReject) -> str:
@@ -83,19 +83,13 @@ def _watched(row: WouldReject) -> str:
     by = f"the rule {words.rule(row['rule'])}"
     if row["rule"] == CANDIDATE:
         by = "the candidate limits (Kafka 4's own, unless others are configured)"
-    waiver = row.get("waiver")  # a report of an earlier release has none
-    held = f", held back by the waiver {words.short(waiver, 60)}" if waiver else ""
-    return f"* {records} to {topic}, by {by}{held}: {row['cause']}: {row['fix']}."
+    waiver = words.waiver(row, ", held back by the waiver ")
+    return f"* {records} to {topic}, by {by}{waiver}: {row['cause']}: {row['fix']}."
 
 
 def _to(client_id: str | None, principal: str | None) -> str:
     who = words.short(words.client(client_id)) + (f" ({words.short(principal)})" if principal else "")
     return f"To the owner of {who}:"
-
-
-def _days(report: Report) -> str:
-    first, last = report["first_day"], report["last_day"]
-    return first if first == last else f"{first} to {last}"
 
 
 def _good_ones(collateral: int) -> str:
@@ -111,14 +105,14 @@ def _good_ones(collateral: int) -> str:
 def _topics(report: Report, producer: Producer) -> str:
     """The topics, each with its latest known limits."""
     limits = words.limits_by_topic(report["limits"])
-    named, meaning = [], ""
+    topics, meaning = [], ""
     for topic in producer["topics"]:
-        said = words.short(topic["topic"], 60)
+        text = words.short(topic["topic"], 60)
         if known := limits.get(topic["topic"]):
-            said, meaning = f"{said} ({known[-1]})", " (how old / how far ahead a record may be)"
-        named.append(said)
-    more = producer["topics_count"] - len(named)
-    return f"Topics{meaning}: {', '.join(named)}{f' and {words.count(more)} more' if more > 0 else ''}."
+            text, meaning = f"{text} ({known[-1]})", " (how old / how far ahead a record may be)"
+        topics.append(text)
+    more = producer["topics_count"] - len(topics)
+    return f"Topics{meaning}: {', '.join(topics)}{f' and {words.count(more)} more' if more > 0 else ''}."
 
 
 def _example(producer: Producer) -> list[str]:
@@ -132,7 +126,7 @@ def _example(producer: Producer) -> list[str]:
 
 
 def _read_as(example: Example) -> str:
-    """The timestamp read in the guessed unit, else as a time if it can be one."""
+    """The meaning of the timestamp in the guessed unit, else as a time, if it can be one."""
     if example["read_as_ts"]:
         return f", which reads as {example['read_as_ts']}"
     time_ms = example["bad_ts"][0]

@@ -1,6 +1,6 @@
-"""Text of a report: numbers, shares, durations, drifts, likely causes and their fixes.
+"""The text of a report: numbers, shares, durations, drifts, likely causes and their fixes.
 
-Used for report.json's sentences and by every renderer, so that HTML, Markdown and terminal agree.
+The sentences of report.json and all renderers use it, so that HTML, Markdown and terminal agree.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from spark_reports.report.shape import Limits, ReasonRow, Trend, WouldReject
+from spark_reports.report.shape import Limits, ReasonRow, Report, Trend, WouldReject
 from tsproxy.decisions.text import bounded
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
@@ -151,7 +151,7 @@ VERDICT_WORDS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 FOLDED: Final = "(other)"
-"""Topic and client of the row in which the proxy counted many names together."""
+"""The topic and the client of the row in which the proxy counted many names together."""
 
 CHANGE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -160,7 +160,7 @@ CHANGE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "recovered": "recovered: no rejections any more",
     }
 )
-"""How a client changed against the seven days before (`shape.Change`)."""
+"""The change of a client against the seven days before (`shape.Change`)."""
 
 
 SENT_AGAIN: Final = (
@@ -168,21 +168,21 @@ SENT_AGAIN: Final = (
     "rejects them, or the producer gives up. They are counted by how that ends. "
     "The proxy cannot see a producer give up: records that it gave up are in no total."
 )
-"""Explains "sent again": `is_final` is false."""
+"""An explanation of "sent again" (`is_final` is false)."""
 
 OPEN: Final = (
     "After such an error some clients send the same records again by themselves, and others give them up. "
     "The proxy cannot know which, so they are counted as unconfirmed."
 )
-"""Explains records that were answered with an error and are `unconfirmed`."""
+"""An explanation of records that were answered with an error and are `unconfirmed`."""
 
 
 def advice(
     reason: str | None, unit_guess: str | None, error_code: int, latest_ms: int | None = None
 ) -> Advice:
-    """The likely cause and its fix. For a broker's error that is not about timestamps, its code decides.
+    """The likely cause and its fix. The code decides if a broker's error is not about timestamps.
 
-    `latest_ms` is the latest bad timestamp, if known: to brokers, a timestamp before 1970 is just too old.
+    `latest_ms` is the latest bad timestamp, if known: a broker calls a timestamp before 1970 just too old.
     """
     if unit_guess is not None and unit_guess in UNIT_ADVICE:
         return UNIT_ADVICE[unit_guess]
@@ -205,8 +205,7 @@ def advice_if_let_pass(
 
 
 def is_far_behind(row: WouldReject) -> bool:
-    """True if only the candidate limit for old records counted it: a likely mistake that no broker
-    rejects."""
+    """True if the candidate limit for old records counted it: a likely mistake that no broker rejects."""
     reason = row.get("reason")  # a report of an earlier release has none
     return row["rule"] == CANDIDATE and reason == Reason.TOO_OLD
 
@@ -218,9 +217,12 @@ FAR_BEHIND: Final = (
 )
 
 
-def by_fate(
-    reasons: Sequence[ReasonRow],
-) -> tuple[list[ReasonRow], list[ReasonRow], list[ReasonRow]]:
+def far_behind(rows: Sequence[WouldReject]) -> tuple[list[WouldReject], list[WouldReject]]:
+    """The rows that are far behind, and the others."""
+    return [row for row in rows if is_far_behind(row)], [row for row in rows if not is_far_behind(row)]
+
+
+def by_outcome(reasons: Sequence[ReasonRow]) -> tuple[list[ReasonRow], list[ReasonRow], list[ReasonRow]]:
     """Three groups of reasons: final ones, unconfirmed ones (OPEN), and those of SENT_AGAIN."""
     final = [row for row in reasons if row["is_final"]]
     ended = [row for row in final if row["verdict"] != VerdictName.UNCONFIRMED]
@@ -276,12 +278,9 @@ def share(part: int, whole: int) -> str:
 
 def between(low: int, high: int, whole: int) -> str:
     """`80 to 120 (3.8 % to 5.7 %)`; `80 (3.8 %)` if both are equal."""
-    said = f"{count(low)} ({share(low, whole)})"
-    return (
-        said
-        if low == high
-        else f"{count(low)} to {count(high)} ({share(low, whole)} to {share(high, whole)})"
-    )
+    if low == high:
+        return f"{count(low)} ({share(low, whole)})"
+    return f"{count(low)} to {count(high)} ({share(low, whole)} to {share(high, whole)})"
 
 
 def duration(magnitude_ms: int) -> str:
@@ -355,7 +354,7 @@ def new_clients(trend: Trend | None) -> list[str]:
 
 
 def short(text: str, limit: int = 160) -> str:
-    """Printable text, cut at `limit` characters; report.json has the whole text."""
+    """The text, printable and cut at `limit` characters. report.json has the whole text."""
     shown = bounded(text)
     return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
 
@@ -372,12 +371,24 @@ def epoch_ms(instant: str) -> int:
 
 def limits_by_topic(limits: Sequence[Limits]) -> dict[str, list[str]]:
     """For each topic `7 d / 1 h` (may be old / ahead), with the time of each change."""
-    said: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for limit in limits:
-        own = said.setdefault(limit["topic"], [])
+        own = texts.setdefault(limit["topic"], [])
         since = f" from {limit['first_ts'][11:16]}" if own else ""
         if limit["timestamp_type"] == "LogAppendTime":
             own.append(f"broker's time{since}")
         else:
             own.append(f"{bound(limit['before_max_ms'])} / {bound(limit['after_max_ms'])}{since}")
-    return said
+    return texts
+
+
+def waiver(row: WouldReject, before: str, chars: int = 60) -> str:
+    """`before` and the name of the row's waiver, or nothing if there is none."""
+    name = row.get("waiver")  # a report of an earlier release has none
+    return f"{before}{short(name, chars)}" if name else ""
+
+
+def days(report: Report) -> str:
+    """`2026-11-20`, or `2026-11-20 to 2026-11-21`."""
+    first, last = report["first_day"], report["last_day"]
+    return first if first == last else f"{first} to {last}"

@@ -34,17 +34,17 @@ def with_log(**facts):
     ],
 )
 def test_lost_lines_are_named_by_their_numbers_and_time(changed, when):
-    [sentence] = missing.said(with_log(gaps=[GAP | changed])["log"])
+    [sentence] = missing.sentences(with_log(gaps=[GAP | changed])["log"])
     assert sentence.startswith(f"px-1 (boot b) lost lines 1,000 to 1,007, {when}")
 
 
 def test_of_many_gaps_the_first_are_said_and_the_rest_counted():
-    sentences = missing.said(with_log(gaps=[GAP] * 100)["log"])
+    sentences = missing.sentences(with_log(gaps=[GAP] * 100)["log"])
     assert (len(sentences), sentences[-1]) == (21, "And run of lost lines: 80 more, at least.")
 
 
 def test_nothing_is_said_of_a_complete_log():
-    assert missing.said(fixed()["log"]) == []
+    assert missing.sentences(fixed()["log"]) == []
 
 
 @pytest.mark.parametrize("render", [html.render, markdown.render, terminal.render])
