@@ -1,4 +1,4 @@
-"""`spark_reports doctor`: what is wrong with a decision log, and nothing else."""
+"""`spark_reports doctor`: the faults of a decision log, and nothing else."""
 
 import argparse
 import json
@@ -40,7 +40,7 @@ def add(commands: arguments.Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what is wrong; exit code 3 if anything is."""
+    """Print the faults of the log. The exit code is 3 if it has any."""
     first, last = arguments.period_of(options)
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     with spark_at_work(options, "examining the decision log") as spark:

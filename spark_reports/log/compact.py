@@ -5,8 +5,8 @@ line, and `file` where it came from. So unusable lines are part of the table, an
 unknown time belong to the day on which their file was opened. A run replaces the partitions of its own days
 and no others, so it may be repeated. If it finds late lines for the day before, it writes that day again.
 
-Duplicates are searched in the written table, by three of its columns. Only if a boot has a repeated line, the
-days are written once more, with each line once. A reader in between sees duplicates, and `read` removes them.
+Duplicates are searched in the written table, by three of its columns. If a boot has a repeated line, the days
+are written again, with each line once. A reader in between sees duplicates, and `read` removes them.
 """
 
 import json
@@ -88,8 +88,7 @@ def _write(spark: SparkSession, source: Source, table: Table) -> int:
 
 
 def _dated(spark: SparkSession, source: Source) -> DataFrame:
-    """Every line of the input, with the columns of the table. One step, because each step copies every
-    line."""
+    """Every line of the input, with the columns of the table. It is one step: each step copies all lines."""
     marks = read.marks() | {"file": read.file_name()}
     marks["event_date"] = _day(marks, source)
     raw = read.json_lines(spark, source, WHOLE_DDL)

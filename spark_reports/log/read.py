@@ -43,7 +43,7 @@ _ABSURD_COUNT: Final = 10**15
 """A sum of thousands of such counts still fits in int64. No proxy counts so many in an interval."""
 
 _ABSURD_INTERVAL_MS: Final = 10**12
-"""Thirty years. Spark can still compute with an instant plus this length."""
+"""This is thirty years. Spark can still compute with an instant plus this length."""
 
 _RAW_CHARS: Final = 300
 _INSTANT_CHARS: Final = len("2026-11-20T10:00:00.086Z")

@@ -1,4 +1,4 @@
-"""Lines that were set aside: do they hold totals of the period?
+"""Lines that were set aside and may hold totals of the period.
 
 A line that cannot be used makes the log incomplete if it holds totals (counters, heartbeats) or may hold
 them. Otherwise a day on which all counters are unusable would look like a day without traffic. Decisions

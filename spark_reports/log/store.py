@@ -56,7 +56,7 @@ class Table:
         if self.form is Form.ICEBERG:
             self._replace_in_catalog(rows, partitions)
             return
-        # Set here and not by the session: without it, Spark would delete all other days.
+        # This is set here and not by the session: without it, Spark would delete all other days.
         rows.sparkSession.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
         writer = rows.write.format(self.form.value).mode("overwrite").partitionBy(*partitions)
         if self.form is Form.DELTA:
@@ -74,7 +74,7 @@ class Table:
 
 
 def require(spark: SparkSession, form: Form) -> None:
-    """Raises SparkUnavailableError, in one sentence, if the session lacks the format."""
+    """Check that the session has the format. Raises SparkUnavailableError with one sentence."""
     if form not in (Form.DELTA, Form.ICEBERG):
         return
     try:

@@ -1,4 +1,4 @@
-"""The what-if curve: how many records each limit would reject, farther ahead and farther behind the clock.
+"""The what-if curve: the records that each limit would reject, farther ahead and farther behind the clock.
 
 Both axes are logarithmic: people set limits from a tenth of a second to ten years, and a few records matter
 beside millions. The points are exact; the lines only join them. If a line does not fall before its right end,
@@ -23,7 +23,7 @@ _TICKS: Final = (
     *((3_650 * _DAY, "10 y"), (100, "100 ms"), (7 * _DAY, "7 d"), (30 * _DAY, "30 d")),
     *((10_000, "10 s"), (600_000, "10 min"), (21_600_000, "6 h")),
 )
-"""The most important first."""
+"""The ticks of the foot, the most important first."""
 _KAFKA_4: Final = f"Kafka 4's default: {words.duration(KAFKA_4_AFTER_MS)} ahead"
 
 

@@ -25,7 +25,7 @@ def escape(text: str) -> str:
     """
     entities = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
     written = _SPECIAL.sub(lambda found: entities.get(found[1], f"\\{found[1]}"), bounded(text, _TEXT_CHARS))
-    # An address in plain text is made a link by most renderers; a client's id must not become one.
+    # Most renderers make an address in plain text a link. A client's id must not become one.
     return written.replace("://", ":&#8203;//").replace("www.", "www&#8203;.").replace("@", "&#64;")
 
 

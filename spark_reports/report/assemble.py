@@ -221,7 +221,7 @@ def _what_if(rows: Rows) -> WhatIf:
 
 
 def _would_reject(row: dict[str, Any]) -> WouldReject:
-    advice = words.advice_if_let_pass(row["rule"], row["reason"], row["unit_guess"], latest_ms(row))
+    advice = words.advice_if_counted(row["rule"], row["reason"], row["unit_guess"], latest_ms(row))
     return WouldReject(
         rule=row["rule"],
         waiver=row["waiver"],

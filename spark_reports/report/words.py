@@ -118,7 +118,7 @@ ERROR_ADVICE: Final[Mapping[int, Advice]] = MappingProxyType(
         ),
     }
 )
-"""For errors of the broker that are not about timestamps."""
+"""The advice for errors of the broker that are not about timestamps."""
 
 REASON_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -195,10 +195,10 @@ def advice(
     return Advice(f"the broker answered {error_name(error_code)}", "see Kafka's documentation of this error")
 
 
-def advice_if_let_pass(
+def advice_if_counted(
     rule: str | None, reason: str | None, unit_guess: str | None, latest_ms: int | None = None
 ) -> Advice:
-    """The same for records that `rule` only counted and did not reject."""
+    """The likely cause and its fix for records that `rule` only counted and did not reject."""
     if rule == CANDIDATE and reason == Reason.TOO_OLD and unit_guess not in UNIT_ADVICE:
         return Advice("timestamps lie far behind the clock", "an old archive? else look at unit and clock")
     return advice(reason, unit_guess, 0, latest_ms)

@@ -39,7 +39,7 @@ _JVM_OPTIONS: Final = "-XX:+UseParallelGC"
 """This collector takes less CPU than Java's default. Its pauses do not matter here."""
 _BRIEF: Final = "-XX:TieredStopAtLevel=1"
 """The option for many small queries that end in half a minute. It switches off Java's second compiler, which
-took half of all CPU time for a day of 40,000 lines. Millions of lines take several times as long without."""
+took half of all CPU time for a day of 40,000 lines. But for millions of lines, that compiler saves time."""
 _LONG: Final = "-XX:-DontCompileHugeMethods"
 """The option for millions of lines. Spark generates one method of 10 KB for a line of eighty columns. By
 default, Java never compiles such a method, and to interpret it takes 20 microseconds for each line."""
@@ -104,7 +104,7 @@ def settings(session: "SparkSession", wanted: Mapping[str, str]) -> Iterator[Non
 
 
 def require_pyspark() -> None:
-    """Raises SparkUnavailableError, in one sentence, if pyspark or Java is not installed."""
+    """Check that pyspark and Java are installed. Raises SparkUnavailableError with one sentence."""
     if find_spec("pyspark") is None:
         raise SparkUnavailableError("pyspark is not installed: pip install 'pyspark>=4.0,<5'")
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if os.environ.get("JAVA_HOME") else which("java")
