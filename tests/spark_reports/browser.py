@@ -1,7 +1,7 @@
-"""A real Chromium, without a window: what a page becomes in it, what axe-core finds, how it looks.
+"""A real Chromium without a window. It renders pages, runs axe-core on them and takes pictures.
 
-Chromium and npm (which fetches axe-core once, into the user's cache) are asked for where they are; a test
-that needs one that is missing says so.
+Tests find Chromium and npm (which fetches axe-core once, into the user's cache) on PATH. A test that needs a
+missing one says so.
 """
 
 import json
@@ -23,11 +23,11 @@ for (const name of ['alert', 'confirm', 'prompt', 'open'])
 </script>"""
 _ASK = """<script>%s</script><script>
 axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']}).then(found => {
-  const said = document.createElement('pre');
-  said.id = 'axe-found';
-  said.textContent = JSON.stringify(found.violations.map(
+  const result = document.createElement('pre');
+  result.id = 'axe-found';
+  result.textContent = JSON.stringify(found.violations.map(
     each => [each.id, each.nodes.map(node => node.html.slice(0, 200))]));
-  document.body.appendChild(said);
+  document.body.appendChild(result);
 });
 </script>"""
 
@@ -40,7 +40,7 @@ def chromium():
 
 @cache
 def axe():
-    """axe-core's source, or None where npm cannot bring it."""
+    """axe-core's source, or None if npm cannot fetch it."""
     place = _CACHE / f"axe-core-{AXE_VERSION}"
     source = place / "node_modules" / "axe-core" / "axe.min.js"
     if not source.exists() and shutil.which("npm"):
@@ -64,7 +64,7 @@ def run(tmp_path, page, *options):
 
 
 def obeyed(tmp_path, page):
-    """What of a page's text was run as a script: the function called, or None."""
+    """The function that a page's text called as a script, or None."""
     watched = page.replace("<head>", f"<head>{_WATCH}", 1)
     assert watched != page
     dom = run(tmp_path, watched, "--virtual-time-budget=3000", "--dump-dom")
@@ -73,7 +73,7 @@ def obeyed(tmp_path, page):
 
 
 def complaints(tmp_path, page, *options):
-    """What axe-core finds wrong with a page, as [rule, [elements]]."""
+    """The faults that axe-core finds in a page, as [rule, [elements]]."""
     asked = page.replace("</body>", f"{_ASK % axe()}</body>", 1)
     dom = run(tmp_path, asked, "--virtual-time-budget=60000", "--dump-dom", *options)
     found = re.search(r'<pre id="axe-found">(.*?)</pre>', dom, re.DOTALL)

@@ -22,7 +22,7 @@ SPARK_HOME = Path(pyspark.__file__).parent
 MAIN = Path(pyfiles.__file__).with_name("main.py")
 _STARTS_WITHIN_S = 300
 _BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""For JVMs that live for seconds: half of what they would compile is never run."""
+"""The option for JVMs that live for seconds: half of the code that they would compile never runs."""
 
 
 def bare_python(folder):
@@ -39,7 +39,7 @@ def bare_python(folder):
 
 
 def submit(folder, master, *arguments, jars=None, settings=None):
-    """spark-submit with the zip alone, and `jars` and `settings` of Spark's where given; the process."""
+    """Run spark-submit with the zip alone, and with `jars` and `settings` of Spark's; return the process."""
     python = bare_python(folder)
     common = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
                 "spark.ui.enabled": "false", "spark.executor.memory": "512m",
@@ -76,7 +76,7 @@ def standalone(folder, workers=2):
 
 @contextmanager
 def _running(folder, name, program, *arguments):
-    """A daemon of Spark's, ended in the end; its log."""
+    """Run a daemon of Spark's, end it at the end, and yield its log."""
     log = folder / f"{name}.log"
     command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{program}"]
     options = ["--host", "127.0.0.1", "--webui-port", "0"]

@@ -12,7 +12,7 @@ os.environ.setdefault(class_archive.PLACE, os.path.join(_CACHE, "tsproxy", "spar
 
 
 def pytest_collection_modifyitems(items):
-    """Whoever asks for Spark needs Spark, and patience where the machine is busy with other things."""
+    """Tests that use Spark need Spark, and more time on a busy machine."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")

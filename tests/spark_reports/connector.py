@@ -1,4 +1,4 @@
-"""Jars for the pyspark that is installed, from the registry, once: Spark's Kafka connector, and Delta."""
+"""Jars for the installed pyspark: Spark's Kafka connector, and Delta. They are fetched once."""
 
 import pyspark
 
@@ -28,7 +28,7 @@ def kafka():
 
 
 def delta():
-    """Those of Delta."""
+    """The paths of Delta's jars."""
     return _paths(fetch_jars(f"spark-delta-{_SPARK}", _DELTA))
 
 

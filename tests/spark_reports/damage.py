@@ -1,9 +1,9 @@
-"""Random days of which everything is known: what was booked, what was written, and what was then lost.
+"""Random days with known truth: the records booked, the lines written, and the lines then lost.
 
 Three proxies live through a day under a simulated clock: they are restarted, killed, and their clocks
-jump. What their decision logs say is cut into files, and the files suffer what files suffer: lines come
-late, twice, in another order, torn, glued together, or never; whole files are lost or delivered again.
-`Day.lines` is what was written, `Day.survivors` what can still be read.
+jump. The lines of their decision logs are cut into files, and the files are damaged: lines come late, twice,
+in another order, torn, glued together, or never; whole files are lost or delivered again. `Day.lines` are the
+lines that were written, `Day.survivors` those that can still be read.
 """
 
 import gzip
@@ -25,7 +25,7 @@ REJECTED = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
 
 @dataclass
 class Day:
-    """One random day: its `date`, the lines written, those that survived, and what happened."""
+    """One random day: its `date`, the lines written, the lines that survived, and the events of the day."""
 
     midnight_ms: int
     lines: list[dict] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Day:
     killed: set[str] = field(default_factory=set)
     """Boots that ended without a stop line."""
     is_calm: bool = False
-    """True where nobody kills a process."""
+    """True if nobody kills a process."""
     survivors: set[tuple[str, int]] = field(default_factory=set)
     """(boot, seq) of the lines that a reader can still find."""
     delivered: int = 0
@@ -101,7 +101,7 @@ def _lives(day, proxy, boot_prefix, chance):
 
 
 def _live(day, proxy, boot, now_ms, until_ms, chance):
-    """The lines of one life. Its clock may jump, which neither it nor a reader can know of."""
+    """The lines of one boot. Its clock may jump; neither the boot nor a reader can notice that."""
     jump_ms = 0
     jumps_at_ms = chance.randrange(now_ms, until_ms) if chance.random() < 0.4 else None
     interval_ms = chance.choice((5, 10, 30)) * MINUTE_MS
@@ -151,7 +151,7 @@ def _cut(lines, chance):
 
 
 def _deliver(day, folder, boot, number, lines, chance, is_damaged):
-    """Write one file, and do to it what may be done to it."""
+    """Write one file, and perhaps damage it."""
     opened = lines[0]["ts"].replace("-", "").replace(":", "")[:15]
     path = folder / f"decisions-{opened}Z-{boot}-{number:04}.jsonl"
     if is_damaged and chance.random() < 0.04:
@@ -176,7 +176,7 @@ def _deliver(day, folder, boot, number, lines, chance, is_damaged):
 
 
 def _break(day, texts, alive, chance):
-    """Lose lines in one of the ways that lines are lost; `alive` names what is left."""
+    """Lose lines in one of the ways that lines are lost. `alive` names the lines that are left."""
     at = chance.randrange(len(texts))
     match chance.choice(("torn", "glued", "gone", "garbage")):
         case "torn":

@@ -1,7 +1,7 @@
 """A day of traffic with known truth: outcomes booked by a real DecisionLog under a simulated clock.
 
-Synthetic, and labelled so wherever it is shown. Producers with the field's usual faults send for some
-minutes of some hours; what was booked is counted here, apart from any code under test.
+The day is synthetic, and labelled so wherever it is shown. Producers with the usual faults send for some
+minutes of some hours. The booked records are counted here, apart from any code under test.
 """
 
 import json
@@ -42,7 +42,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Sender:
-    """A client, what it sends in a minute, and in which hours."""
+    """A client, the records that it sends in a minute, and its hours."""
 
     client_id: str | None
     topic: str
@@ -132,7 +132,7 @@ SENDERS = (
 
 @dataclass
 class Day:
-    """The lines that proxies wrote, and what is true of them."""
+    """The lines that proxies wrote, and the truth about them."""
 
     lines: list[dict] = field(default_factory=list)
     records: Counter = field(default_factory=Counter)
@@ -153,7 +153,7 @@ class Day:
 def a_day(
     proxies=("px-1",), hours=range(24), minutes=range(60), senders=SENDERS, seed=1, start_ms=MIDNIGHT_MS
 ):
-    """`minutes`: those of each hour in which there is traffic; heartbeats come all the time."""
+    """`minutes`: the minutes of each hour with traffic. Heartbeats come all the time."""
     day, random_ = Day(), random.Random(seed)
     for number, proxy in enumerate(proxies):
         begins_ms = start_ms + hours[0] * HOUR_MS

@@ -53,7 +53,7 @@ def text_of(lines):
 
 
 def write(path, *lines, raw=""):
-    """Lines, then raw text, into a file; compressed where its name says so."""
+    """Write lines, then raw text, into a file. It is compressed if its name says so."""
     path.parent.mkdir(parents=True, exist_ok=True)
     content = (text_of(lines) + raw).encode()
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)

@@ -25,7 +25,7 @@ def fixed():
 
 
 def empty():
-    """A day on which nothing was rejected, or nothing came at all."""
+    """A day on which nothing came, so nothing was rejected."""
     report = fixed()
     for name in ("producers", "reasons", "drift", "topics", "limits", "topic_hours"):
         report[name] = []

@@ -25,7 +25,7 @@ _ONLY = {
     + ", ".join(f"main > [aria-labelledby={name}]" for name in _LISTS)
     + " { display: block !important }</style></head>"
 }
-"""What is put at the end of a page's head, for a picture of a part of it."""
+"""The text at the end of a page's head, for a picture of a part of it."""
 
 
 def main(report, folder):

@@ -1,4 +1,4 @@
-"""Spark's classes, kept from one run to the next: what the JVM maps, and what must not matter."""
+"""The archive of Spark's classes: the JVM maps it, and a wrong one does no harm."""
 
 import os
 import subprocess
@@ -85,7 +85,7 @@ def test_another_java_and_another_spark_have_another_archive(tmp_path, monkeypat
     assert archive != other
 
 
-def test_a_spark_that_a_site_has_put_together_is_left_alone(tmp_path, monkeypatch):
+def test_no_archive_is_made_of_a_sites_own_class_path(tmp_path, monkeypatch):
     monkeypatch.setenv(class_archive.PLACE, str(tmp_path))
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     assert class_archive.options() == ("", None)

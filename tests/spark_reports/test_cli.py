@@ -29,7 +29,7 @@ def decisions(tmp_path_factory):
 @pytest.mark.spark
 @pytest.mark.timeout(1_800)  # two starts of Java, on a machine that may be busy
 def test_in_a_process_of_its_own_a_command_prints_its_answer_and_nothing_else(decisions, tmp_path):
-    """As a user types it: nothing on standard error."""
+    """The command as a user types it. It writes nothing to standard error."""
     done = in_a_process("compact", "--input", decisions, "--output", tmp_path / "out")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r"[1-9]\d* lines, 0 duplicates left out, set aside: none\.\n", done.stdout)
@@ -60,7 +60,7 @@ def test_daily_in_a_process_of_its_own_writes_its_files_and_prints_a_summary(dec
 
 @pytest.mark.parametrize("version", ["v1"])
 def test_a_gate_that_trips_is_exit_code_3_and_the_report_is_there(spark, version, tmp_path, capsys):
-    """Of a golden log, one for each version ever written: kept for ever, so that it stays readable."""
+    """A golden log for each version ever written. They are kept for ever, so that they stay readable."""
     options = ["--input", str(GOLDEN / f"{version}.jsonl"), "--output", str(tmp_path), "--format", "json"]
     gate = ["--fail-on", "rejected_rate>1%", "--fail-on", "lost_lines>0"]
     assert main(["daily", "--date", "2026-11-20", *options, *gate, "--quiet"]) == 3
@@ -75,7 +75,7 @@ def test_a_gate_that_trips_is_exit_code_3_and_the_report_is_there(spark, version
     assert report["log"]["is_complete"]
 
 
-def test_a_day_of_which_the_log_says_nothing_is_exit_code_1(spark, tmp_path, capsys):
+def test_a_day_without_lines_is_exit_code_1(spark, tmp_path, capsys):
     (tmp_path / "decisions").mkdir()
     options = ["--input", str(tmp_path / "decisions"), "--output", str(tmp_path / "out")]
     assert main(["daily", "--date", "2026-11-20", *options]) == 1
@@ -86,7 +86,7 @@ def test_a_day_of_which_the_log_says_nothing_is_exit_code_1(spark, tmp_path, cap
 
 
 def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, capsys):
-    """Of Hadoop's own ones that need no server: one that shows other folders under names of its own."""
+    """One of Hadoop's own file systems without a server: it shows other folders under its own names."""
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     hadoop.set("fs.viewfs.mounttable.far.link./in", decisions.as_uri())
     (tmp_path / "kept").mkdir()
@@ -106,9 +106,9 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
 def test_a_file_system_that_spark_does_not_have_is_a_sentence(spark, decisions, capsys):
     asked = ["daily", "--input", str(decisions), "--date", "2026-11-20", "--output", "s3a://lake/reports"]
     assert main(asked) == 1
-    said = capsys.readouterr().err
-    assert "org.apache.hadoop:hadoop-aws for s3a" in said
-    assert said.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert "org.apache.hadoop:hadoop-aws for s3a" in stderr
+    assert stderr.count("\n") == 1
 
 
 def test_a_folder_named_as_a_file_address_is_that_folder(spark, decisions, tmp_path):

@@ -1,4 +1,4 @@
-"""The table says what the JSON lines say, however often it is written, and late lines find their day."""
+"""The table holds the same lines as the JSON files, even if it is written again."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def made_from(spark, source):
 
 @pytest.fixture
 def decisions(tmp_path):
-    """Three lines of Friday, one of them twice, one that is none, and one of Saturday."""
+    """Three lines of Friday, one of them twice, one line of garbage, and one of Saturday."""
     lines = [counters(0), counters(1), heartbeat(2)]
     write(tmp_path / "in" / "decisions-20261120T000000Z-a.jsonl", *lines, lines[1], raw="garbage\n")
     write(tmp_path / "in" / "decisions-20261121T000000Z-a.jsonl", heartbeat(3, MIDNIGHT_MS + DAY_MS))
@@ -47,12 +47,12 @@ def decisions(tmp_path):
 
 
 def lines_from(spark, source):
-    """Each line once, with all its columns but the file: a report is made of nothing else."""
+    """Each line once, with all its columns but the file. A report is made of nothing else."""
     with read.opened(spark, source) as log:
         return sorted(map(str, log.lines.select(*COLUMNS, "raw", "copies", "problem").collect()))
 
 
-def test_what_is_read_from_the_table_is_what_is_read_from_the_lines(spark, decisions, tmp_path):
+def test_the_table_holds_the_same_lines_as_the_files(spark, decisions, tmp_path):
     table = str(tmp_path / "table")
     compact(spark, [str(decisions)], FRIDAY - ONE_DAY, SATURDAY, Table(table))
     from_lines = lines_from(spark, Source([str(decisions)], FRIDAY, FRIDAY))
@@ -100,7 +100,7 @@ def test_a_line_names_its_file_whatever_that_is_called_and_whichever_input_it_is
 
 @pytest.mark.parametrize("last", [FRIDAY, SATURDAY])
 def test_in_a_file_the_lines_of_an_event_a_topic_and_a_client_stand_together(spark, tmp_path, last):
-    """That is what compresses them, and lets a report of one event pass over the others."""
+    """So they compress well, and a report of one event can skip the others."""
     own = [counters(seq, topic=f"t{seq % 3}", client_id=f"c{seq % 5}") for seq in range(60)]
     lines = [each if each["seq"] % 2 else each | {"event": "decision"} for each in own]
     path = write(tmp_path / "decisions-20261120T000000Z-a.jsonl", *lines)
@@ -136,16 +136,16 @@ def test_lines_that_came_late_make_the_day_before_be_written_again(spark, decisi
 
 
 def test_duckdb_answers_the_documents_question_with_the_truth(spark, tmp_path):
-    """The text of the page is what is run: of each line once, and of nothing that was sent again."""
+    """The query is that of the page: it counts each line once, and nothing that was sent again."""
     day = a_day(("px-1",), hours=range(13, 15), minutes=(0, 30))
     name = "decisions-20261120T130000Z-px-1-b-0001.jsonl"
     write(tmp_path / "in" / name, *day.lines, *day.lines[:50], raw="garbage\n")
     compact(spark, [str(tmp_path / "in")], FRIDAY, FRIDAY, Table(str(tmp_path / "table")))
-    told = Counter()
+    counts = Counter()
     for topic, _, verdict, records in answer(tmp_path / "table"):
-        told[topic, verdict] += records
+        counts[topic, verdict] += records
     truth = {(topic, verdict): n for (topic, verdict, is_final), n in day.records.items() if is_final}
-    assert told == truth
+    assert counts == truth
     assert sum(truth.values()) < sum(day.records.values())
 
 
@@ -155,7 +155,7 @@ def test_lines_compressed_with_zstandard_are_read(spark, tmp_path):
     assert compact(spark, [str(path)], FRIDAY, FRIDAY, Table(str(tmp_path / "table"))).lines == 1
 
 
-def test_the_command_says_what_it_wrote_and_too_much_garbage_is_exit_code_3(
+def test_the_command_prints_its_counts_and_too_much_garbage_is_exit_code_3(
     spark, decisions, tmp_path, capsys
 ):
     options = ["--input", str(decisions), "--output", str(tmp_path / "table"), "--date", "2026-11-20"]

@@ -1,4 +1,4 @@
-"""Is anything missing? Each way of losing lines, and what the report says of it."""
+"""Each way of losing lines, and the sentences of the report about it."""
 
 from datetime import date
 
@@ -25,7 +25,7 @@ def a_boot(minutes=range(3), start_ms=MIDNIGHT_MS + 10 * HOUR_MS, ends=True, **f
 
 @pytest.fixture
 def proof(spark, tmp_path):
-    """What a log of these lines proves about Friday."""
+    """The completeness of Friday in a log of these lines."""
 
     def prove(*lines, now_ms=NEXT_MORNING_MS):
         source = read.Source([str(write(tmp_path / "a.jsonl", *lines))], FRIDAY, FRIDAY)
@@ -56,7 +56,7 @@ def test_lines_in_any_order_and_twice_are_no_loss(proof):
 
 
 def test_a_line_of_friday_numbered_after_one_of_saturday_is_no_loss(proof):
-    """A decision is dated by the clock its batch was judged by, and written when its fate is known."""
+    """A decision has the time at which its batch was judged, and is written when its outcome is known."""
     midnight_ms = MIDNIGHT_MS + DAY_MS
     lines = a_boot(range(1440), MIDNIGHT_MS, ends=False)
     late = [
@@ -109,7 +109,7 @@ def test_one_proxy_restarted_is_one_proxy(proof):
     assert found.is_complete
 
 
-def test_what_the_proxy_says_of_itself_is_passed_on(proof):
+def test_the_proxys_own_counts_are_passed_on(proof):
     lines = a_boot(range(2))
     lines[1] |= {"decisions_suppressed": 3, "batches_folded": 1, "lines_dropped": 1}
     lines[2] |= {"decisions_suppressed": 4, "lines_dropped": 5}

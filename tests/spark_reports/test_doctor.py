@@ -1,4 +1,4 @@
-"""What is wrong with a log is named, and a sound log is called so."""
+"""The faults of a log are named, and a sound log is called sound."""
 
 import json
 
@@ -30,9 +30,9 @@ def a_life(*seqs):
 
 
 def test_a_sound_log_is_exit_code_0(examine):
-    code, said = examine(*a_life())
+    code, output = examine(*a_life())
     assert code == 0
-    assert said.startswith("Log complete: 2 of 2 intervals from 1 proxy, no line missing.\n")
+    assert output.startswith("Log complete: 2 of 2 intervals from 1 proxy, no line missing.\n")
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_a_sound_log_is_exit_code_0(examine):
         ([], "garbage\n", "No line of these days can be used."),
     ],
 )
-def test_what_is_wrong_is_named_with_exit_code_3(examine, lines, raw, says):
-    code, said = examine(*lines, raw=raw)
+def test_faults_of_a_log_are_named_with_exit_code_3(examine, lines, raw, says):
+    code, output = examine(*lines, raw=raw)
     assert code == 3
-    assert says in said
+    assert says in output
 
 
 def test_a_file_that_was_cut_is_named_and_can_be_read_as_far_as_it_goes(spark, tmp_path, capsys):
-    """A shipper that died in the middle of a .gz: what came is used, and what did not come is named."""
+    """A shipper died in the middle of a .gz. The delivered lines are used, and the missing ones are named."""
     path = tmp_path / "a.jsonl.gz"
     lines = [*a_life(0, 1), *(counters(seq) for seq in range(2, 2_000))]
     write(path, *lines)
@@ -61,15 +61,15 @@ def test_a_file_that_was_cut_is_named_and_can_be_read_as_far_as_it_goes(spark, t
     stop = write(tmp_path / "b.jsonl", line(2_000, kind="stop", at_ms=MIDNIGHT_MS + MINUTE_MS))
     asked = ["doctor", "--date", "2026-11-20", "--input", str(path), str(stop)]
     assert main(asked) == 1
-    said = capsys.readouterr().err
-    assert "a.jsonl.gz" in said
-    assert "--skip-damaged-files" in said
-    assert said.count("\n") == 1
+    output = capsys.readouterr().err
+    assert "a.jsonl.gz" in output
+    assert "--skip-damaged-files" in output
+    assert output.count("\n") == 1
     assert main([*asked, "--skip-damaged-files", "--json"]) == 3
     [gap] = json.loads(capsys.readouterr().out)["gaps"]
     assert 2 < gap["seq_first"] <= gap["seq_last"] == 1_999
 
 
-def test_what_is_wrong_can_be_read_by_a_program(examine):
-    code, said = examine(*a_life(0, 2, 3), options=["--json"])
-    assert (code, json.loads(said)["gaps"][0]["seq_first"]) == (3, 1)
+def test_faults_of_a_log_are_printed_as_json(examine):
+    code, output = examine(*a_life(0, 2, 3), options=["--json"])
+    assert (code, json.loads(output)["gaps"][0]["seq_first"]) == (3, 1)

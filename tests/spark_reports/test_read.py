@@ -22,7 +22,7 @@ def problems(spark, *inputs):
 
 @pytest.fixture
 def names_read(spark, tmp_path):
-    """Which of the files in a directory are read for the day."""
+    """The files of a directory that are read for the day."""
 
     def read_names(*names):
         for number, name in enumerate(names):
@@ -32,7 +32,7 @@ def names_read(spark, tmp_path):
     return read_names
 
 
-def test_of_a_directory_the_files_of_the_day_and_its_neighbours_are_read(names_read):
+def test_files_of_the_day_and_its_neighbours_are_read_from_a_directory(names_read):
     """Rotation and late counters cross midnight; other days cost nothing."""
     names = [f"decisions-202611{day}T101500Z-px-b-0001.jsonl" for day in (18, 19, 20, 21, 22)]
     assert names_read(*names) == set(names[1:4])
@@ -94,7 +94,7 @@ UNUSABLE = (
 )
 
 
-def test_a_line_that_would_spoil_a_sum_is_set_apart(spark, tmp_path):
+def test_a_line_that_would_spoil_a_sum_is_set_aside(spark, tmp_path):
     lines = [counters(seq) | broken for seq, (broken, _) in enumerate(UNUSABLE)]
     lines = [each | {"proxy": str(number)} for number, each in enumerate(lines)]
     found = rows_of(spark, write(tmp_path / "a.jsonl", *lines, counters(99, proxy="99")))
@@ -104,7 +104,7 @@ def test_a_line_that_would_spoil_a_sum_is_set_apart(spark, tmp_path):
     }
 
 
-def test_whatever_is_not_json_is_set_apart_with_its_beginning_and_its_file(spark, tmp_path):
+def test_a_line_that_is_not_json_is_set_aside_with_its_beginning_and_its_file(spark, tmp_path):
     torn = text_of([counters(1)])[:100]
     path = write(tmp_path / "a.jsonl", counters(0), raw="garbage\ngarbage\n42\n\n" + torn)
     rows = rows_of(spark, path)
@@ -121,7 +121,7 @@ def test_fields_and_events_of_a_later_minor_are_read_past(spark, tmp_path):
 
 
 def test_extreme_timestamps_survive(spark, tmp_path):
-    """Long.MIN and Long.MAX as record times are what this program is for."""
+    """Long.MIN and Long.MAX are record times that clients really send."""
     extremes = [2**63 - 1, -(2**63)]
     path = write(tmp_path / "a.jsonl", line(0, "decision", bad_ts=extremes, bad_index=[0, 1]))
     (row,) = rows_of(spark, path)

@@ -78,12 +78,12 @@ def test_judged_is_the_sum_of_how_it_ended(made, part):
         assert counts["records_judged"] == sum(counts[f"records_{name}"] for name in parts)
 
 
-def test_what_is_sent_again_is_counted_apart(day, made):
+def test_records_sent_again_are_counted_apart(day, made):
     again = day.records["payments", "broker_rejected", False]
     assert made["totals"]["records_broker_rejected_retried"] == again > 0
 
 
-def test_lines_delivered_twice_and_torn_ones_are_owned_up_to(made):
+def test_lines_delivered_twice_and_torn_ones_are_counted(made):
     log = made["log"]
     assert (log["duplicate_lines"], log["quarantined_lines"]) == (50, {"not_json": 1})
     assert log["quarantined_examples"] == [
@@ -102,7 +102,7 @@ def test_producers_come_worst_first_with_their_fix(made):
     assert rejected == sorted(rejected, reverse=True)
 
 
-def test_a_producers_tables_add_up_to_what_it_had_rejected(made):
+def test_a_producers_tables_add_up_to_its_rejections(made):
     for producer in made["producers"]:
         assert sum(producer["hours"]) == producer["rejected_records"]
         assert sum(reason["records"] for reason in producer["reasons"]) == producer["rejected_records"]
@@ -133,7 +133,7 @@ def test_the_headline_names_the_unit_mistakes(made):
     assert "sensor-gateway" in made["details"][0]
 
 
-def test_short_tables_say_what_they_left_out(found, made):
+def test_short_tables_count_the_rows_that_they_leave_out(found, made):
     """`--top 1`: the other topics came without their names, the other clients not at all."""
     worst = made["topics"][0]["topic"]
     topics = [row | {"topic": row["topic"] if row["topic"] == worst else None} for row in found.topics]

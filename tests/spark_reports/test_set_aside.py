@@ -1,4 +1,4 @@
-"""Lines that are there and cannot be used: what they may have counted is missing, and the report says so."""
+"""Lines that exist but cannot be used. The report says that their counts may be missing."""
 
 import json
 
@@ -13,17 +13,17 @@ NEWER = "written by a newer tsproxy: update spark_reports"
 
 @pytest.fixture
 def daily(spark, tmp_path, capsys):
-    """Runs `daily` over these lines: exit code, report.json or None, what was said, pages."""
+    """Runs `daily` over these lines: exit code, report.json or None, standard error, pages."""
 
     def run(*lines, raw="", name="a.jsonl"):
         path = write(tmp_path / "log" / name, *lines, raw=raw)
         asked = ["daily", "--input", str(path), "--output", str(tmp_path / "out"), "--date", "2026-11-20"]
         code = main(asked)
-        said = capsys.readouterr()
+        output = capsys.readouterr()
         found = tmp_path / "out" / "report.json"
         pages = "".join(each.read_text() for each in (tmp_path / "out").glob("report.[hm]*"))
         report = json.loads(found.read_text()) if found.exists() else None
-        return code, report, said.out + said.err, pages
+        return code, report, output.out + output.err, pages
 
     return run
 
@@ -35,19 +35,19 @@ def a_life(*counted, at_ms=MIDNIGHT_MS):
     return [*lines, line(len(lines), at_ms=at_ms + MINUTE_MS, kind="stop")]
 
 
-def is_said(sentence, report, said, pages):
-    """In all three places, a line's end being no matter."""
-    return all(sentence in " ".join(text.split()) for text in (report["log"]["sentence"], said, pages))
+def is_shown(sentence, report, output, pages):
+    """The text is in all three places. Line breaks do not matter."""
+    return all(sentence in " ".join(text.split()) for text in (report["log"]["sentence"], output, pages))
 
 
 def test_counters_of_a_newer_version_make_the_log_incomplete_and_the_cure_is_named(daily):
-    code, report, said, pages = daily(*a_life(counters(1), counters(2, v=2)))
+    code, report, output, pages = daily(*a_life(counters(1), counters(2, v=2)))
     assert (code, report["log"]["is_complete"], report["log"]["lines_unusable"]) == (0, False, 1)
     sentence = (
         "Log incomplete: 1 of 1 intervals from 1 proxy, 1 line set aside that may hold totals "
         f"({NEWER}). Totals are a lower bound."
     )
-    assert is_said(sentence, report, said, pages)
+    assert is_shown(sentence, report, output, pages)
 
 
 @pytest.mark.parametrize(
@@ -62,16 +62,16 @@ def test_counters_of_a_newer_version_make_the_log_incomplete_and_the_cure_is_nam
     ],
     ids=["a count", "an instant", "a length", "a heartbeat", "a type", "an event nobody knows yet"],
 )
-def test_whatever_may_hold_totals_and_cannot_be_read_makes_the_log_incomplete(daily, broken):
-    _, report, said, pages = daily(*a_life(broken))
+def test_an_unreadable_line_that_may_hold_totals_makes_the_log_incomplete(daily, broken):
+    _, report, output, pages = daily(*a_life(broken))
     assert report["log"]["lines_unusable"] == 1
-    assert is_said("1 line set aside that may hold totals", report, said, pages)
+    assert is_shown("1 line set aside that may hold totals", report, output, pages)
 
 
 @pytest.mark.parametrize("event", ["decision", "lifecycle"])
 @pytest.mark.parametrize("broken", [{"v": 2}, {"ts": "2026-11-20"}, {"seq": "one"}])
 def test_examples_and_news_that_cannot_be_read_hold_no_totals(daily, event, broken):
-    """A line without a number is still a line less: where it is missed, a gap says so."""
+    """A line without a number is still missing: the gap of its number says so."""
     _, report, _, _ = daily(*a_life(counters(1)), line(4, event, at_ms=MIDNIGHT_MS) | broken)
     assert (report["log"]["lines_unusable"], report["log"]["is_complete"]) == (0, True)
     assert sum(report["log"]["quarantined_lines"].values()) == 1
@@ -91,7 +91,7 @@ def test_examples_and_news_that_cannot_be_read_hold_no_totals(daily, event, brok
     ids=["of the day", "an example", "long before", "written after midnight", "long after", "cut", "noise"],
 )
 def test_a_torn_line_counts_where_it_is_not_known_to_be_something_else(daily, raw, unusable):
-    """As far as its beginning tells: an interval is an hour at most."""
+    """A line's beginning shows the hour: an interval is an hour at most."""
     _, report, _, _ = daily(*a_life(counters(1)), raw=raw)
     assert (report["log"]["lines_unusable"], report["log"]["is_complete"]) == (unusable, not unusable)
 
@@ -107,14 +107,14 @@ def test_no_headline_says_that_nothing_came_where_nothing_could_be_read(daily):
     assert report["headline"] == "No record could be read from the log, which is incomplete."
 
 
-def test_a_day_of_which_nothing_can_be_used_is_exit_code_1_and_leaves_nothing(daily, tmp_path):
+def test_a_day_without_usable_lines_is_exit_code_1_and_leaves_nothing(daily, tmp_path):
     lines = [each | {"v": 2} for each in a_life(counters(1))]
-    code, report, said, _ = daily(*lines)
+    code, report, output, _ = daily(*lines)
     assert (code, report) == (1, None)
-    assert said == (
+    assert output == (
         "spark_reports: nothing of 2026-11-20 can be used: 2 lines set aside that may hold totals "
         f"({NEWER}); `spark_reports doctor` shows examples\n"
     )
-    code, report, said, _ = daily(raw="garbage\nmore of it\n")
+    code, report, output, _ = daily(raw="garbage\nmore of it\n")
     assert (code, report) == (1, None)
-    assert "2 lines set aside that may hold totals; " in said
+    assert "2 lines set aside that may hold totals; " in output

@@ -1,4 +1,4 @@
-"""Where the lake keeps its tables: Delta for real, and a plain word where the session has none."""
+"""Tables of a lake: a real Delta table, and a plain sentence if the session has no such format."""
 
 import json
 import os
@@ -25,14 +25,14 @@ def test_a_session_without_the_format_says_so_in_a_sentence_and_writes_nothing(
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "in" / "decisions-20261120T000000Z-px.jsonl", counters(0))
     assert main([*command, form, "--input", "in", "--output", "table"]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith(f"spark_reports: this Spark session has no {form}: ")
-    assert said.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"spark_reports: this Spark session has no {form}: ")
+    assert stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
-def test_a_table_that_the_catalog_does_not_have_is_exit_code_2(spark, tmp_path, monkeypatch, capsys):
-    """Of a session that has Iceberg, or says so: what it has not is the table."""
+def test_a_table_that_the_catalog_lacks_is_exit_code_2(spark, tmp_path, monkeypatch, capsys):
+    """The session has Iceberg, or says so. Only the table does not exist."""
     monkeypatch.setattr(store, "require", lambda *_: None)
     asked = ["daily", "--input-format", "iceberg", "--input", "nowhere", "--output", str(tmp_path / "out")]
     assert main(asked) == 2

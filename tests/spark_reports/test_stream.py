@@ -1,4 +1,4 @@
-"""The log as it comes: what arrived is in the table once, also after a crash in the worst moment."""
+"""The log as a stream: each line is in the table once, even after a crash at the worst moment."""
 
 from datetime import date
 
@@ -26,7 +26,7 @@ def lines_of(spark, tmp_path):
 
 
 def test_each_file_is_written_once_by_runs_that_follow_each_other(spark, tmp_path):
-    """What is still being written waits; what cannot be used is kept with its problem."""
+    """Open files wait. Unusable lines are kept with their problem."""
     write(tmp_path / "in" / "a.jsonl", counters(0), heartbeat(1), raw="garbage\n")
     write(tmp_path / "in" / "b.jsonl.open", heartbeat(2))
     streamed(tmp_path)
@@ -42,13 +42,13 @@ def test_each_file_is_written_once_by_runs_that_follow_each_other(spark, tmp_pat
 def test_a_stream_of_a_topic_needs_sparks_connector_and_says_where_it_is(spark, tmp_path, capsys):
     options = ["--kafka", "127.0.0.1:1", "--output", str(tmp_path / "t"), "--checkpoint", str(tmp_path / "s")]
     assert main(["stream", *options, "--once"]) == 1
-    said = capsys.readouterr().err
-    assert "--packages org.apache.spark:spark-sql-kafka-0-10_2.13:" in said
-    assert said.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert "--packages org.apache.spark:spark-sql-kafka-0-10_2.13:" in stderr
+    assert stderr.count("\n") == 1
 
 
 def test_a_line_of_a_day_that_never_was_is_kept_with_those_of_no_day(spark, tmp_path):
-    """Else its partition would make a text of the column of days, for every reader of the table."""
+    """Otherwise the column of days would be a text for every reader of the table."""
     days = ("2026-02-30", "9999-99-99", "0000-00-00")
     lines = [heartbeat(seq, interval_start=f"{day}T00:00:00.000Z") for seq, day in enumerate(days)]
     write(tmp_path / "in" / "a.jsonl", *lines)
@@ -57,7 +57,7 @@ def test_a_line_of_a_day_that_never_was_is_kept_with_those_of_no_day(spark, tmp_
 
 
 def test_a_batch_that_is_run_again_after_a_crash_is_there_once(spark, tmp_path):
-    """Written, and killed before it was noted that it was: Spark runs the same batch again."""
+    """The stream was killed after it wrote a batch, but before it noted that. Spark runs the batch again."""
     write(tmp_path / "in" / "a.jsonl", counters(0), heartbeat(1))
     streamed(tmp_path)
     before = lines_of(spark, tmp_path)

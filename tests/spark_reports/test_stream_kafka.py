@@ -29,8 +29,8 @@ def submitted(folder, *arguments, **more):
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-async def test_what_the_topic_holds_is_reported_each_line_once(kafka_431, topic, tmp_path):
-    """Sent at least once: one line comes twice; one is garbage; what comes later is read by the next run."""
+async def test_each_line_of_the_topic_is_reported_once(kafka_431, topic, tmp_path):
+    """One line comes twice, and one is garbage. The next run reads later lines."""
     lines = [line(0, kind="start"), counters(1), heartbeat(2), counters(1)]
     await send(kafka_431.bootstrap_servers, topic, [json.dumps(each).encode() for each in lines])
     table, state = tmp_path / "table", tmp_path / "state"

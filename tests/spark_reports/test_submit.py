@@ -12,7 +12,7 @@ from tests.spark_reports import cluster, reports
 from tests.spark_reports.logs import counters, heartbeat, line, write
 
 pytestmark = pytest.mark.timeout(1_800)
-"""Each starts Java more than once: on a machine that is busy with other things, that takes its time."""
+"""Each test starts Java more than once, which takes long on a busy machine."""
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def test_folded_keys_are_one_and_apart_from_a_client_really_called_other(rolled_
     assert found == {(words.FOLDED, words.FOLDED), ("other", "other")}
 
 
-def test_topics_keep_what_is_sent_again_apart(spark, rolled_of):
+def test_topics_count_records_sent_again_apart(spark, rolled_of):
     rolled = rolled_of(TIMEOUT, {**TIMEOUT, "is_final": False}, {**TIMEOUT, "is_final": False})
     expected = spark.sql(
         "SELECT 'orders' topic, 'broker_rejected' verdict, true is_final, 10L records "
@@ -91,7 +91,7 @@ def test_topics_not_shown_are_taken_together(rolled_of):
     assert {row["topic"]: row["records"] for row in found} == {"bad": 10, "busy": 90, None: 10}
 
 
-def test_a_producer_is_charged_with_what_was_rejected_for_good(rolled_of):
+def test_a_producers_rejected_records_are_those_rejected_for_good(rolled_of):
     rolled = rolled_of(REJECTED, {}, {}, {**TIMEOUT, "is_final": False}, {"client_id": "innocent"})
     (row,) = transforms.producers(rolled).collect()
     assert (row["client_id"], row["records"], row["rejected_records"]) == ("app", 30, 10)
@@ -143,7 +143,7 @@ def test_hours_count_judged_and_rejected_records_by_topic(rolled_of):
     assert found == {"orders": (20, 10), "clicks": (10, 0)}
 
 
-def test_reasons_leave_out_what_was_simply_taken(rolled_of):
+def test_reasons_leave_out_accepted_batches(rolled_of):
     rolled = rolled_of(REJECTED, {}, {**TIMEOUT, "is_final": False}, {"verdict": "unconfirmed"})
     found = {
         (row["verdict"], row["is_final"], row["producers"]) for row in transforms.reasons(rolled).collect()
@@ -167,7 +167,7 @@ def test_addresses_are_those_the_client_was_rejected_from(counters_of):
     ]
 
 
-def test_drift_adds_buckets_and_puts_a_rejection_on_the_side_it_was_rejected_for(counters_of):
+def test_drift_adds_buckets_and_counts_a_rejection_on_the_side_of_its_reason(counters_of):
     far, near = bucket(2 * HOUR_MS), bucket(-50)
     histogram = {"ahead": [[far, 1, 10]], "behind": [[near, 1, 10]]}
     old = {**REJECTED, "reason": "too_old"}

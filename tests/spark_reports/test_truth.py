@@ -1,4 +1,4 @@
-"""Days with known truth: the totals are exactly true, or what is missing is named exactly."""
+"""Days with known truth: the totals are exactly true, or every missing line is named exactly."""
 
 import os
 from collections import Counter
@@ -22,7 +22,7 @@ BUNDLES = range(20 if os.environ.get("TSPROXY_TEST") == "full" else 1)
 
 @pytest.fixture(scope="module", params=BUNDLES)
 def read_days(request, spark, tmp_path_factory):
-    """Ten random days, and for each what the reports are made of: totals, proof, files."""
+    """Ten random days, and for each the parts of a report: totals, proof, files."""
     folder = tmp_path_factory.mktemp("days")
     seeds = range(request.param * DAYS_AT_ONCE, (request.param + 1) * DAYS_AT_ONCE)
     days = [a_random_day(seed, folder, number) for number, seed in enumerate(seeds)]
@@ -38,7 +38,7 @@ def read_days(request, spark, tmp_path_factory):
 
 
 def _side(first_day):
-    """For all ten days at once: they are three days apart, and no process lives in two of them."""
+    """The side for all ten days at once. They are three days apart, and no process lives in two of them."""
     days_since = F.datediff("day", F.lit(first_day.date).cast("date"))
     return F.pmod(days_since + 1, F.lit(3)) - 1
 
@@ -52,9 +52,9 @@ def _totals(rows, day):
 
 
 def _proof(boots, gaps, day):
-    """As `daily --date` of this day makes it, from what was read for all of them.
+    """The completeness as `daily --date` of this day finds it, from the rows of all days.
 
-    A line torn here is told by its number, of which some day lacks it: which one, its beginning may not say.
+    A torn line is missing by its number, because its beginning may not show its day.
     """
     own = date.fromisoformat(day.date)
     names = {line["boot"] for line in day.lines}
@@ -63,8 +63,8 @@ def _proof(boots, gaps, day):
     return completeness(Evidence(*theirs, files=[]), own, own, now_ms)
 
 
-def test_the_generator_tells_the_truth(read_days):
-    """What was booked is what the counters say, of lives that ended properly: two ways of counting."""
+def test_the_generator_writes_the_records_that_it_books(read_days):
+    """The counters of boots that ended properly hold all booked records."""
     days, _ = read_days
     for day, _, _ in days:
         if not day.killed:
@@ -90,12 +90,12 @@ def test_a_log_that_proves_to_be_complete_gives_the_whole_truth(read_days):
 
 
 def _has_all_boots(day):
-    """A process none of whose lines arrived cannot be missed; `unheard` names its time."""
+    """A process without a single line in the log cannot be missed. `unheard` names its time."""
     return {line["boot"] for line in day.lines} == {boot for boot, _ in day.survivors}
 
 
 def test_a_log_that_lost_nothing_proves_to_be_complete(read_days):
-    """No false alarm: not for files in disorder, nor lines delivered twice, nor restarts, nor clock jumps."""
+    """There is no false alarm for files in disorder, lines delivered twice, restarts or clock jumps."""
     days, _ = read_days
     for day, _, proof in days:
         if len(day.survivors) == len(day.lines) and not day.killed:
@@ -113,16 +113,16 @@ def _is_named(line, day, proof):
     boot, seq = name_of(line)
     if any(gap["boot"] == boot and gap["seq_first"] <= seq <= gap["seq_last"] for gap in proof.gaps):
         return True
-    heard = [name[1] for name in day.survivors if name[0] == boot]
-    if not heard:  # a whole life is lost: the time of which nothing is heard of its proxy is named
+    survivors = [name[1] for name in day.survivors if name[0] == boot]
+    if not survivors:  # a whole boot is lost: the time without a heartbeat of its proxy is named
         return _is_unheard_of(line["proxy"], day) or _spans(line, proof)
-    if seq > max(heard):
+    if seq > max(survivors):
         return any(silent["boot"] == boot for silent in proof.silent)
     return proof.missing_intervals > 0
 
 
 def _is_unheard_of(proxy, day):
-    """No line of the proxy arrived for this day: a log that names no such proxy cannot miss it."""
+    """True if no line of the proxy arrived for this day. The log cannot miss such a proxy."""
     return not any(name_of(each) in day.survivors for each in day.of_day() if each["proxy"] == proxy)
 
 
@@ -150,7 +150,7 @@ def test_processes_that_were_killed_are_named_and_no_other(read_days):
         assert {silent["boot"] for silent in proof.silent} <= ended_unheard, day.date
 
 
-def test_lines_delivered_twice_and_lines_set_apart_are_counted(read_days):
+def test_lines_delivered_twice_and_lines_set_aside_are_counted(read_days):
     days, files = read_days
     delivered = sum(row["lines"] for row in files)
     assert sum(row["lines"] for row in files if row["problem"]) == sum(day.unreadable for day, _, _ in days)

@@ -1,4 +1,4 @@
-"""What other limits would reject, as the commands and the report say it; `pure` has the arithmetic."""
+"""The records that other limits would reject, in the commands and the report; `pure` has the arithmetic."""
 
 import json
 import os
@@ -11,12 +11,12 @@ from tests.spark_reports.logs import counters, line, write
 from tsproxy.decisions.drift import THRESHOLDS_MS, bucket
 
 TRIES = 2 if os.environ.get("TSPROXY_TEST") == "full" else 1
-"""As a scheduler does that tries again: that a day is replaced by itself is tested of `compact` each time."""
+"""Run `daily` as a scheduler does that tries again. The tests of `compact` show that a day is replaced."""
 
 
 @pytest.fixture(scope="module")
 def rollup(spark, tmp_path_factory):
-    """Two days: svc is 2 h ahead on both, and rejected on the second; old sends 8 d late, and recovered."""
+    """Two days: svc is 2 h ahead on both and rejected on the second; old sends 8 d late and recovers."""
     folder = tmp_path_factory.mktemp("kept")
     ahead, behind = bucket(2 * HOUR_MS), bucket(-8 * DAY_MS)
     rejected = {"verdict": "rejected", "reason": "too_far_ahead", "error_code": 32}
@@ -46,7 +46,7 @@ def answer(capsys, *arguments):
     return json.loads(capsys.readouterr().out)
 
 
-def test_the_command_answers_from_what_daily_kept(rollup, capsys):
+def test_the_command_answers_from_the_rollup_of_daily(rollup, capsys):
     asked = ("what-if", "--rollup", str(rollup / "rollup"), "--date", "2026-11-20..2026-11-21")
     found = answer(capsys, *asked, "--after", "1h", "--before", "7d")
     assert found["records"] == 2 * 1_060
@@ -57,7 +57,7 @@ def test_the_command_answers_from_what_daily_kept(rollup, capsys):
     assert (found["records"], found["ahead"]["records"]["at_least"]) == (80, 80)
 
 
-def test_the_command_speaks_in_words_too(rollup, capsys):
+def test_the_command_answers_in_words_too(rollup, capsys):
     asked = ["what-if", "--rollup", str(rollup / "rollup"), "--date", "2026-11-21"]
     assert main([*asked, "--after", "1h"]) == 0
     assert "after 1 h: 40 (3.8 %) records would be rejected" in capsys.readouterr().out
@@ -68,7 +68,7 @@ def test_the_command_speaks_in_words_too(rollup, capsys):
 
 
 def test_days_that_the_rollup_does_not_hold_are_named(rollup, capsys):
-    """An answer over three days of which one is there is not the answer over three days."""
+    """An answer over three days, of which the rollup holds one, must name the missing days."""
     asked = ("--rollup", str(rollup / "rollup"), "--date", "2026-11-21..2026-11-23")
     assert answer(capsys, "what-if", *asked)["missing_days"] == ["2026-11-22", "2026-11-23"]
     assert main(["what-if", *asked]) == 0
@@ -81,8 +81,8 @@ def test_days_that_the_rollup_does_not_hold_are_named(rollup, capsys):
 @pytest.mark.parametrize("command", ["what-if", "trend"])
 def test_a_rollup_that_is_not_there_or_holds_no_such_day_is_a_sentence(rollup, command, tmp_path, capsys):
     assert main([command, "--rollup", str(tmp_path)]) == 2
-    assert "Path does not exist: " in (said := capsys.readouterr().err)
-    assert said.endswith(". `daily --rollup` writes it, a day each time\n")
+    assert "Path does not exist: " in (stderr := capsys.readouterr().err)
+    assert stderr.endswith(". `daily --rollup` writes it, a day each time\n")
     assert main([command, "--rollup", str(rollup / "rollup"), "--date", "2020-01-01"]) == 1
     assert "(UTC): `daily --rollup` writes it" in capsys.readouterr().err
 
@@ -100,7 +100,7 @@ def test_a_month_can_be_asked_for(rollup, capsys):
     assert answer(capsys, *asked)["ahead"]["records"] == {"at_least": 80, "at_most": 80}
 
 
-def test_who_is_new_and_who_recovered_stands_in_the_second_days_report(rollup, capsys):
+def test_the_second_days_report_names_new_and_recovered_clients(rollup, capsys):
     report = json.loads((rollup / "20261121" / "report.json").read_text())
     changes = {change["client_id"]: change["kind"] for change in report["trend"]["changes"]}
     assert changes == {"svc": "new", "old": "recovered"}
@@ -120,7 +120,7 @@ def test_the_report_holds_the_curve(rollup):
 
 @pytest.fixture(scope="module")
 def watched(spark, tmp_path_factory):
-    """Four clients: one is only judged by the candidate, one has a waiver, two write out of order."""
+    """Four clients: one breaks only the candidate limit, one has a waiver, two write out of order."""
     folder = tmp_path_factory.mktemp("watched")
     by_candidate = {"would_reject": True, "rule": "candidate", "reason": "too_far_ahead", "bad_records": 3}
     held = {
@@ -147,13 +147,13 @@ def watched(spark, tmp_path_factory):
 FACTS = {"mode": "enforce", "limits_from": "broker", "rules": ["recent"], "waivers": ["backfill"]}
 
 
-def test_what_only_the_candidate_or_a_waiver_held_back_stands_apart(watched):
+def test_records_counted_by_a_candidate_or_a_waiver_are_listed_apart(watched):
     report = json.loads((watched / "report.json").read_text())
-    said = [
+    rows = [
         [row[name] for name in ("client_id", "rule", "waiver", "records", "bad_records")]
         for row in report["would_reject"]
     ]
-    assert said == [["etl", "recent", "backfill", 400, 7], ["late", "candidate", None, 10, 3]]
+    assert rows == [["etl", "recent", "backfill", 400, 7], ["late", "candidate", None, 10, 3]]
     assert (report["totals"]["records_accepted"], report["totals"]["bad_records"]) == (430, 0)
     assert "waiver backfill" in (watched / "report.html").read_text()
 
@@ -166,11 +166,11 @@ def test_late_records_name_their_topic(watched):
     assert "Records out of order" in (watched / "report.html").read_text()
 
 
-def test_rules_say_what_they_rejected_and_proxies_what_is_in_force(watched):
-    """Facts come from any version of tsproxy: what is not known here, or of no such form, breaks nothing."""
+def test_rules_show_their_rejections_and_proxies_their_configuration(watched):
+    """Facts come from any version of tsproxy. Unknown facts, and facts of another form, do no harm."""
     report = json.loads((watched / "report.json").read_text())
-    said = [(row["rule"], row["waiver"], row["records"], row["rejected_records"]) for row in report["rules"]]
-    assert said == [("recent", "backfill", 400, 0), ("candidate", None, 10, 0)]
+    rows = [(row["rule"], row["waiver"], row["records"], row["rejected_records"]) for row in report["rules"]]
+    assert rows == [("recent", "backfill", 400, 0), ("candidate", None, 10, 0)]
     own = {"ts": "2026-11-20T00:00:00.000Z", "proxy": "px"}
     assert sorted(report["in_force"], key=lambda each: each["kind"]) == [
         own | {"kind": "reload", "mode": "['hostile']", "limits_from": None, "rules": [], "waivers": []},

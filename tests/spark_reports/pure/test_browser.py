@@ -14,8 +14,8 @@ pytestmark = [
 SIZES = ("--window-size=1280,1000", "--window-size=400,900")
 
 
-def test_what_is_hostile_is_shown_and_not_run(tmp_path):
-    """All of it on one page, so that what closes one element may open another."""
+def test_hostile_text_is_shown_and_not_run(tmp_path):
+    """All hostile text is on one page, so that one text may close an element that another one opens."""
     page = html.render(reports.hostile(" ".join(reports.HOSTILE)))
     assert browser.obeyed(tmp_path, page) is None
 

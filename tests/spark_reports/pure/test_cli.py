@@ -71,14 +71,14 @@ def test_render_makes_each_form_from_a_report(name, starts, tmp_path, capsys):
         ('{"report": "daily", "version": 1, "first_day": []}', "docs/report.schema.json has it"),
     ],
 )
-def test_render_of_what_is_no_report_is_exit_code_1_in_one_sentence(content, says, tmp_path, capsys):
+def test_render_of_a_file_that_is_no_report_is_exit_code_1_in_one_sentence(content, says, tmp_path, capsys):
     path = tmp_path / "report.json"
     if content is not None:
         path.write_text(content)
     assert main(["render", str(path)]) == 1
-    said = capsys.readouterr().err
-    assert says in said
-    assert said.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert says in stderr
+    assert stderr.count("\n") == 1
 
 
 def test_a_locale_without_the_signs_of_a_summary_still_shows_it():
@@ -90,7 +90,7 @@ def test_a_locale_without_the_signs_of_a_summary_still_shows_it():
 
 
 def test_render_needs_neither_pyspark_nor_java(tmp_path):
-    """The renderers run where only a report.json is."""
+    """The renderers need nothing but a report.json."""
     script = (
         "import sys; from spark_reports.cli import main; "
         f"code = main(['render', {str(reports.FIXED)!r}, '-o', {str(tmp_path / 'x')!r}]); "

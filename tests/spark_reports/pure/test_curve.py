@@ -1,4 +1,4 @@
-"""The what-if curve: inside its drawing, falling, and said in words as well."""
+"""The what-if curve stays inside its drawing, falls, and is described in words."""
 
 import re
 from itertools import pairwise
@@ -45,7 +45,7 @@ def test_a_larger_limit_never_rejects_more():
 
 
 @pytest.mark.parametrize(("frame", "has_points"), FRAMES)
-def test_kafka_4s_default_is_marked_with_what_it_would_reject(frame, has_points):
+def test_kafka_4s_default_is_marked_with_its_rejections(frame, has_points):
     found = fixed()
     [row] = [row for row in found["ahead"] if row["limit_ms"] == KAFKA_4_AFTER_MS]
     row["records"] = 4_321
@@ -62,7 +62,7 @@ def test_names_along_the_foot_do_not_touch():
         assert all(b - a >= frame.tick_gap for a, b in pairwise(places))
 
 
-def test_what_lies_beyond_every_limit_is_said_beside_the_curve():
+def test_records_beyond_every_limit_are_named_beside_the_curve():
     report = reports.fixed()
     report["what_if"]["ahead"][-1]["records"] = 907
     report["what_if"]["behind"][-1]["records"] = 0

@@ -1,4 +1,4 @@
-"""Which of the days asked for are missing, and how they are said."""
+"""Days of a period that are missing, and their text."""
 
 from datetime import date
 
@@ -10,7 +10,7 @@ FIRST, LAST = date(2026, 10, 30), date(2026, 11, 3)
 
 
 @pytest.mark.parametrize(
-    ("there", "said"),
+    ("there", "text"),
     [
         ((), "2026-10-30 to 2026-11-03"),
         (("2026-10-30",), "2026-10-31 to 2026-11-03"),
@@ -19,5 +19,5 @@ FIRST, LAST = date(2026, 10, 30), date(2026, 11, 3)
         (("2026-10-30", "2026-10-31", "2026-11-01", "2026-11-02", "2026-11-03"), ""),
     ],
 )
-def test_days_that_are_not_there_are_said_as_spans(there, said):
-    assert days_in_words(missing_days(FIRST, LAST, there)) == said
+def test_missing_days_are_shown_as_spans(there, text):
+    assert days_in_words(missing_days(FIRST, LAST, there)) == text

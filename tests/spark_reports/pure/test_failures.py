@@ -1,4 +1,4 @@
-"""What Spark says when it gives up becomes a sentence, with what to do where there is something to do."""
+"""Spark's last error becomes a sentence, with advice if there is any."""
 
 import pytest
 
@@ -18,7 +18,7 @@ Caused by: java.io.IOException: Mkdirs failed to create file:/out
 
 
 @pytest.mark.parametrize(
-    ("said", "line", "advice"),
+    ("texts", "line", "advice"),
     [
         (
             [CUT, "java.io.EOFException: Unexpected end of input stream"],
@@ -40,8 +40,8 @@ Caused by: java.io.IOException: Mkdirs failed to create file:/out
         (["java.lang.OutOfMemoryError: " + "x" * 1_000], "x" * 300 + "…", ""),
     ],
 )
-def test_a_failure_is_one_line_with_what_to_do(said, line, advice):
-    found = explained(said)
+def test_a_failure_is_one_line_with_what_to_do(texts, line, advice):
+    found = explained(texts)
     assert found.startswith(line)
     assert advice in found
     assert "\n" not in found
@@ -50,7 +50,7 @@ def test_a_failure_is_one_line_with_what_to_do(said, line, advice):
     )
 
 
-def test_whoever_knows_more_of_what_is_missing_may_say_it():
+def test_a_command_may_add_its_own_advice():
     assert (
         explained(["[PATH_NOT_FOUND] Path does not exist: file:/x."], "Make it.")
         == "Path does not exist: file:/x. Make it."

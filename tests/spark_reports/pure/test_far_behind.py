@@ -1,4 +1,4 @@
-"""What only looks like a mistake is told apart from what a newer broker would reject, in every rendering."""
+"""Every rendering lists likely mistakes apart from records that a newer broker would reject."""
 
 import copy
 
@@ -51,7 +51,7 @@ def test_the_terminal_says_that_nothing_rejects_it():
     assert "candidate limits: clicks, too far in the future" in text
 
 
-def test_the_owner_is_told_in_words_that_name_no_version_of_kafka():
+def test_the_owners_text_names_no_version_of_kafka():
     [text] = notices(with_rows(ROW))
     assert "* 500 records to clicks: timestamps are in seconds: multiply by 1,000." in text
     assert "Nothing rejects them" in text
@@ -60,7 +60,7 @@ def test_the_owner_is_told_in_words_that_name_no_version_of_kafka():
     assert "Kafka 4" in ahead
 
 
-def test_an_owner_of_both_is_told_both_apart():
+def test_an_owner_of_both_gets_two_lists():
     [text] = notices(with_rows(ROW, AHEAD | {"client_id": "in-seconds"}))
     rejected, mistaken = text.split("They lie so far behind the clock")
     assert "too far in the future" in rejected
@@ -69,8 +69,10 @@ def test_an_owner_of_both_is_told_both_apart():
 
 def test_a_sentence_below_the_headline_names_the_worst():
     report = fixed()
-    said = details(report["totals"], [], [], None, [AHEAD, ROW, ROW | {"client_id": "b", "bad_records": 1}])
-    assert said[-1] == (
+    sentences = details(
+        report["totals"], [], [], None, [AHEAD, ROW, ROW | {"client_id": "b", "bad_records": 1}]
+    )
+    assert sentences[-1] == (
         "501 records far behind the clock were not rejected; most came from in-seconds: timestamps "
         "are in seconds (multiply by 1,000)."
     )
@@ -82,8 +84,8 @@ def test_a_limit_that_somebody_set_in_audit_is_a_rule_as_ever():
 
 
 def test_far_behind_without_a_unit_is_not_put_down_to_the_topics_limit():
-    said = words.advice_if_counted("candidate", "too_old", None)
-    assert said.cause == "timestamps lie far behind the clock"
+    advice = words.advice_if_counted("candidate", "too_old", None)
+    assert advice.cause == "timestamps lie far behind the clock"
     assert (
         words.advice_if_counted("week", "too_old", None).cause == "timestamps are older than the topic allows"
     )

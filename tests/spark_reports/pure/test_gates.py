@@ -1,4 +1,4 @@
-"""Quality gates: what trips, what does not, and what is no gate."""
+"""Quality gates: gates that trip, gates that do not, and wrong texts."""
 
 import pytest
 
@@ -32,6 +32,6 @@ def test_every_measure_can_be_taken_of_any_report(measure):
 @pytest.mark.parametrize(
     "text", ["", "rejected_rate", "rejected_rate<1%", "rejekted>1", "rejected_rate>x", "lost_lines>-1"]
 )
-def test_what_is_no_gate_is_told_what_is(text):
+def test_the_error_for_a_wrong_gate_lists_the_measures(text):
     with pytest.raises(ValueError, match="measures: rejected_rate, "):
         gates.parse(text)

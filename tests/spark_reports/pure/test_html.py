@@ -1,4 +1,4 @@
-"""report.html: one safe, small, self-contained file. How it looks was judged by eye."""
+"""report.html: one safe, small, self-contained file. People judged its looks."""
 
 import re
 from html.parser import HTMLParser
@@ -62,7 +62,7 @@ def test_the_page_nests_and_has_no_elements_but_ours():
 
 
 def test_the_page_asks_nobody_for_anything():
-    """No network: no address, no import, no image, no script, not even an SVG namespace."""
+    """The page needs no network: it has no address, import, image, script or SVG namespace."""
     text = html.render(reports.fixed())
     assert not re.search(r"https?:|//[a-z]|url\(|@import|<script|<link|<img|<iframe|src=|href=", text)
 
@@ -97,20 +97,20 @@ def test_every_section_is_labelled_by_a_heading_that_exists():
 
 
 def test_the_sum_stands_on_the_page():
-    said = Page(html.render(reports.fixed())).words
+    shown = Page(html.render(reports.fixed())).words
     totals = reports.fixed()["totals"]
     for name in ("judged", "accepted", "rejected", "broker_rejected", "unconfirmed"):
-        assert f"{totals[f'records_{name}']:,}" in said
+        assert f"{totals[f'records_{name}']:,}" in shown
 
 
 def test_the_fix_stands_on_the_page_in_words():
-    said = Page(html.render(reports.fixed())).words
-    assert "Timestamps are in nanoseconds: divide by 1,000,000." in said
-    assert "which reads as 2026-11-20" in said
+    shown = Page(html.render(reports.fixed())).words
+    assert "Timestamps are in nanoseconds: divide by 1,000,000." in shown
+    assert "which reads as 2026-11-20" in shown
 
 
 def of_two_bounds():
-    """1,000 records: 400 farther ahead than an hour, 300 farther behind, so 400 to 700 on either side."""
+    """400 of 1,000 records are farther ahead than an hour, 300 farther behind: 400 to 700 on either side."""
     report = reports.fixed()
     found = report["what_if"] | {"records": 1_000}
     for side, records in (("ahead", 400), ("behind", 300)):
@@ -119,18 +119,18 @@ def of_two_bounds():
 
 
 @pytest.mark.parametrize("render", [html.render, markdown.render])
-def test_of_a_limit_for_both_sides_the_page_prints_the_bounds(render):
-    """Two histograms do not tell which batches lie beyond it on both sides."""
+def test_the_page_prints_both_bounds_of_a_limit_for_both_sides(render):
+    """Two histograms do not show which batches lie beyond the limit on both sides."""
     assert "400 to 700 (40 % to 70 %)" in render(of_two_bounds())
 
 
-def test_rules_and_waivers_stand_on_the_page_with_what_they_let_pass():
-    said = Page(html.render(reports.fixed())).words
-    assert "payments" in said
-    assert "backfill" in said
+def test_rules_and_waivers_stand_on_the_page_with_their_records():
+    shown = Page(html.render(reports.fixed())).words
+    assert "payments" in shown
+    assert "backfill" in shown
     assert (
         "px-2 reloaded its configuration, 2026-11-20 10:30:00 UTC: mode audit; limits from stricter; "
-        "rules: none; waivers: none." in said
+        "rules: none; waivers: none." in shown
     )
 
 
@@ -149,7 +149,7 @@ def test_a_complete_log_and_an_incomplete_one_look_different():
     assert "Log incomplete: 1 line lost." in page
 
 
-def test_a_day_without_anything_is_a_page_too():
+def test_an_empty_day_is_a_page_too():
     page = Page(html.render(reports.empty()))
     assert (page.open, page.crossed) == ([], [])
     assert "No producer had a record rejected." in page.words

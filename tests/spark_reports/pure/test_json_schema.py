@@ -1,4 +1,4 @@
-"""report.json's schema: made from the shape, kept in the documents, and kept to by real reports."""
+"""report.json's schema: it is made from the shape, stands in the documents, and real reports follow it."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ _TYPES = {"string": str, "integer": int, "boolean": bool, "null": type(None), "a
 
 
 def breaches(value, schema, root, at="report"):
-    """What of JSON Schema this one uses, and no more: where `value` breaks it."""
+    """The places where `value` breaks the schema. Only the used part of JSON Schema is known here."""
     if "$ref" in schema:
         return breaches(value, root["$defs"][schema["$ref"].rpartition("/")[2]], root, at)
     if "anyOf" in schema:

@@ -1,4 +1,4 @@
-"""What is missing of a log, said one by one, in every rendering."""
+"""Every rendering names the missing parts of a log one by one."""
 
 import copy
 
@@ -38,12 +38,12 @@ def test_lost_lines_are_named_by_their_numbers_and_time(changed, when):
     assert sentence.startswith(f"px-1 (boot b) lost lines 1,000 to 1,007, {when}")
 
 
-def test_of_many_gaps_the_first_are_said_and_the_rest_counted():
+def test_the_first_of_many_gaps_are_listed_and_the_rest_counted():
     sentences = missing.sentences(with_log(gaps=[GAP] * 100)["log"])
     assert (len(sentences), sentences[-1]) == (21, "And run of lost lines: 80 more, at least.")
 
 
-def test_nothing_is_said_of_a_complete_log():
+def test_a_complete_log_has_no_sentences():
     assert missing.sentences(fixed()["log"]) == []
 
 
@@ -59,12 +59,12 @@ def test_every_rendering_names_what_is_missing(render):
         )
     )
     shown = " ".join(text.replace("\\", "").split())
-    for said in ("px-2", "ended without a stop line", "lost lines 1,000 to 1,007", "px-3 wrote no heartbeat"):
-        assert said in shown
+    for part in ("px-2", "ended without a stop line", "lost lines 1,000 to 1,007", "px-3 wrote no heartbeat"):
+        assert part in shown
 
 
-def test_a_screenful_says_only_the_longest_time_in_which_a_proxy_was_not_heard():
-    """It may just have been down: totals lack nothing then, so what is lost comes first."""
+def test_the_terminal_shows_only_the_longest_time_without_heartbeats():
+    """The proxy may only have been down. Then totals lack nothing, so lost lines come first."""
     spans = [
         {
             "proxy": f"px-{hours}",

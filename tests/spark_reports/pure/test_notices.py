@@ -1,4 +1,4 @@
-"""Texts for owners: the fix in words, one example, nothing that a terminal or a mail obeys."""
+"""Texts for owners: the fix in words, one example, and no control characters."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def test_each_producer_that_was_rejected_has_a_text_with_its_fix():
         assert all(reason["fix"] in text for reason in producer["reasons"])
 
 
-def test_the_example_says_what_the_timestamp_reads_as():
+def test_the_example_shows_the_timestamp_in_its_unit():
     assert any(
         "carried" in text and "which reads as 2026-11-20T" in text for text in notices(reports.fixed())
     )
@@ -30,20 +30,20 @@ def text_for(client_id, report=None):
     return text
 
 
-def test_what_was_rejected_for_its_size_is_not_put_down_to_its_time():
+def test_a_batch_rejected_for_its_size_has_advice_about_its_size():
     text = text_for("attachments")
     assert "4,346 records of yours were rejected, 100 % of what you sent.\n" in text
     assert "batches are larger than the topic allows" in text
 
 
-def test_good_records_that_fell_are_told_where_there_are_some():
+def test_good_records_in_rejected_batches_are_counted():
     assert "117,547 of them were good, and rejected with others of the same batch" in text_for("mobile-sdk")
     assert "good" not in text_for("kiosk-clock")
 
 
 def test_the_limits_that_were_broken_stand_beside_the_topics():
-    said = "Topics (how old / how far ahead a record may be): orders (7 d / 1 h)."
-    assert said in text_for("orders-replay").split("\n")
+    line = "Topics (how old / how far ahead a record may be): orders (7 d / 1 h)."
+    assert line in text_for("orders-replay").split("\n")
     report = reports.fixed() | {"limits": []}
     assert "Topics: orders." in text_for("orders-replay", report).split("\n")
 
@@ -61,13 +61,13 @@ def test_a_timestamp_that_is_no_time_is_not_read_as_one(time_ms):
     assert f"a record carried {time_ms}.\n" in text_for("orders-replay", report)
 
 
-def test_who_is_only_counted_is_told_before_anything_is_rejected():
-    """A platform that runs in audit has to convince owners while all is still let pass."""
+def test_owners_of_records_that_are_only_counted_get_a_text():
+    """A platform that runs in audit has to convince owners while it still forwards everything."""
     report = reports.empty() | {"would_reject": reports.fixed()["would_reject"]}
     [text] = notices(report)
-    to, said, *rows = text.splitlines()
+    to, line, *rows = text.splitlines()
     assert to == "To the owner of web-7:"
-    assert said.startswith("On 2026-11-20 (UTC) these records of yours were forwarded and only counted.")
+    assert line.startswith("On 2026-11-20 (UTC) these records of yours were forwarded and only counted.")
     advice = "its clock runs ahead: keep its clock by NTP."
     assert rows == [
         "* 480 records to clicks, by the candidate limits (Kafka 4's own, unless others are configured): "

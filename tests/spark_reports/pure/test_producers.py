@@ -36,7 +36,7 @@ def test_a_bad_timestamp_is_read_in_the_unit_that_was_guessed(unit, value):
 
 
 @pytest.mark.parametrize("unit_guess", [None, "zero", "a unit of a newer version"])
-def test_where_no_unit_is_known_nothing_is_read(unit_guess):
+def test_a_timestamp_of_unknown_unit_is_not_converted(unit_guess):
     assert read_as(unit_guess, 0) is None
 
 

@@ -1,4 +1,4 @@
-"""What schedulers are given under deploy/spark: it parses, and its arguments are the command's own."""
+"""The files for schedulers under deploy/spark parse, and their arguments are the command's own."""
 
 import os
 import runpy
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[3] / "deploy" / "spark"
 
 
 def of_airflow():
-    """(what the DAG is given, its tasks' arguments): it is run with as much of Airflow as it needs."""
+    """(the DAG's arguments, its tasks' arguments). The file runs with as much of Airflow as it needs."""
     given, tasks = {}, {}
 
     class Dag:
@@ -49,14 +49,14 @@ def of_airflow():
 
 
 def filled_in(text):
-    """As Airflow does it where the run's interval began on DAY."""
+    """The values that Airflow inserts if the run's interval began on DAY."""
     text = text.replace("{{ ds }}", DAY).replace("{{ macros.ds_add(ds, -1) }}", DAY_BEFORE)
     assert "{" not in text
     return text
 
 
 def of_cron():
-    """The command of the one line, as cron gives it to the shell, and its user."""
+    """The command of the single line, as cron gives it to the shell, and its user."""
     [line] = [each for each in (FOLDER / "reports.cron").read_text().splitlines() if each[:1].isdigit()]
     *_, user, command = line.split(maxsplit=6)
     return user, command.replace("\\%", "%")
@@ -74,7 +74,7 @@ def test_the_arguments_are_the_commands_own(arguments):
 
 
 def test_airflow_reports_on_the_day_that_is_over_and_again_on_the_one_before():
-    """For a plain cron line Airflow 3 takes another timetable, by which `ds` is the day of the run itself."""
+    """For a plain cron line Airflow 3 uses another timetable, in which `ds` is the day of the run itself."""
     given, tasks = of_airflow()
     assert given["schedule"][0] == "the day between two runs"
     assert {name: (each[0], each[each.index("--date") + 1]) for name, each in tasks.items()} == {
@@ -84,8 +84,8 @@ def test_airflow_reports_on_the_day_that_is_over_and_again_on_the_one_before():
     }
 
 
-def test_what_cron_starts_is_a_command_that_is_understood(tmp_path):
-    """By a shell, before a program that says what it was given."""
+def test_cron_starts_a_command_that_the_parser_understands(tmp_path):
+    """The arguments that a program gets if a shell runs the line."""
     program = tmp_path / "spark_reports"
     program.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
     program.chmod(0o755)

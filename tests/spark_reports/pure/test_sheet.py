@@ -1,4 +1,4 @@
-"""report.csv: what a spreadsheet or a script makes of it."""
+"""report.csv as a spreadsheet or a script reads it."""
 
 import csv
 from io import StringIO

@@ -51,7 +51,7 @@ def test_colours_come_only_where_they_are_wanted():
     assert re.sub(r"\x1b\[\d+m", "", painted) == plain
 
 
-def test_terminal_text_says_who_why_and_what_to_do():
+def test_terminal_text_names_the_client_the_cause_and_the_fix():
     text = terminal.render(reports.fixed(), columns=120)
     assert re.search(
         r"sensor-gateway +475,316 +100 %  timestamps are in nanoseconds: divide by 1,000,000", text
@@ -60,7 +60,7 @@ def test_terminal_text_says_who_why_and_what_to_do():
 
 
 @pytest.mark.parametrize("render", [markdown.render, terminal.render])
-def test_a_day_without_anything_is_said_in_a_line(render):
+def test_an_empty_day_is_a_line(render):
     assert "No producer had a record rejected." in render(reports.empty())
 
 
@@ -71,20 +71,20 @@ def test_a_day_that_is_not_over_says_so(render):
 
 
 @pytest.mark.parametrize("render", [markdown.render, terminal.render])
-def test_what_was_only_counted_is_told_with_the_rule_that_would_have_rejected_it(render):
+def test_only_counted_batches_are_shown_with_their_rule(render):
     text = " ".join(render(reports.fixed()).split())
     assert re.search(r"web-7 .{0,40}candidate limits.*its clock runs ahead", text)
     assert "audit-clicks, waiver backfill" in text
     assert "waiver" not in render(reports.empty())
 
 
-def test_markdown_says_who_changed_and_which_rules_were_in_force():
+def test_markdown_names_changed_clients_and_rules_in_force():
     text = markdown.render(reports.fixed())
     assert "| svc-2 | new: never rejected before | 300 | 0 |" in text
     assert "| payments | enforce | backfill | 4 | 400 | 12 | 0 |" in text
     assert "* px-2 reloaded its configuration, 2026-11-20 10:30:00 UTC: mode audit;" in text
 
 
-def test_a_long_list_of_what_was_only_counted_is_cut_and_says_so():
+def test_a_long_list_of_only_counted_batches_is_cut_and_says_so():
     text = terminal.render(reports.fixed() | {"would_reject": reports.fixed()["would_reject"] * 4})
     assert "and 3 more like this in report.json" in text

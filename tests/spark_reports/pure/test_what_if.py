@@ -1,4 +1,4 @@
-"""What other limits would reject: exact at edges, an interval elsewhere, and never outside the truth."""
+"""The records that other limits would reject: exact at edges, elsewhere an interval that holds the truth."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ batches = st.lists(
 
 
 def totals_of(some):
-    """Of (lowest, highest drift, records) the rows that the log's histograms add up to."""
+    """The rows to which the log's histograms add up, from (lowest, highest drift, records)."""
     return [
         {"side": side, "bucket": bucket(drift), "batches": 1, "records": records}
         for low, high, records in some
@@ -42,7 +42,7 @@ def test_between_edges_and_for_both_sides_the_truth_lies_in_the_interval(some, a
 
 
 @given(batches, st.sampled_from(what_if.SHOWN_MS))
-def test_a_report_says_of_one_limit_for_both_sides_between_what_the_truth_lies(some, limit_ms):
+def test_the_bounds_of_one_limit_for_both_sides_hold_the_truth(some, limit_ms):
     rows = totals_of(some)
     count, records = what_if.whole(rows)
     found = {"batches": count, "records": records}

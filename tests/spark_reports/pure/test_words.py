@@ -1,4 +1,4 @@
-"""How numbers, times and causes are said."""
+"""Numbers, times and causes as text."""
 
 import pytest
 
@@ -13,7 +13,7 @@ YEAR_MS = 31_556_952_000
 
 
 @pytest.mark.parametrize(
-    ("magnitude_ms", "said"),
+    ("magnitude_ms", "text"),
     [
         (0, "0 ms"),
         (1, "1 ms"),
@@ -34,12 +34,12 @@ YEAR_MS = 31_556_952_000
         (2**63 - 1, "292 million y"),
     ],
 )
-def test_durations_say_what_matters(magnitude_ms, said):
-    assert words.duration(magnitude_ms) == said
+def test_durations_show_two_units_at_most(magnitude_ms, text):
+    assert words.duration(magnitude_ms) == text
 
 
 @pytest.mark.parametrize(
-    ("timestamp_ms", "said"),
+    ("timestamp_ms", "text"),
     [
         (MIDNIGHT_MS, "on time"),
         (MIDNIGHT_MS + 2 * HOUR_MS, "2 h ahead"),
@@ -51,12 +51,12 @@ def test_durations_say_what_matters(magnitude_ms, said):
         (-(2**63), "292 million y behind"),
     ],
 )
-def test_drifts_are_durations_until_only_a_year_makes_sense(timestamp_ms, said):
-    assert words.drift(drift_ms(timestamp_ms, MIDNIGHT_MS), MIDNIGHT_MS) == said
+def test_drifts_are_durations_until_only_a_year_makes_sense(timestamp_ms, text):
+    assert words.drift(drift_ms(timestamp_ms, MIDNIGHT_MS), MIDNIGHT_MS) == text
 
 
 @pytest.mark.parametrize(
-    ("low_ms", "high_ms", "said"),
+    ("low_ms", "high_ms", "text"),
     [
         (None, None, "–"),
         (HOUR_MS, HOUR_MS, "1 h ahead"),
@@ -67,12 +67,12 @@ def test_drifts_are_durations_until_only_a_year_makes_sense(timestamp_ms, said):
         (HOUR_MS, MIDNIGHT_MS * 1000, "1 h ahead to year 58,912"),
     ],
 )
-def test_a_range_of_drifts_is_as_short_as_it_can_be(low_ms, high_ms, said):
-    assert words.drift_range(low_ms, high_ms, MIDNIGHT_MS) == said
+def test_a_range_of_drifts_is_as_short_as_it_can_be(low_ms, high_ms, text):
+    assert words.drift_range(low_ms, high_ms, MIDNIGHT_MS) == text
 
 
 @pytest.mark.parametrize(
-    ("part", "whole", "said"),
+    ("part", "whole", "text"),
     [
         (0, 100, "0 %"),
         (0, 0, "0 %"),
@@ -84,8 +84,8 @@ def test_a_range_of_drifts_is_as_short_as_it_can_be(low_ms, high_ms, said):
         (5, 5, "100 %"),
     ],
 )
-def test_a_share_never_rounds_something_to_nothing_or_nearly_all_to_all(part, whole, said):
-    assert words.share(part, whole) == said
+def test_a_share_never_rounds_something_to_nothing_or_nearly_all_to_all(part, whole, text):
+    assert words.share(part, whole) == text
 
 
 def test_a_number_between_two_bounds_is_one_number_where_they_are_the_same():
@@ -94,16 +94,16 @@ def test_a_number_between_two_bounds_is_one_number_where_they_are_the_same():
 
 
 @pytest.mark.parametrize(
-    ("number", "said"), [(980, "980"), (12_400, "12.4k"), (3_100_000, "3.1M"), (999_999, "1000k")]
+    ("number", "text"), [(980, "980"), (12_400, "12.4k"), (3_100_000, "3.1M"), (999_999, "1000k")]
 )
-def test_short_counts_fit_into_an_axis(number, said):
-    assert words.short_count(number) == said
+def test_short_counts_fit_into_an_axis(number, text):
+    assert words.short_count(number) == text
 
 
 @pytest.mark.parametrize("unit", list(UnitGuess))
 def test_every_unit_has_its_advice(unit):
-    said = words.advice(Reason.TOO_FAR_AHEAD, unit, 32)
-    assert said == words.UNIT_ADVICE[unit]
+    text = words.advice(Reason.TOO_FAR_AHEAD, unit, 32)
+    assert text == words.UNIT_ADVICE[unit]
 
 
 @pytest.mark.parametrize("reason", list(Reason))
@@ -112,19 +112,19 @@ def test_every_reason_has_its_advice_and_its_word(reason):
     assert words.REASON_WORDS[reason]
 
 
-def test_the_fix_for_nanoseconds_is_said_in_words():
-    said = words.advice("too_far_ahead", "nanoseconds", 32)
-    assert (said.cause, said.fix) == ("timestamps are in nanoseconds", "divide by 1,000,000")
+def test_the_fix_for_nanoseconds_is_in_words():
+    text = words.advice("too_far_ahead", "nanoseconds", 32)
+    assert (text.cause, text.fix) == ("timestamps are in nanoseconds", "divide by 1,000,000")
 
 
 def test_a_time_before_1970_is_not_taken_for_a_replay():
-    """Brokers know no such reason: to them it is too old (`LogValidator.java`)."""
+    """Brokers have no such reason: they call it too old (`LogValidator.java`)."""
     assert words.advice("too_old", None, 32, -5).cause == "timestamps are before 1970"
     assert words.advice("too_old", None, 32, 5).cause == "timestamps are older than the topic allows"
     assert words.advice("too_old", "seconds", 32, 5).cause == "timestamps are in seconds"
 
 
-def test_an_error_of_the_broker_goes_by_its_name():
+def test_an_error_of_the_broker_is_shown_by_its_name():
     assert words.advice("other", None, 22).cause == "the broker answered error 22"
     assert words.advice("bad_record", None, 10).cause == "batches are larger than the topic allows"
     assert words.error_name(32) == "INVALID_TIMESTAMP (32)"
@@ -137,11 +137,11 @@ def test_reasons_and_units_are_those_of_the_decision_log():
     assert set(words.VERDICT_WORDS) == choices["verdict"]
 
 
-def test_limits_are_told_with_the_time_of_each_change():
+def test_limits_are_shown_with_the_time_of_each_change():
     limit = {"topic": "t", "timestamp_type": "CreateTime", "before_max_ms": None, "after_max_ms": HOUR_MS}
     changed = limit | {"timestamp_type": "LogAppendTime", "first_ts": "2026-11-20T14:02:00.000Z"}
-    said = words.limits_by_topic([limit | {"first_ts": "2026-11-20T00:00:00.000Z"}, changed])
-    assert said == {"t": ["unlimited / 1 h", "broker's time from 14:02"]}
+    text = words.limits_by_topic([limit | {"first_ts": "2026-11-20T00:00:00.000Z"}, changed])
+    assert text == {"t": ["unlimited / 1 h", "broker's time from 14:02"]}
 
 
 def test_a_client_without_a_name_is_called_something():
