@@ -59,9 +59,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _text(done: "Compacted") -> str:
-    apart = ", ".join(f"{count:,} {problem}" for problem, count in sorted(done.quarantined_lines.items()))
+    counts = ", ".join(f"{count:,} {problem}" for problem, count in sorted(done.quarantined_lines.items()))
     return (
-        f"{done.lines:,} lines, {done.duplicate_lines:,} duplicates left out, set aside: {apart or 'none'}."
+        f"{done.lines:,} lines, {done.duplicate_lines:,} duplicates left out, set aside: {counts or 'none'}."
         + "".join(f"\nLines came late for {day}, which was written again." for day in done.restated_days)
         + "\n"
     )

@@ -34,8 +34,8 @@ _ONE_DAY: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.maxConcurrentO
 partition. At a second one, Spark would sort the rest after all."""
 
 _NAME_BITS: Final = 28
-"""The bits of `_order`, which has 64, for topic and for client. If two names share theirs, their lines are
-mixed; nothing depends on it."""
+"""The bits for the topic, and those for the client, among the 64 bits of `_order`. If two names have the same
+bits, their lines are mixed; nothing depends on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class Compacted:
     @property
     def corrupt_rate(self) -> float:
         """The share of unusable lines among all lines."""
-        apart = sum(self.quarantined_lines.values())
-        return apart / (self.lines + apart) if apart else 0.0
+        unusable = sum(self.quarantined_lines.values())
+        return unusable / (self.lines + unusable) if unusable else 0.0
 
 
 def compact(spark: SparkSession, inputs: Sequence[str], first: date, last: date, table: Table) -> Compacted:

@@ -206,20 +206,20 @@ def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:
     all lines, stay where they are. A line is aggregated as one struct: forty aggregates of one column each
     cost a quarter more.
     """
-    theirs = F.broadcast(dirty)
+    boots = F.broadcast(dirty)
     known = F.coalesce(~F.col("problem").isin(*PROBLEMS_WITHOUT_IDENTITY), F.lit(True))
     identity = [*BOOT, "seq"]
     rest = [name for name in marked.columns if name not in (*identity, "copies")]
     once = (
         marked.where(known)
-        .join(theirs, on=list(BOOT), how="left_semi")
+        .join(boots, on=list(BOOT), how="left_semi")
         .groupBy(*identity)
         .agg(F.first(F.struct(*rest)).alias("line"), F.sum("copies").alias("copies"))
         .select(*identity, "copies", "line.*")
     )
-    clean = marked.where(known).join(theirs, on=list(BOOT), how="left_anti")
-    nameless = marked.where(~known)
-    return clean.unionByName(nameless).unionByName(once)
+    clean = marked.where(known).join(boots, on=list(BOOT), how="left_anti")
+    unidentified = marked.where(~known)
+    return clean.unionByName(unidentified).unionByName(once)
 
 
 def usable(all_lines: DataFrame) -> DataFrame:

@@ -281,9 +281,8 @@ def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQual
     """The quality of the log of the period. `now_ms`: the reader's clock."""
     proof, files = completeness(evidence, first, last, now_ms), evidence.files
     names = {row["file"] for row in files}
-    apart = sorted(
-        (row for row in files if row["problem"] is not None), key=lambda r: (r["file"], r["problem"])
-    )
+    set_aside = [row for row in files if row["problem"] is not None]
+    examples = sorted(set_aside, key=itemgetter("file", "problem"))[:_EXAMPLES]
     return LogQuality(
         is_complete=proof.is_complete,
         sentence=proof.sentence,
@@ -299,7 +298,7 @@ def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQual
         unheard=proof.unheard,
         duplicate_lines=sum(row["duplicates"] for row in files if row["problem"] is None),
         quarantined_lines=by_problem(files, "lines"),
-        quarantined_examples=[f"{r['file']}: {r['problem']}: {r['raw'] or ''}" for r in apart[:_EXAMPLES]],
+        quarantined_examples=[f"{r['file']}: {r['problem']}: {r['raw'] or ''}" for r in examples],
         lines_unusable=sum(proof.unusable.values()),
         lines_dropped=proof.lines_dropped,
         decisions_suppressed=proof.decisions_suppressed,

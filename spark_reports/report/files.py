@@ -29,16 +29,16 @@ def write_far(spark: "SparkSession", folder: str, name: str, text: str) -> None:
     """
     context: Any = spark.sparkContext  # the way to Java's classes has no public name
     path = context._jvm.org.apache.hadoop.fs.Path
-    place, beside = path(folder, name), path(folder, f".{name}.{os.getpid()}")
+    place, temporary = path(folder, name), path(folder, f".{name}.{os.getpid()}")
     files = place.getFileSystem(context._jsc.hadoopConfiguration())
-    stream = files.create(beside, True)
+    stream = files.create(temporary, True)
     try:
         stream.write(text.encode())
     finally:
         stream.close()
     files.delete(place, False)
-    if not files.rename(beside, place):
-        raise OSError(f"{beside.toString()} could not be renamed to {name}")
+    if not files.rename(temporary, place):
+        raise OSError(f"{temporary.toString()} could not be renamed to {name}")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -47,12 +47,12 @@ def write_text(path: Path, text: str) -> None:
     It is written under another name and then renamed: a reader sees the old report or the new one.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def to_json(report: Report) -> str:

@@ -25,7 +25,7 @@ _FILES_KEPT: Final = 2
 """An archive has about 180 MB. Two are kept because people often try an upgrade beside the old version."""
 _PATIENCE_S: Final = 60
 _SUFFIX: Final = ".jsa"
-_OURS: Final = re.compile(r"spark-[0-9a-f]{16}(-\d+\.jsa|\.\d+)")
+_ARCHIVES: Final = re.compile(r"spark-[0-9a-f]{16}(-\d+\.jsa|\.\d+)")
 """Names of archives, and of the parts that killed processes left behind."""
 _QUIET: Final = "-Xlog:disable"
 """Otherwise Java prints a line on standard output for each class that it leaves out."""
@@ -67,8 +67,8 @@ def _put(made: Path) -> None:
     with made.open("rb") as written:
         os.fsync(written.fileno())
     made.replace(made.with_name(_name(made.stem, made)))
-    ours = (path for path in made.parent.iterdir() if _OURS.fullmatch(path.name))
-    for path in sorted(ours, key=lambda path: path.stat().st_mtime)[:-_FILES_KEPT]:
+    archives = (path for path in made.parent.iterdir() if _ARCHIVES.fullmatch(path.name))
+    for path in sorted(archives, key=lambda path: path.stat().st_mtime)[:-_FILES_KEPT]:
         path.unlink(missing_ok=True)
 
 

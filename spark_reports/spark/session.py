@@ -144,14 +144,14 @@ def _start(master: str, jvm_options: str) -> "SparkSession":
 def _jvm_stderr_kept() -> Iterator[IO[bytes]]:
     """Inside, descriptor 2 is a file. A JVM that starts there inherits it as its standard error."""
     sys.stderr.flush()
-    ours = os.dup(_STDERR)
+    original = os.dup(_STDERR)
     with TemporaryFile() as stderr:
         os.dup2(stderr.fileno(), _STDERR)
         try:
             yield stderr
         finally:
-            os.dup2(ours, _STDERR)
-            os.close(ours)
+            os.dup2(original, _STDERR)
+            os.close(original)
 
 
 def _tail(stderr: IO[bytes]) -> str:
