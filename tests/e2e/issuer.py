@@ -15,14 +15,18 @@ AUDIENCE = "kafka"
 
 
 class Issuer:
-    """`clients` are ids with their secrets. Serves on a free port for as long as a `with` lasts."""
+    """`clients` are ids with their secrets. Serves on a free port for as long as a `with` lasts.
 
-    def __init__(self, clients, lasts_s=3600):
+    Tokens last an hour. The issuer may name a shorter time, so that clients ask again soon, and still no
+    token expires on the way to the broker.
+    """
+
+    def __init__(self, clients, expires_in_s=3600):
         self.asked = []
         """(client id, the form that it sent) of each request for a token."""
         self._clients = clients
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        self._lasts_s = lasts_s
+        self._expires_in_s = expires_in_s
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
@@ -37,7 +41,7 @@ class Issuer:
     def token(self, subject):
         """A signed JWT."""
         now = int(time.time())
-        claims = {"sub": subject, "iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + self._lasts_s}
+        claims = {"sub": subject, "iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 3600}
         head = {"alg": "RS256", "typ": "JWT", "kid": "one"}
         signed = b".".join(_dashed(json.dumps(part).encode()) for part in (head, claims))
         return (signed + b"." + _dashed(self._key.sign(signed, padding.PKCS1v15(), SHA256()))).decode()
@@ -65,7 +69,7 @@ class Issuer:
                     {
                         "access_token": issuer.token(client_id),
                         "token_type": "Bearer",
-                        "expires_in": issuer._lasts_s,
+                        "expires_in": issuer._expires_in_s,
                     },
                 )
 

@@ -6,6 +6,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
 from tests.proxy.running import limits_are_known
+from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
@@ -29,6 +30,15 @@ async def answers(producer, topic, ahead_ms):
     return found
 
 
+def differences(proxy):
+    return [line for line in proxy.log if line["event"] == "topic_limits_differ"]
+
+
+def after_limits(proxy):
+    """How far ahead records may be, each time that the proxy has noted a topic's limits."""
+    return [line.get("after_max_ms") for line in proxy.decisions() if line.get("kind") == "limits"]
+
+
 async def test_in_a_roll_from_3_9_to_4_each_record_ends_as_its_leader_would_have_it(topic):
     """Kafka 3.9 takes any time by default, 4.x one hour ahead (KIP-1030)."""
     async with KafkaCluster(nodes=[OLD, NEW], versions={OLD: "3.9.1"}) as kafka:
@@ -45,7 +55,7 @@ async def test_in_a_roll_from_3_9_to_4_each_record_ends_as_its_leader_would_have
                 assert set((await answers(producer, topic, 0)).values()) == {True}
 
             assert await answers(producer, topic, 2 * HOUR_MS) == directly
-            differ = [line for line in proxy.log if line["event"] == "topic_limits_differ"]
+            differ = await until(lambda: differences(proxy))  # the old broker may answer late
             assert [(line["topic"], line["key"]) for line in differ] == [
                 (topic, "message.timestamp.after.max.ms")
             ]
@@ -67,9 +77,8 @@ async def test_a_broker_that_comes_back_with_other_limits_is_judged_by_none_of_i
             before = await answers(producer, topic, 3 * HOUR_MS)
             assert set(before.values()) == {False}
             # Unlimited until both have told, then the wider of the two.
-            limits = [line.get("after_max_ms") for line in proxy.decisions() if line.get("kind") == "limits"]
-            assert limits[-1] == 2 * HOUR_MS
-            assert set(limits) <= {None, 2 * HOUR_MS}
+            await until(lambda: after_limits(proxy)[-1] == 2 * HOUR_MS)
+            assert set(after_limits(proxy)) <= {None, 2 * HOUR_MS}
 
             await kafka.stop_node(2)
             with kafka.node(2).properties_path.open("a") as file:
@@ -79,7 +88,7 @@ async def test_a_broker_that_comes_back_with_other_limits_is_judged_by_none_of_i
             assert sorted(after.values()) == [False, True]
             while set((await answers(producer, topic, 25 * HOUR_MS)).values()) != {False}:
                 pass
-            assert [line for line in proxy.log if line["event"] == "topic_limits_differ"]
+            assert differences(proxy)
 
 
 async def test_where_one_broker_writes_its_own_time_each_leader_decides(topic):
