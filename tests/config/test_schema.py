@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from tests.config.files import SMALLEST
-from tests.config.test_load import WRONG
+from tests.config.test_wrong_files import WRONG
 from tsproxy.config.schema import as_text, json_schema
 from tsproxy.config.tree import KEYS
 

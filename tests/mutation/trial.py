@@ -27,7 +27,12 @@ _FAST_PATH = (
     "tests/policy/test_checks.py",
 )
 _REPAIR = ("tests/session/test_repair.py",)
-_READERS = ("tests/wire/test_record_batch.py",)
+_READERS = ("tests/wire/test_record_batch.py", "tests/wire/test_record_batch_faults.py")
+_SESSION = (
+    "tests/policy/test_facts.py",
+    "tests/session/test_produce.py",
+    "tests/session/test_produce_split.py",
+)
 MODULES = {
     "policy/timestamps.py": ("tests/policy/test_timestamps.py",),
     "policy/judge.py": (*_RULES, "tests/policy/test_checks.py"),
@@ -53,19 +58,21 @@ MODULES = {
     "policy/batch_of_times.py": ("tests/offline/test_explain.py",),
     "policy/explain.py": ("tests/offline/test_explain.py",),
     "policy/broker_reasons.py": ("tests/verdicts/test_broker_reasons.py",),
-    "wire/record_set.py": ("tests/wire/test_record_set.py",),
+    "wire/record_set.py": ("tests/wire/test_record_set.py", "tests/wire/test_scan.py"),
     "wire/record_batch.py": _READERS,
     "wire/records.py": _READERS,
     "wire/message_set.py": ("tests/wire/test_message_set.py",),
-    "session/produce/verdicts.py": ("tests/policy/test_facts.py", "tests/session/test_produce.py"),
-    "session/produce/context.py": ("tests/policy/test_facts.py", "tests/session/test_produce.py"),
+    "session/produce/verdicts.py": _SESSION,
+    "session/produce/context.py": _SESSION,
 }
 """Each with the tests that most often turn red, which are asked first; what they pass meets all."""
 
 TESTS = (
     "tests/wire/test_record_set.py",
+    "tests/wire/test_scan.py",
     "tests/wire/test_message_set.py",
     "tests/session/test_produce.py",
+    "tests/session/test_produce_split.py",
     "tests/session/test_policy.py",
     "tests/session/test_repair.py",
     "tests/verdicts",
@@ -76,6 +83,7 @@ TESTS = (
     "tests/wire/test_one_shot.py",
     "tests/wire/readers/test_stream.py",
     "tests/wire/test_record_batch.py",
+    "tests/wire/test_record_batch_faults.py",
 )
 """The quick ones first."""
 

@@ -6,12 +6,22 @@ checksum is right again: on the wire a wrong one would be told first. Where one 
 or the transactional bit for another reason, it is left out: the producer's state would be told.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from tests.differential.batches import Batch, Record, write_batch
-from tests.differential.message_sets import wrapper, write_messages
+from tests.verdicts.log_validator_batches import (
+    counted,
+    foreign,
+    foreign_and_too_old,
+    gzip_level,
+    inner_crc,
+    legacy_zero_offsets,
+    marker,
+    sequence,
+    three_keyless,
+    twice,
+    zero_offsets,
+)
 from tests.verdicts.rows import (
     ACCEPTED,
     APPEND_TIME,
@@ -27,14 +37,12 @@ from tests.verdicts.rows import (
     Wire,
     invalid_record,
     invalid_timestamp,
-    keyless,
     legacy,
-    legacy_messages,
     limits,
     v2,
     v2_at,
 )
-from tsproxy.model.kafka import NO_TIMESTAMP, Codec, ErrorCode
+from tsproxy.model.kafka import Codec, ErrorCode
 
 PAST: Final = -1001 * TICK
 AROUND: Final = (-TICK, TICK, 0)
@@ -49,76 +57,6 @@ def _codec(codec: int) -> dict[str, str]:
     return {"compression.type": "uncompressed" if codec == Codec.NONE else name}
 
 
-def _twice(write: Callable[[int], bytes], other: Callable[[int], bytes]) -> Callable[[int], bytes]:
-    return lambda now_ms: write(now_ms) + other(now_ms)
-
-
-def _zero_offsets(now_ms: int) -> bytes:
-    records = tuple(Record(now_ms, None, b"x", offset_delta=0) for _ in range(20))
-    return write_batch(Batch(records, codec=Codec.GZIP, last_offset_delta=0))
-
-
-def _legacy_zero_offsets(magic: int) -> Callable[[int], bytes]:
-    def write(now_ms: int) -> bytes:
-        messages = tuple(replace(m, offset=0) for m in legacy_messages(magic, *[now_ms] * 20))
-        return write_messages([wrapper(messages, Codec.GZIP, magic=magic, offset=0)])
-
-    return write
-
-
-def _foreign(outer: int, inner: int) -> Callable[[int], bytes]:
-    """A wrapper whose 20 messages are of another magic."""
-
-    def write(now_ms: int) -> bytes:
-        messages = legacy_messages(inner, *[now_ms] * 20)
-        return write_messages([wrapper(messages, Codec.GZIP, magic=outer, timestamp_ms=now_ms)])
-
-    return write
-
-
-def _foreign_and_too_old(now_ms: int) -> bytes:
-    old = legacy_messages(1, now_ms + 1200 * TICK)
-    foreign = legacy_messages(0, *[now_ms] * 5)
-    messages = tuple(replace(m, offset=30 * at) for at, m in enumerate((*old, *foreign)))
-    return write_messages([wrapper(messages, Codec.GZIP, offset=150)])
-
-
-def _inner_crc(magic: int, codec: int) -> Callable[[int], bytes]:
-    def write(now_ms: int) -> bytes:
-        first, *rest = legacy_messages(magic, now_ms, now_ms, now_ms)
-        return write_messages([wrapper((replace(first, crc_off=1), *rest), codec, magic=magic)])
-
-    return write
-
-
-def _sequence(codec: int) -> Callable[[int], bytes]:
-    return v2(0, 0, 0, codec=codec, producer_id=1234, producer_epoch=0, base_sequence=-2)
-
-
-def _marker(now_ms: int) -> bytes:
-    """An end-transaction marker as a coordinator would write it, without the transactional bit."""
-    record = Record(now_ms, b"\x00\x00\x00\x01", b"\x00\x00\x00\x00\x00\x00")
-    return write_batch(Batch((record,), attributes=0x20))
-
-
-def _gzip_level(now_ms: int) -> bytes:
-    return write_batch(Batch(keyless(NO_TIMESTAMP, NO_TIMESTAMP, NO_TIMESTAMP), codec=Codec.GZIP))
-
-
-def _keyless(magic: int, codec: int) -> Callable[[int], bytes]:
-    if magic == 2:
-        return v2_at(NO_TIMESTAMP, NO_TIMESTAMP, NO_TIMESTAMP, codec=codec)
-    return lambda _: write_messages([wrapper(legacy_messages(magic, -1, -1, -1), codec, magic=magic)])
-
-
-def _counted(last_offset_delta: int, records_count: int, records: int = 3) -> Callable[[int], bytes]:
-    return v2_at(
-        *[1234] * records,
-        last_offset_delta=last_offset_delta,
-        records_count=records_count,
-    )
-
-
 ANY, LEGACY = Wire.ANY, Wire.LEGACY
 
 CASES: Final[tuple[Row, ...]] = (
@@ -126,7 +64,7 @@ CASES: Final[tuple[Row, ...]] = (
         "testValidationOfBatchesWithNonSequentialInnerOffsets",
         "magic 2",
         ANY,
-        _zero_offsets,
+        zero_offsets,
         invalid_record("Inconsistent batch offset range [0, 0] and count of records 20"),
         SECOND_EACH_WAY,
     ),
@@ -135,7 +73,7 @@ CASES: Final[tuple[Row, ...]] = (
             "testValidationOfBatchesWithNonSequentialInnerOffsets",
             f"magic {magic}",
             LEGACY,
-            _legacy_zero_offsets(magic),
+            legacy_zero_offsets(magic),
             ACCEPTED,
             SECOND_EACH_WAY,
         )
@@ -146,7 +84,7 @@ CASES: Final[tuple[Row, ...]] = (
             "checkOnlyOneBatch",
             f"magic {magic}, {Codec(codec).name} to {Codec(target).name}",
             LEGACY,
-            _twice(legacy(magic, 10, codec=codec), legacy(magic, 11, 12, codec=codec)),
+            twice(legacy(magic, 10, codec=codec), legacy(magic, 11, 12, codec=codec)),
             invalid_record("Compressed outer record has more than one batch"),
             SECOND_EACH_WAY | _codec(target),
         )
@@ -159,7 +97,7 @@ CASES: Final[tuple[Row, ...]] = (
             "checkOnlyOneBatch",
             f"magic 2, {Codec(codec).name}",
             ANY,
-            _twice(v2(10, codec=codec), v2(11, 12, codec=codec)),
+            twice(v2(10, codec=codec), v2(11, 12, codec=codec)),
             ONE_BATCH,
             SECOND_EACH_WAY | _codec(Codec.GZIP),
         )
@@ -182,7 +120,7 @@ CASES: Final[tuple[Row, ...]] = (
             "checkMismatchMagic",
             f"wrapper {outer}, inner {inner}",
             LEGACY,
-            _foreign(outer, inner),
+            foreign(outer, inner),
             invalid_record("One or more records have been rejected due to 20 record errors", *range(20)),
             SECOND_EACH_WAY,
         )
@@ -220,7 +158,7 @@ CASES: Final[tuple[Row, ...]] = (
             "checkAllowMultiBatch",
             f"magic {magic} to {Codec(target).name}",
             LEGACY,
-            _twice(legacy(magic, 10), legacy(magic, 11, 12)),
+            twice(legacy(magic, 10), legacy(magic, 11, 12)),
             ACCEPTED,
             SECOND_EACH_WAY | _codec(target),
         )
@@ -229,12 +167,12 @@ CASES: Final[tuple[Row, ...]] = (
     ),
     Row("checkCompressed", "magic 2", ANY, v2(*AROUND, codec=1), ACCEPTED, SECOND_EACH_WAY),
     Row("checkCompressed", "magic 1", LEGACY, legacy(1, *AROUND, codec=1), ACCEPTED, SECOND_EACH_WAY),
-    Row("testRecordBatchWithCountOverrides", "", ANY, _counted(2, 3), ACCEPTED, APPEND_TIME),
+    Row("testRecordBatchWithCountOverrides", "", ANY, counted(2, 3), ACCEPTED, APPEND_TIME),
     Row(
         "testInconsistentCountAndOffset",
         "0, 3",
         ANY,
-        _counted(0, 3),
+        counted(0, 3),
         invalid_record("Inconsistent batch offset range [0, 0] and count of records 3"),
         APPEND_TIME,
     ),
@@ -242,7 +180,7 @@ CASES: Final[tuple[Row, ...]] = (
         "testInconsistentCountAndOffset",
         "15, 3",
         ANY,
-        _counted(15, 3),
+        counted(15, 3),
         invalid_record("Inconsistent batch offset range [0, 15] and count of records 3"),
         APPEND_TIME,
     ),
@@ -250,7 +188,7 @@ CASES: Final[tuple[Row, ...]] = (
         "testInconsistentCountAndOffset",
         "-3, 3",
         ANY,
-        _counted(-3, 3),
+        counted(-3, 3),
         invalid_record("Batch has an invalid offset range: [0, -3]"),
         APPEND_TIME,
     ),
@@ -258,7 +196,7 @@ CASES: Final[tuple[Row, ...]] = (
         "testUnmatchedNumberOfRecords",
         "5, 6",
         ANY,
-        _counted(5, 6),
+        counted(5, 6),
         invalid_record("Incorrect declared batch size, premature EOF reached"),
         APPEND_TIME,
     ),
@@ -266,7 +204,7 @@ CASES: Final[tuple[Row, ...]] = (
         "testUnmatchedNumberOfRecords",
         "1, 2",
         ANY,
-        _counted(1, 2),
+        counted(1, 2),
         invalid_record("Incorrect declared batch size, records still remaining in file"),
         APPEND_TIME,
     ),
@@ -307,7 +245,7 @@ CASES: Final[tuple[Row, ...]] = (
             "checkInvalidChecksum",
             f"magic {magic}, {Codec(codec).name}",
             LEGACY,
-            _inner_crc(magic, codec),
+            inner_crc(magic, codec),
             CORRUPT,
             SECOND_EACH_WAY,
         )
@@ -319,7 +257,7 @@ CASES: Final[tuple[Row, ...]] = (
             "checkInvalidSequence",
             f"{Codec(codec).name} to {Codec(target).name}",
             ANY,
-            _sequence(codec),
+            sequence(codec),
             invalid_record("Invalid sequence number -2 in record batch with producerId 1234"),
             FIVE_SECONDS_EACH_WAY | _codec(target),
         )
@@ -331,7 +269,7 @@ CASES: Final[tuple[Row, ...]] = (
             "checkNoKeyCompactedTopic",
             f"magic {magic}, {Codec(codec).name}",
             ANY if magic == 2 else LEGACY,
-            _keyless(magic, codec),
+            three_keyless(magic, codec),
             invalid_record(NO_KEY, 0, 1, 2),
             SECOND_EACH_WAY | COMPACTED,
         )
@@ -362,7 +300,7 @@ CASES: Final[tuple[Row, ...]] = (
         "testControlRecordsNotAllowedFromClients",
         "",
         ANY,
-        _marker,
+        marker,
         invalid_record("Clients are not allowed to write control records"),
         FIVE_SECONDS_EACH_WAY,
     ),
@@ -386,7 +324,7 @@ CASES: Final[tuple[Row, ...]] = (
         "testInvalidRecordExceptionHasBatchIndex",
         "",
         LEGACY,
-        _foreign(0, 1),
+        foreign(0, 1),
         invalid_record("One or more records have been rejected due to 20 record errors", *range(20)),
         SECOND_EACH_WAY,
     ),
@@ -394,7 +332,7 @@ CASES: Final[tuple[Row, ...]] = (
         "testBatchWithInvalidRecordsAndInvalidTimestamp",
         "",
         LEGACY,
-        _foreign_and_too_old,
+        foreign_and_too_old,
         invalid_timestamp(*range(6)),
         SECOND_EACH_WAY,
     ),
@@ -418,7 +356,7 @@ CASES: Final[tuple[Row, ...]] = (
         "testDifferentLevelDoesNotCauseRecompression",
         "",
         ANY,
-        _gzip_level,
+        gzip_level,
         ACCEPTED,
         FIVE_SECONDS_EACH_WAY | _codec(Codec.GZIP),
     ),
@@ -426,7 +364,7 @@ CASES: Final[tuple[Row, ...]] = (
         "testDifferentCodecCausesRecompression",
         "",
         ANY,
-        _gzip_level,
+        gzip_level,
         ACCEPTED,
         FIVE_SECONDS_EACH_WAY | _codec(Codec.LZ4),
     ),

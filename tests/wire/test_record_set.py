@@ -1,7 +1,7 @@
 """The bounds of batches and the fields of their headers, at each edge.
 
-`test_record_batch` tests the records inside a batch of magic 2, and `test_message_set` those inside a
-message.
+`test_scan` tests what else may stand in a `records` field, `test_record_batch` and `test_record_batch_faults`
+the records inside a batch of magic 2, and `test_message_set` those inside a message.
 """
 
 import pytest
