@@ -1,13 +1,20 @@
 """Lines that exist but cannot be used. The report says that their counts may be missing."""
 
 import json
+from datetime import date
 
 import pytest
 
 from spark_reports.cli import main
+from spark_reports.commands.render import FORMATS, for_terminal
+from spark_reports.log import read, sequence
+from spark_reports.report import tables
+from spark_reports.report.assemble import quality
+from tests.spark_reports import reports
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, write
 
+FRIDAY = date(2026, 11, 20)
 NEWER = "written by a newer tsproxy: update spark_reports"
 
 
@@ -26,6 +33,20 @@ def daily(spark, tmp_path, capsys):
         return code, report, output.out + output.err, pages
 
     return run
+
+
+@pytest.fixture
+def quality_of(spark, tmp_path):
+    """What a report says of the log of these lines. That needs three queries; `daily` makes twenty more."""
+
+    def ask(*lines, raw=""):
+        path = write(tmp_path / "a.jsonl", *lines, raw=raw)
+        with read.opened(spark, read.Source([str(path)], FRIDAY, FRIDAY)) as log:
+            files = tables.rows(read.files(log.lines, FRIDAY, FRIDAY))
+            boots, gaps = tables.proof(log, sequence.side(FRIDAY, FRIDAY))
+        return quality(boots, gaps, files, FRIDAY, FRIDAY, MIDNIGHT_MS + 2 * DAY_MS)
+
+    return ask
 
 
 def a_life(*counted, at_ms=MIDNIGHT_MS):
@@ -62,19 +83,21 @@ def test_counters_of_a_newer_version_make_the_log_incomplete_and_the_cure_is_nam
     ],
     ids=["a count", "an instant", "a length", "a heartbeat", "a type", "an event nobody knows yet"],
 )
-def test_an_unreadable_line_that_may_hold_totals_makes_the_log_incomplete(daily, broken):
-    _, report, output, pages = daily(*a_life(broken))
-    assert report["log"]["lines_unusable"] == 1
-    assert is_shown("1 line set aside that may hold totals", report, output, pages)
+def test_an_unreadable_line_that_may_hold_totals_makes_the_log_incomplete(quality_of, broken):
+    log = quality_of(*a_life(broken))
+    assert (log["lines_unusable"], log["is_complete"]) == (1, False)
+    report = reports.fixed() | {"log": log}
+    pages = FORMATS["html"](report) + FORMATS["md"](report)
+    assert is_shown("1 line set aside that may hold totals", report, for_terminal(report), pages)
 
 
 @pytest.mark.parametrize("event", ["decision", "lifecycle"])
 @pytest.mark.parametrize("broken", [{"v": 2}, {"ts": "2026-11-20"}, {"seq": "one"}])
-def test_examples_and_news_that_cannot_be_read_hold_no_totals(daily, event, broken):
+def test_examples_and_news_that_cannot_be_read_hold_no_totals(quality_of, event, broken):
     """A line without a number is still missing: the gap of its number says so."""
-    _, report, _, _ = daily(*a_life(counters(1)), line(4, event, at_ms=MIDNIGHT_MS) | broken)
-    assert (report["log"]["lines_unusable"], report["log"]["is_complete"]) == (0, True)
-    assert sum(report["log"]["quarantined_lines"].values()) == 1
+    log = quality_of(*a_life(counters(1)), line(4, event, at_ms=MIDNIGHT_MS) | broken)
+    assert (log["lines_unusable"], log["is_complete"]) == (0, True)
+    assert sum(log["quarantined_lines"].values()) == 1
 
 
 @pytest.mark.parametrize(
@@ -90,16 +113,16 @@ def test_examples_and_news_that_cannot_be_read_hold_no_totals(daily, event, brok
     ],
     ids=["of the day", "an example", "long before", "written after midnight", "long after", "cut", "noise"],
 )
-def test_a_torn_line_counts_where_it_is_not_known_to_be_something_else(daily, raw, unusable):
+def test_a_torn_line_counts_where_it_is_not_known_to_be_something_else(quality_of, raw, unusable):
     """A line's beginning shows the hour: an interval is an hour at most."""
-    _, report, _, _ = daily(*a_life(counters(1)), raw=raw)
-    assert (report["log"]["lines_unusable"], report["log"]["is_complete"]) == (unusable, not unusable)
+    log = quality_of(*a_life(counters(1)), raw=raw)
+    assert (log["lines_unusable"], log["is_complete"]) == (unusable, not unusable)
 
 
-def test_a_line_of_another_day_is_no_matter(daily):
+def test_a_line_of_another_day_is_no_matter(quality_of):
     after_ms = MIDNIGHT_MS + DAY_MS
-    _, report, _, _ = daily(*a_life(counters(1)), counters(9, after_ms, boot="b2", v=2))
-    assert (report["log"]["lines_unusable"], report["log"]["is_complete"]) == (0, True)
+    log = quality_of(*a_life(counters(1)), counters(9, after_ms, boot="b2", v=2))
+    assert (log["lines_unusable"], log["is_complete"]) == (0, True)
 
 
 def test_no_headline_says_that_nothing_came_where_nothing_could_be_read(daily):
