@@ -8,6 +8,7 @@ import pytest
 from spark_reports.cli import main
 from spark_reports.commands.render import FORMATS, for_terminal
 from spark_reports.log import read, sequence
+from spark_reports.log.completeness import Evidence
 from spark_reports.report import tables
 from spark_reports.report.assemble import quality
 from tests.spark_reports import reports
@@ -43,8 +44,8 @@ def quality_of(spark, tmp_path):
         path = write(tmp_path / "a.jsonl", *lines, raw=raw)
         with read.opened(spark, read.Source([str(path)], FRIDAY, FRIDAY)) as log:
             files = tables.rows(read.files(log.lines, FRIDAY, FRIDAY))
-            boots, gaps = tables.proof(log, sequence.side(FRIDAY, FRIDAY))
-        return quality(boots, gaps, files, FRIDAY, FRIDAY, MIDNIGHT_MS + 2 * DAY_MS)
+            evidence = Evidence(*tables.proof(log, sequence.side(FRIDAY, FRIDAY)), files)
+        return quality(evidence, FRIDAY, FRIDAY, MIDNIGHT_MS + 2 * DAY_MS)
 
     return ask
 
