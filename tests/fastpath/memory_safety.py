@@ -81,8 +81,10 @@ def read_corpus(seeds: int) -> None:
     from tests.fastpath.test_sessions import converse
     from tests.fastpath.traces import trace
     from tests.proxy.test_pipe import whole_requests_go_on
+    from tests.session.messages import FETCH, answer
     from tests.wire.batches import LZ4, ZSTD
     from tests.wire.blobs import blobs
+    from tests.wire.fetched import any_body
     from tsproxy.proxy.pipe import _native as pipe
     from tsproxy.wire.readers import _native, _python
 
@@ -111,6 +113,15 @@ def read_corpus(seeds: int) -> None:
             assert _native.record_errors(*answers, bool(seed & 1)) == _python.record_errors(
                 *answers, bool(seed & 1)
             )
+        fetched = bytearray(answer(FETCH, 16, any_body(random)))
+        fetched[random.randrange(4, len(fetched))] ^= 1 << random.randrange(8)
+        at = random.randrange(len(fetched))
+        walks = _native.FetchWalk(), _python.FetchWalk()
+        for walk in walks:
+            walk.begin(len(fetched))
+        for piece in (fetched[:at], fetched[at:]):
+            sizes = {walk.advance(exact(bytes(piece))) for walk in walks}
+            assert len(sizes) == 1, f"seed {seed}: the walks over a Fetch answer differ"
         for block in blobs(LZ4, seed, 5):
             assert _native.lz4_size(exact(block[7:])) == _python.lz4_size(block[7:]), f"seed {seed}: lz4"
             for shift in range(17):

@@ -25,6 +25,15 @@ raises for what the bytes hold.
                          Belongs to one thread
     Finder(base_timestamp, count, suspects, most)  .feed(data), .finish() -> Culprits
                          which records are suspect, of a batch without a fault that comes in pieces
+    FetchWalk()          a Fetch answer from version 16 on that comes in pieces, up to its tail: the tagged
+                         fields of the answer itself, which follow the records. Belongs to one connection
+        .begin(size)     an answer begins, of so many bytes with its size prefix
+        .advance(data)   how many bytes of `data` come before the tail, and are walked over. A tail without
+                         fields counts, too
+        .left            how many bytes of the answer are not walked over
+        .is_at_tail      the tail has fields, and is all that is left
+        .is_bad          the answer does not fit its layout
+        .is_over         there is no answer, or nothing of it is left: also after .end()
 
 Not here: buffers, decompression, verdicts, whole requests (see `tsproxy.fastpath`).
 """
@@ -38,6 +47,7 @@ try:
         raise ImportError("no native code is wanted")
     from tsproxy.wire.readers._native import (
         NAME,
+        FetchWalk,
         Finder,
         StreamWalker,
         find_outside,
@@ -52,6 +62,7 @@ try:
 except ImportError:
     from tsproxy.wire.readers._python import (
         NAME,
+        FetchWalk,
         Finder,
         StreamWalker,
         find_outside,
@@ -68,6 +79,7 @@ __all__ = [
     "ANY",
     "NAME",
     "Bounds",
+    "FetchWalk",
     "Finder",
     "MessageRun",
     "StreamWalker",

@@ -6,6 +6,7 @@ ImportError if they were not built.
 from typing import Final
 
 from tsproxy.wire.readers._native.culprits import find_outside, record_errors, skim_errors
+from tsproxy.wire.readers._native.fetch import FetchWalk
 from tsproxy.wire.readers._native.finder import Finder
 from tsproxy.wire.readers._native.lz4 import holds_zeros, lz4_size
 from tsproxy.wire.readers._native.messages import messages
@@ -17,6 +18,7 @@ NAME: Final[str] = "native"
 
 __all__ = [
     "NAME",
+    "FetchWalk",
     "Finder",
     "StreamWalker",
     "find_outside",

@@ -1,5 +1,6 @@
 from typing import Final
 
+from tsproxy.wire.readers._python import FetchWalk as FetchWalk
 from tsproxy.wire.readers._python import Finder as Finder
 from tsproxy.wire.readers._python import StreamWalker as StreamWalker
 from tsproxy.wire.readers._python import find_outside as find_outside

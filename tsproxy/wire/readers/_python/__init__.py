@@ -6,6 +6,7 @@ They stand in for the native ones where these were not built, and tests compare 
 from typing import Final
 
 from tsproxy.wire.readers._python.culprits import find_outside, record_errors, skim_errors
+from tsproxy.wire.readers._python.fetch import FetchWalk
 from tsproxy.wire.readers._python.finder import Finder
 from tsproxy.wire.readers._python.lz4 import holds_zeros, lz4_size
 from tsproxy.wire.readers._python.messages import messages
@@ -17,6 +18,7 @@ NAME: Final[str] = "python"
 
 __all__ = [
     "NAME",
+    "FetchWalk",
     "Finder",
     "StreamWalker",
     "find_outside",

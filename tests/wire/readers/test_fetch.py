@@ -1,0 +1,154 @@
+"""The walk over a Fetch answer: it finds the answer's own tagged fields, whatever comes before them.
+
+The oracle is kio, generated from Kafka's schemas: an answer with nodes is the one without, but for its end.
+"""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from kio.index import load_response_schema
+
+from tests.session.messages import FETCH, answer
+from tests.wire.entities import entities, written
+from tests.wire.fetched import TAILS, any_body, current_leader, fetched, partition, tags_of
+from tests.wire.readers.variants import VARIANTS, name_of
+from tests.wire.strategies import a_few
+
+VERSIONS = (16, 17, 18)
+
+pytestmark = pytest.mark.parametrize(
+    "walker", [each.FetchWalk for each in VARIANTS], ids=map(name_of, VARIANTS)
+)
+
+ENTITIES = {version: load_response_schema(FETCH, version) for version in VERSIONS}
+BODY = fetched(
+    [partition(b"r" * 300), partition(None, 6, 1, 2, tags_of(current_leader(2, 5), (9, b"unknown")))],
+    [],
+    [partition(b"", transactions=0)],
+)
+"""With each field there is, and each null; without its last byte, tagged fields may follow."""
+
+
+def walked(walker, whole, pieces):
+    """(how many bytes come before the tail, the walk), where nothing is shown again that was walked over."""
+    walk = walker()
+    walk.begin(len(whole))
+    size = 0
+    for piece in pieces:
+        done = walk.advance(piece)
+        size += done
+        if done < len(piece):
+            break
+    return size, walk
+
+
+def cut(whole, cuts):
+    at = [0, *sorted(each for each in cuts if each < len(whole)), len(whole)]
+    return [whole[start:end] for start, end in itertools.pairwise(at)]
+
+
+def state(walk):
+    return walk.left, walk.is_at_tail, walk.is_bad, walk.is_over
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@a_few
+@given(data=st.data())
+def test_the_tail_begins_where_the_answer_without_nodes_ends(walker, version, data):
+    entity = data.draw(entities(ENTITIES[version]))
+    without = answer(FETCH, version, written(replace(entity, node_endpoints=())))
+    whole = answer(FETCH, version, written(entity))
+    assert whole[8:-1].startswith(without[8:-1])
+    pieces = cut(whole, data.draw(st.lists(st.integers(1, 2_000), max_size=5)))
+    size, walk = walked(walker, whole, pieces)
+    if entity.node_endpoints:
+        assert (size, walk.left) == (len(without) - 1, len(whole) - len(without) + 1)
+        assert walk.is_at_tail
+    else:
+        assert size == len(whole)
+        assert walk.is_over
+
+
+@pytest.mark.parametrize("tail", TAILS.values(), ids=TAILS)
+def test_wherever_an_answer_is_cut_its_tail_is_found(walker, tail):
+    whole = answer(FETCH, 18, BODY[:-1] + tail)
+    for at in range(len(whole) - len(tail) + 1):
+        size, walk = walked(walker, whole, [whole[:at], memoryview(whole)[at:]])
+        assert (size, walk.left, walk.is_at_tail) == (len(whole) - len(tail), len(tail), True)
+        assert walk.advance(whole[size:]) == 0
+
+
+def test_wherever_an_answer_without_a_tail_is_cut_all_of_it_is_walked_over(walker):
+    whole = answer(FETCH, 18, BODY)
+    for at in range(len(whole) + 1):
+        size, walk = walked(walker, whole, [whole[:at], whole[at:]])
+        assert (size, *state(walk)) == (len(whole), 0, False, False, True)
+    size, walk = walked(walker, whole, [whole[at : at + 1] for at in range(len(whole))])
+    assert (size, *state(walk)) == (len(whole), 0, False, False, True)
+
+
+@given(body=st.binary(max_size=300), cuts=st.lists(st.integers(0, 310), max_size=4))
+@example(body=b"", cuts=[])
+def test_any_bytes_are_walked_alike_by_both_and_in_any_pieces(walker, body, cuts):
+    whole = answer(FETCH, 16, body)
+    expected = walked(VARIANTS[0].FetchWalk, whole, [whole])
+    found = walked(walker, whole, cut(whole, cuts))
+    assert state(found[1]) == state(expected[1])
+    assert found[1].is_bad or found[0] == expected[0]
+
+
+@given(random=st.randoms(use_true_random=False), data=st.data())
+def test_a_damaged_answer_is_walked_alike_by_both(walker, random, data):
+    whole = bytearray(answer(FETCH, 16, any_body(random)))
+    whole[data.draw(st.integers(8, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    expected = walked(VARIANTS[0].FetchWalk, whole, [whole])
+    found = walked(walker, whole, cut(whole, data.draw(st.lists(st.integers(0, 900), max_size=4))))
+    assert state(found[1]) == state(expected[1])
+    assert found[1].is_bad or found[0] == expected[0]
+
+
+BAD = {
+    "it ends before its tail": BODY[:-1],
+    "it ends in a number": BODY[:11],
+    "a tail of two bytes": BODY[:-1] + b"\x00\x00",
+    "a tail of one byte that announces a field": BODY[:-1] + b"\x01",
+    "no topics but null": bytes(10) + b"\x00" + b"\x00",
+    "a topic with null for partitions": bytes(10) + b"\x02" + bytes(16) + b"\x00\x00\x00",
+    "a number of six bytes": bytes(10) + b"\x80\x80\x80\x80\x80\x01" + bytes(99),
+    "a number above 32 bits": bytes(10) + b"\x80\x80\x80\x80\x10" + bytes(99),
+    "a padded number": bytes(10) + b"\x82\x00" + BODY[11:],
+    "more records than bytes": bytes(10)
+    + b"\x02"
+    + bytes(16)
+    + b"\x02"
+    + bytes(30)
+    + b"\x00"
+    + bytes(4)
+    + b"\x7f\x00",
+}
+
+
+@pytest.mark.parametrize("body", BAD.values(), ids=BAD)
+def test_an_answer_that_does_not_fit_is_bad_and_stays_so(walker, body):
+    whole = answer(FETCH, 18, body)
+    _, walk = walked(walker, whole, [whole])
+    assert walk.is_bad
+    assert walk.advance(bytes(50)) == 0
+    assert not walk.is_at_tail
+    assert not walk.is_over
+
+
+def test_a_walk_begins_again_and_ends_when_it_is_told(walker):
+    walk, whole = walker(), answer(FETCH, 18, BODY)
+    assert walk.is_over
+    for size in (5, len(whole)):
+        walk.begin(len(whole))
+        assert not walk.is_over
+        assert walk.advance(whole[:size]) == size
+    walk.begin(len(whole))
+    walk.end()
+    assert state(walk) == (0, False, False, True)
+    assert walk.advance(whole) == 0
