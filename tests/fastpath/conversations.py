@@ -19,6 +19,7 @@ from tests.session.messages import (
     request,
 )
 from tests.wire.batches import CODECS, batch, wrap
+from tests.wire.fetched import any_body
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, TimestampType
 from tsproxy.model.policy import (
@@ -41,7 +42,7 @@ from tsproxy.model.produce import (
 from tsproxy.model.verdict import RecordError, TopicLimits
 from tsproxy.model.view import Endpoint, SessionLimits, View
 from tsproxy.policy.stream_time import StreamTimeGuard
-from tsproxy.wire import k00_produce
+from tsproxy.wire import k00_produce, k01_fetch
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.headers import read_request_header
 
@@ -304,7 +305,10 @@ class Scene:
         if APIS[header.api_key].is_flexible(header.api_version) and header.api_key != API_VERSIONS:
             head += b"\x00" if not self.oddly(2) else b"\x01\x05\x01x"
         if header.api_key != PRODUCE:
-            self.answers += frame(head + self.random.randbytes(self.random.choice([0, 1, 30, 500])))
+            body = self.random.randbytes(self.random.choice([0, 1, 30, 500]))
+            if k01_fetch.names_nodes(header.api_key, header.api_version) and not self.oddly(3):
+                body = any_body(self._aside)
+            self.answers += frame(head + body)
             return
         asked = k00_produce.read_request(header.api_version, payload[header.body_start :])
         if asked.acks == 0:

@@ -25,6 +25,7 @@ from tests.session.messages import (
     request,
 )
 from tests.wire.batches import CODECS, batch
+from tests.wire.fetched import fetched, partition
 from tsproxy.model.outcome import Outcome
 from tsproxy.session.effects import CloseSession, Emit, Judge, SendToBroker, SendToClient
 from tsproxy.session.session import Session
@@ -84,6 +85,7 @@ others = st.sampled_from(
         _other(HEARTBEAT, 0),
         _other(HEARTBEAT, 4),
         _other(FETCH, 4),
+        _other(FETCH, 18),
         _other(METADATA, 0),
         _other(API_VERSIONS, 0),
         _other(API_VERSIONS, 99, is_local=True),
@@ -115,7 +117,7 @@ def answer_to(asked):
     bodies = {
         METADATA: b"\x00\x00\x00\x01" + b"\x00\x00\x00\x01" + BROKER + bytes(4),
         API_VERSIONS: struct.pack(">hi6h", 0, 2, 0, 0, 13, 77, 0, 99),
-        FETCH: bytes(50),
+        FETCH: fetched([partition(b"records")]) if header.api_version == 18 else bytes(50),
     }
     body = bodies.get(header.api_key, b"\x00\x00")
     return answer(header.api_key, header.api_version, body, header.correlation_id)

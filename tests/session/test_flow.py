@@ -290,7 +290,7 @@ def test_flexible_api_versions_keeps_tags_and_features(version):
     told = b"\x04" + b"".join(
         struct.pack(">3h", *offer) + tag for offer in [(0, 0, 14), (1, 4, 18), (9999, 0, 1)]
     )
-    kept = b"\x03" + b"".join(struct.pack(">3h", *offer) + tag for offer in [(0, 0, 13), (1, 4, 15)])
+    kept = b"\x03" + b"".join(struct.pack(">3h", *offer) + tag for offer in [(0, 0, 13), (1, 4, 18)])
     assert (
         Conversation()
         >> client(asked)

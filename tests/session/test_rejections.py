@@ -72,7 +72,7 @@ BAD_INPUT = {
     "API between brokers": (request(58), CloseReason.UNSUPPORTED_REQUEST, "58"),
     "negative API key": (request(-1), CloseReason.UNSUPPORTED_REQUEST, "-1"),
     "produce v14": (request(PRODUCE, 14), CloseReason.UNSUPPORTED_REQUEST, "version 14"),
-    "fetch v16": (request(FETCH, 16), CloseReason.UNSUPPORTED_REQUEST, "version 16"),
+    "fetch v19": (request(FETCH, 19), CloseReason.UNSUPPORTED_REQUEST, "version 19"),
     "negative version": (request(METADATA, -1), CloseReason.UNSUPPORTED_REQUEST, "version -1"),
     "produce cut short": (request(PRODUCE, 9, b"\x00\xff"), CloseReason.BAD_FRAME, "announced"),
     "produce with null topics": (

@@ -13,7 +13,6 @@ pytestmark = pytest.mark.broker
 NEWEST, OLDER = RELEASES = ("4.3.1", "3.9.1")
 
 CAPS = {
-    1: 15,  # 16 adds NodeEndpoints behind records that stream first
     22: 5,  # 6 is unstable
     55: 1,  # 2 tells the controllers' listeners
 }
@@ -81,6 +80,9 @@ A_BROKERS = {
     (0, "NodeEndpoints"),
     (0, "NodeEndpoints.Host"),
     (0, "NodeEndpoints.Port"),
+    (1, "NodeEndpoints"),
+    (1, "NodeEndpoints.Host"),
+    (1, "NodeEndpoints.Port"),
     (3, "Brokers.Host"),
     (3, "Brokers.Port"),
     (10, "Host"),
@@ -112,8 +114,8 @@ def test_every_field_that_looks_like_an_address_is_a_brokers_or_known_not_to_be(
 
 
 def test_every_answer_with_a_brokers_address_is_rewritten():
-    """Produce has a reader of its own; all others are rewritten by their layout."""
-    assert {api_key for api_key, _ in A_BROKERS} == {0, *LAYOUTS}
+    """Produce has a reader of its own, and so has Fetch; all others are rewritten by their layout."""
+    assert {api_key for api_key, _ in A_BROKERS} == {0, 1, *LAYOUTS}
 
 
 def test_no_string_beside_a_brokers_id_is_overlooked():
@@ -184,6 +186,41 @@ def test_a_layout_is_its_schema_up_to_the_last_address(api_key, release):
         layout = list(as_laid_out(LAYOUTS[api_key], version))
         assert layout == told[: len(layout)]
         assert not holds_address(told[len(layout) :])
+
+
+def shape_of(fields, schema, version):
+    """The fields of one version, as a walk over bytes meets them: sizes, and what is counted."""
+    at, shape = 0, []
+    for field in fields:
+        if version not in Versions.of(field["versions"]) or "tag" in field:
+            continue
+        inside = fields_of(field, schema)
+        if field["type"] in SIZES:
+            at += SIZES[field["type"]]
+            continue
+        assert field["type"].startswith("[]") or field["type"] == "records", field["name"]
+        shape += [at, (field["name"], *shape_of(inside, schema, version))]
+        at = 0
+    return (*shape, at)
+
+
+SIZES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "uuid": 16}
+
+
+@pytest.mark.parametrize(("release", "newest"), [("4.3.1", 18), ("3.9.1", 17)])
+def test_the_walk_over_fetch_answers_is_their_schema(release, newest):
+    """`FetchWalk` steps over so many bytes between one number and the next."""
+    schema = messages(release)[1, "response"]
+    assert Versions.of(schema["flexibleVersions"]).since <= 16
+    partition = (30, ("AbortedTransactions", 16), 4, ("Records", 0), 0)
+    for version in range(16, newest + 1):
+        assert shape_of(schema["fields"], schema, version) == (
+            10,
+            ("Responses", 16, ("Partitions", *partition), 0),
+            0,
+        )
+    tagged = [(f["name"], f["tag"], f["taggedVersions"]) for f in schema["fields"] if "tag" in f]
+    assert tagged == [("NodeEndpoints", 0, "16+")], "what names brokers is tagged, and so at the end"
 
 
 def holds_address(fields):

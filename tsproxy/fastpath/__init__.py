@@ -5,7 +5,8 @@ decisions, so that nearly every request costs a microsecond instead of a hundred
 
 * It **forwards** what is certainly acceptable: a request of an API whose answer nobody reads, or a Produce
   request of plain v2 batches whose times lie within the bounds that the session has given for their topics.
-  It also forwards the answers that accept such requests, and counts the batches.
+  It also forwards the answers that accept such requests, and counts the batches. Of a Fetch answer from
+  version 16 on it forwards all but an end that may name brokers.
 * It **rejects** what the session has rejected: for some seconds after a rejection, batches that are rejected
   for the same reason with the same words. To do so it finds culprits, checks CRCs and writes answers.
 
@@ -19,7 +20,7 @@ counts what a session without it does.
     Table            by topic: bounds, rejections, and what was counted
     InFlight         the queue of requests in flight, which these share with the session
     Rejection        a rejection that may be repeated
-    ForwardedProduce, ForwardedBatch, ForwardedRelay
+    ForwardedProduce, ForwardedBatch, ForwardedFetch, ForwardedRelay
                      a request that was forwarded here, for an answer that the session must read
 
 Native code calls Python in these places: to read a compressed batch, to count what a rejection costs the
@@ -29,7 +30,7 @@ request.
 Not here: buffers, decompression, first decisions. Nothing here raises for what the bytes hold.
 """
 
-from tsproxy.fastpath.forwarded import ForwardedBatch, ForwardedProduce, ForwardedRelay
+from tsproxy.fastpath.forwarded import ForwardedBatch, ForwardedFetch, ForwardedProduce, ForwardedRelay
 from tsproxy.fastpath.rejection import Rejection
 from tsproxy.wire import readers
 
@@ -49,6 +50,7 @@ __all__ = [
     "IS_AVAILABLE",
     "AnswerFilter",
     "ForwardedBatch",
+    "ForwardedFetch",
     "ForwardedProduce",
     "ForwardedRelay",
     "InFlight",

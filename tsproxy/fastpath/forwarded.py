@@ -32,6 +32,13 @@ class ForwardedProduce:
 
 
 @dataclass(frozen=True, slots=True)
+class ForwardedFetch:
+    """A Fetch request whose answer streams, but for its end, which may name brokers."""
+
+    correlation_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class ForwardedRelay:
     """A request of another API, whose answer streams."""
 

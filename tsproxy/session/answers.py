@@ -1,6 +1,7 @@
 """A session's answers: each meets the slot at the head of the queue, which says what becomes of it.
 
-Most answers stream through, whatever their size. An answer that must be read is held until it is whole. If it
+Most answers stream through, whatever their size. Fetch answers do so, too: from version 16 on, only their end
+is held and blanked, because it may name brokers. An answer that must be read is held until it is whole. If it
 names a node that the proxy does not serve yet, it waits for that node, and all answers behind it wait, too.
 """
 
@@ -29,6 +30,7 @@ from tsproxy.session.reading import (
     read_beside,
 )
 from tsproxy.session.slots import (
+    BlankNodes,
     BookProduce,
     Held,
     Local,
@@ -127,8 +129,8 @@ class Answers:
                 return False
             if correlation_id != slot.correlation_id:
                 raise DecodeError(f"correlation id {correlation_id} where {slot.correlation_id} is due")
-        if isinstance(slot, PassThrough):
-            stream.stream()
+        if isinstance(slot, PassThrough | BlankNodes):
+            stream.stream(names_nodes=isinstance(slot, BlankNodes))
             return True
         payload = stream.whole(state.view.limits.share_answer)
         if payload is None:

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from tsproxy import fastpath
-from tsproxy.fastpath import ForwardedProduce, ForwardedRelay, Rejection
+from tsproxy.fastpath import ForwardedFetch, ForwardedProduce, ForwardedRelay, Rejection
 from tsproxy.model.kafka import Codec, is_topic_name, unnamed_topic
 from tsproxy.model.outcome import Peer, RejectionCause, Totals
 from tsproxy.model.policy import TopicPolicy
@@ -27,8 +27,7 @@ from tsproxy.policy.fast_path import fast_path_bounds, repeatable_rejection
 from tsproxy.session.policies import MOST_UNKNOWN, Policies
 from tsproxy.session.produce.budget import BudgetExceededError, DecompressionBudget
 from tsproxy.session.produce.judge_request import RequestVerdict
-from tsproxy.session.produce.verdicts import PartitionVerdict
-from tsproxy.session.slots import BookProduce, PassThrough
+from tsproxy.session.slots import BlankNodes, BookProduce, PassThrough
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.apis import APIS
@@ -58,8 +57,12 @@ def relayed_but(read: Collection[int]) -> bytes:
     return bytes(APIS[key].max_version + 1 if key in APIS and key not in read else 0 for key in _KEYS)
 
 
-def slot_of(forwarded: ForwardedProduce | ForwardedRelay) -> PassThrough | BookProduce:
+def slot_of(
+    forwarded: ForwardedProduce | ForwardedFetch | ForwardedRelay,
+) -> PassThrough | BlankNodes | BookProduce:
     """The slot of a forwarded request whose answer the session must read."""
+    if isinstance(forwarded, ForwardedFetch):
+        return BlankNodes(forwarded.correlation_id)
     if isinstance(forwarded, ForwardedRelay):
         return PassThrough(forwarded.correlation_id)
     return BookProduce(forwarded.correlation_id, RequestVerdict.of_forwarded(forwarded))

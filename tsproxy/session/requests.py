@@ -35,6 +35,7 @@ from tsproxy.session.produce.judge_request import (
 )
 from tsproxy.session.produce.names import NAME_WAIT_MS, WaitedFor, names_of
 from tsproxy.session.slots import (
+    BlankNodes,
     BookProduce,
     MaskConfigs,
     NarrowVersions,
@@ -47,7 +48,14 @@ from tsproxy.session.slots import (
 from tsproxy.session.state import State
 from tsproxy.session.states import Cause, SessionState
 from tsproxy.session.warnings import far_ahead, is_far_ahead, rule_failed
-from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions, k32_describe_configs
+from tsproxy.wire import (
+    addresses,
+    k00_produce,
+    k01_fetch,
+    k17_k36_sasl,
+    k18_api_versions,
+    k32_describe_configs,
+)
 from tsproxy.wire.apis import APIS, request_is_understood
 from tsproxy.wire.frames import (
     SIZE_BYTES,
@@ -306,6 +314,8 @@ class Requests:
         elif header.api_key in addresses.LAYOUTS:
             slot = RewriteAddresses(header.correlation_id, header.api_key, header.api_version)
             state.forward(request.frame, slot)
+        elif k01_fetch.names_nodes(header.api_key, header.api_version):
+            state.forward(request.frame, BlankNodes(header.correlation_id))
         else:
             state.forward(request.frame, PassThrough(header.correlation_id))
 

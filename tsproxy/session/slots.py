@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from tsproxy.session.produce.judge_request import RequestVerdict
+from tsproxy.wire.readers import FetchWalk
 
 _FEW: Final = 100
 _A_PARTITION: Final = 1 << 10
@@ -18,6 +19,13 @@ _A_PARTITION: Final = 1 << 10
 @dataclass(frozen=True, slots=True)
 class PassThrough:
     """The answer is forwarded as it comes."""
+
+    correlation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlankNodes:
+    """Fetch from version 16 on: the same, but for the answer's end, which may name brokers."""
 
     correlation_id: int
 
@@ -94,22 +102,23 @@ Held = (
 )
 """Answers that are read whole before they go on."""
 
-Slot = PassThrough | Local | Held
+Slot = PassThrough | BlankNodes | Local | Held
 
 
 class SlotQueue:
     """The queue of requests in flight, in order. With the fast path, its `InFlight` takes this place.
 
     `answered`: how many have left the queue. `streaming`: how many bytes of the head's answer are still to
-    come, if it is forwarded as it comes.
+    come, if it is forwarded as it comes. `fetch`: the place in such an answer, if it may name brokers.
     """
 
-    __slots__ = ("_queue", "answered", "streaming")
+    __slots__ = ("_queue", "answered", "fetch", "streaming")
 
     def __init__(self) -> None:
         self._queue: deque[Slot] = deque()
         self.answered = 0
         self.streaming = 0
+        self.fetch = FetchWalk()
 
     def __len__(self) -> int:
         return len(self._queue)

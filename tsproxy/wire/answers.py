@@ -1,12 +1,14 @@
 """Cuts the broker's stream into answers. Some are streamed, and some are held until they are complete.
 
 The session decides which, by the slot at the head of its queue. A streamed answer costs no memory, however
-large it is.
+large it is. Of a streamed answer that may name brokers at its end (`k01_fetch`), only this end is held.
 """
 
 from typing import Protocol
 
+from tsproxy.wire.k01_fetch import MOST_TAIL_BYTES, blank_tags
 from tsproxy.wire.primitives import DecodeError
+from tsproxy.wire.readers import FetchWalk
 from tsproxy.wire.received import Received
 
 _SIZE_BYTES = 4
@@ -14,9 +16,15 @@ _HEAD_BYTES = 8
 
 
 class Streaming(Protocol):
-    """Counts the bytes of a streamed answer that have not arrived yet. The fast path counts them, too."""
+    """Counts the bytes of a streamed answer that have not arrived yet. The fast path counts them, too.
+
+    `fetch` walks over the same answer if it may name brokers; else it is over.
+    """
 
     streaming: int
+
+    @property
+    def fetch(self) -> FetchWalk: ...
 
 
 class AnswerStream:
@@ -67,15 +75,43 @@ class AnswerStream:
         """Return the bytes up to `end` of `received`."""
         return self._received.take(end - self._received.pos) if end > self._received.pos else b""
 
-    def stream(self) -> None:
-        """Stream the next answer: `streamed` returns its bytes as they arrive."""
-        self._in_flight.streaming = _SIZE_BYTES + (self.size() or 0)
+    def stream(self, *, names_nodes: bool = False) -> None:
+        """Stream the next answer: `streamed` returns its bytes as they arrive. `names_nodes`: it is a Fetch
+        answer that may name brokers at its end, which is blanked."""
+        size = _SIZE_BYTES + (self.size() or 0)
+        self._in_flight.streaming = size
+        if names_nodes:
+            self._in_flight.fetch.begin(size)
+        else:
+            self._in_flight.fetch.end()
 
     def streamed(self) -> tuple[bytes, bool]:
-        """The bytes of the streamed answer that have arrived, and whether they are its end."""
-        data = self._received.take(self._in_flight.streaming)
-        self._in_flight.streaming -= len(data)
-        return data, self._in_flight.streaming == 0
+        """The bytes of the streamed answer that have arrived, and whether they are its end. Raises
+        DecodeError."""
+        in_flight = self._in_flight
+        if in_flight.fetch.is_over:
+            data = self._received.take(in_flight.streaming)
+        else:
+            data = self._walked()
+        in_flight.streaming -= len(data)
+        return data, in_flight.streaming == 0
+
+    def _walked(self) -> bytes:
+        """What has arrived of an answer that may name brokers. Its end comes when it is whole."""
+        walk = self._in_flight.fetch
+        with memoryview(self._received.data)[self._received.pos :] as arrived:
+            walked = walk.advance(arrived)
+        if walk.is_bad:
+            raise DecodeError("a Fetch answer that does not fit its layout")
+        if not walk.is_at_tail:
+            return self._received.take(walked)
+        if walk.left > MOST_TAIL_BYTES:
+            raise DecodeError(f"a Fetch answer with {walk.left} bytes of tagged fields")
+        if len(self._received) < walked + walk.left:
+            return self._received.take(walked)
+        data = self._received.take(walked + walk.left)
+        walk.end()
+        return data[:walked] + blank_tags(data[walked:])
 
     def whole(self, most: int) -> bytes | None:
         """The next answer without its size prefix, or None until it is complete. Raises DecodeError above

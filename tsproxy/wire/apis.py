@@ -6,7 +6,6 @@ this table. Otherwise a new Metadata version of Kafka could leak broker addresse
 
 Some limits are below the newest version of 4.3.1, each for one reason:
 
-* Fetch 15: 16 adds NodeEndpoints after the records, which are streamed before.
 * DescribeQuorum 1: 2 names the controllers' listeners.
 * InitProducerId 5: 6 is unstable.
 
@@ -35,7 +34,7 @@ class Api:
 
 APIS: Final[dict[int, Api]] = {
     0: Api("Produce", 13, 9),
-    1: Api("Fetch", 15, 12),
+    1: Api("Fetch", 18, 12),
     2: Api("ListOffsets", 11, 6),
     3: Api("Metadata", 13, 9),
     8: Api("OffsetCommit", 10, 8),

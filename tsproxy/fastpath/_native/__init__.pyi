@@ -1,12 +1,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from tsproxy.fastpath.forwarded import ForwardedProduce, ForwardedRelay
+from tsproxy.fastpath.forwarded import ForwardedFetch, ForwardedProduce, ForwardedRelay
 from tsproxy.fastpath.rejection import Rejection
 from tsproxy.model.outcome import Peer, Totals
 from tsproxy.model.produce import TopicKey
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import TopicLimits
+from tsproxy.wire.readers import FetchWalk
 
 Buffer = bytes | bytearray | memoryview
 
@@ -28,8 +29,13 @@ class InFlight:
     streaming: int
     """How many bytes of the head's answer are still to come, if it is forwarded as it comes."""
     @property
+    def fetch(self) -> FetchWalk:
+        """Where it is in such an answer, if that may name brokers; else it is over."""
+    @property
     def answered(self) -> int: ...
-    def __init__(self, slot_of: Callable[[ForwardedProduce | ForwardedRelay], Any]) -> None: ...
+    def __init__(
+        self, slot_of: Callable[[ForwardedProduce | ForwardedFetch | ForwardedRelay], Any]
+    ) -> None: ...
     def __len__(self) -> int: ...
     def push(self, slot: object) -> None: ...
     def head(self) -> Any: ...
@@ -124,7 +130,8 @@ class AnswerFilter:
     def __init__(self, in_flight: InFlight) -> None: ...
     def forward_read(self, data: Buffer) -> int:
         """How many bytes may be forwarded: whole answers, and as much as has come of one that nobody reads.
-        It ends before an answer behind which a slot of the session comes to the head."""
+        It ends before an answer behind which a slot of the session comes to the head, and leaves out all of
+        a Fetch answer that has come with the beginning of an end that may name brokers."""
     def forward_buffered(self, data: bytes | bytearray, start: int) -> int:
         """The end of the whole answers from `start` on that may be forwarded."""
 

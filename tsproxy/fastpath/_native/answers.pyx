@@ -8,12 +8,13 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp
 
-from tsproxy.fastpath._native.in_flight cimport PRODUCE, RELAY, SLOT, Entry, InFlight
+from tsproxy.fastpath._native.in_flight cimport FETCH, PRODUCE, RELAY, SLOT, Entry, InFlight
 from tsproxy.fastpath._native.table cimport Batch, Row, Table
 from tsproxy.fastpath._native.topic_key cimport FLEXIBLE_FROM, read_key_size
 from tsproxy.wire.readers._native.cursor cimport (
     Cursor, is_whole, no_tags, peek_int32, read_int16, read_int32, read_size, read_string_size, take,
 )
+from tsproxy.wire.readers._native.fetch cimport OVER, FetchPlace, begin_fetch, end_fetch, walk_fetch
 
 cdef enum:
     SIZE_BYTES = 4
@@ -65,9 +66,11 @@ cdef class AnswerFilter:
             if asked.streaming == 0 and not self.begin(at, end):
                 break
             left = min(asked.streaming, end - at)
+            if left == asked.streaming and self.is_slot_next():
+                break
+            if not asked.fetch.passes(at, left):
+                break
             if left == asked.streaming:
-                if self.is_slot_next():
-                    break
                 self.count_head()
             asked.streaming -= left
             at += left
@@ -79,16 +82,22 @@ cdef class AnswerFilter:
         return behind != NULL and behind.kind == SLOT
 
     cdef bint begin(self, const uint8_t* at, const uint8_t* end) noexcept:
-        """True if the answer at `at` may be forwarded, as far as it has come: it streams now."""
+        """True if the answer at `at` may be forwarded, as far as it has come: it streams now. Of a Fetch answer
+        that is not whole, `fetch` says how far."""
         cdef Entry* asked = self.in_flight.entry(0)
         cdef int64_t size
+        end_fetch(&self.in_flight.fetch.place)
         if end - at < 2 * SIZE_BYTES:
             return False
         size = peek_int32(at)
         if size <= end - at - SIZE_BYTES:
             if self.is_slot_next() or not self.is_forwardable(at + SIZE_BYTES, size):
                 return False
-        elif asked == NULL or asked.kind != RELAY or peek_int32(at + SIZE_BYTES) != asked.correlation_id:
+        elif asked == NULL or peek_int32(at + SIZE_BYTES) != asked.correlation_id:
+            return False
+        elif asked.kind == FETCH:
+            begin_fetch(&self.in_flight.fetch.place, SIZE_BYTES + size)
+        elif asked.kind != RELAY:
             return False
         self.in_flight.streaming = SIZE_BYTES + size
         return True
@@ -101,7 +110,15 @@ cdef class AnswerFilter:
             return False
         if peek_int32(payload) != asked.correlation_id:
             return False
+        if asked.kind == FETCH:
+            return self.names_no_nodes(payload - SIZE_BYTES, SIZE_BYTES + size)
         return asked.kind == RELAY or self.all_accepted(&answer, asked)
+
+    cdef bint names_no_nodes(self, const uint8_t* at, int64_t size) noexcept:
+        """True for a whole Fetch answer without tagged fields of its own."""
+        cdef FetchPlace place
+        begin_fetch(&place, size)
+        return walk_fetch(&place, at, at + size) == at + size and place.step == OVER
 
     cdef int count_head(self) except -1:
         """The head is answered, and its batches, if it has any, are accepted."""

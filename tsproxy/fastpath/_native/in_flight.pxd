@@ -2,10 +2,12 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport int16_t, int32_t, int64_t
 
 from tsproxy.fastpath._native.table cimport Batch, Table
+from tsproxy.wire.readers._native.fetch cimport FetchWalk
 
 cdef enum Kind:
     SLOT      # the session's; `owner` is the slot
     RELAY     # forwarded by the fast path; there is no `owner`
+    FETCH     # the same, and the end of its answer may name brokers
     PRODUCE   # forwarded by the fast path; `owner` is the table by which it was
 
 cdef struct Entry:
@@ -29,6 +31,7 @@ cdef class InFlight:
     cdef Py_ssize_t first_batch
     cdef Py_ssize_t batch_count
     cdef public int64_t streaming
+    cdef readonly FetchWalk fetch
     cdef readonly int64_t answered
 
     cdef Entry* entry(self, Py_ssize_t index) noexcept

@@ -10,10 +10,11 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.string cimport memcpy, memset
 
 from tsproxy.fastpath._native.table cimport Batch, Table
+from tsproxy.wire.readers._native.fetch cimport FetchWalk
 
 from tsproxy.model.kafka import Codec
 from tsproxy.model.records import BatchFacts
-from tsproxy.fastpath.forwarded import ForwardedBatch, ForwardedProduce, ForwardedRelay
+from tsproxy.fastpath.forwarded import ForwardedBatch, ForwardedFetch, ForwardedProduce, ForwardedRelay
 
 cdef Py_ssize_t SMALLEST = 8
 cdef tuple CODECS = tuple(codec.name.lower() for codec in Codec)
@@ -47,6 +48,7 @@ cdef void let_go(Entry entry) noexcept:
 cdef class InFlight:
     def __cinit__(self, slot_of):
         self.slot_of = slot_of
+        self.fetch = FetchWalk()
 
     def __dealloc__(self):
         while self.count:
@@ -148,6 +150,8 @@ cdef class InFlight:
         cdef Table table
         if entry.kind == RELAY:
             return ForwardedRelay(entry.correlation_id)
+        if entry.kind == FETCH:
+            return ForwardedFetch(entry.correlation_id)
         table = <Table>entry.owner
         batches = []
         for at in range(entry.batches):

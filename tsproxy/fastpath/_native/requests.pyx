@@ -12,7 +12,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, int32_t, int64_t, uint8_
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
-from tsproxy.fastpath._native.in_flight cimport PRODUCE, RELAY, Entry, InFlight
+from tsproxy.fastpath._native.in_flight cimport FETCH, PRODUCE, RELAY, Entry, InFlight, Kind
 from tsproxy.fastpath._native.table cimport Batch, Row, Table
 from tsproxy.fastpath._native.time_range cimport Span, range_at
 from tsproxy.fastpath._native.topic_key cimport FLEXIBLE_FROM, TOPIC_IDS_FROM, read_key_size
@@ -30,6 +30,8 @@ cdef enum:
     SMALLEST = 10                # a request: key, version, correlation id, null client id
     OLDEST_PRODUCE = 3           # the first with batches of magic 2
     NEWEST_PRODUCE = 13
+    FETCH_KEY = 1
+    NODE_ENDPOINTS_FROM = 16     # as k01_fetch
     ZSTD = 4                     # the last codec
     MOST_PARTITIONS = 20000      # as k00_produce
     MOST_COMPARED = 32           # each with each; more are sorted first
@@ -142,6 +144,7 @@ cdef class RequestFilter:
         cdef int16_t version = read_int16(cursor)
         cdef int32_t correlation_id = read_int32(cursor)
         cdef int64_t client_id_size = read_int16(cursor)
+        cdef Kind kind
         if cursor.is_bad or api_key < 0 or api_key >= PyBytes_GET_SIZE(self.relayed) or client_id_size < -1:
             return 0
         if client_id_size > 0:
@@ -151,7 +154,8 @@ cdef class RequestFilter:
             return 0
         if version >= <uint8_t>PyBytes_AS_STRING(self.relayed)[api_key]:
             return 0
-        self.in_flight.add(Entry(RELAY, version, 0, correlation_id, 0, now_ms, NULL))
+        kind = FETCH if api_key == FETCH_KEY and version >= NODE_ENDPOINTS_FROM else RELAY
+        self.in_flight.add(Entry(kind, version, 0, correlation_id, 0, now_ms, NULL))
         return 1
 
     cdef bint is_offered(self, int16_t version) noexcept:

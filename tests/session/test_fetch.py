@@ -1,0 +1,246 @@
+"""Fetch from version 16 on: the answer streams, and what a broker says of brokers at its end is blanked."""
+
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.protocol.consumer import FetchResponse
+
+from tests.session.conversation import (
+    NOW_MS,
+    PEER,
+    Conversation,
+    broker,
+    client,
+    closed,
+    to_broker,
+    to_client,
+    view_of,
+)
+from tests.session.messages import FETCH, HEARTBEAT, METADATA, answer, produce, produced, request
+from tests.wire.batches import batch, unsigned
+from tests.wire.fetched import (
+    GARBAGE_TAILS,
+    NO_TAGS,
+    TAILS,
+    any_body,
+    current_leader,
+    fetched,
+    node_endpoints,
+    partition,
+    tags_of,
+)
+from tsproxy import fastpath
+from tsproxy.session.effects import CloseReason, CloseSession, SendToClient
+from tsproxy.session.session import Session
+from tsproxy.wire.k01_fetch import MOST_TAIL_BYTES, blank_tags
+
+VERSIONS = (16, 17, 18)
+MIB = 1 << 20
+
+MOVED = partition(None, 6, 0, tags=tags_of(current_leader(2, 5)))
+PARTITIONS = [MOVED, partition(b"records", 0, 1, transactions=2)]
+NODES = TAILS["NodeEndpoints"]
+
+each_version = pytest.mark.parametrize("version", VERSIONS)
+each_way = pytest.mark.parametrize("fast", [False, True] if fastpath.IS_AVAILABLE else [False])
+
+
+def told(tail, version=18, correlation_id=1):
+    return answer(FETCH, version, fetched(PARTITIONS, tail=tail), correlation_id)
+
+
+class Way:
+    """A session, and before it its fast path, as a connection asks them."""
+
+    def __init__(self, fast, **limits):
+        self.session = Session(PEER, view_of(**limits), uses_fast_path=fast)
+        self.session.client_bytes(request(HEARTBEAT), NOW_MS)
+        self.sent = b""
+        self.closed = None
+        self.says(answer(HEARTBEAT))
+        self.sent = b""
+
+    def asks(self, *frames):
+        data, quick = b"".join(frames), self.session.fast_path
+        size = quick.requests.forward_read(data, NOW_MS) if quick else 0
+        assert size == len(data) or not quick
+        if size < len(data):
+            self.session.client_bytes(data, NOW_MS)
+        return self
+
+    def says(self, *pieces):
+        for piece in pieces:
+            quick = self.session.fast_path
+            size = quick.answers.forward_read(piece) if quick else 0
+            self.sent += piece[:size]
+            for effect in self.session.broker_bytes(piece[size:], NOW_MS) if size < len(piece) else ():
+                if isinstance(effect, SendToClient):
+                    self.sent += effect.data
+                elif isinstance(effect, CloseSession):
+                    self.closed = effect
+        return self
+
+
+@each_way
+@each_version
+def test_an_answer_without_fields_of_its_own_streams_byte_for_byte(fast, version):
+    whole, way = told(NO_TAGS, version), Way(fast).asks(request(FETCH, version))
+    for at in range(len(whole)):
+        way.says(whole[at : at + 1])
+        assert whole.startswith(way.sent)
+        assert len(way.sent) >= at - 7, "the head is held, and nothing else"
+    assert way.sent == whole
+    assert way.session.in_flight_requests == 0
+
+
+@each_way
+@pytest.mark.parametrize("tail", TAILS.values(), ids=TAILS)
+def test_fields_of_the_answer_are_blanked_wherever_it_is_cut(fast, tail):
+    whole, expected = told(tail), told(blank_tags(tail))
+    for at in range(len(whole)):
+        way = Way(fast).asks(request(FETCH, 18), request(HEARTBEAT, correlation_id=2))
+        way.says(whole[:at], whole[at:], answer(HEARTBEAT, correlation_id=2))
+        assert way.sent == expected + answer(HEARTBEAT, correlation_id=2)
+
+
+@each_way
+@pytest.mark.parametrize("tail", TAILS.values(), ids=TAILS)
+def test_nothing_of_them_is_seen_before_they_are_whole_and_nothing_after(fast, tail):
+    whole, way = told(tail), Way(fast).asks(request(FETCH, 18))
+    for at in range(len(whole) - 1):
+        way.says(whole[at : at + 1])
+    assert way.sent == whole[: len(whole) - len(tail)]
+    assert way.says(whole[-1:]).sent == told(blank_tags(tail))
+
+
+@each_version
+def test_a_client_reads_no_nodes_and_all_else(version):
+    """kafka-python, which skips the field of zeros as all clients do (KIP-482)."""
+    sent = Way(False).asks(request(FETCH, version)).says(told(NODES, version)).sent
+    found = FetchResponse.decode(sent[9:], version=version)
+    assert found == FetchResponse.decode(told(NO_TAGS, version)[9:], version=version)
+    assert found.node_endpoints == []
+    moved, stays = found.responses[0].partitions
+    assert (moved.current_leader.leader_id, moved.current_leader.leader_epoch) == (2, 5)
+    assert stays.records == b"records"
+
+
+@each_way
+@pytest.mark.parametrize("tail", GARBAGE_TAILS.values(), ids=GARBAGE_TAILS)
+def test_an_end_that_is_no_fields_closes_the_connection(fast, tail):
+    way = Way(fast).asks(request(FETCH, 18), request(HEARTBEAT, correlation_id=2)).says(told(tail))
+    assert way.closed.reason is CloseReason.BAD_ANSWER
+    assert told(tail)[: -max(1, len(tail))].startswith(way.sent)
+    assert b"broker" not in way.sent
+
+
+@each_way
+@given(random=st.randoms(use_true_random=False), data=st.data())
+def test_a_damaged_answer_shows_no_broker_or_is_cut_off(fast, random, data):
+    """One byte is another one. The proxy and the client read the same then, wherever the answer's end is."""
+    whole = bytearray(answer(FETCH, 18, any_body(random)))
+    at = data.draw(st.integers(8, len(whole) - 1))
+    whole[at] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(whole)))
+    way = Way(fast).asks(request(FETCH, 18)).says(bytes(whole[:cut]), bytes(whole[cut:]))
+    assert (way.closed is None) == (len(way.sent) == len(whole))
+    assert way.closed is None or way.closed.reason is CloseReason.BAD_ANSWER
+
+
+@each_way
+@given(body=st.binary(max_size=200), cut=st.integers(0, 210))
+def test_whatever_a_broker_answers_is_forwarded_whole_or_closes(fast, body, cut):
+    whole = answer(FETCH, 16, body)
+    way = Way(fast).asks(request(FETCH, 16)).says(whole[:cut], whole[cut:])
+    assert (way.closed is None) == (len(way.sent) == len(whole))
+
+
+def test_an_end_that_is_too_long_closes_the_connection_at_once():
+    tail = tags_of((0, bytes(MOST_TAIL_BYTES)))
+    asked, whole = request(FETCH, 18), told(tail)
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(whole[: len(whole) - len(tail) + 1])
+        << closed(CloseReason.BAD_ANSWER)
+    )
+
+
+@each_way
+def test_a_large_answer_is_not_held(fast):
+    """Its records pass by, one piece at a time."""
+    records = 64 * MIB
+    empty = answer(FETCH, 18, fetched([partition(b"")]))
+    begun = empty[4:-4] + unsigned(records + 1)
+    begun = (len(begun) + records + 3).to_bytes(4, "big") + begun
+    way, piece = Way(fast).asks(request(FETCH, 18)), bytes(MIB)
+    way.says(begun)
+    tracemalloc.start()
+    for _ in range(records // MIB):
+        way.sent = b""
+        assert way.says(piece).sent == piece
+    most_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    way.says(b"\x00\x00\x00")
+    assert way.closed is None
+    assert way.session.in_flight_requests == 0
+    assert most_bytes < 4 * MIB
+
+
+@each_way
+def test_answers_before_and_after_are_forwarded_in_turn(fast):
+    asked = [
+        request(FETCH, 17, correlation_id=1),
+        request(FETCH, 12, correlation_id=2),
+        request(FETCH, 16, correlation_id=3),
+        request(FETCH, 18, correlation_id=4),
+    ]
+    answers = [told(NODES, 17, 1), answer(FETCH, 12, b"any", 2), told(NO_TAGS, 16, 3), told(NODES, 18, 4)]
+    expected = [told(blank_tags(NODES), 17, 1), *answers[1:3], told(blank_tags(NODES), 18, 4)]
+    said = b"".join(answers)
+    for size in (1, 7, 100, len(said)):
+        way = Way(fast).asks(*asked).says(*(said[at : at + size] for at in range(0, len(said), size)))
+        assert way.sent == b"".join(expected)
+
+
+def test_an_answer_of_ours_waits_for_the_blanked_end():
+    bad = produce({"t": {0: batch([0])}}, correlation_id=2)
+    asked, whole, expected = request(FETCH, 18), told(NODES), told(blank_tags(NODES))
+    session = Session(PEER, view_of())
+    session.client_bytes(asked + bad, NOW_MS)
+    size = len(whole) - len(NODES)
+    (sent,) = session.broker_bytes(whole[:-1], NOW_MS)
+    assert sent.data == expected[:size]
+    (sent,) = session.broker_bytes(whole[-1:], NOW_MS)
+    assert sent.data.startswith(expected[size:])
+    assert len(sent.data) > len(expected[size:]) + len(produced({"t": {0: {}}}))
+
+
+def test_what_is_held_of_the_end_counts():
+    session = Session(PEER, view_of())
+    session.client_bytes(request(FETCH, 18), NOW_MS)
+    session.broker_bytes(told(NODES)[:-1], NOW_MS)
+    assert session.held_bytes == len(NODES) - 1
+
+
+def test_below_16_nothing_is_read():
+    for version in (4, 12, 15):
+        asked, said = request(FETCH, version), answer(FETCH, version, b"\xff" * 40)
+        assert Conversation() >> client(asked) << to_broker(asked) >> broker(said) << to_client(said)
+
+
+def test_metadata_behind_it_is_read():
+    """The place in a Fetch answer is forgotten with it."""
+    node = tags_of(node_endpoints((1, "b1", 9092)))
+    session = Session(PEER, view_of())
+    session.client_bytes(request(FETCH, 16) + request(METADATA, correlation_id=2), NOW_MS)
+    metadata = answer(
+        METADATA, 0, b"\x00\x00\x00\x01" + b"\x00\x00\x00\x01" + b"\x00\x02b1\x00\x00\x23\x84" + bytes(4), 2
+    )
+    (sent,) = session.broker_bytes(told(node, 16) + metadata, NOW_MS)
+    assert sent.data.startswith(told(blank_tags(node), 16))
+    assert b"b1" not in sent.data
+    assert b"proxy.example" in sent.data
