@@ -7,6 +7,7 @@ from typing import get_args, get_type_hints
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kio.index import load_response_schema
 
 from tests.session.conversation import (
     NOW_MS,
@@ -124,6 +125,45 @@ def test_addresses_among_configurations_are_left_out_or_told_as_the_listener_say
         >> broker(told)
         << to_client(said)
     )
+
+
+def quorum_told(listeners):
+    """One node of the quorum, as DescribeQuorum v2 has it."""
+    return answer(55, 2, bytes.fromhex("0000 00 01 02 00000bb9") + listeners + b"\x00\x00")
+
+
+@pytest.mark.parametrize("masks", [True, False])
+def test_addresses_of_controllers_are_left_out_or_told_as_the_listener_says(masks):
+    host = bytes([len(HIDDEN_HOST) + 1]) + HIDDEN[0]
+    told = quorum_told(b"\x02" + b"\x04CTR" + host + b"\x51\x52" + b"\x00")
+    asked = request(55, 2, b"\x01\x00")
+    assert (
+        Conversation(view=replace(view_of(), masks_addresses=masks))
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(told)
+        << to_client(quorum_told(b"\x01") if masks else told)
+    )
+
+
+@a_few
+@given(entity=entities(load_response_schema(55, 2)), data=st.data())
+def test_no_byte_of_a_controllers_address_reaches_a_client(entity, data):
+    listeners = [each for node in entity.nodes for each in node.listeners]
+    hidden = {each: replace(each, host=HIDDEN_HOST) for each in listeners}
+    nodes = tuple(replace(n, listeners=tuple(hidden[each] for each in n.listeners)) for n in entity.nodes)
+    said = answer(55, 2, written(replace(entity, nodes=nodes)))
+    session = Session(PEER, view_of())
+    session.client_bytes(request(55, 2, b"\x01\x00"), NOW_MS)
+    cut = data.draw(st.integers(0, len(said)))
+    effects = session.broker_bytes(said[:cut], NOW_MS) + session.broker_bytes(said[cut:], NOW_MS)
+    [sent] = [effect.data for effect in effects if isinstance(effect, SendToClient)]
+    assert HIDDEN[0] not in sent
+
+
+def test_an_older_quorum_streams_through():
+    asked, told = request(55, 1, b"\x01\x00"), answer(55, 1, b"whatever it says")
+    assert Conversation() >> client(asked) << to_broker(asked) >> broker(told) << to_client(told)
 
 
 def test_the_configurations_of_topics_alone_stream_through():
@@ -306,7 +346,7 @@ def test_a_produce_answer_that_names_an_unknown_node_fails_closed():
     )
 
 
-@pytest.mark.parametrize(("api_key", "version"), [(1, 19), (55, 2)])
+@pytest.mark.parametrize(("api_key", "version"), [(1, 19), (55, 3)])
 def test_a_version_that_tells_addresses_and_is_not_rewritten_is_not_let_through(api_key, version):
     assert (
         Conversation()

@@ -14,7 +14,6 @@ NEWEST, OLDER = RELEASES = ("4.3.1", "3.9.1")
 
 CAPS = {
     22: 5,  # 6 is unstable
-    55: 1,  # 2 tells the controllers' listeners
 }
 """The only APIs offered below what Kafka speaks."""
 
@@ -89,6 +88,9 @@ A_BROKERS = {
     (10, "Port"),
     (10, "Coordinators.Host"),
     (10, "Coordinators.Port"),
+    (55, "Nodes.Listeners"),
+    (55, "Nodes.Listeners.Host"),
+    (55, "Nodes.Listeners.Port"),
     (60, "Brokers.Host"),
     (60, "Brokers.Port"),
     (78, "NodeEndpoints"),
@@ -114,8 +116,8 @@ def test_every_field_that_looks_like_an_address_is_a_brokers_or_known_not_to_be(
 
 
 def test_every_answer_with_a_brokers_address_is_rewritten():
-    """Produce has a reader of its own, and so has Fetch; all others are rewritten by their layout."""
-    assert {api_key for api_key, _ in A_BROKERS} == {0, 1, *LAYOUTS}
+    """Produce, Fetch and DescribeQuorum have readers of their own; the others are rewritten by layouts."""
+    assert {api_key for api_key, _ in A_BROKERS} == {0, 1, 55, *LAYOUTS}
 
 
 def test_no_string_beside_a_brokers_id_is_overlooked():
@@ -127,6 +129,7 @@ def test_no_string_beside_a_brokers_id_is_overlooked():
             inside = fields_of(field, schema)
             if any(f.get("entityType") == "brokerId" for f in inside):
                 beside |= {(api_key, f"{path}.{f['name']}") for f in inside if f["type"] == "string"}
+    beside |= {(55, "Nodes.Listeners.Host")}  # a struct inside the one with the id
     hosts = {(api_key, path) for api_key, path in A_BROKERS if path.endswith(".Host")}
     assert hosts <= beside
     assert {path.rpartition(".")[2] for _, path in beside - hosts} == {"Rack", "Key", "ErrorMessage"}

@@ -27,6 +27,7 @@ from tsproxy.policy.fast_path import fast_path_bounds, repeatable_rejection
 from tsproxy.session.policies import MOST_UNKNOWN, Policies
 from tsproxy.session.produce.budget import BudgetExceededError, DecompressionBudget
 from tsproxy.session.produce.judge_request import RequestVerdict
+from tsproxy.session.produce.verdicts import PartitionVerdict
 from tsproxy.session.slots import BlankNodes, BookProduce, PassThrough
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire.answers import AnswerStream

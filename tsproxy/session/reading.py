@@ -11,13 +11,13 @@ from tsproxy.model.outcome import Outcome
 from tsproxy.model.view import Endpoint, View
 from tsproxy.session.produce.answer import settle
 from tsproxy.session.produce.names import newest_produce
-from tsproxy.session.slots import BookProduce, MaskConfigs, NarrowVersions, RewriteAddresses
-from tsproxy.wire import addresses, k18_api_versions, k32_describe_configs
+from tsproxy.session.slots import BookProduce, MaskConfigs, MaskQuorum, NarrowVersions, RewriteAddresses
+from tsproxy.wire import addresses, k18_api_versions, k32_describe_configs, k55_describe_quorum
 from tsproxy.wire.headers import frame, response_body_start
 from tsproxy.wire.k18_api_versions import BrokerVersions
 from tsproxy.wire.primitives import DecodeError
 
-Readable = BookProduce | RewriteAddresses | MaskConfigs | NarrowVersions
+Readable = BookProduce | RewriteAddresses | MaskConfigs | MaskQuorum | NarrowVersions
 """Slots whose answers are read here; those of a SASL exchange are short, and change the session."""
 
 MOST_READ_HERE: Final = 64 * 1024
@@ -93,6 +93,10 @@ def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | Node
                 start = response_body_start(ApiKey.DESCRIBE_CONFIGS, slot.api_version, payload)
                 body = memoryview(payload)[start:]
                 answer = frame(payload[:start] + k32_describe_configs.mask_addresses(slot.api_version, body))
+            case MaskQuorum():
+                start = response_body_start(ApiKey.DESCRIBE_QUORUM, slot.api_version, payload)
+                body = memoryview(payload)[start:]
+                answer = frame(payload[:start] + k55_describe_quorum.mask_addresses(body))
             case NarrowVersions():
                 start = response_body_start(ApiKey.API_VERSIONS, slot.api_version, payload)
                 version, body = slot.api_version, memoryview(payload)[start:]

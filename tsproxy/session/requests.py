@@ -38,6 +38,7 @@ from tsproxy.session.slots import (
     BlankNodes,
     BookProduce,
     MaskConfigs,
+    MaskQuorum,
     NarrowVersions,
     PassThrough,
     RewriteAddresses,
@@ -55,6 +56,7 @@ from tsproxy.wire import (
     k17_k36_sasl,
     k18_api_versions,
     k32_describe_configs,
+    k55_describe_quorum,
 )
 from tsproxy.wire.apis import APIS, request_is_understood
 from tsproxy.wire.frames import (
@@ -399,6 +401,13 @@ class Requests:
         else:
             state.forward(request.frame, PassThrough(header.correlation_id))
 
+    def _describe_quorum(self, request: _Request) -> None:
+        state, header = self._state, request.header
+        if state.view.masks_addresses and header.api_version >= k55_describe_quorum.LISTENERS_FROM:
+            state.forward(request.frame, MaskQuorum(header.correlation_id, header.api_version))
+        else:
+            state.forward(request.frame, PassThrough(header.correlation_id))
+
     def _sasl_handshake(self, request: _Request) -> None:
         state, header = self._state, request.header
         state.sasl.handshake_sent(header.api_version, k17_k36_sasl.read_handshake_request(request.body))
@@ -428,6 +437,7 @@ _READ: Final[dict[int, Callable[[Requests, _Request], None]]] = {
     ApiKey.PRODUCE: Requests._produce,
     ApiKey.API_VERSIONS: Requests._api_versions,
     ApiKey.DESCRIBE_CONFIGS: Requests._describe_configs,
+    ApiKey.DESCRIBE_QUORUM: Requests._describe_quorum,
     ApiKey.SASL_HANDSHAKE: Requests._sasl_handshake,
     ApiKey.SASL_AUTHENTICATE: Requests._sasl_authenticate,
 }

@@ -53,6 +53,14 @@ class MaskConfigs:
 
 
 @dataclass(frozen=True, slots=True)
+class MaskQuorum:
+    """DescribeQuorum: the answer names the controllers' listeners, which the proxy does not serve."""
+
+    correlation_id: int
+    api_version: int
+
+
+@dataclass(frozen=True, slots=True)
 class NarrowVersions:
     """ApiVersions: offer only versions that tsproxy understands."""
 
@@ -94,6 +102,7 @@ class BookProduce:
 Held = (
     RewriteAddresses
     | MaskConfigs
+    | MaskQuorum
     | NarrowVersions
     | WatchHandshake
     | WatchToken

@@ -3,7 +3,7 @@
 Source: the message schemas of Kafka 4.3.1. In the versions that the proxy offers, these answers name
 brokers: Metadata, FindCoordinator, DescribeCluster, ShareFetch and ShareAcknowledge (all here), Produce from
 v10 (`k00_produce` decodes it anyway) and Fetch from v16 (`k01_fetch` blanks the names, because these answers
-stream). DescribeQuorum from v2 names controllers; `apis` limits it to lower versions.
+stream). DescribeQuorum from v2 names controllers (`k55_describe_quorum` leaves the addresses out).
 
 A layout lists a message's fields up to the last address. The bytes after it are copied. A struct with a
 `host` names its node first, so one pass can replace host and port. Unknown tagged fields are kept. Node ids

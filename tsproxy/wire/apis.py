@@ -6,7 +6,6 @@ this table. Otherwise a new Metadata version of Kafka could leak broker addresse
 
 Some limits are below the newest version of 4.3.1, each for one reason:
 
-* DescribeQuorum 1: 2 names the controllers' listeners.
 * InitProducerId 5: 6 is unstable.
 
 One limit is above the newest version of 4.3.1: ApiVersions 5, in which a client says which cluster and node
@@ -81,7 +80,7 @@ APIS: Final[dict[int, Api]] = {
     49: Api("AlterClientQuotas", 1, 1),
     50: Api("DescribeUserScramCredentials", 0, 0),
     51: Api("AlterUserScramCredentials", 0, 0),
-    55: Api("DescribeQuorum", 1, 0),
+    55: Api("DescribeQuorum", 2, 0),
     57: Api("UpdateFeatures", 2, 0),
     60: Api("DescribeCluster", 2, 0),
     61: Api("DescribeProducers", 0, 0),

@@ -200,7 +200,8 @@ class Listener:
     addresses_in_configs: AddressesInConfigs = live(
         choice(AddressesInConfigs),
         "How DescribeConfigs answers show brokers' own addresses (`advertised.listeners` and the "
-        "like): `mask` leaves the values out, `pass` lets administrators see them.",
+        "like), and DescribeQuorum answers those of controllers: `mask` leaves them out, `pass` lets "
+        "administrators see them.",
         default="mask",
     )
     place: str = field(compare=False, default="")
