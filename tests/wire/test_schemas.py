@@ -4,7 +4,15 @@ import re
 
 import pytest
 
-from tests.wire.schemas import Versions, fields_of, messages, walk
+from tests.wire.schemas import (
+    LOOKS_LIKE_AN_ADDRESS,
+    Versions,
+    fields_of,
+    messages,
+    news,
+    versions_table,
+    walk,
+)
 from tsproxy.wire.addresses import LAYOUTS, Kind
 from tsproxy.wire.apis import APIS, NEVER
 
@@ -52,9 +60,6 @@ def test_every_api_that_a_broker_serves_is_known():
 
 
 # -- Addresses --------------------------------------------------------------------------------------
-
-LOOKS_LIKE_AN_ADDRESS = re.compile(r"(Host|Port|Endpoint|Listener|Address|Url|Uri)(?![a-rt-z])")
-"""A word of a field's name, in the singular or plural: `UserEndpoints`, not `SupportedFeatures`."""
 
 NOT_A_BROKERS = {
     (15, "Groups.Members.ClientHost"),
@@ -235,3 +240,34 @@ def test_versions_are_read_as_schemas_write_them():
     assert Versions.of("1-3") == Versions(1, 3)
     assert Versions.of("2") == Versions(2, 2)
     assert Versions.of("none") == Versions(NEVER, NEVER)
+
+
+# -- What a release has, and what is new in it ------------------------------------------------------
+
+
+def test_the_list_of_a_release_says_which_versions_are_known():
+    lines = {line.split()[1]: line.split(maxsplit=4)[2:] for line in versions_table(messages())}
+    assert lines["Fetch"] == ["4-18", "0-18", "known"]
+    assert lines["InitProducerId"] == ["0-6", "0-5", "known, 6 is unstable"]
+    assert lines["Vote"] == ["0-2", "-", "not on a broker's listener"]
+    not_known = {name for name, (_, _, remark) in lines.items() if remark.startswith("NOT KNOWN")}
+    assert not_known == {APIS[key].name for key in CAPS if key != 22}
+
+
+def test_what_a_release_adds_is_listed_field_by_field():
+    added = list(news(messages("3.9.1"), messages()))
+    assert "  1 FetchResponse: versions 0-17 -> 4-18" in added
+    assert " 60 DescribeClusterResponse: Brokers.IsFenced type bool versions 2+" in added
+    assert " 92 DeleteShareGroupOffsetsRequest: new" in added
+    assert list(news(messages(), messages())) == []
+
+
+def test_a_new_field_that_may_hold_an_address_is_marked():
+    """Also one that is added to a version that is known already, as a tagged field may be."""
+    schema = messages()[1, "response"]
+    without = {**schema, "fields": [f for f in schema["fields"] if f["name"] != "NodeEndpoints"]}
+    first, *_ = news({(1, "response"): without}, {(1, "response"): schema})
+    assert (
+        first
+        == "  1 FetchResponse: NodeEndpoints type []NodeEndpoint versions 16+ tag 0  LOOKS LIKE AN ADDRESS"
+    )

@@ -95,6 +95,19 @@ def fetch_jars(name: str, dependencies: Sequence[Dependency]) -> Path:
     return folder
 
 
+def fetch_newest(name: str, dependencies: Sequence[Dependency], folder: Path) -> None:
+    """Fetch jars into `folder`, which exists and is empty. A revision may be `latest.release`.
+
+    Nothing is kept for the next time but the resolver's own cache: another revision may be the newest then.
+    Raises JarsError or JavaError.
+    """
+    (folder / "ivy.xml").write_text(_ivy_xml(name, dependencies))
+    cache = _cache_folder()
+    cache.mkdir(parents=True, exist_ok=True)
+    with _only_one_process(cache / "lock"):
+        _run_ivy(name, folder, cache / "ivy")
+
+
 def pyspark_jars() -> Path:
     """The folder of jars inside the installed pyspark, found without importing it."""
     spec = importlib.util.find_spec("pyspark")
