@@ -1,4 +1,4 @@
-"""Clients are offered what the brokers offer, but for the rows of a table in docs/transparency.md."""
+"""Clients are offered what the brokers offer, but for the rows of a table in docs/transparency.md, if any."""
 
 import re
 from pathlib import Path
