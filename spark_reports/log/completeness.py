@@ -85,6 +85,9 @@ class Completeness:
     """At most GAPS_LISTED runs of lost lines."""
     silent: list[SilentBoot]
     """Boots that ended without a stop line: they were killed, or their last lines have not arrived."""
+    headless: int
+    """Boots that began before their first line. Nobody knows how many lines came before it: the shipping of
+    the log may have begun later than the proxy."""
     unheard: list[UnheardSpan]
     """Times without a heartbeat of a proxy that has others: it was down, or a whole boot is lost."""
     unusable: Mapping[str, int]
@@ -92,7 +95,8 @@ class Completeness:
 
     @property
     def is_complete(self) -> bool:
-        return not (self.lost_lines or self.missing_intervals or self.silent or self.unusable)
+        missing = self.lost_lines or self.missing_intervals or self.silent or self.headless or self.unusable
+        return not missing
 
     @property
     def sentence(self) -> str:
@@ -109,6 +113,9 @@ class Completeness:
             f"{_many(len(self.silent), 'proxy process', 'proxy processes')} ended without a stop line"
             if self.silent
             else "",
+            f"{_many(self.headless, 'proxy process', 'proxy processes')} not heard from the beginning"
+            if self.headless
+            else "",
             unusable_in_words(self.unusable),
         ]
         return f"Log incomplete: {', '.join([covered, *filter(None, missing)])}. Totals are a lower bound."
@@ -123,34 +130,23 @@ def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Co
     rows = evidence.boots
     begin_ms = _midnight_ms(first)
     end_ms = min(_midnight_ms(last + timedelta(days=1)), now_ms)
-    headless = [row for row in rows if _is_headless(row, begin_ms)]
-    heads = [
-        LineGap(
-            proxy=r["proxy"],
-            boot=r["boot"],
-            seq_first=0,
-            seq_last=r["seq_from"] - 1,
-            after_ts=None,
-            before_ts=None,
-        )
-        for r in headless
-    ]
     return Completeness(
         proxies=len({row["proxy"] for row in rows}),
         boots=len(rows),
         lines=_total(rows, "lines"),
-        lost_lines=_total(rows, "lost_lines") + _total(headless, "seq_from"),
+        lost_lines=_total(rows, "lost_lines"),
         intervals=_total(rows, "intervals"),
         missing_intervals=sum(_missing_intervals(row, begin_ms, end_ms) for row in rows),
         lines_dropped=_total(rows, "lines_dropped"),
         decisions_suppressed=_total(rows, "decisions_suppressed"),
         batches_folded=_total(rows, "batches_folded"),
-        gaps=[*heads, *evidence.gaps][:GAPS_LISTED],
+        gaps=evidence.gaps[:GAPS_LISTED],
         silent=[
             SilentBoot(proxy=row["proxy"], boot=row["boot"], last_ts=instant(row["last_ms"]))
             for row in rows
-            if _is_silent(row, now_ms)
+            if _is_silent(row, end_ms, now_ms)
         ],
+        headless=sum(_is_headless(row, begin_ms) for row in rows),
         unheard=list(_unheard(rows, begin_ms, end_ms)),
         unusable=by_problem(evidence.files, "unusable"),
     )
@@ -179,8 +175,15 @@ def _is_headless(row: Boot, begin_ms: int) -> bool:
     return covers_ms is None or bool(covers_ms - begin_ms > JITTER_MS)
 
 
-def _is_silent(row: Boot, now_ms: int) -> bool:
-    """True for a boot that ended without a stop line. A living boot writes a heartbeat each interval."""
+def _is_silent(row: Boot, end_ms: int, now_ms: int) -> bool:
+    """True for a boot that ended without a stop line. A living boot writes a heartbeat each interval.
+
+    If its heartbeats cover the period to the end, nothing of the period is lost, whatever came after it: the
+    log may end with the period, as a table does that was written for it.
+    """
+    covered_ms = row["covered_to_ms"]
+    if covered_ms is not None and end_ms - covered_ms <= _interval_ms(row) + JITTER_MS:
+        return False
     is_over = row["stopped"] or row["seen_after"]
     return not is_over and now_ms - row["last_ms"] > _PATIENCE * _interval_ms(row)
 
@@ -201,7 +204,11 @@ def _beyond_jitter(gap_ms: int) -> int:
 
 
 def _unheard(rows: Sequence[Boot], begin_ms: int, end_ms: int) -> Iterator[UnheardSpan]:
-    """The times, longer than a few intervals, that no boot of a proxy covers with heartbeats."""
+    """The times, longer than a few intervals, that no boot of a proxy covers with heartbeats. For a boot that
+    has none, and whose first lines are missing: the time up to its last line."""
+    for row in rows:
+        if row["covered_from_ms"] is None and _is_headless(row, begin_ms):
+            yield UnheardSpan(proxy=row["proxy"], from_ts=instant(begin_ms), to_ts=instant(row["last_ms"]))
     beating = sorted(
         (r for r in rows if r["covered_from_ms"] is not None),
         key=lambda r: (r["proxy"], r["covered_from_ms"]),

@@ -82,6 +82,26 @@ def test_a_boot_that_is_alive_now_is_not_called_dead(proof):
     assert proof(*a_boot(ends=False), now_ms=start_ms + 4 * MINUTE_MS).is_complete
 
 
+def test_a_boot_that_goes_on_is_not_called_dead_where_the_log_ends_with_the_day(proof):
+    """A table that was written for one day has no line of the next one."""
+    lines = a_boot(range(1440), MIDNIGHT_MS, ends=False)
+    assert proof(*lines).is_complete
+    assert proof(*lines[:-1]).is_complete, "it may have been killed within its last interval, or not"
+    assert len(proof(*lines[:-2]).silent) == 1
+
+
+def test_what_came_before_the_first_line_heard_is_unknown_and_no_number(proof):
+    """A proxy was up for weeks when the shipping of its log began."""
+    lines = a_boot(range(10), MIDNIGHT_MS + 10 * HOUR_MS)
+    heard = [each | {"seq": each["seq"] + 8_000_000} for each in lines[1:]]
+    found = proof(*heard)
+    assert (found.lost_lines, found.gaps, found.headless) == (0, [], 1)
+    assert not found.is_complete
+    assert "1 proxy process not heard from the beginning" in found.sentence
+    assert found.unheard[0]["from_ts"] == "2026-11-20T00:00:00.000Z"
+    assert found.unheard[0]["to_ts"] == "2026-11-20T10:00:00.000Z"
+
+
 def test_a_boot_that_goes_on_after_midnight_covers_the_day_to_its_end(proof):
     lines = a_boot(range(1440), MIDNIGHT_MS, ends=False)
     whole = [*lines, heartbeat(len(lines), MIDNIGHT_MS + DAY_MS)]
