@@ -9,6 +9,7 @@ import os
 import re
 import signal
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,6 +35,17 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 NO_JAVA = NoJava()
+
+ROOM_FOR_QUERIES = (
+    "--driver-memory 2g --conf spark.sql.ui.retainedExecutions=10 "
+    "--conf spark.ui.retainedJobs=10 --conf spark.ui.retainedStages=10"
+)
+"""A run makes thousands of queries in one session. With 1 GB, a quarter of Spark's time went into garbage
+collection. Spark would also keep a thousand queries for a page that nobody opens."""
+
+ROOM_FOR_CLASSES = "-XX:MetaspaceSize=256m -XX:ReservedCodeCacheSize=240m"
+"""Otherwise Java collects garbage each time that classes outgrow a small limit, and forgets compiled methods
+when their 48 MB are full."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -94,7 +106,11 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthori
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
     """One quiet local Spark session for all tests that need one: it takes seconds to start."""
-    with spark_session("local[2]") as session:
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYSPARK_SUBMIT_ARGS", f"{ROOM_FOR_QUERIES} pyspark-shell")
+            patch.setenv("SPARK_SUBMIT_OPTS", ROOM_FOR_CLASSES)
+            session = stack.enter_context(spark_session("local[2]"))
         # Compiling a query of a hundred rows costs ten times running it; the command's own tests do compile.
         session.conf.set("spark.sql.codegen.wholeStage", "false")
         session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
