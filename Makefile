@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CODE := tsproxy spark_reports tests deploy benchmarks
-IN_TWO := -n 2 -p tests.sharing
+SHARED := -n 3 -p tests.sharing
 QUICK := -m "not broker and not spark and not slow"
 
 # Tests start hundreds of processes, which would all compile the code anew.
@@ -33,13 +33,13 @@ demo: java .venv/stamp ## real producers -> tsproxy -> Apache Kafka -> decision 
 	$(BIN)/python -m deploy.demo
 
 test: java .venv/stamp lint ## lint, types, layers and all tests (sampled where the space is large)
-	$(BIN)/python -m pytest $(IN_TWO)
+	$(BIN)/python -m pytest $(SHARED)
 
 test-quick: .venv/stamp ## the tests that need no broker, no Spark and no Java: a minute, for daily work
-	TSPROXY_TEST=quick $(BIN)/python -m pytest $(IN_TWO) $(QUICK)
+	TSPROXY_TEST=quick $(BIN)/python -m pytest $(SHARED) $(QUICK)
 
 test-full: java .venv/stamp lint ## everything, unsampled
-	TSPROXY_TEST=full $(BIN)/python -m pytest $(IN_TWO)
+	TSPROXY_TEST=full $(BIN)/python -m pytest $(SHARED)
 
 test-clients: java .venv/stamp ## the clients that need Go and Node, before a real cluster (the others are in test)
 	TSPROXY_CLIENTS=foreign $(BIN)/python -m pytest tests/clients

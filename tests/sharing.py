@@ -1,7 +1,10 @@
-"""How two processes share a run (`pytest -n 2 -p tests.sharing`, as in `make test`): by whole files.
+"""How processes share a run (`pytest -n 3 -p tests.sharing`, as in `make test`): by whole files.
 
-A module's fixtures are so set up once, and its tests keep their order. A folder whose tests share something
-more expensive stays together as well. Each process has its own session fixtures, brokers among them.
+Two cores have three processes, since a process waits a third of its time for brokers, sockets and clocks.
+
+So a module's fixtures are set up once, and its tests keep their order. Tests that share something more
+expensive than a module's fixtures stay together as well: a Spark session, or three brokers. Each process has
+its own session fixtures, brokers among them.
 
 The longest units start first, since a long one that started last would be waited for. `durations.json` says
 how long they take, and `TSPROXY_DURATIONS=write make test` measures them again. A unit that is not in the
@@ -16,10 +19,14 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-TOGETHER = (
-    "tests/spark_reports/",  # one Spark session; pure/ needs none and is shared by file
-    "tests/e2e/cluster/",  # three brokers
-)
+SPARK = "tests/spark_reports/"
+CLUSTER = "tests/e2e/cluster/"
+TOGETHER = {
+    SPARK: SPARK,
+    **{f"tests/e2e/test_{name}.py": SPARK for name in ("seconds", "truth_of_books", "truth_of_what_changes")},
+    CLUSTER: CLUSTER,
+}
+"""The beginning of a test's path -> the unit of all tests that share one Spark session, or three brokers."""
 APART = ("tests/spark_reports/pure/",)
 """Folders within those of `TOGETHER` that need nothing of them."""
 
@@ -31,7 +38,13 @@ _measured: Counter[str] = Counter()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the longest units in front. All others stay in their order."""
+    """Puts the longest units in front. All others stay in their order.
+
+    Raises UsageError for a test that would start a second Spark session, which costs half a minute of CPU.
+    """
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) and unit_of(item.nodeid) != SPARK:
+            raise pytest.UsageError(f"{item.nodeid} asks for Spark: add its file to TOGETHER")
     known = json.loads(TABLE.read_text())
     items.sort(key=lambda item: -known.get(unit_of(item.nodeid), 0))
 
@@ -63,8 +76,8 @@ class ByFile(LoadScopeScheduling):
 
 
 def unit_of(nodeid: str) -> str:
-    """The unit of a test, which one process takes as a whole: its file, or its folder of `TOGETHER`."""
+    """The unit of a test, which one process takes as a whole: its file, or what `TOGETHER` says."""
     path = nodeid.partition("::")[0]
     if path.startswith(APART):
         return path
-    return next((folder for folder in TOGETHER if path.startswith(folder)), path)
+    return next((unit for start, unit in TOGETHER.items() if path.startswith(start)), path)

@@ -13,10 +13,11 @@ from tests import sharing
         ("tests/wire/test_frames.py::test_one[a::b]", "tests/wire/test_frames.py"),
         ("tests/e2e/cluster/test_clocks.py::test_one", "tests/e2e/cluster/"),
         ("tests/spark_reports/test_store.py::test_one", "tests/spark_reports/"),
+        ("tests/e2e/test_seconds.py::test_one", "tests/spark_reports/"),
         ("tests/spark_reports/pure/test_words.py::test_one", "tests/spark_reports/pure/test_words.py"),
     ],
 )
-def test_a_unit_is_a_file_or_a_folder_whose_tests_share_something_expensive(test, unit):
+def test_a_unit_is_a_file_or_all_tests_that_share_something_expensive(test, unit):
     assert sharing.unit_of(test) == unit
 
 
@@ -43,3 +44,9 @@ def test_the_longest_units_start_first_and_the_others_keep_their_order(tmp_path,
         "tests/a.py::1",
     ]
     assert [item.nodeid for item in items] == order
+
+
+def test_a_second_spark_session_is_refused():
+    item = SimpleNamespace(nodeid="tests/e2e/test_new.py::test_one", fixturenames=["spark"])
+    with pytest.raises(pytest.UsageError, match=r"test_new.py::test_one .* TOGETHER"):
+        sharing.pytest_collection_modifyitems([item])
