@@ -123,6 +123,7 @@ async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_
         assert int.from_bytes(answered[:4], "big") == 77
         assert await reader.read() == b""
         writer.close()
+        assert await proxy.wait() == 0  # the end of the block would send another SIGTERM
 
     assert proxy.log[-1]["event"] == "proxy_stopped"
     assert proxy.log[-1]["clients_cut"] == 0
@@ -137,6 +138,7 @@ async def test_the_drain_timeout_ends_what_brokers_still_hold(kafka_431, topic):
 
         assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
         writer.close()
+        assert await proxy.wait() == 0
 
     assert proxy.log[-1]["clients_cut"] == 1
 
@@ -151,6 +153,7 @@ async def test_a_second_sigterm_does_not_wait(kafka_431, topic):
 
         assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
         writer.close()
+        assert await proxy.wait() == 0
 
 
 @pytest.mark.broker

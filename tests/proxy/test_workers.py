@@ -205,6 +205,7 @@ async def test_sigterm_passes_on_the_answers_that_every_worker_owes(kafka_431, t
         assert (await reader.readexactly(size))[:4] == (77).to_bytes(4, "big")
         assert await reader.read() == b""
         writer.close()
+        assert await proxy.wait() == 0
 
     assert proxy.log[-1]["event"] == "proxy_stopped"
     assert proxy.log[-1]["clients_cut"] == 0
@@ -225,6 +226,7 @@ async def test_signals_to_every_process_at_once_do_not_cut_a_drain_short(kafka_4
         size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 20), "big")
         assert (await reader.readexactly(size))[:4] == (77).to_bytes(4, "big")
         writer.close()
+        assert await proxy.wait() == 0
 
     assert proxy.log[-1]["clients_cut"] == 0
 
@@ -239,6 +241,7 @@ async def test_a_second_sigterm_does_not_wait(kafka_431, topic):
 
         assert await asyncio.wait_for(reader.read(), 20) == b""
         writer.close()
+        assert await proxy.wait() == 0
 
     assert proxy.log[-1]["clients_cut"] == 1
 
