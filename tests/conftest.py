@@ -37,11 +37,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 NO_JAVA = NoJava()
 
 ROOM_FOR_QUERIES = (
-    "--driver-memory 2g --conf spark.sql.ui.retainedExecutions=10 "
+    "--driver-memory 2g --conf spark.buffer.pageSize=1m --conf spark.sql.ui.retainedExecutions=10 "
     "--conf spark.ui.retainedJobs=10 --conf spark.ui.retainedStages=10"
 )
-"""A run makes thousands of queries in one session. With 1 GB, a quarter of Spark's time went into garbage
-collection. Spark would also keep a thousand queries for a page that nobody opens."""
+"""A run makes thousands of queries in one session. Spark would keep a thousand for a page that nobody opens.
+Each join would hold a page of 16 MB or more, which garbage collection would copy."""
 
 ROOM_FOR_CLASSES = "-XX:MetaspaceSize=256m -XX:ReservedCodeCacheSize=240m"
 """Otherwise Java collects garbage each time that classes outgrow a small limit, and forgets compiled methods
