@@ -1,8 +1,8 @@
-"""Writes the requests of a load to a file: valid Produce requests with valid batches.
+"""Writes the requests of a load to a file: valid Produce requests with valid batches, or Fetch requests.
 
 A file has requests as they are on the wire. It begins with ApiVersions and Metadata, as a real client does.
-Then come Produce requests, which the generator repeats. aiokafka builds the batches, so none of the measured
-code takes part.
+Then comes a Produce or Fetch request, which the generator repeats. aiokafka builds the batches, so none of
+the measured code takes part.
 """
 
 import math
@@ -31,6 +31,7 @@ from tsproxy.wire.headers import frame, response_header
 from tsproxy.wire.k00_produce import write_request, write_response
 
 PRODUCE_VERSION: Final = 11
+FETCH_VERSION: Final = 12
 API_VERSIONS_VERSION: Final = 3
 METADATA_VERSION: Final = 5
 CLIENT_ID: Final = "load-generator"
@@ -49,11 +50,13 @@ _WORDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The shape of one Produce request. Sizes are in bytes, before compression.
+    """The shape of one Produce request, or of the answer to a Fetch request. Sizes are in bytes, before
+    compression.
 
     `request_bytes` is the maximum of the whole frame of a request with one partition. With more topics or
     partitions each batch has that same size. Each record has `record_bytes`; if the frame is smaller than
-    that, a single record fills it.
+    that, a single record fills it. If `is_fetch`, the request is a small Fetch, and `request_bytes` is the
+    size of the answer's records.
     """
 
     request_bytes: int
@@ -63,6 +66,7 @@ class Shape:
     partitions: int = 1
     ahead_ms: int = 0
     """The distance of the timestamps into the future."""
+    is_fetch: bool = False
 
     @property
     def name(self) -> str:
@@ -92,11 +96,14 @@ class Shape:
 
 
 def write_frames(shape: Shape, path: Path) -> None:
-    """Writes the opening requests and one Produce request of `shape`. Timestamps count from now."""
-    first_ms = time.time_ns() // 1_000_000 - 1_000 + shape.ahead_ms
-    batches = tuple(build_batch(shape, first_ms, seed) for seed in range(shape.partitions))
-    produce = produce_frame(shape.topic_names, batches)
-    path.write_bytes(b"".join((*_opening_frames(shape.topic_names), produce)))
+    """Writes the opening requests and one request of `shape`. Timestamps count from now."""
+    if shape.is_fetch:
+        repeated = fetch_frame(shape.topic_names, shape.request_bytes)
+    else:
+        first_ms = time.time_ns() // 1_000_000 - 1_000 + shape.ahead_ms
+        batches = tuple(build_batch(shape, first_ms, seed) for seed in range(shape.partitions))
+        repeated = produce_frame(shape.topic_names, batches)
+    path.write_bytes(b"".join((*_opening_frames(shape.topic_names), repeated)))
 
 
 def build_batch(shape: Shape, first_ms: int, seed: int = 0) -> bytes:
@@ -155,6 +162,21 @@ def produce_frame(topics: tuple[str, ...], batches: tuple[bytes, ...], client_id
     )
     body = write_request(PRODUCE_VERSION, request)
     return _request(ApiKey.PRODUCE, PRODUCE_VERSION, body, client_id)
+
+
+def fetch_frame(topics: tuple[str, ...], partition_bytes: int) -> bytes:
+    """A Fetch request for partition 0 of every topic, outside of sessions: at most `partition_bytes` each."""
+    # v12: replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch
+    body = put.int32(-1) + put.int32(500) + put.int32(1) + put.int32(1 << 30) + put.int8(0)
+    body += put.int32(0) + put.int32(-1)
+    body += put.array(len(topics), is_flexible=True)
+    for topic in topics:
+        body += put.string(topic, is_flexible=True) + put.array(1, is_flexible=True)
+        # partition, current_leader_epoch, fetch_offset, last_fetched_epoch, log_start_offset, its most bytes
+        body += put.int32(0) + put.int32(-1) + put.int64(0) + put.int32(-1) + put.int64(-1)
+        body += put.int32(partition_bytes) + put.EMPTY_TAGS + put.EMPTY_TAGS
+    body += put.array(0, is_flexible=True) + put.string("", is_flexible=True) + put.EMPTY_TAGS
+    return _request(ApiKey.FETCH, FETCH_VERSION, body)
 
 
 def accepting_answer(topic: str) -> bytes:

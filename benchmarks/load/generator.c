@@ -1,12 +1,12 @@
-/* The load of many Kafka producers: the same requests again and again.
+/* The load of many Kafka producers or consumers: the same requests again and again.
  *
  *     generator --port P --frames FILE --connections C --in-flight I
  *               [--warm-up N] [--requests N] [--seconds S] [--rate R] [--expect CODE] [--patience S] [--ca PEM]
  *
  * FILE contains requests as they are on the wire, with their size prefix. The first ones open a connection
  * (ApiVersions, Metadata, ...): each is sent once, and the next one after its answer. Then come Produce
- * requests of v8 to v12 with acks other than 0, which are sent in turn without end. The generator writes only
- * the correlation id into them.
+ * requests of v8 to v12 with acks other than 0, or Fetch requests of v11 or v12, which are sent in turn without
+ * end. The generator writes only the correlation id into them.
  *
  * Steps: it opens C connections to 127.0.0.1:P, sends N warm-up requests on each and prints `ready`. A line on
  * standard input starts the load. It prints one line of JSON when every answer has arrived. Connections stay
@@ -17,8 +17,8 @@
  * at a fixed time. Latency is measured from that time, even if the request had to wait because I requests were
  * in flight. So a stall counts for all requests that it delays.
  *
- * It checks every answer: the correlation id, and error code CODE (0) for every partition. The first wrong
- * answer, or a closed connection, ends the program with exit code 1 and one line on standard error. Answers
+ * It checks every answer: the correlation id, and error code CODE (0) for every partition. A partition of a
+ * Fetch answer must have records. The first wrong answer, or a closed connection, ends the program with exit code 1 and one line on standard error. Answers
  * that have not arrived S (--patience, 10) seconds after the load are reported as `unanswered`.
  *
  * --ca names the authority to trust and switches TLS on.
@@ -72,18 +72,18 @@ static void load_frames(const char *path)
         frame.version = (int)take(&c, 2);
         frames = realloc(frames, (size_t)(frames_count + 1) * sizeof *frames);
         frames[frames_count++] = frame;
-        opening_count += frame.api_key != PRODUCE;
+        opening_count += frame.api_key != PRODUCE && frame.api_key != FETCH;
         all.start += size;
     }
     if (opening_count == frames_count)
-        die("%s: no Produce request", path);
+        die("%s: no Produce or Fetch request", path);
 }
 
 /* Request number n of a connection; n is its correlation id, too. */
 static const struct frame *frame_of(int64_t n)
 {
-    int64_t produce = n - opening_count;
-    return &frames[produce < 0 ? n : opening_count + produce % (frames_count - opening_count)];
+    int64_t repeated = n - opening_count;
+    return &frames[repeated < 0 ? n : opening_count + repeated % (frames_count - opening_count)];
 }
 
 /* A connection. */
@@ -197,6 +197,38 @@ static void check_produce_answer(struct cursor c, int version, int64_t number)
     }
 }
 
+static void check_fetch_answer(struct cursor c, int version, int64_t number)
+{
+    bool flexible = is_flexible(FETCH, version);
+    skip_tags(&c, flexible);
+    take(&c, 4); /* throttle_time_ms */
+    int64_t code = take(&c, 2);
+    take(&c, 4); /* session_id */
+    for (int64_t topics = take_length(&c, flexible, 4); topics > 0; topics--) {
+        take_string(&c, flexible, 2);
+        for (int64_t left = take_length(&c, flexible, 4); left > 0; left--) {
+            int64_t partition = take(&c, 4);
+            int64_t own = take(&c, 2);
+            code = code != 0 ? code : own;
+            take_bytes(&c, 24); /* high_watermark, last_stable_offset, log_start_offset */
+            for (int64_t aborted = take_length(&c, flexible, 4); aborted > 0; aborted--) {
+                take_bytes(&c, 16);
+                skip_tags(&c, flexible);
+            }
+            take(&c, 4); /* preferred_read_replica */
+            struct string records = take_string(&c, flexible, 4);
+            skip_tags(&c, flexible);
+            if (code != options.expected_code || records.size <= 0)
+                die("request %lld, partition %lld: error code %lld, not %d, and %lld bytes of records",
+                    (long long)number, (long long)partition, (long long)code, options.expected_code,
+                    (long long)records.size);
+        }
+        skip_tags(&c, flexible);
+    }
+    if (code != options.expected_code)
+        die("request %lld: error code %lld, not %d", (long long)number, (long long)code, options.expected_code);
+}
+
 static void take_answer(struct connection *connection, struct cursor c, int64_t at_ns)
 {
     int64_t number = connection->answered;
@@ -208,6 +240,8 @@ static void take_answer(struct connection *connection, struct cursor c, int64_t 
             (long long)number);
     if (request->api_key == PRODUCE)
         check_produce_answer(c, request->version, number);
+    if (request->api_key == FETCH)
+        check_fetch_answer(c, request->version, number);
     if (is_measuring)
         book(&latencies, at_ns - connection->due_ns[number % options.in_flight]);
     connection->answered++;

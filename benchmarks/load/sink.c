@@ -1,10 +1,10 @@
-/* A stand-in for a broker under load: it answers Produce at once and keeps nothing.
+/* A stand-in for a broker under load: it answers Produce and Fetch at once and keeps nothing.
  *
  *     sink [--partitions N] [--stuck]
  *
  * Prints `ready PORT` when it listens on that port of 127.0.0.1, and runs until it is killed.
- * It answers Produce (v3 to v12: code 0 for every partition of the request), and the requests that clients and
- * proxies send first: ApiVersions, Metadata (v0 to v5: itself, and N partitions for every topic in the request)
+ * It answers Produce (v3 to v12: code 0 for every partition of the request), Fetch (v4 to v12: for every
+ * partition as many bytes as the request allows, all zero), and the requests that clients and proxies send first: ApiVersions, Metadata (v0 to v5: itself, and N partitions for every topic in the request)
  * and DescribeConfigs (v0 to v2: a topic that accepts timestamps up to an hour ahead, as Kafka 4 does).
  * --stuck: it stops reading a connection that has sent the head of a Produce request.
  *
@@ -36,7 +36,7 @@ static bool sticks;
 
 static const struct {
     int api_key, min, max;
-} VERSIONS[] = {{PRODUCE, 3, 12}, {METADATA, 0, 5}, {API_VERSIONS, 0, 4}, {DESCRIBE_CONFIGS, 0, 2}};
+} VERSIONS[] = {{PRODUCE, 3, 12}, {FETCH, 4, 12}, {METADATA, 0, 5}, {API_VERSIONS, 0, 4}, {DESCRIBE_CONFIGS, 0, 2}};
 enum { VERSIONS_COUNT = sizeof VERSIONS / sizeof VERSIONS[0] };
 
 static const char *const CONFIGS[][2] = {
@@ -168,6 +168,61 @@ static bool answer_produce(struct buffer *out, int version, struct cursor *body)
     return is_answered;
 }
 
+static void put_fetched_partition(struct buffer *out, int64_t index, int64_t size, int version, bool flexible)
+{
+    put(out, index, 4);
+    put(out, 0, 2);
+    put(out, 0, 8); /* high_watermark */
+    put(out, 0, 8); /* last_stable_offset */
+    if (version >= 5)
+        put(out, 0, 8); /* log_start_offset */
+    put_length(out, 0, flexible, 4); /* aborted_transactions */
+    if (version >= 11)
+        put(out, -1, 4); /* preferred_read_replica */
+    put_length(out, size, flexible, 4);
+    memset(reserve(out, (size_t)size), 0, (size_t)size);
+    out->end += (size_t)size;
+    put_tags(out, flexible);
+}
+
+static void answer_fetch(struct buffer *out, int version, struct cursor *body)
+{
+    bool flexible = is_flexible(FETCH, version);
+    take_bytes(body, 17); /* replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level */
+    if (version >= 7)
+        take_bytes(body, 8); /* session_id, session_epoch */
+    put(out, 0, 4);          /* throttle_time_ms */
+    if (version >= 7) {
+        put(out, 0, 2);
+        put(out, 0, 4); /* session_id: no session */
+    }
+    int64_t topics = take_length(body, flexible, 4);
+    put_length(out, topics, flexible, 4);
+    for (; topics > 0; topics--) {
+        put_string(out, take_string(body, flexible, 2), flexible);
+        int64_t left = take_length(body, flexible, 4);
+        put_length(out, left, flexible, 4);
+        for (; left > 0; left--) {
+            int64_t index = take(body, 4);
+            if (version >= 9)
+                take(body, 4); /* current_leader_epoch */
+            take(body, 8);     /* fetch_offset */
+            if (version >= 12)
+                take(body, 4); /* last_fetched_epoch */
+            if (version >= 5)
+                take(body, 8); /* log_start_offset */
+            int64_t size = take(body, 4);
+            if (size < 0 || size > LARGEST_FRAME / 2)
+                die("the sink was asked for %lld bytes", (long long)size);
+            skip_tags(body, flexible);
+            put_fetched_partition(out, index, size, version, flexible);
+        }
+        skip_tags(body, flexible);
+        put_tags(out, flexible);
+    }
+    put_tags(out, flexible);
+}
+
 static void answer(struct connection *connection, struct cursor request)
 {
     take(&request, SIZE_BYTES);
@@ -185,6 +240,10 @@ static void answer(struct connection *connection, struct cursor request)
     case PRODUCE:
         put_tags(out, is_flexible(api_key, version));
         is_answered = answer_produce(out, version, &request);
+        break;
+    case FETCH:
+        put_tags(out, is_flexible(api_key, version));
+        answer_fetch(out, version, &request);
         break;
     case METADATA:
         answer_metadata(out, version, &request);

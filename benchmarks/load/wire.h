@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PRODUCE = 0, METADATA = 3, API_VERSIONS = 18, DESCRIBE_CONFIGS = 32 };
+enum { PRODUCE = 0, FETCH = 1, METADATA = 3, API_VERSIONS = 18, DESCRIBE_CONFIGS = 32 };
 enum { SIZE_BYTES = 4, CORRELATION_ID_AT = 8, SMALLEST_REQUEST = 14, LARGEST_FRAME = 256 << 20 };
 
 __attribute__((noreturn, format(printf, 1, 2))) static void die(const char *format, ...)
@@ -41,6 +41,8 @@ static inline bool is_flexible(int api_key, int version)
     switch (api_key) {
     case PRODUCE:
         return version >= 9;
+    case FETCH:
+        return version >= 12;
     case API_VERSIONS:
         return version >= 3;
     default:

@@ -103,6 +103,26 @@ def test_a_load_over_tls_is_answered(bench: Bench) -> None:
         assert bench.load(load, proxy).requests == 2 * FEW.requests
 
 
+def test_a_load_of_fetches_is_answered(bench: Bench) -> None:
+    load = Load(Shape(100_000, is_fetch=True), connections=2, in_flight=1)
+    with bench.sink() as sink, bench.proxy(TSPROXY, sink) as proxy:
+        assert bench.load(load, proxy).requests == 2 * FEW.requests
+
+
+def test_a_wrong_answer_to_a_fetch_ends_the_load(bench: Bench) -> None:
+    load = Load(
+        Shape(100, is_fetch=True), connections=1, in_flight=1, expected_code=ErrorCode.NOT_LEADER_OR_FOLLOWER
+    )
+    with bench.sink() as sink, pytest.raises(ProgramError, match="error code 0, not 6, and 100 bytes"):
+        bench.load(load, direct(sink))
+
+
+def test_an_answer_to_a_fetch_without_records_ends_the_load(bench: Bench) -> None:
+    load = Load(Shape(0, is_fetch=True), connections=1, in_flight=1)
+    with bench.sink() as sink, pytest.raises(ProgramError, match="and 0 bytes of records"):
+        bench.load(load, direct(sink))
+
+
 def test_an_open_loop_sends_all_that_was_due(bench: Bench) -> None:
     load = Load(B200, connections=3, in_flight=2)
     with bench.sink() as sink:
