@@ -12,9 +12,10 @@ One module for each question:
     processes      starts programs, reads their CPU and memory, ends them
     proxies        the table of variants: tsproxy's, haproxy, nginx, and peers given by path
     loads          the table of loads: sizes, connections, codecs
+    broker         a real broker with a listener for each TCP proxy
     rounds         paired, alternating rounds; medians and spread
-    measurements   the table of measurements; `relay`, `memory`, `records`, `profile` and
-                   `clients` hold them
+    measurements   the table of measurements; `relay`, `consume`, `memory`, `records`, `profile`,
+                   `clients` and others hold them
     sections       the result of a measurement
     report, plots  Markdown and SVG from the results
 

@@ -123,15 +123,25 @@ class Bench:
             yield int(program.hear().split()[1])
 
     @contextmanager
-    def proxy(self, proxy: Proxy, sink_port: int, *, is_tls: bool = False) -> Iterator[Running]:
-        """Starts `proxy` in front of the sink, and waits until it accepts connections.
+    def proxy(
+        self,
+        proxy: Proxy,
+        sink_port: int,
+        *,
+        is_tls: bool = False,
+        port: int | None = None,
+        shares_cpus: bool = False,
+    ) -> Iterator[Running]:
+        """Starts `proxy` in front of the sink, and waits until it accepts connections, at `port` if that is
+        given. It has a CPU of its own unless it shares all CPUs with others.
 
         Raises MissingError, ProgramError.
         """
         identity, ca = self._identity_and_ca() if is_tls else (None, None)
         folder = self.workshop.new_folder(proxy.name)
-        place = Place(free_ports(_PORTS)[0], sink_port, folder, identity)
-        with self.workshop.start(proxy.name, proxy.command(place), cpu=_cpu(0)) as program:
+        place = Place(free_ports(_PORTS)[0] if port is None else port, sink_port, folder, identity)
+        cpu = None if shares_cpus else _cpu(0)
+        with self.workshop.start(proxy.name, proxy.command(place), cpu=cpu) as program:
             _wait_until_open(program, place.port, proxy.start_s)
             yield Running(place.port, folder, program, ca)
 
@@ -220,6 +230,11 @@ class Bench:
 def direct(sink_port: int) -> Running:
     """No proxy: clients connect to the sink."""
     return Running(sink_port, Path(), None, None)
+
+
+def load_cpu() -> int | None:
+    """The CPU of the sink, and of a real broker in its place."""
+    return _cpu(2)
 
 
 def _cpu(wish: int) -> int | None:

@@ -4,7 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks import clients, memory, policy, profile, records, relay, repair, safety, storm, worst
+from benchmarks import (
+    clients,
+    consume,
+    memory,
+    policy,
+    profile,
+    records,
+    relay,
+    repair,
+    safety,
+    storm,
+    worst,
+)
 from benchmarks.bench import Bench
 from benchmarks.sections import Section
 
@@ -20,6 +32,7 @@ class Measurement:
 
 MEASUREMENTS: Final = (
     Measurement("relay", "CPU for relaying", relay.relay),
+    Measurement("consume", "CPU for the consumers' way", consume.consume),
     Measurement("reject", "CPU for rejecting everything", relay.reject),
     Measurement("policy", "CPU for a policy", policy.policy),
     Measurement("scaling", "CPU as requests grow", relay.scaling),

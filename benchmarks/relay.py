@@ -23,17 +23,18 @@ _SETTLE_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison:
-    """The result of one load: CPU per request as a ratio to the first proxy's, and shares of busy time."""
+class Comparison:
+    """The result of one load: CPU and speed as ratios to the first proxy's, and shares of busy time."""
 
     ratios: Mapping[str, Spread]
     busy: Mapping[str, float]
+    speeds: Mapping[str, Spread]
 
 
 def relay(bench: Bench) -> Section:
     """CPU per request of every proxy, for every load."""
     base, *others = bench.proxies
-    lines = [(load, _compare(bench, load)) for load in bench.chosen(LOADS)]
+    lines = [(load, compare(bench, load, bench.proxies)) for load in bench.chosen(LOADS)]
     rows, verdicts = [], []
     for load, compared in lines:
         ratios = compared.ratios
@@ -67,7 +68,7 @@ def relay(bench: Bench) -> Section:
     )
 
 
-def _noise(lines: Sequence[tuple[Load, _Comparison]]) -> str:
+def _noise(lines: Sequence[tuple[Load, Comparison]]) -> str:
     """The baseline's ratios to itself: any other ratio may have the same error."""
     found = [compared.ratios[AGAIN.name] for _, compared in lines if AGAIN.name in compared.ratios]
     if not found:
@@ -83,35 +84,39 @@ def _busy(base: Proxy) -> tuple[str, ...]:
     return tuple(dict.fromkeys((base.name, TSPROXY.name)))
 
 
-def _compare(bench: Bench, load: Load) -> _Comparison:
-    """Compares all proxies under one load. The result is empty if one fails, so that other loads go on."""
+def compare(bench: Bench, load: Load, proxies: Sequence[Proxy]) -> Comparison:
+    """Compares `proxies` under one load. The result is empty if one fails, so that other loads go on."""
     try:
-        return _compared(bench, load)
+        return _compared(bench, load, proxies)
     except ProgramError as error:
         bench.failed[f"{load.name}: {error}"] = None
-        return _Comparison({}, {})
+        return Comparison({}, {}, {})
 
 
-def _compared(bench: Bench, load: Load) -> _Comparison:
-    """Compares all proxies under one load. The result is empty if this machine cannot make the load."""
+def _compared(bench: Bench, load: Load, proxies: Sequence[Proxy]) -> Comparison:
+    """Compares `proxies` under one load. The result is empty if this machine cannot make the load."""
     with ExitStack() as stack:
         try:
             sink = stack.enter_context(bench.sink())
             targets = {
                 proxy.name: stack.enter_context(bench.proxy(proxy, sink, is_tls=load.is_tls))
-                for proxy in bench.proxies
+                for proxy in proxies
             }
         except MissingError as error:
             bench.missing[str(error)] = None
-            return _Comparison({}, {})
+            return Comparison({}, {}, {})
         runs = in_rounds(
             bench.effort.rounds, {name: partial(bench.load, load, target) for name, target in targets.items()}
         )
     costs = {name: [run.cpu_per_request for run in results] for name, results in runs.items()}
     base, *others = costs
-    return _Comparison(
+    return Comparison(
         {name: ratio(costs[name], costs[base]) for name in others},
         {name: spread([run.busy for run in results]).median for name, results in runs.items()},
+        {
+            name: ratio(*([run.requests_per_s for run in runs[each]] for each in (name, base)))
+            for name in others
+        },
     )
 
 

@@ -1,0 +1,164 @@
+"""CPU for the consumers' way: large answers from the broker, small requests to it.
+
+Rows with `sink` have the C programs on both sides, so the proxy is the bottleneck or nearly so. Rows with
+`broker` have real consumers and a real broker, which need more CPU than the proxy.
+"""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from benchmarks.bench import Bench, Running, direct
+from benchmarks.broker import broker, in_front_of
+from benchmarks.frames import Shape
+from benchmarks.loads import Load
+from benchmarks.processes import ProgramError
+from benchmarks.proxies import AGAIN, HAPROXY, TSPROXY, Proxy
+from benchmarks.relay import Comparison, compare
+from benchmarks.rounds import in_rounds, ratio, spread
+from benchmarks.sections import Plot, Section, verdict
+from benchmarks.tools import MissingError
+from tsproxy.testing.kafka_cluster import DEFAULT_VERSION
+
+CONSUME_AT_MOST: Final = 1.10
+CONSUMERS: Final = 8
+
+_ANSWER_BYTES: Final = (16_000, 1_000_000)
+_PROXIES: Final = (HAPROXY, AGAIN, TSPROXY)
+_TCP: Final = (HAPROXY, AGAIN)
+_NO_PROXY: Final = "no proxy"
+_TOPIC: Final = "read"
+_RECORDS_A_SECOND: Final = 20_000
+"""An estimate for one partition, so that a run lasts about as long as other rounds."""
+
+_PROGRAM: Final = Path(__file__).with_name("consumers.py")
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """One run of the consumers."""
+
+    seconds: float
+    cpu_s: float
+
+
+def consume(bench: Bench) -> Section:
+    """CPU per MB, with a stand-in for the broker and with a real one."""
+    proxies = [proxy for proxy in bench.proxies if proxy in _PROXIES]
+    lines: list[tuple[str, bool, Comparison]] = []
+    for is_tls in (False, True):
+        for size in _ANSWER_BYTES:
+            load = Load(Shape(size, is_fetch=True), CONSUMERS, 1, is_tls=is_tls)
+            lines.append((_name(load.shape, "sink", is_tls), is_tls, compare(bench, load, proxies)))
+    try:
+        lines += _with_a_broker(bench, proxies)
+    except MissingError as error:
+        bench.missing[str(error)] = None
+    except ProgramError as error:
+        bench.failed[f"consumers and a broker: {error}"] = None
+    shown = [proxy.name for proxy in proxies if proxy is not HAPROXY]
+    rows, verdicts = [], []
+    for name, is_tls, compared in lines:
+        busy = (
+            f"{100 * compared.busy[each]:.0f} %" if each in compared.busy else "–"
+            for each in (HAPROXY.name, TSPROXY.name)
+        )
+        speeds = (str(compared.speeds.get(each, "–")) for each in (TSPROXY.name, _NO_PROXY))
+        ratios = (str(compared.ratios.get(each, "–")) for each in shown)
+        rows.append((name, *ratios, "" if is_tls else f"≤ {CONSUME_AT_MOST:g}", *busy, *speeds))
+        if not is_tls and TSPROXY.name in compared.ratios:
+            verdicts.append(verdict(f"consuming, {name}", compared.ratios[TSPROXY.name], CONSUME_AT_MOST))
+    return Section(
+        text=f"CPU of the proxy per MB that {CONSUMERS} consumers read, as a ratio to {HAPROXY.name}'s in "
+        "the same round. The size is that of an answer to Fetch. Each consumer has one connection and one "
+        "request in flight. In rows with `sink`, the benchmarks' own C programs ask and answer. In rows with "
+        "`broker`, librdkafka's consumers read a topic of records of 1 KB from one Apache Kafka "
+        f"{DEFAULT_VERSION} broker, each of them a partition from its beginning to its end. Broker and "
+        "consumers need more CPU than a proxy and hold it back, as the shares of busy time show. The last "
+        f"columns have the speed of the consumers, as a ratio to that through {HAPROXY.name}. TLS is between "
+        "consumers and proxy.",
+        head=(
+            "load",
+            *shown,
+            f"target for {TSPROXY.name}",
+            f"{HAPROXY.name} busy",
+            f"{TSPROXY.name} busy",
+            f"speed, {TSPROXY.name}",
+            f"speed, {_NO_PROXY}",
+        ),
+        rows=rows,
+        plot=Plot(f"CPU, {HAPROXY.name} = 1", [(name, compared.ratios) for name, _, compared in lines]),
+        verdicts=verdicts,
+    )
+
+
+def _name(shape: Shape, answering: str, is_tls: bool) -> str:
+    return f"{shape.name}, {answering}{', TLS' if is_tls else ''}"
+
+
+def _with_a_broker(bench: Bench, proxies: Sequence[Proxy]) -> list[tuple[str, bool, Comparison]]:
+    """The rows of real consumers. The topic is filled once, without a proxy."""
+    records = bench.effort.requests or int(_RECORDS_A_SECOND * bench.effort.seconds)
+    lines = []
+    with broker(bench, [proxy.name for proxy in _TCP]) as kafka:
+        kafka.create_topic(_TOPIC, CONSUMERS)
+        _read(bench, direct(kafka.port), records, _ANSWER_BYTES[0], fills=True)
+        for is_tls in (False, True):
+            with ExitStack() as stack:
+                try:
+                    targets = {
+                        proxy.name: stack.enter_context(in_front_of(bench, kafka, proxy, is_tls=is_tls))
+                        for proxy in proxies
+                    }
+                except MissingError as error:
+                    bench.missing[str(error)] = None
+                    continue
+                if not is_tls:
+                    targets[_NO_PROXY] = direct(kafka.port)
+                lines += [
+                    (
+                        _name(Shape(size, is_fetch=True), "broker", is_tls),
+                        is_tls,
+                        _compared(bench, targets, records, size),
+                    )
+                    for size in _ANSWER_BYTES
+                ]
+    return lines
+
+
+def _compared(bench: Bench, targets: Mapping[str, Running], records: int, size: int) -> Comparison:
+    runs = in_rounds(
+        bench.effort.rounds,
+        {name: partial(_read, bench, target, records, size) for name, target in targets.items()},
+    )
+    base, *others = runs
+    return Comparison(
+        {
+            name: ratio(*([run.cpu_s for run in runs[each]] for each in (name, base)))
+            for name in others
+            if name != _NO_PROXY
+        },
+        {name: spread([run.cpu_s / run.seconds for run in results]).median for name, results in runs.items()},
+        {name: ratio(*([1 / run.seconds for run in runs[each]] for each in (name, base))) for name in others},
+    )
+
+
+def _read(bench: Bench, target: Running, records: int, size: int, *, fills: bool = False) -> _Read:
+    """Reads every partition once. All targets read the same records, so CPU stands for CPU per MB."""
+    words = [
+        *("--bootstrap", f"127.0.0.1:{target.port}", "--topic", _TOPIC, "--partitions", str(CONSUMERS)),
+        *("--records", str(records), "--fetch-bytes", str(size)),
+        *(("--ca", target.ca) if target.ca else ()),
+        *(("--fill",) if fills else ()),
+    ]
+    with bench.helper("consumers", (sys.executable, _PROGRAM, *words)) as program:
+        before_s = target.program.settled_cpu_s() if target.program else 0.0
+        program.say("go")
+        seconds = json.loads(program.hear())["seconds"]
+        after_s = target.program.settled_cpu_s() if target.program else 0.0
+    return _Read(seconds, after_s - before_s)
