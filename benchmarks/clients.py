@@ -1,7 +1,7 @@
 """Throughput and latency of real producers with a real broker, with and without the proxy.
 
 Only tsproxy is measured here. A TCP proxy does not rewrite addresses, so real clients bypass it after their
-first request.
+first request. `end_to_end` gives it a listener of its own, and measures both.
 """
 
 import asyncio
@@ -57,24 +57,37 @@ class Producer:
     read: Callable[[str], Sent]
 
 
+def producer_performance(
+    jars: Path, bootstrap: str, topic: str, records: int, rate: float, warm_up: int = 0
+) -> Command:
+    """Kafka's own tool: `records` of 1 KB, `rate` a second or 0 for full speed.
+
+    The statistics leave out the first `warm_up` of them.
+    """
+    return java_command(
+        [jars / "*"],
+        "256m",
+        "org.apache.kafka.tools.ProducerPerformance",
+        *("--topic", topic, "--num-records", str(records), "--record-size", "1000"),
+        *("--throughput", str(round(rate)) if rate else "-1"),
+        *(("--warmup-records", str(warm_up)) if warm_up else ()),
+        *("--bootstrap-server", bootstrap, "--command-property", "acks=all", "linger.ms=5"),
+    )
+
+
+def read_performance(output: str) -> Sent:
+    """The result that Kafka's own tool printed. Raises ProgramError without one."""
+    found = _PERFORMANCE.findall(output)
+    if not found:
+        raise ProgramError(f"ProducerPerformance said no result: {output[-500:]}")
+    return Sent(*map(float, found[-1]))  # the last line is about the whole run, or all but the warm-up
+
+
 def _java(jars: Path) -> Producer:
     def command(bootstrap: str, records: int, rate: float) -> Command:
-        return java_command(
-            [jars / "*"],
-            "256m",
-            "org.apache.kafka.tools.ProducerPerformance",
-            *("--topic", _TOPIC, "--num-records", str(records), "--record-size", "1000"),
-            *("--throughput", str(round(rate)) if rate else "-1"),
-            *("--producer-props", f"bootstrap.servers={bootstrap}", "acks=all", "linger.ms=5"),
-        )
+        return producer_performance(jars, bootstrap, _TOPIC, records, rate)
 
-    def read(output: str) -> Sent:
-        found = _PERFORMANCE.findall(output)
-        if not found:
-            raise ProgramError(f"ProducerPerformance said no result: {output[-500:]}")
-        return Sent(*map(float, found[-1]))  # the last line is about the whole run
-
-    return Producer("Java producer", command, read)
+    return Producer("Java producer", command, read_performance)
 
 
 def _librdkafka() -> Producer:

@@ -7,6 +7,7 @@ from typing import Final
 from benchmarks import (
     clients,
     consume,
+    end_to_end,
     memory,
     policy,
     profile,
@@ -47,4 +48,5 @@ MEASUREMENTS: Final = (
     Measurement("safety", "Memory safety of the native code", safety.safety),
     Measurement("profile", "Where the CPU goes", profile.profile),
     Measurement("clients", "Real producers, real broker", clients.clients),
+    Measurement("end-to-end", "End to end, with Kafka's own tools", end_to_end.end_to_end),
 )

@@ -15,6 +15,8 @@ import pytest
 
 import benchmarks
 from benchmarks.bench import QUICK, Bench, direct
+from benchmarks.clients import Sent, read_performance
+from benchmarks.end_to_end import read_consumer_performance
 from benchmarks.frames import TWO_HOURS_MS, Shape, build_batch
 from benchmarks.loads import B200, KB1, Load
 from benchmarks.measurements import MEASUREMENTS
@@ -67,6 +69,41 @@ def test_what_a_policy_costs_is_measured(bench: Bench) -> None:
         "1,000 rules against 10",
         "a candidate that would reject everything",
     ]
+
+
+@pytest.mark.broker
+@pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="starts a broker twice: make test-full")
+@pytest.mark.parametrize("name", ["consume", "end-to-end"])
+def test_what_consumers_and_kafkas_tools_measure_runs_with_a_real_broker(place: Workshop, name: str) -> None:
+    """haproxy is measured, too, where it is installed: the broker advertises its port."""
+    bench = Bench(place, FEW)
+    bench.start_all()
+    measurement = next(each for each in MEASUREMENTS if each.name == name)
+    section = measurement.measure(bench)
+    assert not bench.failed
+    assert all(len(row) == len(section.head) for row in section.rows)
+    assert len(section.rows) >= 4
+
+
+def test_what_the_consumers_tool_prints_is_read() -> None:
+    head = "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, ..."
+    line = "2026-11-22 14:04:15:204, 2026-11-22 14:04:16:524, 2.8610, 2.1674, "
+    line += "3000, 2272.7273, 423, 897, 3.1895, 3344.4816"
+    assert read_consumer_performance(f"{head}\n{line}\n", records=3_000) == 3.1895
+    with pytest.raises(ProgramError, match="3000 of 3001"):
+        read_consumer_performance(f"{head}\n{line}\n", records=3_001)
+
+
+def test_the_producers_tool_is_read_without_its_warm_up() -> None:
+    whole = (
+        "3000 records sent, 1915.708812 records/sec (1.83 MB/sec), 116.72 ms avg latency, "
+        "483.00 ms max latency, 51 ms 50th, 357 ms 95th, 373 ms 99th, 381 ms 99.9th."
+    )
+    steady = (
+        "2500 steady state records sent, 1914.241960 records/sec (1.83 MB/sec), 76.55 ms avg latency, "
+        "375.00 ms max latency, 15 ms 50th, 271 ms 95th, 373 ms 99th, 374 ms 99.9th."
+    )
+    assert read_performance(f"{whole}\n{steady}\n") == Sent(1914.24196, 15, 373, 374)
 
 
 @pytest.mark.parametrize("codec", Codec)
