@@ -31,7 +31,8 @@ from tsproxy.model.kafka import Codec, ErrorCode
 
 pytestmark = pytest.mark.slow  # each test starts proxies and loads
 
-FEW = replace(QUICK, requests=20)
+FEW = replace(QUICK, requests=20, seconds=10.0)
+"""A load ends after its requests, on a busy machine, too."""
 
 
 @pytest.fixture(scope="module")
