@@ -5,7 +5,6 @@ address. So each such proxy has a listener of its own here, and the broker adver
 """
 
 import asyncio
-import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -35,6 +34,9 @@ from tsproxy.testing.server_properties import (
 )
 
 _NODE: Final = 1
+_CLUSTER_ID: Final = "dHNwcm94eS1iZW5jaC0xNg"
+"""Always the same, so that the page shows the same command after each run."""
+
 _HEAP: Final = "256m"
 _STARTED: Final = "Kafka Server started"
 _START_S: Final = 240
@@ -94,7 +96,7 @@ def broker(bench: Bench, tcp_proxies: Sequence[str], *, shares_cpus: bool = Fals
             _NODE, {_NODE: own}, ClientSecurity(), folder / "data", _listeners(own, list(behind.values()))
         )
     )
-    words = (f"--cluster-id={secrets.token_urlsafe(16)}", f"--config={configuration}")
+    words = (f"--cluster-id={_CLUSTER_ID}", f"--config={configuration}")
     bench.workshop.output(
         "format", java_command([jars / "*"], _HEAP, "kafka.tools.StorageTool", "format", *words)
     )
