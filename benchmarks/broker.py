@@ -93,7 +93,11 @@ def broker(bench: Bench, tcp_proxies: Sequence[str], *, shares_cpus: bool = Fals
     configuration = folder / "server.properties"
     configuration.write_text(
         server_properties(
-            _NODE, {_NODE: own}, ClientSecurity(), folder / "data", _listeners(own, list(behind.values()))
+            _NODE,
+            {_NODE: own},
+            ClientSecurity(),
+            folder / "data",
+            overrides=_listeners(own, list(behind.values())),
         )
     )
     words = (f"--cluster-id={_CLUSTER_ID}", f"--config={configuration}")

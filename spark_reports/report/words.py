@@ -51,44 +51,7 @@ UNIT_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
 )
 
 REASON_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
-    {
-        Reason.TOO_FAR_AHEAD: Advice(
-            "timestamps lie too far in the future", "check the producer's clock and how it makes event times"
-        ),
-        Reason.TOO_OLD: Advice(
-            "timestamps are older than the topic allows",
-            "a replay or backfill? raise the topic's message.timestamp.before.max.ms while it lasts",
-        ),
-        Reason.NEGATIVE: Advice("timestamps are before 1970", "check how the event time is computed"),
-        Reason.MISSING: Advice("records carry no timestamp", "set a timestamp on every record"),
-        Reason.BAD_RECORD: Advice("batches cannot be read", "update or replace the client library"),
-        Reason.NO_KEY: Advice(
-            "records without a key for a compacted topic",
-            "set a key, or write to a topic that is not compacted",
-        ),
-        Reason.INVALID_MAGIC: Advice("batches of a format that is not allowed", "update the client library"),
-        Reason.INVALID_CRC: Advice(
-            "batches damaged on their way",
-            "look at the network and the client's memory; the producer tries again",
-        ),
-        Reason.INVALID_OFFSET_OR_SEQUENCE: Advice(
-            "offsets or sequence numbers in a batch are wrong", "update or replace the client library"
-        ),
-        Reason.TYPE_MISMATCH: Advice(
-            "batches claim log-append time, which only a broker may set", "send create-time batches"
-        ),
-        Reason.HEADER_MISMATCH: Advice(
-            "a batch's header and its records disagree about time", "update or replace the client library"
-        ),
-        Reason.JUMP_AHEAD: Advice(
-            "timestamps jump far ahead of the newest one before them in their partition",
-            "check the producer's clock and how it makes event times",
-        ),
-        Reason.CUSTOM_RULE: Advice(
-            "a rule of the proxy's operator rejects them", "the text of the error says what it asks for"
-        ),
-        Reason.OTHER: Advice("not about timestamps", "see the error code"),
-    }
+    {reason: Advice(reason.cause, reason.fix) for reason in Reason}
 )
 
 ERROR_ADVICE: Final[Mapping[int, Advice]] = MappingProxyType(
@@ -120,24 +83,7 @@ ERROR_ADVICE: Final[Mapping[int, Advice]] = MappingProxyType(
 )
 """The advice for errors of the broker that are not about timestamps."""
 
-REASON_WORDS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        Reason.TOO_FAR_AHEAD: "too far ahead",
-        Reason.TOO_OLD: "too old",
-        Reason.NEGATIVE: "negative",
-        Reason.MISSING: "no timestamp",
-        Reason.BAD_RECORD: "bad record",
-        Reason.NO_KEY: "no key",
-        Reason.INVALID_MAGIC: "wrong format",
-        Reason.INVALID_CRC: "damaged",
-        Reason.INVALID_OFFSET_OR_SEQUENCE: "wrong sequence",
-        Reason.TYPE_MISMATCH: "wrong timestamp type",
-        Reason.HEADER_MISMATCH: "header mismatch",
-        Reason.JUMP_AHEAD: "jump ahead",
-        Reason.CUSTOM_RULE: "custom rule",
-        Reason.OTHER: "other",
-    }
-)
+REASON_WORDS: Final[Mapping[str, str]] = MappingProxyType({reason: reason.word for reason in Reason})
 
 VERDICT_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {

@@ -12,6 +12,7 @@ from tests.session.conversation import (
     NOW_MS,
     PEER,
     Conversation,
+    Expected,
     booked,
     broker,
     client,
@@ -43,10 +44,11 @@ from tests.session.messages import (
 from tests.wire.batches import batch
 from tsproxy.model.kafka import unnamed_topic
 from tsproxy.model.policy import Match, NamePattern, Policy, Rule, RuleSettings, TimeLimit
-from tsproxy.session.effects import CloseReason
+from tsproxy.session.effects import CloseReason, Count, SessionCounter
 from tsproxy.session.produce.names import MOST_WAITED_FOR, NAME_WAIT_MS, WaitedFor
 from tsproxy.session.session import Session
 
+NAME_WAITED_FOR = Expected(Count, {"counter": SessionCounter.TOPIC_NAME_WAITS})
 GOOD, AHEAD_MS = batch([NOW_MS]), NOW_MS + 2 * HOUR_MS
 BAD = batch([AHEAD_MS])
 BY_ID = {"version": 13}
@@ -142,6 +144,7 @@ def test_a_request_waits_for_the_name_and_is_then_judged_by_the_topics_own_rule(
         Conversation(view, uses_fast_path=uses_fast_path)
         >> client(frame)
         << topic_wanted(id_of("new"))
+        << NAME_WAITED_FOR
         << paused
         >> later(NAME_WAIT_MS - 1)
         >> view_becomes(with_new(view))
@@ -156,6 +159,7 @@ def test_a_view_without_the_name_does_not_end_the_wait():
         Conversation(view)
         >> client(frame)
         << topic_wanted(id_of("new"))
+        << NAME_WAITED_FOR
         << paused
         >> view_becomes(replace(view, policy=LENIENT))
         >> view_becomes(with_new(view))
@@ -170,6 +174,7 @@ def test_requests_behind_it_keep_their_order():
         Conversation(view)
         >> client(first, second)
         << topic_wanted(id_of("new"))
+        << NAME_WAITED_FOR
         << paused
         >> view_becomes(with_new(view))
         << to_broker(first, second)
@@ -184,6 +189,7 @@ def test_answers_to_earlier_requests_pass_meanwhile():
         >> client(first, asked({"new": {0: GOOD}}, correlation_id=2))
         << to_broker(first)
         << topic_wanted(id_of("new"))
+        << NAME_WAITED_FOR
         << paused
         >> broker(said)
         << to_client(said)
@@ -198,6 +204,7 @@ def test_without_a_name_it_is_judged_like_a_topic_of_unknown_limits_and_waits_on
         Conversation()
         >> client(frame)
         << topic_wanted(id_of("new"))
+        << NAME_WAITED_FOR
         << paused
         >> later(NAME_WAIT_MS)
         << to_broker(frame)
@@ -217,6 +224,7 @@ def test_a_client_that_leaves_while_its_request_waits_leaves_nothing():
         Conversation()
         >> client(asked({"new": {0: GOOD}}))
         << topic_wanted(id_of("new"))
+        << NAME_WAITED_FOR
         << paused
         >> client_closes
         << closed(CloseReason.PEER_CLOSED)
@@ -243,6 +251,7 @@ def test_a_request_that_waits_when_names_can_no_longer_be_read_closes_the_connec
         Conversation(view)
         >> client(asked({"new": {0: GOOD}}))
         << topic_wanted(id_of("new"))
+        << NAME_WAITED_FOR
         << paused
         >> view_becomes(replace(view, topic_names=None))
         << closed(CloseReason.UNSUPPORTED_REQUEST)

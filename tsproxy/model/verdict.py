@@ -6,7 +6,7 @@ Sources: KIP-32, KIP-467 (record errors), KIP-937 (limits before and after).
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import overload
+from typing import Self, overload
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, Codec, ErrorCode, TimestampType, wrap64
 from tsproxy.model.records import Outside
@@ -15,27 +15,110 @@ from tsproxy.model.records import Outside
 class Reason(StrEnum):
     """Why records were rejected. The list is closed, as a part of the decision log's schema.
 
+    Each has a short `word`, and its likely `cause` and `fix` in words for the producer's owner: reports show
+    them.
+
     Brokers have metrics for the four from `no_key` on (KIP-467), but none for timestamps. Only
     `header_mismatch` is for accepted batches: the maxTimestamp of their header is not the maximum of their
     records, and brokers overwrite it.
     """
 
-    TOO_FAR_AHEAD = "too_far_ahead"
-    TOO_OLD = "too_old"
-    NEGATIVE = "negative"
-    MISSING = "missing"
-    BAD_RECORD = "bad_record"
-    NO_KEY = "no_key"
-    INVALID_MAGIC = "invalid_magic"
-    INVALID_CRC = "invalid_crc"
-    INVALID_OFFSET_OR_SEQUENCE = "invalid_offset_or_sequence"
-    TYPE_MISMATCH = "type_mismatch"
-    HEADER_MISMATCH = "header_mismatch"
-    JUMP_AHEAD = "jump_ahead"
+    word: str
+    cause: str
+    fix: str
+
+    def __new__(cls, value: str, word: str = "", cause: str = "", fix: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.word, member.cause, member.fix = word, cause, fix
+        return member
+
+    TOO_FAR_AHEAD = (
+        "too_far_ahead",
+        "too far ahead",
+        "timestamps lie too far in the future",
+        "check the producer's clock and how it makes event times",
+    )
+    TOO_OLD = (
+        "too_old",
+        "too old",
+        "timestamps are older than the topic allows",
+        "a replay or backfill? raise the topic's message.timestamp.before.max.ms while it lasts",
+    )
+    NEGATIVE = (
+        "negative",
+        "negative",
+        "timestamps are before 1970",
+        "check how the event time is computed",
+    )
+    MISSING = (
+        "missing",
+        "no timestamp",
+        "records carry no timestamp",
+        "set a timestamp on every record",
+    )
+    BAD_RECORD = (
+        "bad_record",
+        "bad record",
+        "batches cannot be read",
+        "update or replace the client library",
+    )
+    NO_KEY = (
+        "no_key",
+        "no key",
+        "records without a key for a compacted topic",
+        "set a key, or write to a topic that is not compacted",
+    )
+    INVALID_MAGIC = (
+        "invalid_magic",
+        "wrong format",
+        "batches of a format that is not allowed",
+        "update the client library",
+    )
+    INVALID_CRC = (
+        "invalid_crc",
+        "damaged",
+        "batches damaged on their way",
+        "look at the network and the client's memory; the producer tries again",
+    )
+    INVALID_OFFSET_OR_SEQUENCE = (
+        "invalid_offset_or_sequence",
+        "wrong sequence",
+        "offsets or sequence numbers in a batch are wrong",
+        "update or replace the client library",
+    )
+    TYPE_MISMATCH = (
+        "type_mismatch",
+        "wrong timestamp type",
+        "batches claim log-append time, which only a broker may set",
+        "send create-time batches",
+    )
+    HEADER_MISMATCH = (
+        "header_mismatch",
+        "header mismatch",
+        "a batch's header and its records disagree about time",
+        "update or replace the client library",
+    )
+    JUMP_AHEAD = (
+        "jump_ahead",
+        "jump ahead",
+        "timestamps jump far ahead of the newest one before them in their partition",
+        "check the producer's clock and how it makes event times",
+    )
     """Too far ahead of the stream time of its partition (`policy.stream_time`)."""
-    CUSTOM_RULE = "custom_rule"
+    CUSTOM_RULE = (
+        "custom_rule",
+        "custom rule",
+        "a rule of the proxy's operator rejects them",
+        "the text of the error says what it asks for",
+    )
     """A custom rule rejected it, or failed on it. The rule may name another reason."""
-    OTHER = "other"
+    OTHER = (
+        "other",
+        "other",
+        "not about timestamps",
+        "see the error code",
+    )
     """The broker rejected the batch for a reason that is not about timestamps. The error code says which."""
 
 

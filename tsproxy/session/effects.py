@@ -6,6 +6,7 @@ The shell performs effects in their order. A session yields nothing after `Close
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.outcome import Outcome
@@ -152,6 +153,26 @@ class Warn:
     facts: Mapping[str, object]
 
 
+class SessionCounter(StrEnum):
+    """The events that a session counts. Each is a metric, `tsproxy_<value>_total`, with its `meaning`."""
+
+    meaning: str
+
+    def __new__(cls, value: str, meaning: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.meaning = value, meaning
+        return member
+
+    TOPIC_NAME_WAITS = "topic_name_waits", "Requests that waited for the name of a topic that they name by id"
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """One more event of a kind."""
+
+    counter: SessionCounter
+
+
 @dataclass(frozen=True, slots=True)
 class TopicWanted:
     """A producer writes to a topic whose limits the view does not hold, or names it by an unknown id."""
@@ -198,6 +219,7 @@ Effect = (
     | Note
     | SaslFailed
     | Warn
+    | Count
     | TopicWanted
     | HoldBroker
     | ReleaseBroker

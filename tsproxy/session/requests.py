@@ -15,11 +15,13 @@ from tsproxy.model.view import SessionLimits
 from tsproxy.session.deadlines import Wait
 from tsproxy.session.effects import (
     CloseReason,
+    Count,
     DelayRequest,
     EmitDead,
     Judge,
     PauseClient,
     ResumeClient,
+    SessionCounter,
     TopicWanted,
 )
 from tsproxy.session.fast_path import relayed_but
@@ -346,6 +348,7 @@ class Requests:
             state.hold_request(Cause.UNNAMED, len(request.frame))
             state.deadlines.start(Wait.NAME, NAME_WAIT_MS)
             state.effects += [TopicWanted(topic_id) for topic_id in sorted(missing)]
+            state.effects.append(Count(SessionCounter.TOPIC_NAME_WAITS))
             return
         stream_times = state.stream_times.known(asked, policies, now_ms)
         begin = partial(judge_request_steps, header, asked, request.frame, policies, now_ms, stream_times)

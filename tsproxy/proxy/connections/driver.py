@@ -22,6 +22,7 @@ from tsproxy.proxy.notes import frames_of
 from tsproxy.session.effects import (
     CloseReason,
     CloseSession,
+    Count,
     DelayRequest,
     Effect,
     Emit,
@@ -240,6 +241,8 @@ class SessionDriver:
                 case ReadAnswer():
                     self.broker.gate.hold(Hold.READING)
                     self._reading.begin(effect)
+                case Count():
+                    self._context.metrics.session_events[effect.counter] += 1
                 case TopicWanted():
                     self._context.want_topic(effect.topic)
                 case NodeWanted():

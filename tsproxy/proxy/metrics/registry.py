@@ -24,7 +24,7 @@ from tsproxy.proxy.metrics.latency.timings import Timings
 from tsproxy.proxy.metrics.rules import RuleMetric
 from tsproxy.proxy.metrics.topics import TopicMetric
 from tsproxy.proxy.pipe import Tally
-from tsproxy.session.effects import CloseReason
+from tsproxy.session.effects import CloseReason, SessionCounter
 
 _OUTCOME_LABELS: Final = ("listener", "verdict", "reason")
 _FAULT_LABELS: Final = ("reason", "unit")
@@ -53,6 +53,7 @@ class Metrics:
         self.from_brokers = Tally()
         self.buffered_bytes = 0
         self.throttled_ms = 0
+        self.session_events = dict.fromkeys(SessionCounter, 0)
         self.decisions_written = 0
         self.decisions_dropped = 0
         self.decision_files_deleted = 0
@@ -273,6 +274,8 @@ def _plain_rows(
     yield gauge, "tsproxy_decision_log_writable", writable, metrics.decision_log_writable
     throttled = "Time that clients were kept waiting because too much of theirs was rejected"
     yield count, "tsproxy_throttle_seconds", throttled, metrics.throttled_ms / 1000
+    for event, number in metrics.session_events.items():
+        yield count, f"tsproxy_{event}", event.meaning, number
     buffered = "Bytes held for all connections together, of limits.buffered"
     yield gauge, "tsproxy_buffered_bytes", buffered, metrics.buffered_bytes
     if metrics.decision_topic is not None:
