@@ -20,15 +20,24 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 SPARK = "tests/spark_reports/"
+SPARK_E2E = "tests/e2e/ with Spark"
+WITH_SPARK = (SPARK, SPARK_E2E)
+"""Two sessions cost half a minute of CPU more than one, which no process then waits ten minutes for."""
 CLUSTER = "tests/e2e/cluster/"
 TOGETHER = {
     SPARK: SPARK,
-    **{f"tests/e2e/test_{name}.py": SPARK for name in ("seconds", "truth_of_books", "truth_of_what_changes")},
+    **{
+        f"tests/e2e/test_{name}.py": SPARK_E2E
+        for name in ("seconds", "truth_of_books", "truth_of_what_changes")
+    },
     CLUSTER: CLUSTER,
 }
 """The beginning of a test's path -> the unit of all tests that share one Spark session, or three brokers."""
-APART = ("tests/spark_reports/pure/",)
-"""Folders within those of `TOGETHER` that need nothing of them."""
+APART = (
+    "tests/spark_reports/pure/",
+    *(f"tests/spark_reports/test_{name}.py" for name in ("submit", "stream_kafka", "class_archive")),
+)
+"""The parts of those of `TOGETHER` that need nothing of them. The last ones start Sparks of their own."""
 
 TABLE = Path(__file__).with_name("durations.json")
 """Unit -> seconds, of the units that take LONG_S or more."""
@@ -40,10 +49,10 @@ _measured: Counter[str] = Counter()
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest units in front. All others stay in their order.
 
-    Raises UsageError for a test that would start a second Spark session, which costs half a minute of CPU.
+    Raises UsageError for a test that would start one more Spark session, which costs half a minute of CPU.
     """
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()) and unit_of(item.nodeid) != SPARK:
+        if "spark" in getattr(item, "fixturenames", ()) and unit_of(item.nodeid) not in WITH_SPARK:
             raise pytest.UsageError(f"{item.nodeid} asks for Spark: add its file to TOGETHER")
     known = json.loads(TABLE.read_text())
     items.sort(key=lambda item: -known.get(unit_of(item.nodeid), 0))

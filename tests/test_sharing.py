@@ -13,7 +13,8 @@ from tests import sharing
         ("tests/wire/test_frames.py::test_one[a::b]", "tests/wire/test_frames.py"),
         ("tests/e2e/cluster/test_clocks.py::test_one", "tests/e2e/cluster/"),
         ("tests/spark_reports/test_store.py::test_one", "tests/spark_reports/"),
-        ("tests/e2e/test_seconds.py::test_one", "tests/spark_reports/"),
+        ("tests/e2e/test_seconds.py::test_one", "tests/e2e/ with Spark"),
+        ("tests/spark_reports/test_submit.py::test_one", "tests/spark_reports/test_submit.py"),
         ("tests/spark_reports/pure/test_words.py::test_one", "tests/spark_reports/pure/test_words.py"),
     ],
 )

@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from spark_reports.render import curve
-from spark_reports.render.tables import heads, legend, table
+from spark_reports.render.tables import heads, legend, more, table
 from spark_reports.report import words
-from spark_reports.report.shape import Change, DayOfTrend, OutOfOrderTopic, Report, WhatIf, WouldReject
+from spark_reports.report.shape import Change, DayOfTrend, Report, WhatIf, WouldReject
 from spark_reports.report.what_if import KAFKA_4_AFTER_MS, Between
 from spark_reports.report.what_if import in_short as what_if_in_short
 from tsproxy.model.markup import Content, Markup, element, join
 
 _WHAT_IF_HEADS: Final = heads("Limit", "Farther ahead", "Farther behind", "Either side")
 _WATCHED_HEADS: Final = heads("Producer", "Topic", "Rule", "Cause", "#Batches", "#Records", "#At fault")
-_OUT_OF_ORDER_HEADS: Final = heads("Topic", "#Accepted", "#Out of order", "#Share", "The latest")
 _DAY_HEADS: Final = heads("Day", "#Judged", "Rejected", "#Producers rejected")
 _CHANGE_HEADS: Final = heads("Producer", "Change", "#Rejected that day", "#In the days before")
 
@@ -97,13 +96,7 @@ def far_behind(report: Report, rows: int) -> Markup | None:
 
 def _watched_table(found: Sequence[WouldReject], rows: int) -> Markup:
     cells = [_watched_cells(row) for row in found[:rows]]
-    return join(table(_WATCHED_HEADS, cells, "watched"), _more(len(found) - rows))
-
-
-def _more(count: int) -> Markup | None:
-    return (
-        element("p", f"And {words.count(count)} more in report.json.", class_="more") if count > 0 else None
-    )
+    return join(table(_WATCHED_HEADS, cells, "watched"), more(len(found) - rows))
 
 
 def _watched_cells(row: WouldReject) -> tuple[Content, ...]:
@@ -124,27 +117,6 @@ def _counted_by(row: WouldReject) -> Content:
     return join(words.rule(row["rule"]), element("div", waiver, class_="soft") if waiver else None)
 
 
-def out_of_order(report: Report, rows: int) -> Markup | None:
-    """Topics with records out of order; None if there are none, or no rule tracks stream time."""
-    found = report.get("out_of_order", [])  # a report of an earlier release has none
-    if not found:
-        return None
-    return join(
-        table(_OUT_OF_ORDER_HEADS, [_out_of_order_cells(row) for row in found[:rows]], "out_of_order"),
-        _more(len(found) - rows),
-    )
-
-
-def _out_of_order_cells(row: OutOfOrderTopic) -> tuple[Content, ...]:
-    return (
-        element("span", words.short(row["topic"], 60), class_="name"),
-        words.count(row["records"]),
-        words.count(row["out_of_order_records"]),
-        words.share(row["out_of_order_records"], row["records"]),
-        f"{words.duration(row['out_of_order_max_ms'])} older",
-    )
-
-
 def trend(report: Report, rows: int) -> Markup | None:
     """The days of the week, and the clients that changed; None if no day before is known."""
     known = report["trend"]
@@ -157,7 +129,7 @@ def trend(report: Report, rows: int) -> Markup | None:
         table(_CHANGE_HEADS, news, "changes")
         if known["changes"]
         else element("p", "Nobody: the same producers, rejected as often as before.", class_="none"),
-        _more(len(known["changes"]) - rows),
+        more(len(known["changes"]) - rows),
     )
 
 

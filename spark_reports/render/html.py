@@ -7,7 +7,7 @@ from datetime import date
 from importlib import resources
 from typing import Final
 
-from spark_reports.render import compared, lists, overview, plots, producers, rules
+from spark_reports.render import compared, lists, overview, plain, plots, producers, rules
 from spark_reports.render.tables import bullets
 from spark_reports.report.shape import Report
 from tsproxy.model.markup import Markup, element, join, raw
@@ -50,7 +50,7 @@ def _page(report: Report, rows: int) -> str:
             _section("whatif", "What other limits would reject", compared.what_if(report)),
             _section("watched", "What rules in audit would reject", compared.watched(report, rows)),
             _section("behind", "Far behind the clock", compared.far_behind(report, rows)),
-            _section("out-of-order", "Records out of order", compared.out_of_order(report, rows)),
+            *(_section(t.key.replace("_", "-"), t.title, t.page(report, rows)) for t in plain.PLAIN),
             _section("hours", "Topics by hour", plots.hours(report)),
             _section("reasons", "Why records were rejected", lists.reasons(report)),
             _section("topics", "Topics and their limits", lists.topics(report, rows)),

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from spark_reports.render.balance import parts_of
+from spark_reports.render.plain import in_markdown
 from spark_reports.render.rules import started
 from spark_reports.report import missing, words
 from spark_reports.report.shape import Producer, ReasonRow, Report, Topic, WouldReject
@@ -47,6 +48,7 @@ def render(report: Report) -> str:
         _what_if(report),
         _watched(report),
         _far_behind(report),
+        *_plain(report),
         "## Topics and their limits",
         _topics(report),
         _rules(report),
@@ -181,8 +183,17 @@ def _only_counted(found: Sequence[WouldReject]) -> str:
         )
         for row in found[:_ROWS]
     ]
-    more = f"\n\nAnd {words.count(len(found) - _ROWS)} more in report.json." if len(found) > _ROWS else ""
-    return _table(heads, rows) + more
+    return _table(heads, rows) + _more(len(found))
+
+
+def _plain(report: Report) -> Iterator[str]:
+    for title, heads, rows in in_markdown(report):
+        shown = [(escape(name), *others) for name, *others in rows[:_ROWS]]
+        yield f"## {title}\n\n{_table(heads, shown)}{_more(len(rows))}"
+
+
+def _more(count: int) -> str:
+    return f"\n\nAnd {words.count(count - _ROWS)} more in report.json." if count > _ROWS else ""
 
 
 def _rules(report: Report) -> str:

@@ -59,3 +59,9 @@ def legend(**texts: str) -> Markup:
     """The meaning of each colour (CSS class)."""
     signs = [element("span", element("i", class_=kind), text) for kind, text in texts.items()]
     return element("p", join(*signs), class_="legend soft")
+
+
+def more(count: int) -> Markup | None:
+    return (
+        element("p", f"And {words.count(count)} more in report.json.", class_="more") if count > 0 else None
+    )

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from spark_reports.log.completeness import Evidence, by_problem, completeness
 from spark_reports.report import what_if, words
@@ -20,7 +20,7 @@ from spark_reports.report.shape import (
     Limits,
     LogQuality,
     Omitted,
-    OutOfOrderTopic,
+    Plain,
     ReasonRow,
     Report,
     RuleAtWork,
@@ -77,7 +77,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         drift=_drift(tables.drift),
         what_if=_what_if(tables.what_if),
         would_reject=would_reject,
-        out_of_order=[OutOfOrderTopic(**row) for row in tables.out_of_order],  # type: ignore[typeddict-item]  # its keys are the columns
+        **cast(Plain, tables.plain),
         rules=[RuleAtWork(**row) for row in tables.rules],  # type: ignore[typeddict-item]  # its keys are the columns
         in_force=[_in_force(row) for row in tables.in_force],
         trend=trend,

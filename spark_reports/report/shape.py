@@ -284,7 +284,14 @@ class LogQuality(TypedDict):
     open_files: int
 
 
-class Report(TypedDict):
+class Plain(TypedDict):
+    """Tables whose rows are shown as they are (`render.plain`)."""
+
+    out_of_order: list[OutOfOrderTopic]
+    """The topics with most records out of order."""
+
+
+class Report(Plain):
     """The whole of report.json."""
 
     report: str
@@ -308,8 +315,6 @@ class Report(TypedDict):
     what_if: WhatIf
     would_reject: list[WouldReject]
     """The worst, at most `--top`."""
-    out_of_order: list[OutOfOrderTopic]
-    """The topics with most records out of order."""
     rules: list[RuleAtWork]
     """At most `--top`."""
     in_force: list[InForce]

@@ -5,7 +5,7 @@ plain Python. The size of a result is bounded by `top`, or by the number of hour
 Nothing is written here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -65,7 +65,8 @@ class Tables:
     what_if: Rows
     """`rollup.totals`"""
     would_reject: Rows
-    out_of_order: Rows
+    plain: Mapping[str, Rows]
+    """The results of `transforms.PLAIN`."""
     rules: Rows
     in_force: Rows
     days: Rows
@@ -150,7 +151,7 @@ def collect(spark: SparkSession, sums: Sums, top: int, known: DataFrame | None =
             drift=rows(rollup.drawn(drifts)),
             what_if=rows(rollup.totals(drifts)),
             would_reject=rows(transforms.would_reject(rolled, top)),
-            out_of_order=rows(transforms.out_of_order(rolled, top)),
+            plain={name: rows(frame(rolled, top)) for name, frame in transforms.PLAIN.items()},
             rules=rows(transforms.rules(rolled, top)),
             in_force=rows(transforms.in_force(lifecycle, top)),
             days=[] if known is None else rows(rollup.days(known)),

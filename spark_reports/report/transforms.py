@@ -8,6 +8,8 @@ sends again by itself is not a rejection; it has columns of its own. Topics and 
 together appear as `(other)`.
 """
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -290,3 +292,9 @@ def limits(lifecycle: DataFrame) -> DataFrame:
         .groupBy("topic", "timestamp_type", "before_max_ms", "after_max_ms")
         .agg(F.min("ts").alias("first_ts"))
     )
+
+
+PLAIN: Final[Mapping[str, Callable[[DataFrame, int], DataFrame]]] = MappingProxyType(
+    {"out_of_order": out_of_order}
+)
+"""The tables whose rows are shown as they are. The keys are those of `shape.Plain`."""

@@ -66,6 +66,10 @@ ERROR_ADVICE: Final[Mapping[int, Advice]] = MappingProxyType(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Advice(
             "the topic does not exist", "create it, or mend its name"
         ),
+        ErrorCode.UNKNOWN_TOPIC_ID: Advice(
+            "the topic was deleted, or made again with another id",
+            "create it; the producer asks for the new id by itself",
+        ),
         ErrorCode.NOT_ENOUGH_REPLICAS: Advice(
             "too few replicas were in sync", "nothing at the producer: look at the brokers"
         ),

@@ -56,7 +56,7 @@ def test_what_is_put_right_is_forwarded_with_the_time_it_gets(explained):
     found = as_json(explained, *asked, policy=EXAMPLES["Repair"])
     assert (found["forwarded"], found["mended_ms"]) == (True, NOW_MS - 5)
     assert found["rejection"]["reason"] == "too_far_ahead"
-    assert f"put right, and forwarded as {NOW_MS - 5}, " in explained(*asked, policy=EXAMPLES["Repair"])
+    assert f"repaired, and forwarded as {NOW_MS - 5}, " in explained(*asked, policy=EXAMPLES["Repair"])
 
 
 def test_what_cannot_be_put_right_is_rejected_as_ever(explained):

@@ -1,4 +1,4 @@
-"""A login that came to nothing is told once: its mechanism and the broker's error, and no word of it."""
+"""A login that failed is logged once: its mechanism and the broker's error, and no word of it."""
 
 import struct
 

@@ -63,5 +63,5 @@ class View:
     """The oldest and the newest version that any broker supports; None until this is known of every
     broker."""
     topic_names: Mapping[bytes, str] | None = None
-    """Topic id -> name, as far as they are known. None if nobody finds the names of ids: then requests must
-    name their topics (Produce 12)."""
+    """Topic id -> name, as far as they are known. None if the proxy cannot read the names of ids: then
+    requests must name their topics (Produce 12)."""

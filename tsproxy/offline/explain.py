@@ -31,7 +31,7 @@ def as_json(found: Explanation) -> dict[str, object]:
         "limits": _limits_as_json(policy.limits),
         "limits_known": policy.is_known,
         "extended": found.is_extended,
-        "mended_ms": found.mended_ms,
+        "mended_ms": found.repaired_ms,
         "rejection": _rejection_as_json(found.rejection),
         "candidate": _limits_as_json(policy.candidate),
         "candidate_rejection": _rejection_as_json(found.candidate),
@@ -65,8 +65,8 @@ def _lines(found: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple
 
 
 def _fate(found: Explanation) -> str:
-    if found.mended_ms is not None:
-        return f"put right, and forwarded as {found.mended_ms}, {instant(found.mended_ms)}"
+    if found.repaired_ms is not None:
+        return f"repaired, and forwarded as {found.repaired_ms}, {instant(found.repaired_ms)}"
     mode = found.policy.mode
     if found.rejection or mode is Mode.OFF:
         return _FATES[mode]

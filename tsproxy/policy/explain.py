@@ -25,8 +25,8 @@ class Explanation:
     """`rejection` is that of the limits in force, whatever the mode. `candidate` is that of the candidate
     limits for an accepted timestamp. `rule` is None if the topic's own limits decide, or if the topic is
     internal (`policy.rule` says which). A value that looks like another unit has a `unit_hint`, even if it is
-    accepted. `mended_ms` is the new timestamp if the rule repairs it. With `is_extended`, the record was read
-    as KIP-228 proposed."""
+    accepted. `repaired_ms` is the new timestamp if the rule repairs it. With `is_extended`, the record was
+    read as KIP-228 proposed."""
 
     policy: TopicPolicy
     rule: Rule | None
@@ -34,13 +34,13 @@ class Explanation:
     rejection: Reject | None
     candidate: Reject | None
     unit_hint: str | None
-    mended_ms: int | None = None
+    repaired_ms: int | None = None
     is_extended: bool = False
 
     @property
     def is_forwarded(self) -> bool:
         is_rejected = self.rejection is not None and self.policy.mode is Mode.ENFORCE
-        return not is_rejected or self.mended_ms is not None
+        return not is_rejected or self.repaired_ms is not None
 
 
 def explain(
@@ -84,15 +84,15 @@ def explain(
         rejection=rejection,
         candidate=candidate,
         unit_hint=unit_hint(timestamp_ms, now_ms),
-        mended_ms=_mended_ms(context, context_with),
+        repaired_ms=_repaired_ms(context, context_with),
         is_extended=context.is_extended,
     )
 
 
-def _mended_ms(context: BatchContext, context_with: Callable[[int], BatchContext]) -> int | None:
+def _repaired_ms(context: BatchContext, context_with: Callable[[int], BatchContext]) -> int | None:
     """The repaired timestamp; None if the record is not changed, or cannot be repaired."""
     repair = repaired_times(context) if context.policy.rewrites else None
     if repair is None or not repair.changed:
         return None
-    (mended_ms,) = repair.times_ms
-    return None if isinstance(judge(context_with(mended_ms)), Reject) else mended_ms
+    (repaired_ms,) = repair.times_ms
+    return None if isinstance(judge(context_with(repaired_ms)), Reject) else repaired_ms

@@ -63,7 +63,7 @@ class MuteClient:
 
 @dataclass(frozen=True, slots=True)
 class UnmuteClient:
-    """Read from the client again, as far as muting it was the reason not to."""
+    """The mute is over: read from the client again, unless there is another reason not to."""
 
 
 @dataclass(frozen=True, slots=True)

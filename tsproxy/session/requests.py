@@ -156,7 +156,7 @@ class Requests:
         self._pause_or_resume()
 
     def names_changed(self, now_ms: int) -> None:
-        """The view has other names: the request that waits for some goes its way, if all are there."""
+        """The view has other names: the request that waits for some is judged, if all are there."""
         if self._unnamed is not None and self._state.view.topic_names is None:
             self._stop_waiting()
             self._state.end(CloseReason.UNSUPPORTED_REQUEST, "topic ids, and their names cannot be read")
@@ -188,14 +188,14 @@ class Requests:
             self.apply_verdicts(judgement, now_ms)
 
     def delay_over(self, now_ms: int) -> None:
-        """The client of the delayed request is not muted any more: the request goes its way."""
+        """The client is not muted any more: the delayed request is answered or forwarded."""
         if (verdicts := self._delayed) is not None:
             self._delayed = None
             self._state.release_request(Cause.UNMUTED)
             self.apply_verdicts(verdicts, now_ms)
 
     def apply_verdicts(self, verdicts: RequestVerdict, now_ms: int) -> None:
-        """A Produce request is judged: it goes its way."""
+        """A Produce request is judged: forward it, answer it, or both."""
         state, header = self._state, verdicts.header
         if not verdicts.was_delayed:
             if state.view.policy.asks_broker:
@@ -253,7 +253,7 @@ class Requests:
         return True
 
     def _throttled(self, verdicts: RequestVerdict, now_ms: int) -> RequestVerdict:
-        """The same, with the silence that its rejected batches cost the client."""
+        """The same, with the throttle time that its rejected batches cost the client."""
         state, most_ms = self._state, self._state.view.limits.throttle_ms
         if most_ms is None:
             return verdicts
@@ -341,7 +341,7 @@ class Requests:
         except k00_produce.ManyPartitionsError:
             known = partial(state.stream_times.known, policies=policies, now_ms=now_ms)
             begin_unread = partial(judge_unread_request_steps, header, request.frame, policies, now_ms, known)
-            self._judge_beside(begin_unread, request, None)
+            self._offload(begin_unread, request, None)
             return
         if missing := self._waited_for.missing(asked, names_of(state.view)):
             self._unnamed = request, missing
@@ -361,9 +361,9 @@ class Requests:
             self.apply_verdicts(verdicts, now_ms)
         else:
             partitions = sum(len(topic.partitions) for topic in asked.topics)
-            self._judge_beside(begin, request, partitions)
+            self._offload(begin, request, partitions)
 
-    def _judge_beside(
+    def _offload(
         self,
         begin: Callable[[Work], Generator[None, None, Judgement]],
         request: _Request,

@@ -4,11 +4,9 @@ Source: `clients/src/main/resources/common/message/*.json` of Kafka 4.3.1, and `
 that a broker listener serves. The proxy neither offers nor forwards an API key or version that is not in
 this table. Otherwise a new Metadata version of Kafka could leak broker addresses.
 
-Some limits are below the newest version of 4.3.1, each for one reason:
+One version is below the newest of 4.3.1: InitProducerId 5, because 6 is unstable.
 
-* InitProducerId 5: 6 is unstable.
-
-One limit is above the newest version of 4.3.1: ApiVersions 5, in which a client says which cluster and node
+One version is above the newest of 4.3.1: ApiVersions 5, in which a client says which cluster and node
 it expects (KIP-1242, brokers of 4.4). This works through the proxy, because both keep their ids.
 """
 

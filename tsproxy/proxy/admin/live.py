@@ -142,7 +142,7 @@ def _offenders(report: Report) -> Markup:
     return element("section", element("h2", "Who sends bad times"), body, id="offenders")
 
 
-_HOW: Final = {VerdictName.BROKER_REJECTED: "found by the broker", VerdictName.REPAIRED: "put right"}
+_HOW: Final = {VerdictName.BROKER_REJECTED: "found by the broker", VerdictName.REPAIRED: "repaired"}
 
 
 def _offender(row: Offender, now_ms: int) -> Sequence[Content]:

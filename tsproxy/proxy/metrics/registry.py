@@ -82,14 +82,14 @@ class Metrics:
         )
         self._connections = gauge(
             "tsproxy_connections",
-            "Client connections that are open, by what they are at",
+            "Client connections that are open, by their state",
             ("listener", "state"),
         )
         self._closed = counter(
             "tsproxy_sessions_closed", "Sessions by why they ended", ("listener", "reason")
         )
         self._handshakes = counter(
-            "tsproxy_tls_handshakes_failed", "TLS handshakes with clients that came to nothing", ("listener",)
+            "tsproxy_tls_handshakes_failed", "TLS handshakes with clients that failed", ("listener",)
         )
         self._sasl_failures = counter(
             "tsproxy_sasl_failures",

@@ -44,7 +44,7 @@ class RuleMetric(Collector):
         for name, meaning, counts in (
             (
                 "tsproxy_rule_hits",
-                "Batches that a rule rejected, put right, or would have rejected",
+                "Batches that a rule rejected, repaired, or would have rejected",
                 self._batches,
             ),
             ("tsproxy_rule_bad_records", "Records at fault in batches that a rule hit", self._records),

@@ -2,7 +2,7 @@
 
 Rules and limits are by name. So a request with an id whose name is not known yet waits for it, for at most
 `NAME_WAIT_MS`. Then it is judged like a request for a topic whose limits are not known: by the rules that fit
-any topic. Where nobody finds names, clients are offered version 12.
+any topic. If the proxy cannot read names, clients are offered version 12.
 """
 
 from collections.abc import Collection

@@ -97,7 +97,7 @@ def _headers(repair: Repair, policy: TopicPolicy, now_ms: int) -> Sequence[rewri
 
 def _too_large(size: int, allowed: int) -> Reject:
     text = (
-        f"The record batch has {size} bytes after its timestamps were put right, which is more than the "
+        f"The record batch has {size} bytes after its timestamps were repaired, which is more than the "
         f"topic's max.message.bytes of {allowed} allows; send smaller batches, or right timestamps"
     )
     return Reject(ErrorCode.MESSAGE_TOO_LARGE, text, Reason.BAD_RECORD, detail=text)
