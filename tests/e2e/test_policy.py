@@ -144,7 +144,9 @@ async def test_no_time_zero_and_negative_times(kafka, tmp_path):
 
 
 async def test_times_before_1970(kafka, tmp_path):
-    await kafka.create_topic("archive-moon")
+    await kafka.create_topic(
+        "archive-moon", config={"retention.ms": "-1"}
+    )  # such old records would be deleted
     none_ms, landing_ms, bit_6 = -(2**63), -14_182_916_000, 0x40
     async with proxy_of("Timestamps before 1970", kafka, tmp_path) as proxy:
         times = (landing_ms, none_ms, 0)

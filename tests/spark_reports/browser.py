@@ -12,6 +12,7 @@ import subprocess
 from functools import cache
 from html import unescape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 AXE_VERSION = "4.14.1"
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tsproxy"
@@ -40,12 +41,19 @@ def chromium():
 
 @cache
 def axe():
-    """axe-core's source, or None if npm cannot fetch it."""
-    place = _CACHE / f"axe-core-{AXE_VERSION}"
-    source = place / "node_modules" / "axe-core" / "axe.min.js"
+    """axe-core's source, or None if npm cannot fetch it.
+
+    Several processes of one run may fetch it at once: it comes into the cache whole, or not at all.
+    """
+    source = _CACHE / f"axe-core-{AXE_VERSION}.min.js"
     if not source.exists() and shutil.which("npm"):
-        command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(place)]
-        subprocess.run([*command, f"axe-core@{AXE_VERSION}"], check=False, timeout=_TIMEOUT_S)
+        _CACHE.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=_CACHE) as folder:
+            command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder]
+            subprocess.run([*command, f"axe-core@{AXE_VERSION}"], check=False, timeout=_TIMEOUT_S)
+            fetched = Path(folder) / "node_modules" / "axe-core" / "axe.min.js"
+            if fetched.exists():
+                fetched.replace(source)
     return source.read_text(encoding="utf-8") if source.exists() else None
 
 
