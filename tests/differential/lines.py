@@ -7,7 +7,6 @@ go over a new one, since a broker takes one request of a connection at a time.
 
 import socket
 import struct
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,7 +16,6 @@ from tsproxy.model.outcome import Outcome, Peer
 from tsproxy.model.view import View
 from tsproxy.session.effects import (
     CloseSession,
-    DelayRequest,
     Effect,
     Emit,
     Judge,
@@ -153,12 +151,13 @@ class Proxied:
                     self.outcomes.append(effect.outcome)
                 case Judge():
                     return self._perform(self._session.judged(effect.job(), self._clock()))
-                case DelayRequest():
-                    return self._perform(self._session.feed(DeadlinePassed(), self._clock(), sys.maxsize))
                 case ReadAnswer():
                     return self._perform(self._session.answer_read(effect.job(), self._clock()))
                 case CloseSession():
                     return False
+        if self._session.is_delayed:  # several waits may be on: each ends by itself
+            over_ms = self._session.next_deadline_ms
+            return self._perform(self._session.feed(DeadlinePassed(), self._clock(), over_ms))
         return True
 
     def _taken(self) -> list[bytes | None]:
