@@ -1,4 +1,4 @@
-"""What users measure: Kafka's own performance tools, through each proxy, with one real broker.
+"""Kafka's own performance tools, which users measure with, through each proxy to one real broker.
 
 The tools are `kafka-producer-perf-test` and `kafka-consumer-perf-test`, started as Java classes. Proxies,
 tools and broker share all CPUs, as on a small machine.

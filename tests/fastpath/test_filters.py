@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.fastpath.native import needs_native
-from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER
+from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, id_of
 from tests.session.messages import FETCH, HEARTBEAT, METADATA, answer, produce, produced, request
 from tests.wire.batches import GZIP, batch
 from tsproxy import fastpath
@@ -21,13 +21,14 @@ PEER_APP = replace(PEER, client_id="app")
 
 
 class Filters:
-    """Both filters with a table for client "app" and the topics t and u."""
+    """Both filters with a table for client "app" and the topics t and u, by name or by id."""
 
-    def __init__(self, most=1000):
+    def __init__(self, most=1000, names_ids=False):
         self.in_flight = fastpath.InFlight(lambda forwarded: forwarded)
-        self.table = fastpath.Table(PEER_APP, None, 1000)
+        self.table = fastpath.Table(PEER_APP, None, 1000, names_ids=names_ids)
         for topic in ("t", "u"):
-            self.table.add(topic, LIMITS, LIMITS.before_max_ms, LIMITS.after_max_ms)
+            topic_id = id_of(topic) if names_ids else None
+            self.table.add(topic, LIMITS, LIMITS.before_max_ms, LIMITS.after_max_ms, topic_id)
         self.requests = fastpath.RequestFilter(self.in_flight, RELAYED, 100_000, 1_000, DecompressionBudget)
         self.requests.table = self.table
         self.answers = fastpath.AnswerFilter(self.in_flight)
@@ -49,8 +50,9 @@ def filters():
 GOOD = batch([NOW_MS, NOW_MS + 5])
 
 
-@pytest.mark.parametrize("version", range(3, 13))
-def test_a_good_produce_request_passes_and_so_does_its_answer(filters, version):
+@pytest.mark.parametrize("version", range(3, 14))
+def test_a_good_produce_request_passes_and_so_does_its_answer(version):
+    filters = Filters(names_ids=version >= 13)
     asked = produce({"t": {0: GOOD, 3: GOOD}, "u": {1: GOOD}}, version=version)
     answers = produced({"t": {0: {}, 3: {}}, "u": {1: {}}}, version=version)
     assert filters.passes(asked) == len(asked)
@@ -61,6 +63,12 @@ def test_a_good_produce_request_passes_and_so_does_its_answer(filters, version):
         ("t", 2, 4),
         ("u", 1, 2),
     ]
+
+
+@pytest.mark.parametrize("names_ids", [True, False])
+def test_a_table_by_name_takes_no_ids_and_one_by_id_no_names(names_ids):
+    asked = produce({"t": {0: GOOD}}, version=12 if names_ids else 13)
+    assert Filters(names_ids=names_ids).passes(asked) == 0
 
 
 def test_a_request_whose_answer_nobody_reads_passes(filters):

@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from tests.fastpath.native import needs_native
-from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, view_of
+from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, id_of, view_of
 from tests.session.messages import HEARTBEAT, produce, request
 from tests.wire.batches import GZIP, batch
 from tsproxy import fastpath
@@ -43,7 +43,8 @@ class Rejecting:
 
     def __init__(self, throttle=None, **changes):
         self.in_flight = fastpath.InFlight(lambda forwarded: forwarded)
-        self.table = fastpath.Table(replace(PEER, client_id="app"), None, 1000, None, throttle)
+        peer, names_ids = replace(PEER, client_id="app"), changes.get("topic_id") is not None
+        self.table = fastpath.Table(peer, None, 1000, None, throttle, names_ids)
         self.requests = fastpath.RequestFilter(self.in_flight, RELAYED, 100_000, 1_000, DecompressionBudget)
         self.requests.table, self.requests.is_open, self.requests.most_in_flight = self.table, True, 1000
         self.rejecter = fastpath.Rejecter(self.requests)
@@ -54,12 +55,13 @@ class Rejecting:
         return self.rejecter.reject(b"".join(frames), now_ms)[0]
 
 
-@pytest.mark.parametrize("version", range(3, 13))
+@pytest.mark.parametrize("version", range(3, 14))
 @pytest.mark.parametrize("times", [[AHEAD_MS] * 3, [NOW_MS, AHEAD_MS, -1, AHEAD_MS + 5]], ids=["all", "some"])
 def test_the_answer_is_the_one_that_the_session_gives(version, times):
     asked = produce({"t": {4: batch(times), 1: batch(times * 2)}}, version=version)
     (answer, *_) = Session(PEER, view_of()).client_bytes(asked, NOW_MS)
-    assert Rejecting().rejecter.reject(asked, NOW_MS) == (len(asked), answer.data, 0)
+    rejecting = Rejecting(topic_id=id_of("t") if version >= 13 else None)
+    assert rejecting.rejecter.reject(asked, NOW_MS) == (len(asked), answer.data, 0)
     assert isinstance(answer, SendToClient)
 
 

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from tests.fastpath.conversations import LIMITS, TOPICS, Scene
-from tests.session.conversation import PEER
+from tests.session.conversation import PEER, id_of
 from tsproxy import fastpath
 from tsproxy.fastpath import Rejection
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
@@ -117,13 +117,16 @@ def _table(scene: Scene) -> Any:
         scene.random.choice([3, 1000]),
         _read_compressed,
         (lambda batches, size, _: (batches + size) % 3 or None) if pick.randrange(2) else None,
+        scene.names_ids,
     )
     for topic in TOPICS[: scene.random.choice([1, 3, 3, 4])]:
         limits = scene.random.choice(LIMITS)
-        table.add(topic, limits, limits.before_max_ms, limits.after_max_ms)
+        topic_id = id_of(topic) if scene.names_ids else None
+        table.add(topic, limits, limits.before_max_ms, limits.after_max_ms, topic_id)
         for lowest_ms, highest_ms in ((LONG_MIN, scene.now_ms - 1), (scene.now_ms, LONG_MAX)):
             if limits.is_limited and pick.randrange(4):
-                table.repeat(_rejection(topic, limits, lowest_ms, highest_ms, scene.now_ms, pick))
+                rejection = _rejection(topic, limits, lowest_ms, highest_ms, scene.now_ms, pick)
+                table.repeat(replace(rejection, topic_id=topic_id))
     return table
 
 

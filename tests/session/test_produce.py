@@ -22,6 +22,7 @@ from tests.session.conversation import (
     view_of,
 )
 from tests.session.messages import (
+    ALL_VERSIONS,
     REJECTED_TEXT,
     accepted,
     out_of_range,
@@ -37,8 +38,6 @@ from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
 from tsproxy.model.view import View
 from tsproxy.session.effects import CloseReason
-
-ALL_VERSIONS = range(14)
 
 GOOD = batch([NOW_MS, NOW_MS - SECOND_MS])
 AHEAD_MS = NOW_MS + 2 * HOUR_MS

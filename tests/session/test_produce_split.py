@@ -15,6 +15,7 @@ from tests.session.conversation import (
     to_client,
 )
 from tests.session.messages import (
+    ALL_VERSIONS,
     HEARTBEAT,
     REJECTED_TEXT,
     accepted,
@@ -27,8 +28,6 @@ from tests.session.messages import (
 )
 from tests.wire.batches import batch, unsigned
 from tsproxy.session.effects import CloseReason
-
-ALL_VERSIONS = range(13)
 
 GOOD = batch([NOW_MS, NOW_MS - SECOND_MS])
 AHEAD_MS = NOW_MS + 2 * HOUR_MS

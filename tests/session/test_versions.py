@@ -127,7 +127,7 @@ def test_the_fast_path_keeps_to_the_versions_that_the_broker_supports():
     for oldest, newest in ((0, 32767), (3, 11), (5, 8), (0, -1)):
         requests.oldest_produce, requests.newest_produce = oldest, newest
         frames = {
-            version: produce({"t": {0: GOOD}}, version=version, client_id=None) for version in range(3, 13)
+            version: produce({"t": {0: GOOD}}, version=version, client_id=None) for version in range(3, 14)
         }
         passed[oldest, newest] = [
             v

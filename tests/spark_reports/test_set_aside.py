@@ -38,7 +38,7 @@ def daily(spark, tmp_path, capsys):
 
 @pytest.fixture
 def quality_of(spark, tmp_path):
-    """What a report says of the log of these lines. That needs three queries; `daily` makes twenty more."""
+    """Returns the quality of the log of these lines, by three queries; `daily` makes twenty more."""
 
     def ask(*lines, raw=""):
         path = write(tmp_path / "a.jsonl", *lines, raw=raw)

@@ -30,7 +30,7 @@ def is_topic_name(name: str) -> bool:
 
 
 def unnamed_topic(topic_id: bytes) -> str:
-    """What stands for the name of a topic of which only the id is known: `id:` and the id as Kafka writes it
+    """A text in place of the name, for a topic whose name is not known: `id:` and the id as Kafka writes it
     (`Uuid.toString`). No topic may have such a name."""
     return "id:" + urlsafe_b64encode(topic_id).decode().rstrip("=")
 

@@ -97,7 +97,7 @@ class AnswerStream:
         return data, in_flight.streaming == 0
 
     def _walked(self) -> bytes:
-        """What has arrived of an answer that may name brokers. Its end comes when it is whole."""
+        """The bytes that have arrived of an answer that may name brokers. The tail comes when it is whole."""
         walk = self._in_flight.fetch
         with memoryview(self._received.data)[self._received.pos :] as arrived:
             walked = walk.advance(arrived)
