@@ -162,8 +162,8 @@ class Session:
 
     @property
     def is_judging(self) -> bool:
-        """True from a `Judge` effect to `RequestJudged`, and while a request is delayed; not once the session
-        has ended."""
+        """True while a request is held: from a `Judge` effect to `RequestJudged`, while it is delayed, and
+        while it waits for a topic's name. Not once the session has ended."""
         return self._state.current.holds_request
 
     @property

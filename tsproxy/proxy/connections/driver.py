@@ -124,7 +124,7 @@ class SessionDriver:
         """Give the session an event, and perform its effects. Returns how it ended, if it did."""
         if isinstance(event, Crashed):
             return self._crashed(event.error)
-        clock, was_delayed = self._context.clock, self.session.is_delayed
+        clock, was_held = self._context.clock, self.session.is_judging
         try:
             effects = self.session.feed(event, clock.now_ms(), clock.monotonic_ms())
             if self.session.owes_totals:
@@ -134,7 +134,7 @@ class SessionDriver:
         except Exception as error:  # see `_crashed`
             return self._crashed(error)
         if self._stopwatch is not None:
-            if isinstance(event, RequestJudged) or (was_delayed and not self.session.is_delayed):
+            if was_held and not self.session.is_judging:
                 self._stopwatch.judged()
             elif isinstance(event, AnswerDecoded):
                 self._stopwatch.answer_was_read()

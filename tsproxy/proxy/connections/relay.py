@@ -94,8 +94,7 @@ class Relay:
     def apply_view(self, view: View) -> None:
         """Judge by this view from the next bytes on."""
         if self._stage is not Stage.CLOSING:
-            self._feed(ViewChanged(view))
-            self._part_if_owed_nothing()
+            self._happened(ViewChanged(view))
 
     @property
     def is_settled(self) -> bool:
@@ -261,14 +260,14 @@ class Relay:
         self._context.limits.memory.count(self)
 
     def _happened(self, event: Event | Crashed) -> None:
-        """An event that no byte brings: a thread is done, or the deadline has passed."""
-        was_delayed, forwarded = self._session.is_delayed, self._session.requests_forwarded
+        """An event that no byte brings: a thread is done, a deadline has passed, or the view has changed."""
+        was_held, forwarded = self._session.is_judging, self._session.requests_forwarded
         self._feed(event)
         if isinstance(event, RequestJudged):
             is_answered = isinstance(event.judgement, Malformed) or event.judgement.acks != 0
         else:
-            has_gone = self._session.requests_forwarded > forwarded or not self._session.is_delayed
-            is_answered = was_delayed and has_gone
+            has_gone = self._session.requests_forwarded > forwarded or not self._session.is_judging
+            is_answered = was_held and has_gone
         if isinstance(event, AnswerDecoded):
             self.count_memory()
         # A broker that cannot deliver an answer reads nothing behind that request either.
