@@ -22,6 +22,7 @@ class Load:
     at_most: float | None = None
     asyncio_at_most: float | None = None
     expected_code: int = 0
+    warm_up_requests: int | None = None
 
     @property
     def name(self) -> str:
@@ -31,6 +32,8 @@ class Load:
     @property
     def warm_up(self) -> int:
         """The number of requests on each connection before the measurement."""
+        if self.warm_up_requests is not None:
+            return self.warm_up_requests
         return 100 if self.shape.request_bytes <= 16_000 else 20
 
 

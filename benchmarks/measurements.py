@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from benchmarks import (
+    adaptive,
     clients,
     consume,
     end_to_end,
@@ -35,6 +36,7 @@ MEASUREMENTS: Final = (
     Measurement("relay", "CPU for relaying", relay.relay),
     Measurement("consume", "CPU for the consumers' way", consume.consume),
     Measurement("reject", "CPU for rejecting everything", relay.reject),
+    Measurement("adaptive", "CPU for compressed batches that mostly stay unread", adaptive.adaptive),
     Measurement("policy", "CPU for a policy", policy.policy),
     Measurement("scaling", "CPU as requests grow", relay.scaling),
     Measurement("latency", "Latency at half load", relay.latency),

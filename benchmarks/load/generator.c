@@ -410,7 +410,7 @@ int main(int count, char **arguments)
     for (int64_t i = 0; i < opening_count; i++) /* one after the other, as a client opens its connection */
         if (run(1, 10) != 0)
             die("no answer to an opening request");
-    if (options.warm_up > 0 && run(options.warm_up, options.seconds) != 0)
+    if (options.warm_up > 0 && run(options.warm_up, 10 * options.seconds) != 0)
         die("the warm-up was not answered");
     puts("ready");
     fflush(stdout);

@@ -21,9 +21,11 @@ LOGS = {
     "v1-out-of-order.jsonl": "1d7e2710ad9edbeebf750bd98dadbcb395d1af8705fa2420763d169299de3627",
     "v1-policy.jsonl": "59ba004de647c1334964d218df268cf82c0a30d94e80880a0b235cbd47f710f4",
     "v1-rules.jsonl": "aeec965a6c95ca669fba23c865f19621b6f16cb164fc05d66cb54384ebf48a80",
+    "v1-unread.jsonl": "8c9378735231e0165d30b40ded47b52559a2dff482d396402c43ec238ad1d683",
 }
 """By their SHA-256. The second has records out of order; the third modes, waivers, what would be rejected,
-folded and hashed names; the fourth what a rule about stream time and an operator's own rejected."""
+folded and hashed names; the fourth what a rule about stream time and an operator's own rejected; the fifth
+compressed batches of which only the header was judged."""
 
 
 def lines_of(name):

@@ -6,6 +6,7 @@ settings. But an operator should know that they have no effect.
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from tsproxy.config.nameless import avoidable_rules
@@ -15,7 +16,17 @@ from tsproxy.config.problems import Problem
 from tsproxy.config.settings import BrokerPorts, Config, Listener, SaslMechanism, Secret, Upstream
 from tsproxy.config.settings.policy import AFTER, BEFORE, DIFFERENCE
 from tsproxy.config.values import instant_text
-from tsproxy.model.policy import Choice, LimitsFrom, Match, Mode, OnViolation, Policy, Rule, RuleSettings
+from tsproxy.model.policy import (
+    Choice,
+    Inspect,
+    LimitsFrom,
+    Match,
+    Mode,
+    OnViolation,
+    Policy,
+    Rule,
+    RuleSettings,
+)
 from tsproxy.policy.claimed import allowances, claims_of
 from tsproxy.policy.resolve import is_internal
 
@@ -28,6 +39,15 @@ _ONLY_ENFORCED: Final = (
     "dead_letters",
 )
 """Keys of a rule that may change or copy a batch. They only have an effect in the mode `enforce`."""
+_NEED_NOTHING: Final = {
+    "dead_letters": (None, False),
+    "keep_both_times": (None, False),
+    "no_timestamp": (None, Choice.ACCEPT),
+    "zero": (None, Choice.ACCEPT),
+    "negative": (None, Choice.ACCEPT),
+    "on_violation": (None, OnViolation.REJECT),
+}
+"""The values with which a rule does not need every record. With others, all compressed batches are read."""
 _SHELL_VARIABLE: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%")
 _CHANGE_NOTHING: Final = frozenset({None, False, OnViolation.REJECT, Choice.ACCEPT, Choice.REJECT})
 
@@ -36,10 +56,12 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
     """All notices. Each names its place and the remedy. `now_ms` shows which waivers have ended."""
     section, policy = config.parsed["policy"], config.policy
     found = [*_unused_defaults(section["defaults"], policy), *_deprecated(section["candidate"])]
+    found += _inspected(section["defaults"], replace(policy.defaults, before=None, after=None), policy)
     allowed = {rule.name: what for rule, what in allowances(policy)}
     first: dict[Match, Rule] = {}
     for parsed, rule in zip(section["rules"], policy.rules, strict=True):
         found += _unused_settings(parsed, rule, policy.defaults)
+        found += _inspected(parsed, rule.settings, policy)
         found += _never_reached(parsed, rule, first)
         if rule.name in allowed:
             found.append(_allowed_by_claim(parsed, rule.match, f"allows {allowed[rule.name]}"))
@@ -112,6 +134,27 @@ def _unused_settings(parsed: Parsed, rule: Rule, defaults: RuleSettings) -> Iter
         if parsed[name] not in _CHANGE_NOTHING:
             text = f"has no effect: the rule's mode is {mode}, and only enforce changes or copies anything"
             yield parsed.problem(text, name)
+
+
+def _inspected(parsed: Parsed, settings: RuleSettings, policy: Policy) -> Iterator[Problem]:
+    """Settings that leave compressed batches unread, but need every record, or have limits of their own."""
+    defaults = policy.defaults
+    if (settings.inspect_compressed or defaults.inspect_compressed) is not Inspect.ADAPTIVE:
+        return
+    needs = {name: getattr(settings, name) or getattr(defaults, name) for name in _NEED_NOTHING}
+    needed = next((name for name, value in needs.items() if value not in _NEED_NOTHING[name]), None)
+    if needed is None and settings.custom_rules:
+        needed = "rule" if parsed["rule"] else "max_jump_ahead"
+    if needed is not None:
+        if settings.inspect_compressed is not None:
+            text = f"has no effect: {needed} needs every record, so every compressed batch is read"
+            yield parsed.problem(text, "inspect.compressed")
+    elif settings.before or settings.after or settings.preset or policy.limits_from is not LimitsFrom.BROKER:
+        text = (
+            "leaves most compressed batches unread, and the limits are not the broker's: it may store a "
+            "record that the header does not show; say all, or give the topic these limits"
+        )
+        yield parsed.problem(text, "inspect.compressed")
 
 
 def _not_globs(parsed: Parsed, match: Match) -> Iterator[Problem]:

@@ -127,6 +127,7 @@ def decision(outcome: Outcome, suppressed: int, privacy: Privacy) -> Event:
             "records": batch.records,
             "bad_records": outcome.bad_records,
             "collateral_records": collateral_records(outcome),
+            "records_unread": batch.records_unread or None,
             "now_ms": outcome.now_ms,
             "bad_index": [saturated(c.batch_index) for c in listed],
             "bad_index_truncated": True if len(outcome.culprits) > CULPRITS_LISTED else None,

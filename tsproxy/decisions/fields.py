@@ -161,6 +161,13 @@ _COUNTS: Final = (
     Field("collateral_records", FieldType.INT, "good records that were rejected together with culprits", _DC),
     Field("bytes", FieldType.INT, "bytes of the batches", _C),
     Field("requests", FieldType.INT, "ProduceRequests with at least one batch of this key", _C),
+    Field(
+        "records_unread",
+        FieldType.INT,
+        "records of compressed batches of which only the header was judged (`inspect.compressed: adaptive`); "
+        "their times are those of the header",
+        maybe=_DC,
+    ),
 )
 
 _TIMES: Final = (

@@ -106,6 +106,7 @@ class Tally:
     collateral_records: int = 0
     bytes: int = 0
     requests: int = 0
+    records_unread: int = 0
     first_ms: int | None = None
     last_ms: int | None = None
     drift_min_ms: int | None = None
@@ -124,6 +125,7 @@ class Tally:
         self.bad_records += outcome.bad_records
         self.collateral_records += collateral_records(outcome)
         self.bytes += outcome.batch.batch_bytes
+        self.records_unread += outcome.batch.records_unread
         self._add_request(outcome)
         self.first_ms = _least(self.first_ms, outcome.now_ms)
         self.last_ms = _greatest(self.last_ms, outcome.now_ms)
@@ -147,6 +149,7 @@ class Tally:
                 self.collateral_records += totals.records - totals.cause.bad_records
         self.bytes += totals.bytes
         self.requests += totals.requests
+        self.records_unread += totals.records_unread
         self._add_address(totals.peer.client_address)
         self.first_ms = _least(self.first_ms, totals.first_ms)
         self.last_ms = _greatest(self.last_ms, totals.last_ms)
@@ -183,6 +186,7 @@ class Tally:
             "collateral_records": self.collateral_records,
             "bytes": self.bytes,
             "requests": self.requests,
+            "records_unread": self.records_unread or None,
             "first_ts": instant(self.first_ms or 0),
             "last_ts": instant(self.last_ms or 0),
             "drift_min_ms": self.drift_min_ms,

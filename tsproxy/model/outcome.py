@@ -154,6 +154,8 @@ class Totals:
     ahead: Bars
     behind: Bars
     cause: RejectionCause | None = None
+    records_unread: int = 0
+    """Those of compressed batches of which only the header was judged."""
 
     @property
     def verdict(self) -> VerdictName:

@@ -75,6 +75,14 @@ class OnViolation(StrEnum):
     """Replace bad timestamps with the proxy's clock."""
 
 
+class Inspect(StrEnum):
+    """The compressed batches that are read."""
+
+    ALL = "all"
+    ADAPTIVE = "adaptive"
+    """All until a hundred in a row were in order, then one of a hundred; the others by their header."""
+
+
 @dataclass(frozen=True, slots=True)
 class TimeLimit:
     """A limit that is given. `max_ms` is None if it is unlimited. A limit that is not given is no
@@ -129,6 +137,7 @@ class RuleSettings:
     keep_original_time: bool | None = None
     keep_both_times: bool | None = None
     dead_letters: bool | None = None
+    inspect_compressed: Inspect | None = None
     custom_rules: tuple[CustomRule, ...] = ()
 
 
@@ -219,6 +228,7 @@ class TopicPolicy:
     """Every accepted record gets a header with the time at which it arrived."""
     dead_letters: bool = False
     """The culprits of a rejected batch are copied to the dead letter topic."""
+    inspect_compressed: Inspect = Inspect.ALL
     speaks_as_draft: bool = False
     """Error texts are those of KIP-937's first draft."""
     names_unit: bool = False

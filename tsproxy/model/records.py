@@ -266,7 +266,8 @@ class BatchFacts:
     """The facts of one batch that the decision log keeps.
 
     `min_timestamp_ms` and `max_timestamp_ms` span the records that have a timestamp. Both are None if none
-    has one (-1, NO_TIMESTAMP), or if the records could not be read.
+    has one (-1, NO_TIMESTAMP), or if the records could not be read. With `is_unread`, the records of the
+    compressed batch were not read: both are the times of its header (`Inspect.ADAPTIVE`).
     """
 
     magic: int
@@ -277,3 +278,8 @@ class BatchFacts:
     producer_epoch: int
     min_timestamp_ms: int | None
     max_timestamp_ms: int | None
+    is_unread: bool = False
+
+    @property
+    def records_unread(self) -> int:
+        return self.records if self.is_unread else 0

@@ -9,7 +9,7 @@ it.
 
 from dataclasses import dataclass, replace
 
-from tsproxy.model.policy import Mode, TopicPolicy
+from tsproxy.model.policy import Inspect, Mode, TopicPolicy
 from tsproxy.model.verdict import OutOfRange, Reject
 from tsproxy.policy.checks import record, tables
 from tsproxy.policy.checks.check import ANY_TIME, FastPathBounds, narrowest
@@ -31,6 +31,12 @@ def fast_path_bounds(policy: TopicPolicy) -> FastPathBounds | None:
     if policy.candidate is not None:
         found.append(record.within(policy.candidate))
     return narrowest(found)
+
+
+def may_stay_unread(policy: TopicPolicy) -> bool:
+    """True if the header of a compressed batch may be enough, for a topic that has bounds. A rule that copies
+    bad records must find them before the broker does."""
+    return policy.inspect_compressed is Inspect.ADAPTIVE and not policy.dead_letters
 
 
 def only_limits_matter(policy: TopicPolicy) -> bool:

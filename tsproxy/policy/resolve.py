@@ -16,6 +16,7 @@ from tsproxy.model.policy import (
     INTERNAL_TOPICS,
     TOPIC_LIMITS,
     Choice,
+    Inspect,
     LimitsFrom,
     Match,
     Mode,
@@ -70,6 +71,7 @@ def resolve(
     # Bit 6 must be cleared even if the broker replaces the timestamps.
     is_extended = _first(settings.extended_timestamps, defaults.extended_timestamps)
     dead_letters = _first(settings.dead_letters, defaults.dead_letters)
+    inspect_compressed = settings.inspect_compressed or defaults.inspect_compressed or Inspect.ALL
     if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
         settings = defaults = RuleSettings()  # brokers replace every timestamp with their own
     return TopicPolicy(
@@ -84,6 +86,7 @@ def resolve(
         keep_original_time=_first(settings.keep_original_time, defaults.keep_original_time),
         keep_both_times=_first(settings.keep_both_times, defaults.keep_both_times),
         dead_letters=dead_letters,
+        inspect_compressed=inspect_compressed,
         speaks_as_draft=settings.preset is Preset.KIP_937_DRAFT,
         names_unit=policy.names_unit,
         custom_rules=settings.custom_rules,

@@ -204,7 +204,7 @@ class Answers:
         if isinstance(slot, BookProduce):
             state.stream_times.answered(slot.verdicts, read.booked)
             state.emit(read.booked)
-            state.learn_accepted(slot.verdicts, read.booked)
+            state.learn_answer(slot.verdicts, read.booked)
         if read.offers is not None:
             state.offered(read.offers)
         if self._waiting is not None:

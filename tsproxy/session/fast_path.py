@@ -23,7 +23,7 @@ from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.context import is_recompressed
-from tsproxy.policy.fast_path import fast_path_bounds, repeatable_rejection
+from tsproxy.policy.fast_path import fast_path_bounds, may_stay_unread, repeatable_rejection
 from tsproxy.session.policies import MOST_UNKNOWN, Policies
 from tsproxy.session.produce.budget import BudgetExceededError, DecompressionBudget
 from tsproxy.session.produce.judge_request import RequestVerdict
@@ -123,8 +123,13 @@ class FastPath:
     def learn_accepted(self, verdicts: RequestVerdict, policies: Policies, accepted: Collection[str]) -> None:
         """The same for those of its topics of which a broker has accepted a batch: these exist."""
         table = self.requests.table
-        if table is not None and self._is_for(table, verdicts):
-            self._add(table, verdicts, policies, accepted)
+        if table is None or not self._is_for(table, verdicts):
+            return
+        self._add(table, verdicts, policies, accepted)
+        for judged in verdicts.forwarded:
+            is_compressed = judged.batch.codec != _PLAIN and not judged.batch.is_unread
+            if is_compressed and judged.topic in accepted:
+                table.was_in_order(judged.topic_key)
 
     def _add(
         self, table: "Table", verdicts: RequestVerdict, policies: Policies, existing: Container[str]
@@ -138,7 +143,16 @@ class FastPath:
             policy = policies.of(topic, verdicts.now_ms)  # the verdict's may be that of an earlier view
             span = fast_path_bounds(policy)
             if span is not None:
-                table.add(topic, policy.limits, span.before_max_ms, span.after_max_ms, topic_id)
+                bounds_ms = span.before_max_ms, span.after_max_ms
+                table.add(topic, policy.limits, *bounds_ms, topic_id, may_stay_unread(policy))
+
+    def learn_bad(self, verdicts: RequestVerdict, topics: Collection[str]) -> None:
+        """Batches of these topics were bad: read every compressed one of them for a while."""
+        table = self.requests.table
+        if table is not None and self._is_for(table, verdicts):
+            for judged in (*verdicts.forwarded, *verdicts.rejected):
+                if judged.topic in topics:
+                    table.was_bad(judged.topic_key, verdicts.now_ms)
 
     def learn_rejection(self, verdicts: RequestVerdict, policies: Policies) -> None:
         """Repeat the rejections of a request of which no batch was forwarded.

@@ -204,6 +204,8 @@ class Requests:
             if verdicts.rejected:
                 state.owes_totals = True  # an example counts all that were rejected since the last one
             state.emit(outcomes.of_rejections(verdicts) if verdicts.booked is None else verdicts.booked)
+            if state.fast_path is not None:
+                state.fast_path.learn_bad(verdicts, {judged.topic for judged in verdicts.rejected})
         if verdicts.dead:
             state.effects += map(EmitDead, verdicts.dead)
             verdicts = replace(verdicts, dead=())  # a slot would keep them until the broker answers

@@ -3,7 +3,7 @@
 Both halves add bytes and effects here; `take_effects` returns them once an event is handled.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey
@@ -172,12 +172,14 @@ class State:
         self.owes_totals = False
         return [] if self.fast_path is None else self.fast_path.drain()
 
-    def learn_accepted(self, verdicts: RequestVerdict, booked: Iterable[Outcome]) -> None:
-        """A broker has accepted these batches: the fast path may forward requests like it from now on. Not if
-        another client id has come meanwhile: `policies` are the newest peer's."""
+    def learn_answer(self, verdicts: RequestVerdict, booked: Collection[Outcome]) -> None:
+        """A broker has answered: the fast path may forward requests like those that it accepted from now on.
+        Not if another client id has come meanwhile: `policies` are the newest peer's."""
         if self.fast_path is not None and verdicts.peer == self.peer:
             accepted = {outcome.topic for outcome in booked if outcome.verdict is VerdictName.ACCEPTED}
             self.fast_path.learn_accepted(verdicts, self.policies, accepted)
+            if bad := {outcome.topic for outcome in booked if outcomes.is_bad(outcome)}:
+                self.fast_path.learn_bad(verdicts, bad)
 
     @property
     def kept_bytes(self) -> int:

@@ -23,6 +23,7 @@ from tsproxy.config.kinds import (
 from tsproxy.model.custom_rule import OnError
 from tsproxy.model.policy import (
     Choice,
+    Inspect,
     LimitsFrom,
     Match,
     Mode,
@@ -63,7 +64,7 @@ def _match(whose: str) -> Keys:
     )
 
 
-def _settings(values: str, others: str, dead_letters: str) -> Mapping[str, Any]:
+def _settings(values: str, others: str, dead_letters: str, inspect: str) -> Mapping[str, Any]:
     """The keys that the defaults and every rule have. The arguments describe their defaults."""
     return {
         "no_timestamp": _optional(
@@ -92,6 +93,13 @@ def _settings(values: str, others: str, dead_letters: str) -> Mapping[str, Any]:
             YES_OR_NO,
             f"Whether the culprits of a rejected batch are copied to `dead_letters.topic`; {dead_letters}.",
         ),
+        "inspect_compressed": _optional(
+            choice(Inspect),
+            "Which compressed batches are read: `all`, or `adaptive`: once a hundred of a connection and a "
+            "topic were in order, one of a hundred; of the others, only the header is judged, and the "
+            f"broker reads the records. See `docs/policy.md`; {inspect}.",
+            path="inspect.compressed",
+        ),
     }
 
 
@@ -105,7 +113,9 @@ DEFAULTS: Final = keys_for(
             "it `1h`.",
             "Both limits at once (KIP-32); deprecated, as KIP-937 says.",
         ),
-        **_settings("without it they are accepted", "without it `reject`", "without it `no`"),
+        **_settings(
+            "without it they are accepted", "without it `reject`", "without it `no`", "without it `all`"
+        ),
     },
 )
 
@@ -143,7 +153,7 @@ RULE: Final = keys_for(
             "The rule's own limit ahead of the clock.",
             "Both limits at once; deprecated.",
         ),
-        **_settings(*["without it `policy.defaults`"] * 3),
+        **_settings(*["without it `policy.defaults`"] * 4),
         "max_jump_ahead": _optional(
             TOLERANCE,
             "How far a record may lie ahead of the newest record before it in its partition, plus the time "

@@ -54,6 +54,7 @@ class Table:
     A row has the bounds that a batch must keep, and the counts of accepted batches. Batches of more than
     `records_per_batch` records take the slow path, and compressed ones do without `read_compressed`.
     Rejections that may be repeated are kept beside the rows, by topic; `throttle` counts what they cost.
+    `seed` is that of the draw which compressed batches of an adaptive row are read.
     """
 
     in_flight: int
@@ -75,6 +76,7 @@ class Table:
         read_compressed: ReadCompressed | None = None,
         throttle: Throttle | None = None,
         names_ids: bool = False,
+        seed: int | None = None,
     ) -> None: ...
     def __contains__(self, key: TopicKey) -> bool: ...
     def add(
@@ -84,8 +86,14 @@ class Table:
         before_max_ms: int | None,
         after_max_ms: int | None,
         topic_id: bytes | None = None,
+        is_adaptive: bool = False,
     ) -> None:
-        """Forward batches of `topic` that are within the two limits; at any time if both are None."""
+        """Forward batches of `topic` that are within the two limits; at any time if both are None. If it is
+        adaptive, not every compressed one is read (`fastpath.adaptive`)."""
+    def was_in_order(self, key: TopicKey) -> None:
+        """The broker has accepted a compressed batch of the topic that the session had read."""
+    def was_bad(self, key: TopicKey, now_ms: int) -> None:
+        """A batch of the topic was bad: every one is read for a while."""
     def repeat(self, rejection: Rejection) -> None:
         """Repeat this rejection, in place of an earlier one with the same cause."""
     def drain(self) -> list[Totals]:

@@ -21,6 +21,7 @@ cdef struct Counts:
     int64_t records
     int64_t bytes
     int64_t requests
+    int64_t records_unread
     int64_t first_ms
     int64_t last_ms
     int64_t drift_min_ms   # above `drift_max_ms` if no record carried a time

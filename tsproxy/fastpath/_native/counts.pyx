@@ -75,7 +75,7 @@ cdef tuple bars_of(Histogram* histogram):
 
 cdef void begin(Counts* counts) noexcept:
     """Set all to zero; allocated memory stays for later."""
-    counts.batches = counts.records = counts.bytes = counts.requests = 0
+    counts.batches = counts.records = counts.bytes = counts.requests = counts.records_unread = 0
     counts.drift_min_ms, counts.drift_max_ms = INT64_MAX, INT64_MIN
     counts.ahead.count = counts.behind.count = 0
 
@@ -130,6 +130,7 @@ cdef object take_totals(Counts* counts, peer, topic, limits, cause):
         ahead=bars_of(&counts.ahead),
         behind=bars_of(&counts.behind),
         cause=cause,
+        records_unread=counts.records_unread,
     )
     begin(counts)
     return totals

@@ -166,6 +166,7 @@ cdef class InFlight:
                 producer_epoch=batch.producer_epoch,
                 min_timestamp_ms=batch.lowest_ms if has_times else None,
                 max_timestamp_ms=batch.highest_ms if has_times else None,
+                is_unread=batch.is_unread,
             )
             topic, limits = table.topics[batch.row], table.limits[batch.row]
             topic_id = table.keys[batch.row] if table.names_ids else None

@@ -41,8 +41,13 @@ cdef class RequestFilter:
     cdef Py_ssize_t stage_topic(
         self, Cursor* body, ProduceHead* head, Py_ssize_t guess, int64_t now_ms
     ) except? -2
-    cdef int stage_partition(self, Cursor* body, bint is_flexible, Py_ssize_t row, int64_t now_ms) except -1
-    cdef bint is_acceptable(self, const uint8_t* at, int64_t size, Batch* batch, int64_t now_ms) except -1
+    cdef int stage_partition(
+        self, Cursor* body, ProduceHead* head, Py_ssize_t row, int64_t now_ms
+    ) except -1
+    cdef bint is_acceptable(
+        self, const uint8_t* at, int64_t size, int16_t version, Batch* batch, int64_t now_ms
+    ) except -1
+    cdef bint may_stay_unread(self, const uint8_t* at, Batch* batch, int64_t now_ms) noexcept
     cdef bint read_compressed(
         self, const uint8_t* at, int64_t size, int32_t count, Batch* batch, Walked* found
     ) except -1

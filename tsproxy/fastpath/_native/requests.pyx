@@ -30,6 +30,7 @@ cdef enum:
     SMALLEST = 10                # a request: key, version, correlation id, null client id
     OLDEST_PRODUCE = 3           # the first with batches of magic 2
     NEWEST_PRODUCE = 13
+    RECORD_ERRORS_FROM = 8       # a broker's answer names the records that it rejected
     FETCH_KEY = 1
     NODE_ENDPOINTS_FROM = 16     # as k01_fetch
     ZSTD = 4                     # the last codec
@@ -264,27 +265,29 @@ cdef class RequestFilter:
             body.is_bad = True
             return row
         while partitions > 0 and not body.is_bad:
-            self.stage_partition(body, is_flexible, row, now_ms)
+            self.stage_partition(body, head, row, now_ms)
             partitions -= 1
         no_tags(body, is_flexible)
         return row
 
-    cdef int stage_partition(self, Cursor* body, bint is_flexible, Py_ssize_t row, int64_t now_ms) except -1:
+    cdef int stage_partition(
+        self, Cursor* body, ProduceHead* head, Py_ssize_t row, int64_t now_ms
+    ) except -1:
         cdef int32_t partition = read_int32(body)
-        cdef int64_t size = read_size(body, is_flexible)
+        cdef int64_t size = read_size(body, head.is_flexible)
         cdef const uint8_t* records = take(body, size)
         cdef Batch* batch
-        no_tags(body, is_flexible)
+        no_tags(body, head.is_flexible)
         if body.is_bad:
             return 0
         batch = self.in_flight.stage()
         batch.row, batch.partition = <int32_t>row, partition
-        if not self.is_acceptable(records, size, batch, now_ms):
+        if not self.is_acceptable(records, size, head.version, batch, now_ms):
             body.is_bad = True
         return 0
 
     cdef bint is_acceptable(
-        self, const uint8_t* at, int64_t size, Batch* batch, int64_t now_ms
+        self, const uint8_t* at, int64_t size, int16_t version, Batch* batch, int64_t now_ms
     ) except -1:
         """True for one v2 batch with a usual header and times within bounds."""
         cdef Walked found
@@ -294,7 +297,12 @@ cdef class RequestFilter:
         count = records_of(at)
         batch.producer_id, batch.producer_epoch = peek_int64(at + 43), peek_int16(at + 51)
         batch.codec = peek_int16(at + 21) & CODEC
-        if batch.codec:
+        batch.is_unread = (
+            batch.codec and version >= RECORD_ERRORS_FROM and self.may_stay_unread(at, batch, now_ms)
+        )
+        if batch.is_unread:
+            found.lowest, found.highest = peek_int64(at + 27), peek_int64(at + 35)
+        elif batch.codec:
             if not self.read_compressed(at, size, count, batch, &found):
                 return False
         else:
@@ -306,6 +314,13 @@ cdef class RequestFilter:
         batch.size_in_bytes, batch.records = <int32_t>size, count
         batch.lowest_ms, batch.highest_ms = found.lowest, found.highest
         return is_within(&self.table.rows[batch.row], found.lowest, found.highest, now_ms)
+
+    cdef bint may_stay_unread(self, const uint8_t* at, Batch* batch, int64_t now_ms) noexcept:
+        """True if the times in the header are enough. The base is the first record's time."""
+        cdef int64_t base = peek_int64(at + 27)
+        if not self.table.may_stay_unread(&self.table.rows[batch.row], now_ms):
+            return False
+        return batch.codec <= ZSTD and 0 <= base <= peek_int64(at + 35)
 
     cdef bint read_compressed(
         self, const uint8_t* at, int64_t size, int32_t count, Batch* batch, Walked* found

@@ -1,4 +1,4 @@
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 
 from tsproxy.fastpath._native.counts cimport Counts
 
@@ -8,6 +8,10 @@ cdef struct Row:
     bint is_bounded
     int64_t before_max_ms  # below 0: unlimited
     int64_t after_max_ms
+    bint is_adaptive       # not every compressed batch must be read
+    int32_t in_order       # compressed batches that were read and accepted in a row
+    int64_t compressed_ms  # the clock at the last compressed batch
+    int64_t read_until_ms  # every batch is read until the clock shows this
     Counts counts
 
 cdef struct Batch:
@@ -16,6 +20,7 @@ cdef struct Batch:
     int32_t size_in_bytes
     int32_t records
     int8_t codec
+    bint is_unread         # the times are those of the header
     int64_t lowest_ms      # above `highest_ms` if no record carries a time
     int64_t highest_ms
     int64_t producer_id
@@ -40,6 +45,8 @@ cdef class Table:
     cdef readonly object read_compressed
     cdef readonly object throttle
     cdef dict rejections               # key -> its Rejections
+    cdef uint64_t random               # the state of the draw
 
     cdef Py_ssize_t row_of(self, const uint8_t* key, Py_ssize_t size, Py_ssize_t guess)
+    cdef bint may_stay_unread(self, Row* row, int64_t now_ms) noexcept
     cdef int count_accepted(self, Batch* batch, int32_t correlation_id, int64_t now_ms) except -1

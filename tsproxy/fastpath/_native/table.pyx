@@ -3,8 +3,12 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memset
+
+from os import urandom
+
+from tsproxy.fastpath import adaptive
 
 from tsproxy.fastpath._native.counts cimport add, begin, release, take_totals
 from tsproxy.fastpath._native.rejections cimport Rejections
@@ -13,15 +17,26 @@ from tsproxy.fastpath._native.time_range cimport Span
 MAX_ROWS = 256
 """Further topics of a connection take the slow path."""
 
+cdef int32_t trusted_after = adaptive.TRUSTED_AFTER
+cdef uint64_t one_read_of = adaptive.ONE_READ_OF
+cdef int64_t pause_ms = adaptive.PAUSE_MS
+cdef int64_t read_all_ms = adaptive.READ_ALL_MS
+
 
 cdef bytes _raw(text):
     """The bytes of a text; an id is bytes already."""
     return text if text is None or isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
 
 
+cdef inline void count_in_order(Row* row) noexcept:
+    if row.in_order < trusted_after:
+        row.in_order += 1
+
+
 cdef class Table:
     def __cinit__(
-        self, peer, transactional_id, records_per_batch, read_compressed=None, throttle=None, names_ids=False
+        self, peer, transactional_id, records_per_batch, read_compressed=None, throttle=None, names_ids=False,
+        seed=None,
     ):
         self.peer, self.names_ids = peer, names_ids
         self.transactional_id = transactional_id
@@ -30,6 +45,7 @@ cdef class Table:
         self.records_per_batch = min(records_per_batch, 0x7FFFFFFF)
         self.index, self.keys, self.topics, self.limits, self.rejections = {}, [], [], [], {}
         self.read_compressed, self.throttle = read_compressed, throttle
+        self.random = (int.from_bytes(urandom(8), "big") if seed is None else seed) | 1  # never 0
 
     def __dealloc__(self):
         cdef Py_ssize_t at
@@ -44,7 +60,7 @@ cdef class Table:
     def kept(self):
         return self.count + len(self.rejections)
 
-    def add(self, topic, limits, before_max_ms, after_max_ms, topic_id=None):
+    def add(self, topic, limits, before_max_ms, after_max_ms, topic_id=None, is_adaptive=False):
         cdef bytes raw = topic_id or _raw(topic)
         cdef Py_ssize_t capacity
         cdef Row* rows
@@ -65,6 +81,7 @@ cdef class Table:
         row.key_size = PyBytes_GET_SIZE(raw)
         row.is_bounded = before_max_ms is not None or after_max_ms is not None
         row.before_max_ms, row.after_max_ms = before, after
+        row.is_adaptive = is_adaptive
         begin(&row.counts)
         self.index[raw] = self.count
         self.keys.append(raw)
@@ -99,9 +116,41 @@ cdef class Table:
                 return guess
         return self.index.get(PyBytes_FromStringAndSize(<const char*>key, size), -1)
 
+    def was_in_order(self, key):
+        """A compressed batch of the topic was read by the session, and the broker has accepted it."""
+        at = self.index.get(_raw(key), -1)
+        if at >= 0:
+            count_in_order(&self.rows[at])
+
+    def was_bad(self, key, now_ms):
+        """A batch of the topic was bad: read every one for a while."""
+        at = self.index.get(_raw(key), -1)
+        if at >= 0:
+            self.rows[at].in_order = 0
+            self.rows[at].read_until_ms = now_ms + read_all_ms
+
+    cdef bint may_stay_unread(self, Row* row, int64_t now_ms) noexcept:
+        """True if the header of the compressed batch that has come is enough."""
+        cdef int64_t since_ms = now_ms - row.compressed_ms
+        if not row.is_adaptive:
+            return False
+        row.compressed_ms = now_ms
+        if since_ms < 0 or since_ms > pause_ms:
+            row.in_order = 0
+        if row.in_order < trusted_after or now_ms < row.read_until_ms:
+            return False
+        self.random ^= self.random >> 12  # xorshift64*, whose high bits are good
+        self.random ^= self.random << 25
+        self.random ^= self.random >> 27
+        return (self.random * 0x2545F4914F6CDD1D >> 33) % one_read_of != 0
+
     cdef int count_accepted(self, Batch* batch, int32_t correlation_id, int64_t now_ms) except -1:
         """The broker has accepted one batch of the request with that id."""
         cdef Span times = Span(batch.lowest_ms, batch.highest_ms)
         cdef Counts* counts = &self.rows[batch.row].counts
         add(counts, batch.records, batch.size_in_bytes, times, times, correlation_id, now_ms)
+        if batch.is_unread:
+            counts.records_unread += batch.records
+        elif batch.codec:
+            count_in_order(&self.rows[batch.row])
         return 0

@@ -64,6 +64,11 @@ class Metrics:
         counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
         self._batches = counter("tsproxy_batches", "Record batches by how they ended", _OUTCOME_LABELS)
         self._records = counter("tsproxy_records", "Records by how their batch ended", _OUTCOME_LABELS)
+        self._unread = counter(
+            "tsproxy_records_unread",
+            "Records of compressed batches of which only the header was judged",
+            ("listener",),
+        )
         self._by_outcome: dict[tuple[str, VerdictName, Reason | None], tuple[Counter, Counter]] = {}
         self._bad_records = counter(
             "tsproxy_bad_records",
@@ -155,6 +160,8 @@ class Metrics:
         batches, records = self._counters(outcome.peer.listener, outcome.verdict, reason)
         batches.inc()
         records.inc(outcome.batch.records)
+        if outcome.batch.is_unread:
+            self._unread.labels(outcome.peer.listener).inc(outcome.batch.records)
         self._drift.booked(outcome)
         self.rules.booked(outcome)
         if outcome.verdict is VerdictName.ACCEPTED:
@@ -185,6 +192,8 @@ class Metrics:
         batches, records = self._counters(totals.peer.listener, verdict, reason)
         batches.inc(totals.batches)
         records.inc(totals.records)
+        if totals.records_unread:
+            self._unread.labels(totals.peer.listener).inc(totals.records_unread)
         self._drift.booked_totals(totals)
         self.rules.booked_totals(totals)
         if verdict is VerdictName.ACCEPTED:

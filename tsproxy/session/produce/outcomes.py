@@ -68,6 +68,17 @@ def of_answer(decided: RequestVerdict, response: ProduceResponse) -> Iterator[Ou
             yield _broker_rejected(decided, judged, partition)
 
 
+_ABOUT_RECORDS: Final = frozenset(
+    {ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_RECORD}
+)
+
+
+def is_bad(outcome: Outcome) -> bool:
+    """True if something was wrong with the batch itself, or some rule would have rejected it."""
+    is_mismatch = outcome.reason is Reason.HEADER_MISMATCH
+    return outcome.would_reject or is_mismatch or outcome.error_code in _ABOUT_RECORDS
+
+
 def _accepted(decided: RequestVerdict, judged: PartitionVerdict) -> Outcome:
     outcome, advance = _accepted_or_repaired(decided, judged), judged.advance
     if advance is None or not advance.out_of_order_records:
@@ -152,9 +163,10 @@ def _culprits_named(answered: PartitionProduceResponse) -> tuple[Culprit, ...]:
 
 
 def _furthest_ms(batch: BatchFacts, now_ms: int) -> int | None:
-    """The timestamp furthest from the clock: the likeliest culprit where none is named."""
+    """The timestamp furthest from the clock: the likeliest culprit where none is named. None for a batch that
+    was not read: its header gave no reason to reject it."""
     lowest, highest = batch.min_timestamp_ms, batch.max_timestamp_ms
-    if lowest is None or highest is None:
+    if lowest is None or highest is None or batch.is_unread:
         return None
     return highest if highest - now_ms > now_ms - lowest else lowest
 

@@ -1,0 +1,322 @@
+"""`inspect.compressed: adaptive`: which compressed batches stay unread, and what is booked of them."""
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+
+import pytest
+
+from tests.fastpath.conversations import RejectsOdd
+from tests.fastpath.native import needs_native
+from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, view_by, view_of
+from tests.session.messages import accepted, produce, produced
+from tests.wire.batches import CODECS, LZ4, NONE, ZSTD, batch
+from tsproxy import fastpath
+from tsproxy.decisions import Privacy
+from tsproxy.decisions.ledger import Ledger, counters
+from tsproxy.fastpath.adaptive import ONE_READ_OF, PAUSE_MS, READ_ALL_MS, TRUSTED_AFTER
+from tsproxy.model.custom_rule import CustomRule
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.outcome import Outcome, VerdictName
+from tsproxy.model.policy import Choice, Inspect, OnViolation, RuleSettings, TimeLimit
+from tsproxy.session import fast_path
+from tsproxy.session.effects import Emit, SendToBroker, SendToClient
+from tsproxy.session.events import ViewChanged
+from tsproxy.session.session import Session
+
+pytestmark = needs_native
+
+GOOD = (NOW_MS, NOW_MS + 5)
+ADAPTIVE = partial(view_by, "adaptive", inspect_compressed=Inspect.ADAPTIVE)
+HIDDEN = (NOW_MS, NOW_MS - 3 * DAY_MS, NOW_MS + 5)
+"""Its header shows nothing of the record that is too old."""
+LYING = {"timestamps_ms": (NOW_MS, NOW_MS + 9 * HOUR_MS), "max_timestamp": NOW_MS}
+"""Its header lies."""
+
+
+@pytest.fixture(autouse=True)
+def _the_same_draw(monkeypatch):
+    """With this seed, the first draws after trust is earned read nothing."""
+    monkeypatch.setattr(fast_path.fastpath, "Table", partial(fastpath.Table, seed=1))
+
+
+def failed(error):
+    """A broker's answer for one partition."""
+    return {"error_code": int(error)}
+
+
+@dataclass
+class Producer:
+    """One client, whose broker accepts all that it gets, unless a test says otherwise."""
+
+    view: object = field(default_factory=ADAPTIVE)
+    peer: object = PEER
+    version: int = 9
+    session: Session = field(init=False)
+    now_ms: int = NOW_MS
+    ledger: Ledger = field(default_factory=Ledger)
+    outcomes: list[Outcome] = field(default_factory=list)
+    sent: int = 0
+
+    def __post_init__(self):
+        self.session = Session(self.peer, self.view, uses_fast_path=True)
+
+    def sends(self, *, topic="t", broker=None, codec=LZ4, times=GOOD, shift=True, **header):
+        """True if the batch was forwarded, as it came; the broker's answer then is that of `broker`."""
+        header.setdefault("timestamps_ms", times)
+        moved = self.now_ms - NOW_MS if shift else 0
+        header["timestamps_ms"] = [each + moved for each in header["timestamps_ms"]]
+        if "max_timestamp" in header:
+            header["max_timestamp"] += moved
+        self.sent += 1
+        asked = produce(
+            {topic: {0: batch(codec=codec, **header)}}, version=self.version, correlation_id=self.sent
+        )
+        to_broker = self._done(self.session.client_bytes(asked, self.now_ms))[0]
+        if not to_broker:
+            return False
+        assert to_broker == asked
+        said = produced({topic: {0: broker or accepted()}}, version=self.version, correlation_id=self.sent)
+        assert self._done(self.session.broker_bytes(said, self.now_ms))[1] == said
+        return True
+
+    def earns_trust(self, **how):
+        for _ in range(TRUSTED_AFTER + 1):
+            assert self.sends(**how)
+        assert self.unread() == 0
+        assert self.sends(**how)
+        assert self.unread() == 2
+
+    def _done(self, effects):
+        sent = [b"".join(e.data for e in effects if isinstance(e, to)) for to in (SendToBroker, SendToClient)]
+        for effect in effects:
+            if isinstance(effect, Emit):
+                self.ledger.book(effect.outcome)
+                self.outcomes.append(effect.outcome)
+        for totals in self.session.drain_totals():
+            self.ledger.book_totals(totals)
+        return sent
+
+    def counted(self):
+        """What was booked since the last call, by verdict."""
+        lines = [counters(key, tally, {}, Privacy()) for key, tally in self.ledger.take()]
+        return {line["verdict"]: line for line in lines}
+
+    def unread(self):
+        """How many records were not read since the last call."""
+        return sum(line.get("records_unread", 0) for line in self.counted().values())
+
+
+@pytest.mark.parametrize("codec", [codec for codec in CODECS.values() if codec != NONE])
+@pytest.mark.parametrize("version", [9, 13])
+def test_after_enough_batches_in_order_only_the_header_is_judged(codec, version):
+    producer = Producer(version=version)
+    producer.earns_trust(codec=codec)
+    assert producer.sends(codec=codec)
+    booked = producer.counted()["accepted"]
+    assert (booked["records"], booked["records_unread"]) == (2, 2)
+    assert (booked["drift_min_ms"], booked["drift_max_ms"]) == (0, 5)
+
+
+def test_by_default_every_batch_is_read():
+    producer = Producer(view_of())
+    for _ in range(3 * TRUSTED_AFTER):
+        assert producer.sends()
+    assert producer.unread() == 0
+    assert not producer.sends(times=HIDDEN)
+
+
+def test_about_one_of_so_many_is_still_read_and_nobody_can_tell_which():
+    producer = Producer()
+    producer.earns_trust()
+    read = [at for at in range(100 * ONE_READ_OF) if producer.sends() and not producer.unread()]
+    assert 60 <= len(read) <= 140
+    gaps = {after - before for before, after in pairwise(read)}
+    assert len(gaps) > len(read) // 3
+
+
+def test_each_connection_draws_differently(monkeypatch):
+    monkeypatch.undo()
+
+    def read():
+        producer = Producer()
+        for _ in range(TRUSTED_AFTER + 1):
+            producer.sends()
+        producer.counted()
+        return tuple(at for at in range(3 * ONE_READ_OF) if producer.sends() and not producer.unread())
+
+    assert len({read() for _ in range(8)}) > 1
+
+
+def test_a_time_outside_the_limits_in_the_header_is_found_at_once():
+    producer = Producer()
+    producer.earns_trust()
+    assert not producer.sends(times=(NOW_MS, NOW_MS + 2 * HOUR_MS))
+    assert not producer.sends(times=(NOW_MS - 2 * DAY_MS, NOW_MS))
+
+
+def test_a_record_that_the_header_does_not_show_reaches_the_broker():
+    producer = Producer()
+    producer.earns_trust()
+    assert producer.sends(times=HIDDEN)
+    assert producer.unread() == 3
+
+
+def test_once_it_is_drawn_every_batch_is_read_for_a_while_and_until_enough_are_in_order():
+    producer = Producer()
+    producer.earns_trust()
+    tries = next(n for n in range(100_000) if not producer.sends(times=HIDDEN))
+    assert 0 < tries < 20 * ONE_READ_OF
+    began_ms = producer.now_ms
+    while producer.now_ms < began_ms + READ_ALL_MS:
+        assert not producer.sends(times=HIDDEN)
+        assert producer.sends()
+        producer.now_ms += PAUSE_MS // 2
+    producer.counted()
+    for _ in range(TRUSTED_AFTER):
+        assert producer.sends()
+    assert not producer.sends(times=HIDDEN)  # the last bad one was not long ago
+    assert producer.unread() == 0
+
+
+def test_the_time_alone_does_not_bring_trust_back():
+    producer = Producer()
+    producer.earns_trust()
+    assert not producer.sends(times=(NOW_MS, NOW_MS + 2 * HOUR_MS))
+    producer.now_ms += READ_ALL_MS
+    for _ in range(TRUSTED_AFTER):
+        assert not producer.unread()
+        assert producer.sends()
+    assert producer.sends()
+    assert producer.unread() == 2
+
+
+@pytest.mark.parametrize("error", [ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_RECORD])
+def test_a_brokers_rejection_ends_trust_as_well(error):
+    producer = Producer()
+    producer.earns_trust()
+    assert producer.sends(times=HIDDEN, broker=failed(error))
+    assert producer.outcomes[-1].verdict is VerdictName.BROKER_REJECTED
+    line = producer.counted()["broker_rejected"]
+    assert (line["records"], line["records_unread"]) == (3, 3)
+    assert line["reason"] in ("other", "bad_record")  # nothing is said of times that nobody has read
+
+
+def test_a_version_whose_answer_names_no_culprits_is_always_read():
+    """Below 8 nobody could say which records the broker rejected."""
+    producer = Producer(version=7)
+    for _ in range(2 * TRUSTED_AFTER):
+        assert producer.sends()
+    assert producer.unread() == 0
+    assert not producer.sends(times=HIDDEN)
+
+
+def test_an_answer_that_says_nothing_about_the_records_does_not():
+    producer = Producer()
+    producer.earns_trust()
+    producer.sends(broker=failed(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    producer.counted()
+    assert producer.sends(times=HIDDEN)
+
+
+def test_a_header_that_lies_is_found_when_it_is_read_and_never_earns_trust():
+    producer = Producer()
+    for _ in range(3 * TRUSTED_AFTER):
+        assert producer.sends(timestamps_ms=(NOW_MS, NOW_MS + 5), max_timestamp=NOW_MS)
+    assert producer.unread() == 0
+    producer = Producer()
+    producer.earns_trust()
+    assert producer.sends(**LYING)  # a broker with these limits reads it
+
+
+@pytest.mark.parametrize(
+    "header",
+    [{"base_timestamp": -1}, {"max_timestamp": NOW_MS - 1}, {"base_timestamp": -5, "max_timestamp": -1}],
+)
+def test_a_header_without_a_range_of_times_is_no_reason_to_leave_a_batch_unread(header):
+    producer = Producer()
+    producer.earns_trust()
+    producer.sends(**header)
+    assert producer.unread() == 0
+
+
+def test_after_a_pause_all_are_read_again():
+    producer = Producer()
+    producer.earns_trust()
+    producer.now_ms += PAUSE_MS + 1
+    assert not producer.sends(times=HIDDEN)
+
+
+def test_a_clock_that_steps_back_is_a_pause():
+    producer = Producer()
+    producer.earns_trust()
+    producer.now_ms -= 1
+    assert not producer.sends(times=HIDDEN)
+
+
+def test_another_topic_has_to_earn_its_own():
+    producer = Producer()
+    producer.earns_trust()
+    assert not producer.sends(topic="u", times=HIDDEN)
+    assert producer.sends(times=HIDDEN)
+
+
+def test_another_connection_has_to_earn_its_own():
+    Producer().earns_trust()
+    assert not Producer().sends(times=HIDDEN)
+
+
+def test_new_limits_are_judged_anew():
+    producer = Producer()
+    producer.earns_trust()
+    producer.session.feed(ViewChanged(ADAPTIVE()), producer.now_ms, producer.now_ms)
+    assert not producer.sends(times=HIDDEN)
+
+
+def test_uncompressed_batches_are_always_read():
+    producer = Producer()
+    producer.earns_trust()
+    producer.sends(codec=NONE)
+    assert producer.unread() == 0
+    assert not producer.sends(codec=NONE, times=HIDDEN)
+
+
+def test_large_batches_which_the_session_reads_earn_trust_as_well(monkeypatch):
+    monkeypatch.setattr("tsproxy.wire.record_batch.SMALL_BYTES", 1)
+    Producer().earns_trust(codec=ZSTD)
+
+
+@pytest.mark.parametrize(
+    "needs",
+    [
+        {"zero": Choice.REJECT},
+        {"negative": Choice.REJECT},
+        {"no_timestamp": Choice.REJECT},
+        {"no_timestamp": Choice.STAMP},
+        {"on_violation": OnViolation.REPAIR},
+        {"custom_rules": (CustomRule("Odd", RejectsOdd()),)},
+        {"dead_letters": True},
+    ],
+    ids=["zero", "negative", "no time", "stamp", "repair", "custom rule", "dead letters"],
+)
+def test_a_rule_that_needs_every_record_reads_every_record(needs):
+    producer = Producer(ADAPTIVE(**needs))
+    for _ in range(2 * TRUSTED_AFTER):
+        assert producer.sends(times=(NOW_MS, NOW_MS + 2), shift=False)
+    assert producer.unread() == 0
+
+
+def test_a_batch_that_only_the_candidate_would_reject_is_no_batch_in_order():
+    view = ADAPTIVE()
+    strict = replace(view.policy, candidate=RuleSettings(after=TimeLimit(1)))
+    producer = Producer(replace(view, policy=strict))
+    for _ in range(2 * TRUSTED_AFTER):
+        assert producer.sends()
+    booked = producer.counted()["accepted"]
+    assert (booked["would_reject"], booked.get("records_unread")) == (True, None)
+
+
+def test_the_topics_own_limits_hold_for_what_stays_unread():
+    producer = Producer(ADAPTIVE(limits=replace(LIMITS, after_max_ms=4)))
+    producer.earns_trust(times=(NOW_MS, NOW_MS + 4))
+    assert not producer.sends(times=(NOW_MS, NOW_MS + 5))
