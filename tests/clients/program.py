@@ -65,6 +65,7 @@ async def running(family, version, options):
             )
             try:
                 program = Program(process, log)
+                program.option("client.id", family.name)
                 for name, value in family.words(options, version).items():
                     program.option(name, value)
                 yield program

@@ -12,7 +12,7 @@ from tests.clients.programs.protocol import PARTITIONS, PATIENCE_S, serve
 
 class AiokafkaClient:
     async def connect(self, options):
-        self._options = client_options(options).aiokafka()
+        self._options = client_options(options).aiokafka() | {"client_id": options["client.id"]}
         self._seen = set()
         self._consumer = None
         self._admin = AIOKafkaAdminClient(**self._options)

@@ -13,6 +13,7 @@ from tests.clients.programs.protocol import PARTITIONS, PATIENCE_S, serve
 class KafkaPythonClient:
     def connect(self, options):
         self._options = client_options(options).aiokafka()  # both know the same words
+        self._options["client_id"] = options["client.id"]
         self._options["bootstrap_servers"] = self._options["bootstrap_servers"].split(",")
         self._seen = set()
         self._consumer = None

@@ -1,7 +1,8 @@
 """The lines between a client's program and the play, and the loop that serves them in Python.
 
 Fields are parted by tabs. In:
-    option NAME VALUE                   how to connect: `plain_words` for most, a library's own for some
+    option NAME VALUE                   how to connect: `plain_words` for most, a library's own for some;
+                                        and `client.id`
     connect                             makes the producer (acks=all, idempotent) and the admin client
     create TOPIC REPLICAS               a topic of three partitions
     produce TOPIC PARTITION VALUE       returns when the record is acknowledged: its offset

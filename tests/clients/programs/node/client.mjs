@@ -16,6 +16,7 @@ const commands = {
   async connect() {
     kafka = new Kafka({
       brokers: options.servers.split(","),
+      clientId: options["client.id"],
       logLevel: logLevel.NOTHING,
       retry: PATIENT,
       ssl: tls(),

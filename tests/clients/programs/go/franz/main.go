@@ -42,7 +42,10 @@ func (c *client) connect(options lines.Options) error {
 	if err != nil {
 		return err
 	}
-	c.common = []kgo.Opt{kgo.SeedBrokers(options.Servers()...), kgo.RecordPartitioner(kgo.ManualPartitioner())}
+	c.common = []kgo.Opt{kgo.SeedBrokers(options.Servers()...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ClientID(options["client.id"]),
+		// By default a record fails one second after its topic was made, if brokers have not heard of it by then.
+		kgo.UnknownTopicRetries(-1)}
 	if config != nil {
 		c.common = append(c.common, kgo.DialTLSConfig(config))
 	}

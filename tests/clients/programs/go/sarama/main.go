@@ -42,6 +42,7 @@ func main() {
 func (c *client) connect(options lines.Options) (err error) {
 	c.servers, c.config = options.Servers(), sarama.NewConfig()
 	c.config.Version = sarama.MaxVersion
+	c.config.ClientID = options["client.id"]
 	c.config.Admin.Timeout = patience
 	c.config.Consumer.Offsets.Initial = sarama.OffsetOldest
 	c.config.Metadata.Retry.Max = 30
