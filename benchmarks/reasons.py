@@ -15,7 +15,10 @@ _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
         "with TLS, the event loop copies received bytes to OpenSSL and decrypted bytes to the proxy, and it "
         "calls Python for each record of 16 KiB. haproxy decrypts into the buffer from which it sends. "
         "Everything that can be left out of a read without replacing the loop's use of OpenSSL is left out "
-        "already",
+        "already. Kernel TLS (SSL_OP_ENABLE_KTLS) does not help: OpenSSL uses it only if it reads and writes "
+        "the socket itself, and asyncio and uvloop give it buffers in memory (MemoryBIO) instead. The "
+        "machine on which this was found has a kernel without it (CONFIG_TLS is not set), so haproxy with "
+        "kernel TLS was not measured",
     ),
     (
         ("asyncio",),
