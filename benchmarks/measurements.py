@@ -6,6 +6,7 @@ from typing import Final
 
 from benchmarks import (
     adaptive,
+    capacity,
     clients,
     consume,
     end_to_end,
@@ -35,12 +36,13 @@ class Measurement:
 MEASUREMENTS: Final = (
     Measurement("relay", "CPU for relaying", relay.relay),
     Measurement("consume", "CPU for the consumers' way", consume.consume),
+    Measurement(capacity.NAME, capacity.TITLE, capacity.capacity),
     Measurement("reject", "CPU for rejecting everything", relay.reject),
     Measurement("adaptive", "CPU for compressed batches that mostly stay unread", adaptive.adaptive),
     Measurement("policy", "CPU for a policy", policy.policy),
     Measurement("scaling", "CPU as requests grow", relay.scaling),
     Measurement("latency", "Latency at half load", relay.latency),
-    Measurement("idle", "Memory of idle connections", memory.idle),
+    Measurement("idle", memory.IDLE_TITLE, memory.idle),
     Measurement("stuck", "Memory while the broker is stuck", memory.stuck),
     Measurement("storm", "Everything rejected, many clients", storm.storm),
     Measurement("walk", "Reading timestamps", records.walk),

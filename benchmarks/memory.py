@@ -4,9 +4,11 @@ from typing import Final
 
 from benchmarks.bench import Bench
 from benchmarks.loads import KB1, MB1, Load
-from benchmarks.proxies import TSPROXY
+from benchmarks.proxies import TSPROXY, Proxy
 from benchmarks.sections import Section, verdict
+from benchmarks.tools import MissingError
 
+IDLE_TITLE: Final = "Memory of idle connections"
 _MIB: Final = 1024 * 1024
 IDLE_AT_MOST_MIB: Final = 80
 STUCK_AT_MOST_MIB: Final = 64
@@ -19,29 +21,42 @@ def idle(bench: Bench) -> Section:
     count = bench.effort.idle_connections
     load = Load(KB1, connections=count, in_flight=1)
     rows, verdicts = [], []
-    for proxy in bench.proxies:
-        with bench.sink() as sink, bench.proxy(proxy, sink) as running:
-            assert running.program is not None
-            alone = running.program.rss_bytes()
-            with bench.generator(load, running, warm_up=1):
-                full = running.program.rss_bytes()
+    for proxy, is_tls in (*((each, False) for each in bench.proxies), (TSPROXY, True)):
+        try:
+            alone, full = _idle(bench, load, proxy, is_tls=is_tls)
+        except MissingError as error:
+            bench.missing[str(error)] = None
+            continue
         rows.append(
             (
-                proxy.name,
+                tls_name(proxy) if is_tls else proxy.name,
                 f"{full / _MIB:.0f} MiB",
                 f"{alone / _MIB:.0f} MiB",
                 f"{(full - alone) / count / 1024:.1f} KiB",
             )
         )
-        if proxy is TSPROXY:
+        if proxy is TSPROXY and not is_tls:
             verdicts.append(verdict(f"{count} idle connections", full / _MIB, IDLE_AT_MOST_MIB, " MiB"))
     return Section(
         text=f"Resident memory with {count} connections, after each has sent one request and received its "
-        "answer.",
+        "answer. TLS is between clients and proxy.",
         head=("proxy", "in all", "before", "a connection"),
         rows=rows,
         verdicts=verdicts,
     )
+
+
+def tls_name(proxy: Proxy) -> str:
+    return f"{proxy.name}, TLS"
+
+
+def _idle(bench: Bench, load: Load, proxy: Proxy, *, is_tls: bool) -> tuple[int, int]:
+    """Resident bytes of `proxy` before its connections, and with them. Raises MissingError."""
+    with bench.sink() as sink, bench.proxy(proxy, sink, is_tls=is_tls) as running:
+        assert running.program is not None
+        alone = running.program.rss_bytes()
+        with bench.generator(load, running, warm_up=1):
+            return alone, running.program.rss_bytes()
 
 
 def stuck(bench: Bench) -> Section:

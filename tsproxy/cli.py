@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tsproxy import __version__
-from tsproxy.commands import check, decisions, explain, replay, run, scan
+from tsproxy.commands import capacity, check, decisions, explain, replay, run, scan
 from tsproxy.commands.exits import FAILED, MISTAKEN
 from tsproxy.commands.options import add_command
 from tsproxy.config import ConfigError
@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "scan": scan,
     "explain": explain,
     "decisions": decisions,
+    "capacity": capacity,
 }
 EXAMPLES: Final = """\
 examples:

@@ -1,19 +1,20 @@
-"""What docs/offline.md shows: a command, and what it printed."""
+"""What docs/offline.md and docs/capacity.md show: a command, and what it printed."""
 
 import re
 import shlex
 from pathlib import Path
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "offline.md"
+CAPACITY = DOCUMENT.with_name("capacity.md")
 _CONSOLE = re.compile(r"^```\n\$ tsproxy (?P<command>[^\n]*)\n(?P<shown>.*?)^```$", re.MULTILINE | re.DOTALL)
 _VARYING = re.compile(r"cluster [\w-]{22}|[+-]?\d[\d,.:-]*( ms| s| min)?")
 
 
-def example(name):
+def example(name, document=DOCUMENT):
     """The arguments of the one command `tsproxy name …` that the document shows, and its output."""
     ((command, shown),) = [
         (each["command"], each["shown"])
-        for each in _CONSOLE.finditer(DOCUMENT.read_text())
+        for each in _CONSOLE.finditer(document.read_text(encoding="utf-8"))
         if each["command"].startswith(name)
     ]
     return shlex.split(command), shown

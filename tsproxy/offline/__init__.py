@@ -2,6 +2,7 @@
 
 `scan` finds the partitions of a cluster that hold a timestamp in the future, and says what that means for
 their retention. `explain` says why one timestamp is accepted or rejected. `replay` judges recorded traffic.
+`capacity` works out from the metrics of a running proxy how many workers a traffic needs.
 
 Non-goals: nothing here changes a cluster or a file.
 """

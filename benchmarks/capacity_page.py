@@ -1,0 +1,183 @@
+"""docs/capacity.md: the parts that follow from docs/benchmarks.md, with the arithmetic shown.
+
+    python -m benchmarks.capacity_page
+
+writes them. A run of the benchmarks that writes docs/benchmarks.md does so as well, and a test compares both
+pages.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.capacity import HEAD, TITLE
+from benchmarks.memory import IDLE_TITLE, tls_name
+from benchmarks.page import wrapped
+from benchmarks.proxies import TSPROXY
+
+DOCS: Final = Path(__file__).parent.parent / "docs"
+PAGE: Final = "capacity.md"
+
+BUSY: Final = 0.6
+"""The share of a core that a worker may use at the busiest time."""
+CORES: Final = 16
+LINK_GBIT: Final = 25
+LINK_FULL: Final = 0.7
+"""The machines of the examples: cores, network, and the share of the network that may be used."""
+TRAFFIC_MB_S: Final = (100, 1_000, 100_000)
+READ_TIMES: Final = 2
+"""How many times consumers read each byte in the examples."""
+CONNECTIONS_A_MB_S: Final = 10
+_KIB_A_MIB: Final = 1024
+
+_PRODUCED: Final = "100 KB lz4, 8×5, TLS"
+_CONSUMED: Final = "Fetch, 1 MB, 8×1, TLS"
+
+
+class MissingFigureError(Exception):
+    """docs/benchmarks.md has no such section or row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The CPU of one load, by the table: microseconds a request and milliseconds a MB."""
+
+    us_a_request: float
+    ms_a_mb: float
+
+    @property
+    def worker_mb_s(self) -> float:
+        """The traffic of a worker that is as busy as it may be."""
+        return BUSY * 1_000 / self.ms_a_mb
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What docs/benchmarks.md says. Memory: of a process, and of one more idle connection, with TLS."""
+
+    costs: Mapping[str, Cost]
+    process_mib: float
+    connection_kib: float
+
+
+def figures(benchmarks: str) -> Figures:
+    """The figures of the page's text. Raises MissingFigureError."""
+    rows = _table(benchmarks, TITLE)
+    us, ms = HEAD.index("CPU, µs a request"), HEAD.index("CPU, ms a MB")
+    costs = {name: Cost(_number(row[us]), _number(row[ms])) for name, row in rows.items()}
+    name = tls_name(TSPROXY)
+    memory = _table(benchmarks, IDLE_TITLE).get(name)
+    if memory is None:
+        raise MissingFigureError(f"{IDLE_TITLE}: no row {name}")
+    return Figures(costs, process_mib=_number(memory[2]), connection_kib=_number(memory[3]))
+
+
+def _table(text: str, title: str) -> Mapping[str, Sequence[str]]:
+    """The rows of a section's table by their first cell, without head and rule."""
+    section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ")]
+    if len(lines) < 3:
+        raise MissingFigureError(f"no table in {title!r}")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+    return {row[0]: row for row in rows}
+
+
+def _number(cell: str) -> float:
+    """The median of a cell such as `1.20 [1.10–1.30]`, or the number of one such as `17.4 KiB`."""
+    found = re.match(r"[\d,.]+", cell)
+    if found is None:
+        raise MissingFigureError(f"no number in {cell!r}")
+    return float(found[0].replace(",", ""))
+
+
+def page(text: str, found: Figures) -> str:
+    """docs/capacity.md with its parts between marks made again."""
+    for name, part in (("workers", _workers(found)), ("examples", _examples(found))):
+        begin, end = f"<!-- {name}: from benchmarks.md -->\n", f"<!-- end of {name} -->\n"
+        before, between, after = text.partition(begin)
+        rest = after.partition(end)
+        if not between or not rest[1]:
+            raise MissingFigureError(f"{PAGE} has no place for {name!r}")
+        text = f"{before}{begin}{part}{end}{rest[2]}"
+    return text
+
+
+def _workers(found: Figures) -> str:
+    head = ("load", "CPU, ms a MB", "a worker carries", *(f"{_mb_s(each)}" for each in TRAFFIC_MB_S))
+    rows = [
+        (
+            name,
+            f"{cost.ms_a_mb:.3g}",
+            _mb_s(cost.worker_mb_s),
+            *(f"{_workers_for(cost, each):,}" for each in TRAFFIC_MB_S),
+        )
+        for name, cost in found.costs.items()
+    ]
+    lines = (head, tuple("---" for _ in head), *rows)
+    return "\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
+
+
+def _workers_for(cost: Cost, mb_s: float) -> int:
+    return math.ceil(mb_s / cost.worker_mb_s)
+
+
+def _examples(found: Figures) -> str:
+    missing = {_PRODUCED, _CONSUMED} - found.costs.keys()
+    if missing:
+        raise MissingFigureError(f"{TITLE}: no row {', '.join(sorted(missing))}")
+    return "\n" + "\n".join("\n".join(_example(found, each)) for each in TRAFFIC_MB_S) + "\n"
+
+
+def _example(found: Figures, mb_s: float) -> Iterator[str]:
+    """One traffic, with every number that leads to its result."""
+    produced, consumed = found.costs[_PRODUCED].ms_a_mb, found.costs[_CONSUMED].ms_a_mb
+    read = READ_TIMES * mb_s
+    cores = (mb_s * produced + read * consumed) / 1_000
+    workers = math.ceil(cores / BUSY)
+    by_cpu = math.ceil(workers / CORES)
+    link_mb_s = LINK_GBIT * 1_000 / 8 * LINK_FULL
+    by_network = math.ceil((mb_s + read) / link_mb_s)
+    machines = max(by_cpu, by_network)
+    connections = int(CONNECTIONS_A_MB_S * mb_s)
+    memory_mib = workers * found.process_mib + connections * found.connection_kib / _KIB_A_MIB
+    yield f"### {_mb_s(mb_s)}"
+    yield ""
+    steps = (
+        f"Produce: {mb_s:,.0f} MB/s × {produced:.3g} ms = {mb_s * produced / 1_000:,.2f} cores.",
+        f"Fetch: {READ_TIMES} × {mb_s:,.0f} MB/s × {consumed:.3g} ms = {read * consumed / 1_000:,.2f} cores.",
+        f"Workers: {cores:,.2f} cores / {BUSY} = {workers:,}.",
+        f"Machines by CPU: {workers:,} / {CORES} = {by_cpu:,}.",
+        f"Machines by network: ({mb_s:,.0f} + {read:,.0f}) MB/s / {link_mb_s:,.0f} MB/s = {by_network:,}.",
+        f"Memory: {workers:,} × {found.process_mib:.0f} MiB + {connections:,} connections × "
+        f"{found.connection_kib:.3g} KiB = {memory_mib / _KIB_A_MIB:,.1f} GiB, and what clients have in "
+        "flight.",
+        f"**{_count(machines)}**, and one more, so that one may fail"
+        + (f": the {'network' if by_network > by_cpu else 'CPU'} decides." if by_network != by_cpu else "."),
+    )
+    for step in steps:
+        yield wrapped(step, begin="* ")
+    yield ""
+
+
+def _count(machines: int) -> str:
+    return f"{machines:,} machine{'' if machines == 1 else 's'}"
+
+
+def _mb_s(mb_s: float) -> str:
+    return f"{mb_s / 1_000:,.3g} GB/s" if mb_s >= 1_000 else f"{mb_s:,.3g} MB/s"
+
+
+def write(docs: Path = DOCS) -> None:
+    """Writes capacity.md in that folder again, if it is there. Raises MissingFigureError."""
+    path = docs / PAGE
+    if not path.exists():
+        return
+    found = figures((docs / "benchmarks.md").read_text(encoding="utf-8"))
+    path.write_text(page(path.read_text(encoding="utf-8"), found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

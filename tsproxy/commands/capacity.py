@@ -1,0 +1,110 @@
+"""`tsproxy capacity`: how many workers a traffic needs, by what a running proxy measures."""
+
+import argparse
+import http.client
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Final
+
+from tsproxy.commands.exits import FAILED, OK
+from tsproxy.commands.options import argument
+from tsproxy.config.values import duration_ms, upstream_address, whole_number
+from tsproxy.model.addresses import Address
+
+if TYPE_CHECKING:
+    from tsproxy.offline.capacity import Reading
+
+HELP: Final = "how many workers your traffic needs"
+EXAMPLES: Final = """\
+examples:
+  tsproxy capacity
+  tsproxy capacity --admin 10.1.2.3:9464 --over 5m --traffic 250 --traffic 2000
+  tsproxy capacity --json | jq '.needs[]'
+
+Reads the metrics of a running proxy twice, and changes nothing. Measure at a busy time.
+"""
+
+PATIENCE_S: Final = 10
+_STEP_S: Final = 1.0
+
+
+def add(capacity: argparse.ArgumentParser) -> None:
+    capacity.add_argument(
+        "--admin",
+        metavar="H:P",
+        type=argument(upstream_address),
+        default="127.0.0.1:9464",
+        help="admin.bind of the proxy (127.0.0.1:9464)",
+    )
+    capacity.add_argument(
+        "--over",
+        metavar="DURATION",
+        type=argument(duration_ms),
+        default="1m",
+        help="the time between the two scrapes (1m)",
+    )
+    capacity.add_argument(
+        "--traffic",
+        metavar="MB",
+        type=argument(whole_number(1, 10_000_000)),
+        action="append",
+        default=[],
+        help="megabytes a second, of both directions together (100 and 1000)",
+    )
+    capacity.add_argument(
+        "--busy",
+        metavar="PERCENT",
+        type=argument(whole_number(1, 100)),
+        default=60,
+        help="how busy a worker may be (60)",
+    )
+    capacity.add_argument("--json", action="store_true", help="all figures")
+    capacity.set_defaults(command=_capacity)
+
+
+def _capacity(options: argparse.Namespace) -> int:
+    from tsproxy.offline.capacity import TRAFFIC_MB_S, NoEstimateError, as_json, as_text, measured, need
+
+    try:
+        found = measured(*_two_readings(options.admin, options.over))
+    except NoEstimateError as error:
+        print(f"tsproxy: {error}", file=sys.stderr)
+        return FAILED
+    except (OSError, http.client.HTTPException) as error:
+        print(f"tsproxy: no metrics from {options.admin}: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        return FAILED
+    busy = options.busy / 100
+    needs = [need(found, each, busy) for each in options.traffic or TRAFFIC_MB_S]
+    print(json.dumps(as_json(found, needs, busy), indent=2) if options.json else as_text(found, needs, busy))
+    return OK
+
+
+def _two_readings(admin: Address, over_ms: int) -> "tuple[Reading, Reading]":
+    """The metrics now and `over_ms` later. Raises OSError, HTTPException and NoEstimateError."""
+    from tsproxy.clock import Clock
+    from tsproxy.offline.capacity import read_metrics
+    from tsproxy.offline.progress import Progress
+
+    clock = Clock()
+    first = read_metrics(_scrape(admin), clock.monotonic_ms())
+    with Progress(clock) as progress:
+        while (left_ms := first.at_ms + over_ms - clock.monotonic_ms()) > 0:
+            progress(f"measuring for {left_ms / 1_000:.0f} s more")
+            time.sleep(min(left_ms / 1_000, _STEP_S))
+    return first, read_metrics(_scrape(admin), clock.monotonic_ms())
+
+
+def _scrape(admin: Address) -> str:
+    connection = http.client.HTTPConnection(admin.host, admin.port, timeout=PATIENCE_S)
+    try:
+        connection.request("GET", "/metrics")
+        response = connection.getresponse()
+        body = response.read()
+    finally:
+        connection.close()
+    if response.status != http.HTTPStatus.OK:
+        raise http.client.HTTPException(f"status {response.status}")
+    return body.decode("utf-8", "replace")
