@@ -61,6 +61,22 @@ def test_a_measurement_runs_and_its_report_is_written(bench: Bench, tmp_path: Pa
     assert str(bench.workshop.folder) not in report
 
 
+def test_what_a_request_and_a_mb_cost_is_measured(bench: Bench) -> None:
+    """A request has one record here, so both cost the same."""
+    section = next(each for each in MEASUREMENTS if each.name == "capacity").measure(bench)
+    names = ["200 B, 8×5"] + ["200 B, 8×5, TLS"] * load_programs().knows_tls
+    assert not bench.failed
+    assert [row[0] for row in section.rows] == names
+    for row in section.rows:
+        size, records = int(row[1]), int(row[2])
+        us, ns, ms = (float(cell.split()[0]) for cell in row[3:6])
+        assert 150 < size <= 200
+        assert records == 1
+        assert us > 0
+        assert ns / 1_000 == pytest.approx(us, rel=0.01)
+        assert ms == pytest.approx(us / 1_000 * 1_000_000 / size, rel=0.01)
+
+
 @pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="starts six proxies: make test-full")
 def test_what_a_policy_costs_is_measured(bench: Bench) -> None:
     """Requests that the candidate would reject are answered as all others are, or the load would fail."""
