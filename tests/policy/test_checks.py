@@ -13,9 +13,9 @@ from tests.session.conversation import PEER, Conversation, booked, broker, clien
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
 from tsproxy.model.custom_rule import CustomRule
-from tsproxy.model.kafka import ErrorCode, TimestampType
+from tsproxy.model.kafka import LONG_MIN, ErrorCode, TimestampType
 from tsproxy.model.policy import Choice, Mode, Policy, TopicPolicy
-from tsproxy.model.verdict import Accept, Reject, TopicLimits
+from tsproxy.model.verdict import Accept, Reason, Reject, TopicLimits
 from tsproxy.policy.batch_of_times import batch_of_times
 from tsproxy.policy.checks import tables
 from tsproxy.policy.checks.check import Check, any_time, left_to_the_broker
@@ -114,6 +114,42 @@ def test_of_a_batch_that_is_only_counted_twenty_culprits_are_listed():
     audit = replace(KNOWN, mode=Mode.AUDIT)
     would = decide(of_times(*[NOW_MS + 2 * HOUR_MS] * 25, policy=audit)).would
     assert (len(would.violations), would.bad_records) == (20, 25)
+
+
+def test_an_unknown_codec_is_left_to_the_broker_below_v7_only():
+    """Up to v6 a broker reads the codec of each partition before all else, and rejects the whole request."""
+    data = batch([NOW_MS + 2 * HOUR_MS], attributes=5)
+    assert judged(data, version=6).verdict == Accept()
+    assert judged(data, version=7).verdict.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+WITHOUT_THE_REJECTED_VALUE = {
+    "no -1": ({"no_timestamp": Choice.REJECT}, [NOW_MS]),
+    "-1, and no zero": ({"zero": Choice.REJECT}, [-1, NOW_MS]),
+    "-1, and no other negative one": ({"negative": Choice.REJECT}, [-1, NOW_MS]),
+    "one millisecond": ({"zero": Choice.REJECT, "limits": TopicLimits()}, [1]),
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "times"), WITHOUT_THE_REJECTED_VALUE.values(), ids=WITHOUT_THE_REJECTED_VALUE
+)
+def test_a_batch_without_the_value_that_a_rule_rejects_is_certainly_acceptable(settings, times):
+    """So the broker makes all other checks, as it does without the rule."""
+    assert is_certainly_acceptable(of_times(*times, policy=replace(KNOWN, **settings)))
+
+
+BEYOND_ONE_SIDE = {
+    "the other record lies on the bound ahead": [NOW_MS + HOUR_MS, NOW_MS - 2 * HOUR_MS],
+    "the smallest long": [LONG_MIN],
+}
+
+
+@pytest.mark.parametrize("times", BEYOND_ONE_SIDE.values(), ids=BEYOND_ONE_SIDE)
+def test_the_candidate_counts_a_record_behind_where_none_lies_ahead(times):
+    candidate = TopicLimits(before_max_ms=HOUR_MS, after_max_ms=HOUR_MS)
+    would = decide(of_times(*times, policy=TopicPolicy(limits=TopicLimits(), candidate=candidate))).would
+    assert (would.reason, would.bad_records) == (Reason.TOO_OLD, 1)
 
 
 class Bounded:

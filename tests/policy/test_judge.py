@@ -386,6 +386,12 @@ def test_a_second_batch_is_one_too_many_even_where_both_are_good(version):
     assert found.error_code == ErrorCode.INVALID_RECORD
 
 
+@pytest.mark.parametrize("bit", [0x08, 0x40])
+def test_a_second_batch_with_a_bit_that_no_producer_may_set_does_not_go_on(bit):
+    found = verdict(batch([GOOD_MS]) + batch([GOOD_MS], attributes=bit), TopicLimits())
+    assert "exactly one record batch per partition" in found.detail
+
+
 def test_zstd_is_rejected_below_v7():
     data = batch([AHEAD_MS], ZSTD)
     assert verdict(data, version=6).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE

@@ -111,6 +111,47 @@ def test_all_that_is_rejected_likewise_would_be_told_of_in_the_same_words(first_
     assert guess_unit(other_ms, now_ms) == guess_unit(first_ms, NOW_MS)
 
 
+YEAR_MS = 365 * 24 * HOUR_MS
+FILETIME_1970 = 116_444_736_000_000_000
+DOTNET_1970 = 621_355_968_000_000_000
+
+
+def in_unit(per_ms, at_1970=0):
+    """The first and the last value that lie within a year of the clock."""
+    return (NOW_MS - YEAR_MS) * per_ms + at_1970, (NOW_MS + YEAR_MS + 1) * per_ms - 1 + at_1970
+
+
+SECONDS = (NOW_MS - YEAR_MS) // 1000, (NOW_MS + YEAR_MS) // 1000
+MICROSECONDS, NANOSECONDS = in_unit(1000), in_unit(10**6)
+TICKS = in_unit(10**4, FILETIME_1970), in_unit(10**4, DOTNET_1970)
+
+
+def alike(value):
+    return values_guessed_alike(value, NOW_MS, NOW_MS)
+
+
+@pytest.mark.parametrize(("first", "last"), [SECONDS, MICROSECONDS, *TICKS])
+def test_the_values_of_one_unit_are_alike_from_the_first_to_the_last(first, last):
+    assert alike(first) == alike(last) == (first, last)
+
+
+@pytest.mark.parametrize(("first", "last"), [SECONDS, MICROSECONDS, NANOSECONDS, *TICKS])
+def test_values_of_no_unit_are_alike_up_to_those_of_a_unit(first, last):
+    assert alike(first - 1)[1] == first - 1
+    assert alike(last + 1)[0] == last + 1
+
+
+def test_zero_is_like_no_other_value():
+    assert alike(0) == (0, 0)
+    assert alike(1) == (1, SECONDS[0] - 1)
+    assert alike(-2) == (-(2**63), -1)
+
+
+@pytest.mark.parametrize("value", NANOSECONDS)
+def test_nanoseconds_are_looked_at_one_by_one(value):
+    assert alike(value) is None
+
+
 @given(times)
 def test_at_a_standing_clock_alike_goes_as_far_as_the_guess_does(value):
     found = values_guessed_alike(value, NOW_MS, NOW_MS)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsproxy.model.custom_rule import StreamTime
+from tsproxy.model.custom_rule import CustomRule, StreamTime
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.policy.stream_time import StreamTimeAdvance, StreamTimeGuard, advanced
 from tsproxy.testing.rules import NOW_MS, check_rule, rule_context
@@ -60,6 +60,10 @@ def test_the_text_says_how_far_and_from_where():
         f"Timestamp {after(11)} is {11 * MINUTE_MS} ms ahead of the partition's stream time, which is "
         f"{LAGGING.latest_ms} by now; at most {10 * MINUTE_MS} ms are accepted"
     )
+
+
+def test_it_asks_for_the_stream_time():
+    assert CustomRule("guard", GUARD).follows_stream_time
 
 
 def test_it_keeps_to_what_rules_must():

@@ -95,6 +95,16 @@ def test_ticks_are_read_from_the_epoch_that_lands_near_the_clock():
     assert ticks.read(62_135_596_800_000 * 10_000 + NOW_MS * 10_000, NOW_MS) == NOW_MS
 
 
+def test_ticks_far_from_the_clock_are_read_from_the_epoch_that_lands_nearer():
+    """The epochs of 1601 and of year 1 lie 50.5 * 10**12 ms apart: 24 and 26.5 from the clock here."""
+    between = FILETIME_1970 + (NOW_MS + 24 * 10**12) * 10_000
+    assert UNITS[UnitGuess.TICKS_100NS].read(between, NOW_MS) == NOW_MS + 24 * 10**12
+
+
+def test_milliseconds_times_1000_twice_are_divided_by_a_million():
+    assert UNITS[UnitGuess.MILLISECONDS_TIMES_1000_TWICE].read((NOW_MS + 7) * 10**6, NOW_MS) == NOW_MS + 7
+
+
 def test_every_unit_but_zero_says_how_to_come_to_milliseconds():
     assert UNITS.keys() == set(UnitGuess) - {UnitGuess.ZERO}
     assert all(unit.name and unit.advice and unit.readings for unit in UNITS.values())

@@ -11,6 +11,7 @@ from tests.session.conversation import (
     HOUR_MS,
     LIMITS,
     NOW_MS,
+    PEER,
     Conversation,
     booked,
     broker,
@@ -24,9 +25,11 @@ from tests.verdicts.rows import legacy
 from tests.wire.batches import batch, record
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Culprit
-from tsproxy.model.policy import Choice, Mode, OnViolation
-from tsproxy.model.verdict import Accept, Reason, UnitGuess
+from tsproxy.model.policy import Choice, Mode, OnViolation, TopicPolicy
+from tsproxy.model.verdict import Accept, Reason, TopicLimits, UnitGuess
+from tsproxy.policy.batch_of_times import batch_of_times
 from tsproxy.policy.fast_path import fast_path_bounds
+from tsproxy.policy.repair import repaired_times
 from tsproxy.session.policies import of_anybody
 
 US, NS = NOW_MS * 1_000, NOW_MS * 1_000_000
@@ -52,6 +55,11 @@ MENDED = {
         [0, NOW_MS],
         {"zero": Choice.REJECT, "on_violation": STAMP},
         [NOW_MS, NOW_MS],
+    ),
+    "one millisecond is not negative": (
+        [1, -5],
+        {"negative": Choice.REJECT, "on_violation": STAMP, "limits": TopicLimits()},
+        [1, NOW_MS],
     ),
 }
 
@@ -100,6 +108,12 @@ def test_what_a_broker_would_reject_besides_is_rejected_as_it_came(data, version
 
     assert found.verdict.error_code == code
     assert found.rewritten is None
+
+
+def test_a_batch_that_claims_log_append_time_has_no_repair():
+    policy = TopicPolicy(limits=LIMITS, on_violation=STAMP)
+    context = batch_of_times([US], "t", 0, PEER, policy=policy, now_ms=NOW_MS, attributes=0x08)
+    assert repaired_times(context) is None
 
 
 def test_what_is_innocent_goes_on_as_it_came():

@@ -89,10 +89,10 @@ class BatchContext:
     reader: BatchReader
     facts: RecordFacts | None
     culprits_listed: int
+    is_extended: bool
     others: OtherBatches = NO_OTHERS
     later_batch: RecordBatch | None = None
     stream_time: StreamTime | None = None
-    is_extended: bool = False
     _answers: list[RuleAnswer] = field(default_factory=list, repr=False, compare=False)
     """The result of `answers_of_rules`. The contexts that `listing` returns share it."""
 

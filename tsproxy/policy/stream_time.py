@@ -62,8 +62,8 @@ class StreamTimeAdvance:
     """
 
     latest_ms: int
-    out_of_order_records: int = 0
-    out_of_order_max_ms: int = 0
+    out_of_order_records: int
+    out_of_order_max_ms: int
 
 
 def advanced(timestamps_ms: Sequence[int], stream_time: StreamTime | None) -> StreamTimeAdvance | None:

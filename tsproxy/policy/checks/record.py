@@ -39,7 +39,7 @@ def each_record_is_valid(context: BatchContext) -> Reject | None:
     if found is None or not found.count:
         return None
     # A batch may have a million culprits. Only those that are listed become objects.
-    listed = found.positions[: max(0, context.culprits_listed)]
+    listed = found.positions[: context.culprits_listed]
     culprits = tuple(_violation(context, found, at) for at in range(len(listed)))
     if found.timely is None:
         text = _invalid_record_text(culprits, found.count)
@@ -163,7 +163,7 @@ def _culprits_among(records: Records, suspects: Suspects, most: int) -> Culprits
             listed.append(at)
         if timely is None and not lacks_key:
             timely = at
-    if timely is not None and count > most and timely > listed[-1]:
+    if timely is not None and timely > listed[-1]:
         listed.append(timely)
     return Culprits(
         count, tuple(listed), records.at(listed), None if timely is None else listed.index(timely)
