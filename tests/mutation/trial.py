@@ -58,6 +58,12 @@ MODULES = {
     "policy/batch_of_times.py": ("tests/offline/test_explain.py",),
     "policy/explain.py": ("tests/offline/test_explain.py",),
     "policy/broker_reasons.py": ("tests/verdicts/test_broker_reasons.py",),
+    "wire/k00_produce.py": (
+        "tests/wire/test_k00_produce.py",
+        "tests/session/test_named_twice.py",
+        "tests/session/test_long_answers.py",
+        "tests/differential/test_intended.py",
+    ),
     "wire/record_set.py": ("tests/wire/test_record_set.py", "tests/wire/test_scan.py"),
     "wire/record_batch.py": _READERS,
     "wire/records.py": _READERS,

@@ -19,7 +19,13 @@ from tsproxy.model.produce import (
     TopicProduceResponse,
 )
 from tsproxy.model.verdict import RecordError
-from tsproxy.wire.k00_produce import read_request, read_response, write_request, write_response
+from tsproxy.wire.k00_produce import (
+    ManyPartitionsError,
+    read_request,
+    read_response,
+    write_request,
+    write_response,
+)
 from tsproxy.wire.primitives import DecodeError
 
 VERSIONS = range(14)
@@ -223,3 +229,48 @@ def test_node_endpoints_with_bytes_behind_them_lose_these():
     inside = b"\x01" + b"hidden.example:9092"
     body = b"\x01" + b"\x00\x00\x00\x00" + b"\x01\x00" + unsigned(len(inside)) + inside
     assert write_response(10, read_response(10, body)) == b"\x01" + bytes(4) + b"\x01\x00\x01\x01"
+
+
+@pytest.mark.parametrize("sign", ["x", "\udcff"])
+def test_a_text_of_the_longest_size_goes_on_whole(sign):
+    longest = sign * 32_767
+    response = ProduceResponse(
+        (TopicProduceResponse("t", (PartitionProduceResponse(0, 87, error_message=longest),)),)
+    )
+    (topic,) = read_response(9, write_response(9, response)).topics
+    assert [each.error_message for each in topic.partitions] == [longest]
+
+
+def test_other_tags_stay_behind_the_node_endpoints():
+    body = b"\x01" + bytes(4) + b"\x03" + b"\x00\x01\x01" + b"\x05\x01a" + b"\x07\x01b"
+    assert write_response(10, read_response(10, body)) == body
+
+
+# -- Limits of our own ------------------------------------------------------------------------------
+
+
+def request_of(name, *counts):
+    """A topic for each of `counts`, with that many partitions."""
+    data = memoryview(b"")
+    topics = [
+        TopicProduceData(f"{name}{n}", tuple(PartitionProduceData(index, data) for index in range(count)))
+        for n, count in enumerate(counts)
+    ]
+    return write_request(9, ProduceRequest(None, 1, 1000, tuple(topics)))
+
+
+@pytest.mark.parametrize("counts", [[3], [1, 2], [0, 0, 0], [0, 2], [2, 0]])
+def test_as_many_partitions_as_are_allowed_are_read_and_one_more_is_an_error(counts):
+    """A topic without partitions counts as one."""
+    assert len(read_request(9, request_of("t", *counts), most=3).topics) == len(counts)
+    for more in ([*counts, 1], [*counts, 0], [1, *counts]):
+        with pytest.raises(ManyPartitionsError):
+            read_request(9, request_of("t", *more), most=3)
+
+
+@pytest.mark.parametrize(("name", "shown"), [("n" * 249, "n" * 249), ("n" * 250, "n" * 249)])
+def test_an_error_shows_as_much_of_a_name_as_kafka_allows(name, shown):
+    twice = (PartitionProduceData(3, None),) * 2
+    body = write_request(9, ProduceRequest(None, 1, 1000, (TopicProduceData(name, twice),)))
+    with pytest.raises(DecodeError, match=f"names {shown}-3 twice"):
+        read_request(9, body)

@@ -19,13 +19,14 @@ from tests.wire.batches import (
     record,
     varint,
     wrap,
+    xerial,
 )
 from tests.wire.one_batch import NOW_MS, each_codec, only_batch, records_of
 from tests.wire.strategies import a_few, integers
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.view import SessionLimits
-from tsproxy.wire.record_batch import crc_is_valid, find_outside, read_records, read_small
+from tsproxy.wire.record_batch import SHELLS, crc_is_valid, find_outside, read_records, read_small
 
 times = st.one_of(integers(64), st.integers(NOW_MS - 10**6, NOW_MS + 10**6), st.sampled_from([-1, 0]))
 payloads = st.one_of(st.none(), st.binary(max_size=20), st.just(b"x" * 200))
@@ -202,6 +203,31 @@ def test_below_256_kib_the_short_way_is_tried(size, is_small):
     )
 
 
+def record_of(size):
+    """One record in exactly `size` bytes."""
+    return next(
+        whole for value in range(size - 12, size) if len(whole := record(value=bytes(max(0, value)))) == size
+    )
+
+
+def spent_on_blocks_of(size, count):
+    plain = record_of(size * count)
+    body = xerial(*(plain[size * n : size * (n + 1)] for n in range(count)))
+    data, spent = batch(codec=SNAPPY, body=body, records_count=1), []
+    assert read_records(only_batch(data), SessionLimits(), spend=spent.append).fault is None
+    return spent
+
+
+def test_pieces_after_too_many_that_are_nearly_empty_cost_more_than_the_event_loop_may_spend():
+    """Sixteen are no matter, in so few compressed bytes."""
+    assert spent_on_blocks_of(1, 20) == [1] * 16 + [SHELLS] * 4
+
+
+@pytest.mark.parametrize(("size", "is_nearly_empty"), [(1023, True), (1024, False)])
+def test_a_piece_of_less_than_1_kib_is_nearly_empty(size, is_nearly_empty):
+    assert (SHELLS in spent_on_blocks_of(size, 40)) is is_nearly_empty
+
+
 @each_codec
 def test_records_outside_a_span_are_counted_and_the_first_are_named(codec):
     """-1 is no time, and outside nothing. Large enough to unfold in more than one piece."""
@@ -215,4 +241,5 @@ def test_records_outside_a_span_are_counted_and_the_first_are_named(codec):
 
     assert named(NOW_MS, NOW_MS, 9) == (3, outside)
     assert named(NOW_MS, NOW_MS, 1) == (3, outside[:1])
+    assert named(NOW_MS, NOW_MS, 0) == (3, [])
     assert named(NOW_MS - 1, NOW_MS + 2, 9) == (0, [])
