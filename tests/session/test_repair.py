@@ -23,10 +23,12 @@ from tests.session.conversation import (
 from tests.session.messages import accepted, produce, produced
 from tests.verdicts.rows import legacy
 from tests.wire.batches import batch, record
+from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Culprit
 from tsproxy.model.policy import Choice, Mode, OnViolation, TopicPolicy
 from tsproxy.model.verdict import Accept, Reason, TopicLimits, UnitGuess
+from tsproxy.model.view import SessionLimits
 from tsproxy.policy.batch_of_times import batch_of_times
 from tsproxy.policy.fast_path import fast_path_bounds
 from tsproxy.policy.repair import repaired_times
@@ -175,6 +177,32 @@ def test_a_batch_that_grows_beyond_what_the_topic_takes_is_rejected_with_a_text(
 
     assert found.verdict.error_code == ErrorCode.MESSAGE_TOO_LARGE
     assert f"max.message.bytes of {len(data)}" in found.verdict.error_message
+
+
+class RejectsAll:
+    """A rule of an operator's own."""
+
+    def culprits(self, timestamps_ms, context):
+        return [(at, "no") for at in range(len(timestamps_ms))]
+
+
+def test_one_answer_names_no_more_culprits_than_are_allowed_where_batches_are_judged_again():
+    settings = {"on_violation": REPAIR, "custom_rules": (CustomRule("all", RejectsAll()),)}
+    seen = replace(view(**settings), limits=SessionLimits(culprits_listed=3))
+
+    found = judged_by(seen, *[batch([US, US])] * 3)
+
+    told = [(len(each.verdict.violations), each.verdict.bad_records) for each in found]
+    assert told == [(2, 2), (1, 2), (0, 2)]
+
+
+def test_a_repaired_batch_takes_no_place_in_the_answer():
+    seen = replace(view(on_violation=REPAIR), limits=SessionLimits(culprits_listed=2))
+
+    found = judged_by(seen, batch([US, US]), batch([NOW_MS + DAY_MS] * 2))
+
+    assert isinstance(found[0].verdict, Accept)
+    assert len(found[1].verdict.violations) == 2
 
 
 def test_a_mended_request_goes_on_in_place_of_the_one_that_came_and_is_booked_as_repaired():

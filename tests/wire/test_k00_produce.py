@@ -17,6 +17,7 @@ from tsproxy.model.produce import (
     ProduceResponse,
     TopicProduceData,
     TopicProduceResponse,
+    WrittenErrors,
 )
 from tsproxy.model.verdict import RecordError
 from tsproxy.wire.k00_produce import (
@@ -244,6 +245,18 @@ def test_a_text_of_the_longest_size_goes_on_whole(sign):
 def test_other_tags_stay_behind_the_node_endpoints():
     body = b"\x01" + bytes(4) + b"\x03" + b"\x00\x01\x01" + b"\x05\x01a" + b"\x07\x01b"
     assert write_response(10, read_response(10, body)) == body
+
+
+@pytest.mark.parametrize("count", [22, 23, 30])
+def test_more_errors_than_are_kept_go_on_to_the_byte_where_each_has_tags(count):
+    """The fast reader reads no error with tags."""
+    each = bytes(4) + b"\x02x" + b"\x01\x05\x00"
+    written = WrittenErrors(count, each * count, None, None)
+    partition = PartitionProduceResponse(0, 87, error_message="whole", written_errors=written)
+    body = write_response(9, ProduceResponse((TopicProduceResponse("t", (partition,)),)))
+    (topic,) = read_response(9, body).topics
+    assert topic.partitions[0].error_message == "whole"
+    assert bytes(topic.partitions[0].written_errors.data) == each * count
 
 
 # -- Limits of our own ------------------------------------------------------------------------------

@@ -133,10 +133,10 @@ def judge_steps(
     found: list[tuple[Decision, Rewritten | None]] = []
     listed = limits.culprits_listed  # bounds what one answer names, over all its partitions
     for each in partitions:
-        decision = decide(each.context.listing(listed))
+        decision, new = _as_rewritten(each, decide(each.context.listing(listed)), listed)
         if isinstance(decision.verdict, Reject):
             listed -= len(decision.verdict.violations)
-        found.append(_as_rewritten(each, decision))
+        found.append((decision, new))
         work.look()
         yield
     is_rejected = any(isinstance(decision.verdict, Reject) for decision, _ in found)
@@ -149,14 +149,15 @@ def judge_steps(
     return verdicts
 
 
-def _as_rewritten(each: _Partition, decision: Decision) -> tuple[Decision, Rewritten | None]:
-    """The decision on a batch that its rule may rewrite: the result is judged like any other batch."""
+def _as_rewritten(each: _Partition, decision: Decision, listed: int) -> tuple[Decision, Rewritten | None]:
+    """The decision on a batch that its rule may rewrite: the result is judged like any other batch. A
+    rejection lists at most `listed` culprits."""
     context, reader = each.context, each.reader
     if not reader.may_rewrite(context.record_set, each.records):
         return decision, None
 
     def judge_again(records: memoryview) -> Verdict:
-        return judge(reader.read(records))
+        return judge(reader.read(records).listing(listed))
 
     result = rewritten(context, decision.verdict, reader.limits, judge_again)
     if isinstance(result, Reject):
