@@ -113,6 +113,8 @@ FACTS = {
         RecordFacts(2, None, None, 2, None),
     ),
     "a bare message": (Message(1, 5), RecordFacts(1, 5, 5, 0, None)),
+    "a bare message without a time": (Message(1, -1), RecordFacts(1, None, None, 1, None)),
+    "a bare message of magic 0": (Message(0), RecordFacts(1, None, None, 1, None)),
     "nothing inside": (wrapper((), Codec.GZIP), RecordFacts(0, None, None, 0, Fault.NOTHING_INSIDE)),
     "a codec of no name": (
         Message(1, NOW_MS, attributes=5),
@@ -148,3 +150,11 @@ def test_bytes_behind_the_last_message_that_are_no_message_are_no_fault():
     cut = write_messages(inner(1, 0, 1))[:-1]
     found = records_of(Message(1, NOW_MS, None, gzipped(cut), attributes=Codec.GZIP))
     assert (found.fault, len(found.timestamps_ms)) == (None, 1)
+
+
+def test_an_incomplete_message_counts_for_nothing():
+    cut = write_messages(inner(1, 0, 1))[:-1]
+    message = Message(1, NOW_MS, None, gzipped(cut), attributes=Codec.GZIP, offset=5)
+    found = records_of(message, records_per_batch=1)
+    assert (found.fault, list(found.offset_deltas)) == (None, [0])
+    assert read_facts(batch_of(message), SessionLimits()) == RecordFacts(1, NOW_MS, NOW_MS, 0, None)
