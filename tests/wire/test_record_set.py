@@ -4,6 +4,8 @@
 the records inside a batch of magic 2, and `test_message_set` those inside a message.
 """
 
+import struct
+
 import pytest
 
 from tests.differential.batches import Batch, Record, write_batch
@@ -91,6 +93,24 @@ def test_a_head_that_is_no_batchs_tells_nothing(head: bytes):
 def test_batches_that_are_not_asked_for_are_not_listed_even_where_faults_are():
     found = scan(memoryview(BATCH * 3 + bytes(20)), 2, to_the_end=True)
     assert (len(found.batches), found.fault) == (2, Fault.RECORD_SIZE_TOO_SMALL)
+
+
+BEHIND = {
+    "zeros": bytes(30),
+    "a size below the smallest": struct.pack(">qiib", 0, 13, -1, 2),
+    "the smallest size": struct.pack(">qiib", 0, 14, -1, 2) + bytes(40),
+    "a magic of nobody's": struct.pack(">qiib", 0, 60, -1, 3),
+    "a message and a magic of nobody's": MESSAGE + struct.pack(">qiib", 0, 60, -1, 3),
+    "a batch and zeros": BATCH + bytes(20),
+}
+
+
+@pytest.mark.parametrize("tail", BEHIND.values(), ids=BEHIND)
+def test_a_fault_behind_the_batches_that_are_listed_is_the_one_that_is_found_among_them(tail: bytes):
+    for size in range(len(tail) + 1):
+        data = memoryview(BATCH * 2 + tail[:size])
+        some, every = scan(data, 2, to_the_end=True), scan(data, 99)
+        assert (some.fault, some.fault_value) == (every.fault, every.fault_value), size
 
 
 def test_a_scan_that_found_enough_asks_no_further():
