@@ -47,6 +47,7 @@ SCANNED = {
     "length 14 and no more": (header(14), 0, None),
     "a length beyond the end": (header(2**31 - 1), 0, None),
     "12 bytes": (header(60)[:12], 0, None),
+    "12 zeros": (bytes(12), 0, Fault.RECORD_SIZE_TOO_SMALL),
     "16 bytes": (header(60)[:16], 0, None),
     "magic 3": (header(60, 3), 0, Fault.INVALID_MAGIC),
     "magic -1": (header(60, -1), 0, Fault.INVALID_MAGIC),
