@@ -31,6 +31,15 @@ def test_below_v3_the_records_of_all_batches_count():
     assert (found.records, found.min_timestamp_ms, found.max_timestamp_ms) == (3, NOW_MS - 7, NOW_MS)
 
 
+def test_below_v3_a_later_record_without_a_time_has_none():
+    found = judged(GOOD + batch([-1]), version=2).batch
+    assert (found.records, found.min_timestamp_ms, found.max_timestamp_ms) == (2, NOW_MS, NOW_MS)
+
+
+def test_no_stream_time_is_computed_where_no_rule_asks_for_it():
+    assert judged(GOOD).advance is None
+
+
 def test_from_v3_on_those_of_the_first_one():
     """A second one is rejected unread."""
     found = judged(GOOD + v2(-5, -7)(NOW_MS), version=3).batch

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from tests.differential.message_sets import Message, wrapper, write_message, write_messages
-from tests.policy.verdicts import HOUR_MS, LIMITS, NOW_MS, verdict
+from tests.policy.verdicts import HOUR_MS, LIMITS, NOW_MS, judged_by, verdict
 from tsproxy.model.kafka import LONG_MIN, Codec, ErrorCode, TimestampType
-from tsproxy.model.verdict import Reason
+from tsproxy.model.policy import Policy, RuleSettings, TimeLimit
+from tsproxy.model.verdict import Accept, Reason, TopicLimits
+from tsproxy.model.view import View
 
 AHEAD_MS = NOW_MS + 2 * HOUR_MS
 GOOD_MS = NOW_MS - 5
@@ -38,3 +40,19 @@ def test_a_log_append_time_topic_takes_any_time_beside_a_message_that_is_rejecte
     messages = Message(1, LONG_MIN + 5), Message(1, GOOD_MS, attributes=0x08, offset=1)
     found = verdict(write_messages(messages), limited, version=2)
     assert [each.timestamp_ms for each in found.violations] == [GOOD_MS]
+
+
+BARE = write_message(Message(1, AHEAD_MS))
+WRAPPED = write_message(
+    wrapper((Message(1, GOOD_MS), Message(1, AHEAD_MS, offset=1), Message(1, AHEAD_MS, offset=2)), Codec.GZIP)
+)
+
+
+@pytest.mark.parametrize(("data", "bad"), [(BARE, [0]), (WRAPPED, [1, 2])], ids=["bare", "wrapped"])
+def test_the_candidate_counts_messages(data, bad):
+    policy = Policy(candidate=RuleSettings(after=TimeLimit(HOUR_MS)))
+    view = View(topics={"t": TopicLimits()}, policy=policy)
+    (found,) = judged_by(view, data, version=2)
+    assert isinstance(found.verdict, Accept)
+    assert [each.batch_index for each in found.would.violations] == bad
+    assert found.would.bad_records == len(bad)
