@@ -9,7 +9,7 @@ from typing import Any, Final
 from spark_reports import arguments
 from spark_reports.commands.running import spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
-from spark_reports.log.completeness import NEWER, Evidence
+from spark_reports.log.completeness import NEWER, Evidence, State
 from spark_reports.report import missing, words
 from spark_reports.report.shape import LogQuality
 
@@ -57,7 +57,8 @@ def run(options: argparse.Namespace) -> int:
         raise NothingToReportError(arguments.nothing_of(first, last, options.input))
     found = quality(Evidence(boots, gaps, files), first, last, now_ms)
     sys.stdout.write(json.dumps(found, indent=1) + "\n" if options.json else _text(found, boots))
-    return OK if found["is_complete"] and not found["quarantined_lines"] else GATE_TRIPPED
+    is_sound = found["state"] != State.INCOMPLETE and not found["quarantined_lines"]
+    return OK if is_sound else GATE_TRIPPED
 
 
 def _text(quality: LogQuality, boots: list[dict[str, Any]]) -> str:

@@ -27,13 +27,15 @@ def boots(worded: DataFrame, identified: DataFrame, side: Column) -> DataFrame:
 def heartbeats(identified: DataFrame, side: Column) -> DataFrame:
     """One row for each boot: the part of the period that its heartbeats cover, and the holes between them.
 
+    Heartbeats that were set aside cover nothing: their times may be wrong.
+
     An interval belongs to the day on which it began, but may reach into the next day: for example if the
     clock jumped over midnight. `intervals` counts those that began in the period.
     """
     start = instant_ms("interval_start")
     last_ms = F.greatest(F.col("start_ms"), F.col("end_ms") - 1)
     beats = (
-        identified.where(F.col("event") == EventName.HEARTBEAT.value)
+        identified.where((F.col("event") == EventName.HEARTBEAT.value) & F.col("problem").isNull())
         .withColumn("begins", side)
         .withColumn("start_ms", start)
         .withColumn("end_ms", start + F.col("interval_ms"))

@@ -1,15 +1,18 @@
 """Proves that the log is complete: every line has a number, and every interval a heartbeat.
 
 `completeness` returns numbers, one sentence, and each missing thing by name. It does not miss a proxy that
-has no line at all: the log cannot show it. A line that exists but cannot be used is missing, too, if it holds
-totals or may hold them (`set_aside`). Plain Python, no Spark.
+has no line at all: the log cannot show it. A line that exists but cannot be used is missing, too, if it
+holds totals or may hold them (`set_aside`). If nothing is missing, but a proxy wrote no heartbeat for some
+time, the log is complete in part: nobody knows if that proxy was down. Plain Python, no Spark.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
 from itertools import groupby
-from typing import Any, Final, TypedDict
+from operator import itemgetter
+from typing import Any, Final, TypedDict, assert_never
 
 from tsproxy.decisions.text import instant
 
@@ -18,9 +21,12 @@ GAPS_LISTED: Final = 100
 JITTER_MS: Final = 2_000
 """A time this short between two heartbeats is no hole: somebody may have set the clock."""
 _INTERVAL_MS: Final = 60_000
-"""The assumed interval of a boot without a heartbeat."""
+"""The least interval that is assumed for patience: the proxy's default. The first and the last interval of
+a boot are cut short, so a boot of a second shows an interval of a second."""
 _PATIENCE: Final = 3
 """A boot that wrote no stop line counts as dead after this many intervals without a line."""
+_TIMES_NAMED: Final = 3
+_MIDNIGHT: Final = "T00:00:00.000Z"
 _UNKNOWN_VERSION: Final = "unknown_version"
 
 NEWER: Final = "written by a newer tsproxy: update spark_reports"
@@ -28,6 +34,20 @@ NEWER: Final = "written by a newer tsproxy: update spark_reports"
 
 Boot = dict[str, Any]
 """A row of `boots.boots`."""
+
+Span = tuple[int, int]
+"""A time: from and to, in ms."""
+
+
+class State(StrEnum):
+    """The part of the period that the log proves. The values are part of report.json."""
+
+    COMPLETE = "complete"
+    """Nothing is missing, and each proxy was heard during the whole period."""
+    COMPLETE_IN_PART = "complete_in_part"
+    """Nothing is missing of the times at which proxies were heard. There are other times."""
+    INCOMPLETE = "incomplete"
+    """Something is missing: totals are a lower bound."""
 
 
 class LineGap(TypedDict):
@@ -92,23 +112,45 @@ class Completeness:
     """Times without a heartbeat of a proxy that has others: it was down, or a whole boot is lost."""
     unusable: Mapping[str, int]
     """Lines set aside that hold totals of the period, or may hold them: by problem."""
+    complete_for: str
+    """The times at which each proxy was heard, in words. Empty if there is none, or if there are many."""
+
+    @property
+    def state(self) -> State:
+        if self.lost_lines or self.missing_intervals or self.silent or self.headless or self.unusable:
+            return State.INCOMPLETE
+        return State.COMPLETE_IN_PART if self.unheard else State.COMPLETE
 
     @property
     def is_complete(self) -> bool:
-        missing = self.lost_lines or self.missing_intervals or self.silent or self.headless or self.unusable
-        return not missing
+        return self.state is State.COMPLETE
 
     @property
     def sentence(self) -> str:
-        """`Log complete: 2,880 of 2,880 intervals from 2 proxies, no line missing.` or a list of what is
-        missing."""
+        """`Log complete: 2,880 of 2,880 intervals from 2 proxies, no line missing.`, or the times for which
+        it is complete, or a list of what is missing."""
         expected = self.intervals + self.missing_intervals
         covered = (
             f"{self.intervals:,} of {expected:,} intervals from {_many(self.proxies, 'proxy', 'proxies')}"
         )
-        if self.is_complete:
-            return f"Log complete: {covered}, no line missing."
-        missing = [
+        match self.state:
+            case State.COMPLETE:
+                return f"Log complete: {covered}, no line missing."
+            case State.COMPLETE_IN_PART:
+                times = self.complete_for or "the times at which each proxy was heard"
+                return (
+                    f"Log complete only for {times}: {covered}, no line missing. "
+                    "Nothing is known of other times."
+                )
+            case State.INCOMPLETE:
+                missing = ", ".join([covered, *self._missing()])
+                return f"Log incomplete: {missing}. Totals are a lower bound."
+            case _:
+                assert_never(self.state)
+
+    def _missing(self) -> Iterator[str]:
+        """Each missing thing, in words."""
+        texts = (
             _many(self.lost_lines, "line lost", "lines lost") if self.lost_lines else "",
             f"{_many(len(self.silent), 'proxy process', 'proxy processes')} ended without a stop line"
             if self.silent
@@ -117,8 +159,8 @@ class Completeness:
             if self.headless
             else "",
             unusable_in_words(self.unusable),
-        ]
-        return f"Log incomplete: {', '.join([covered, *filter(None, missing)])}. Totals are a lower bound."
+        )
+        yield from filter(None, texts)
 
 
 def _many(count: int, one: str, more: str) -> str:
@@ -127,9 +169,10 @@ def _many(count: int, one: str, more: str) -> str:
 
 def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Completeness:
     """The completeness of the period. `now_ms`: the reader's clock, for a day that is not over."""
-    rows = evidence.boots
+    rows = _with_longest_interval(evidence.boots)
     begin_ms = _midnight_ms(first)
     end_ms = min(_midnight_ms(last + timedelta(days=1)), now_ms)
+    unheard = list(_unheard(rows, begin_ms, end_ms))
     return Completeness(
         proxies=len({row["proxy"] for row in rows}),
         boots=len(rows),
@@ -147,9 +190,23 @@ def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Co
             if _is_silent(row, end_ms, now_ms)
         ],
         headless=sum(_is_headless(row, begin_ms) for row in rows),
-        unheard=list(_unheard(rows, begin_ms, end_ms)),
+        unheard=[
+            UnheardSpan(proxy=proxy, from_ts=instant(from_ms), to_ts=instant(to_ms))
+            for proxy, (from_ms, to_ms) in unheard
+        ],
         unusable=by_problem(evidence.files, "unusable"),
+        complete_for=_in_words(
+            _without((begin_ms, end_ms), (span for _, span in unheard)), is_one_day=first == last
+        ),
     )
+
+
+def _with_longest_interval(rows: Sequence[Boot]) -> list[Boot]:
+    """The boots, each with the longest interval of its proxy: the configured one, unless all are short."""
+    longest_ms: dict[str, int] = {}
+    for row in rows:
+        longest_ms[row["proxy"]] = max(longest_ms.get(row["proxy"], 1), row["interval_ms"] or 1)
+    return [row | {"interval_ms": longest_ms[row["proxy"]]} for row in rows]
 
 
 def _total(rows: Sequence[Boot], name: str) -> int:
@@ -160,8 +217,9 @@ def _midnight_ms(day: date) -> int:
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000
 
 
-def _interval_ms(row: Boot) -> int:
-    return max(1, row["interval_ms"] or _INTERVAL_MS)
+def _patience_ms(row: Boot) -> int:
+    """The longest time without a line of a proxy that runs."""
+    return int(_PATIENCE * max(_INTERVAL_MS, row["interval_ms"]))
 
 
 def _is_headless(row: Boot, begin_ms: int) -> bool:
@@ -182,10 +240,10 @@ def _is_silent(row: Boot, end_ms: int, now_ms: int) -> bool:
     log may end with the period, as a table does that was written for it.
     """
     covered_ms = row["covered_to_ms"]
-    if covered_ms is not None and end_ms - covered_ms <= _interval_ms(row) + JITTER_MS:
+    if covered_ms is not None and end_ms - covered_ms <= row["interval_ms"] + JITTER_MS:
         return False
     is_over = row["stopped"] or row["seen_after"]
-    return not is_over and now_ms - row["last_ms"] > _PATIENCE * _interval_ms(row)
+    return not is_over and now_ms - row["last_ms"] > _patience_ms(row)
 
 
 def _missing_intervals(row: Boot, begin_ms: int, end_ms: int) -> int:
@@ -196,33 +254,60 @@ def _missing_intervals(row: Boot, begin_ms: int, end_ms: int) -> int:
         uncovered_ms += _beyond_jitter(row["covered_from_ms"] - begin_ms)
     if row["seen_after"]:
         uncovered_ms += _beyond_jitter(end_ms - row["covered_to_ms"])
-    return int(-(-uncovered_ms // _interval_ms(row)))
+    return int(-(-uncovered_ms // row["interval_ms"]))
 
 
 def _beyond_jitter(gap_ms: int) -> int:
     return gap_ms if gap_ms > JITTER_MS else 0
 
 
-def _unheard(rows: Sequence[Boot], begin_ms: int, end_ms: int) -> Iterator[UnheardSpan]:
-    """The times, longer than a few intervals, that no boot of a proxy covers with heartbeats. For a boot that
-    has none, and whose first lines are missing: the time up to its last line."""
-    for row in rows:
-        if row["covered_from_ms"] is None and _is_headless(row, begin_ms):
-            yield UnheardSpan(proxy=row["proxy"], from_ts=instant(begin_ms), to_ts=instant(row["last_ms"]))
-    beating = sorted(
-        (r for r in rows if r["covered_from_ms"] is not None),
-        key=lambda r: (r["proxy"], r["covered_from_ms"]),
-    )
-    for proxy, own in groupby(beating, key=lambda r: r["proxy"]):
-        covered_ms = begin_ms
-        for row in own:
-            patience_ms = _PATIENCE * _interval_ms(row)
-            start_ms = row["covered_from_ms"]
-            if start_ms - covered_ms > patience_ms:
-                yield UnheardSpan(proxy=proxy, from_ts=instant(covered_ms), to_ts=instant(start_ms))
-            covered_ms = max(covered_ms, row["covered_to_ms"])
-        if end_ms - covered_ms > patience_ms:
-            yield UnheardSpan(proxy=proxy, from_ts=instant(covered_ms), to_ts=instant(end_ms))
+def _unheard(rows: Sequence[Boot], begin_ms: int, end_ms: int) -> Iterator[tuple[str, Span]]:
+    """The times, longer than a few intervals, that no boot of a proxy covers: (proxy, time)."""
+    in_order = sorted((row["proxy"], _heard(row), _patience_ms(row)) for row in rows)
+    for proxy, own in groupby(in_order, key=itemgetter(0)):
+        heard_to_ms = begin_ms
+        for _, (from_ms, to_ms), patience_ms in own:
+            if from_ms - heard_to_ms > patience_ms:
+                yield proxy, (heard_to_ms, min(from_ms, end_ms))
+            heard_to_ms = max(heard_to_ms, to_ms)
+        if end_ms - heard_to_ms > patience_ms:
+            yield proxy, (heard_to_ms, end_ms)
+
+
+def _heard(row: Boot) -> Span:
+    """The time that the boot covers with heartbeats. If it has none: the moment of its last line."""
+    if row["covered_from_ms"] is None:
+        return row["last_ms"], row["last_ms"]
+    return row["covered_from_ms"], row["covered_to_ms"]
+
+
+def _without(whole: Span, spans: Iterable[Span]) -> list[Span]:
+    """The parts of `whole` that none of the spans covers."""
+    found, (from_ms, end_ms) = [], whole
+    for start_ms, to_ms in sorted(spans):
+        if start_ms > from_ms:
+            found.append((from_ms, start_ms))
+        from_ms = max(from_ms, to_ms)
+    return [*found, (from_ms, end_ms)] if from_ms < end_ms else found
+
+
+def _in_words(spans: Sequence[Span], *, is_one_day: bool) -> str:
+    """`04:15 to 04:16 and 10:00:30 to 24:00 UTC`; empty for no time, or for too many."""
+    if len(spans) > _TIMES_NAMED:
+        return ""
+    return " and ".join(
+        f"{_moment(from_ms, is_one_day, is_end=False)} to {_moment(to_ms, is_one_day, is_end=True)}"
+        for from_ms, to_ms in spans
+    ) + (" UTC" if spans else "")
+
+
+def _moment(time_ms: int, is_one_day: bool, *, is_end: bool) -> str:
+    """`10:00`, `10:00:30`, `2026-11-20 10:00`; a time that ends at midnight ends at `24:00`."""
+    text = instant(time_ms)
+    is_midnight = is_end and text.endswith(_MIDNIGHT)
+    day = instant(time_ms - 1)[:10] if is_midnight else text[:10]
+    clock = "24:00" if is_midnight else text[11:19].removesuffix(":00")
+    return clock if is_one_day else f"{day} {clock}"
 
 
 def by_problem(files: Iterable[Mapping[str, Any]], name: str) -> dict[str, int]:

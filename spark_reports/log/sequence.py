@@ -16,6 +16,9 @@ from tsproxy.decisions.fields import EventName, LifecycleKind
 
 BOOT: Final = ("proxy", "boot")
 
+_FIRST: Final = Window.unboundedPreceding
+_LAST: Final = Window.unboundedFollowing
+
 _WITHOUT_ZONE: Final = len("2026-11-20T10:00:00.086")
 
 
@@ -41,9 +44,11 @@ def words(identified: DataFrame, side: Column) -> DataFrame:
     unknown: `first_inside`, `last_inside` (line numbers inside the period), `says_first` (from the period's
     heartbeats), `beat_before`, `says_after` (from heartbeats around it), `last_ms`, `started`, `stopped`,
     `seen_before`, `seen_after`.
+
+    A line that is set aside is not lost, so it has its bit. Its time may be wrong, so it gives no fact.
     """
-    seq = F.col("seq")
-    before, inside, after = side < 0, side == 0, side > 0
+    seq, is_usable = F.col("seq"), F.col("problem").isNull()
+    before, inside, after = [is_usable & is_there for is_there in (side < 0, side == 0, side > 0)]
     beats = F.col("event") == EventName.HEARTBEAT.value
     says = F.when(beats & F.col("seq_first").between(0, seq), F.col("seq_first"))
     return identified.groupBy(*BOOT, F.shiftright(seq, 6).alias("word")).agg(
@@ -117,12 +122,14 @@ def gaps(identified: DataFrame, lossy: DataFrame, count: int) -> DataFrame:
     """Up to `count` runs of lost lines: BOOT, `seq_first`, `seq_last`, `after_ts`, `before_ts`.
 
     `lossy`: the boots of `spans` with lost lines; only their lines are sorted. `after_ts` and `before_ts`
-    are the times of the lines on either side, null if there is no such line.
+    are the times of the nearest usable lines on either side, null if there is no such line.
     """
     in_order = Window.partitionBy(*BOOT).orderBy("seq")
+    until, since = in_order.rowsBetween(_FIRST, -1), in_order.rowsBetween(0, _LAST)
+    time = F.when(F.col("problem").isNull(), F.col("ts")).alias("ts")
     known = identified.join(
         F.broadcast(lossy.select(*BOOT, "seq_from", "seq_to")), on=list(BOOT), how="inner"
-    ).select(*BOOT, "seq", "ts", "seq_from", "seq_to")
+    ).select(*BOOT, "seq", time, "seq_from", "seq_to")
     ends = lossy.select(
         *BOOT,
         F.explode(F.array(F.col("seq_from") - 1, F.col("seq_to") + 1)).alias("seq"),
@@ -133,14 +140,15 @@ def gaps(identified: DataFrame, lossy: DataFrame, count: int) -> DataFrame:
         known.unionByName(ends)
         .where(F.col("seq").between(F.col("seq_from") - 1, F.col("seq_to") + 1))
         .withColumn("last_seq", F.lag("seq").over(in_order))
-        .withColumn("after_ts", F.lag("ts").over(in_order))
+        .withColumn("after_ts", F.last("ts", ignorenulls=True).over(until))
+        .withColumn("before_ts", F.first("ts", ignorenulls=True).over(since))
         .where(F.col("seq") - F.col("last_seq") > 1)
         .select(
             *BOOT,
             (F.col("last_seq") + 1).alias("seq_first"),
             (F.col("seq") - 1).alias("seq_last"),
             "after_ts",
-            F.col("ts").alias("before_ts"),
+            "before_ts",
         )
         .orderBy(*BOOT, "seq_first")
         .limit(count)

@@ -1,5 +1,7 @@
 """The outcomes of judged records, for every renderer. Their sum is all judged records."""
 
+from spark_reports.report import words
+from spark_reports.report.headline import sent_again_records
 from spark_reports.report.shape import Totals
 
 
@@ -13,3 +15,14 @@ def parts_of(totals: Totals) -> list[tuple[int, str, str]]:
         (totals["records_unconfirmed"], "unconfirmed", "unconfirmed"),
     ]
     return [part for part in parts if part[0] or part[2] != "repaired"]
+
+
+def sent_again(totals: Totals) -> str:
+    """A sentence about records that are not among the judged ones; empty if there are none."""
+    records = sent_again_records(totals)
+    if not records:
+        return ""
+    return (
+        f"Not among them: {words.many(records, 'record')} that met an error after which producers send "
+        "again by themselves."
+    )

@@ -7,13 +7,22 @@ from datetime import date
 from importlib import resources
 from typing import Final
 
+from spark_reports.log.completeness import State
 from spark_reports.render import compared, lists, overview, plain, plots, producers, rules
 from spark_reports.render.tables import bullets
+from spark_reports.report import missing, words
 from spark_reports.report.shape import Report
 from tsproxy.model.markup import Markup, element, join, raw
 
 MAX_BYTES: Final = 300_000
 _ROWS: Final = (10_000, 1_000, 200, 100, 50, 25, 10, 3, 1)
+
+_TEXT_CHARS: Final = 2_000
+_PROOF_CLASSES: Final = {
+    State.COMPLETE: "complete",
+    State.COMPLETE_IN_PART: "partly",
+    State.INCOMPLETE: "incomplete",
+}
 
 _GLOSSARY: Final = (
     ("accepted", "the broker took the batch and said so"),
@@ -59,7 +68,7 @@ def _page(report: Report, rows: int) -> str:
         ),
         _foot(report),
     )
-    title = f"tsproxy {_days(report)}: {report['headline']}"
+    title = f"tsproxy {_days(report)}: {words.short(report['headline'], _TEXT_CHARS)}"
     style = resources.files("spark_reports.render").joinpath("report.css").read_text(encoding="utf-8")
     head = element(
         "head",
@@ -79,21 +88,23 @@ def _section(name: str, title: str, content: Markup | None) -> Markup | None:
 
 
 def _head(report: Report) -> Markup:
-    log = report["log"]
+    proof = missing.state(report["log"])
+    sentence = words.short(report["log"]["sentence"], _TEXT_CHARS)
     unfinished = element("p", "The day is not over: numbers so far.", class_="soft")
     return element(
         "header",
         element("p", element("b", "tsproxy"), f" daily report · {_days(report)} · UTC", class_="kicker"),
-        element("h1", report["headline"]),
-        bullets(report["details"]),
+        element("h1", words.short(report["headline"], _TEXT_CHARS)),
+        bullets([words.short(text, _TEXT_CHARS) for text in report["details"]]),
         None if report["is_over"] else unfinished,
         element(
             "p",
-            element("span", "✓" if log["is_complete"] else "!", aria_hidden="true"),
+            element("span", "✓" if proof is State.COMPLETE else "!", aria_hidden="true"),
             " ",
-            log["sentence"],
-            class_=f"proof {'complete' if log['is_complete'] else 'incomplete'}",
+            sentence,
+            class_=f"proof {_PROOF_CLASSES[proof]}",
         ),
+        bullets(missing.in_short(report["log"]), "missing soft"),
     )
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from spark_reports.render.balance import parts_of
+from spark_reports.render.balance import parts_of, sent_again
 from spark_reports.render.plain import in_markdown
 from spark_reports.render.rules import started
 from spark_reports.report import missing, words
@@ -37,6 +37,7 @@ def render(report: Report) -> str:
         f"**{escape(report['headline'])}**",
         "\n".join(f"* {escape(sentence)}" for sentence in report["details"]),
         escape(report["log"]["sentence"]),
+        "\n".join(f"* {escape(sentence)}" for sentence in missing.in_short(report["log"])),
         "" if report["is_over"] else "The day is not over: numbers so far.",
         _balance(report),
         "## Producers to talk to",
@@ -66,7 +67,8 @@ def _balance(report: Report) -> str:
             for records, text, _ in parts_of(report["totals"])
         ),
     ]
-    return _table(("", "records", "share"), rows)
+    again = sent_again(report["totals"])
+    return _table(("", "records", "share"), rows) + (f"\n\n{again}" if again else "")
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

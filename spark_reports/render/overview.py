@@ -1,6 +1,6 @@
 """The top of the page: the balance of all records, and six numbers."""
 
-from spark_reports.render.balance import parts_of
+from spark_reports.render.balance import parts_of, sent_again
 from spark_reports.report import words
 from spark_reports.report.headline import rejected_records
 from spark_reports.report.shape import Report
@@ -27,18 +27,13 @@ def balance(report: Report) -> Markup:
         )
         for records, text, kind in parts
     ]
-    again = totals["records_broker_rejected_retried"] + totals["records_rejected_retried"]
-    again += totals["records_unconfirmed_retried"]
-    sent_again = (
-        f"Not among them: {words.many(again, 'record')} that met an error after which producers send "
-        "again by themselves."
-    )
+    again = sent_again(totals)
     return element(
         "section",
         element("p", element("b", words.count(judged)), " records judged =", class_="judged"),
         element("div", *bar, class_="bar", role="presentation"),
         element("ul", *legend, class_="legend"),
-        element("p", sent_again, class_="soft") if again else None,
+        element("p", again, class_="soft") if again else None,
         class_="balance",
         aria_label="How the records ended",
     )

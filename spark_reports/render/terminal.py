@@ -7,13 +7,13 @@ a report.json may come from anywhere.
 from textwrap import wrap
 from typing import Final
 
-from spark_reports.render.balance import parts_of
+from spark_reports.log.completeness import State
+from spark_reports.render.balance import parts_of, sent_again
 from spark_reports.report import missing, words
 from spark_reports.report.shape import Producer, Report, WouldReject
 from tsproxy.decisions.text import bounded
 
 _ROWS: Final = 10
-_MISSING: Final = 3
 _WATCHED: Final = 5
 _COUNTED: Final = "only counted"
 _BAR_CELLS: Final = 24
@@ -25,6 +25,7 @@ _COLOURS: Final = {
     "ours": "31",
     "broker": "35",
     "unconfirmed": "90",
+    "partly": "33",
     "bold": "1",
     "soft": "90",
 }
@@ -51,9 +52,8 @@ def render(report: Report, columns: int = 100, has_colour: bool = False) -> str:
         "",
         *(paint(line, "bold") for line in wrap(bounded(report["headline"], _TEXT_CHARS), width)),
         *(line for text in report["details"] for line in wrap(bounded(text, _TEXT_CHARS), width)),
-        *(paint(line, _proof_colour(report)) for line in wrap(report["log"]["sentence"], width)),
+        *(paint(line, _proof_colour(report)) for line in wrap(_sentence(report), width)),
         *(line for text in _missing(report) for line in wrap(text, width, subsequent_indent="  ")),
-        *(paint(line, "soft") for line in wrap(_unheard(report), width, subsequent_indent="  ")),
         "",
         *_balance(report, paint, width),
         "",
@@ -64,18 +64,17 @@ def render(report: Report, columns: int = 100, has_colour: bool = False) -> str:
 
 
 def _proof_colour(report: Report) -> str:
-    return "accepted" if report["log"]["is_complete"] else "ours"
+    return {State.COMPLETE: "accepted", State.COMPLETE_IN_PART: "partly"}.get(
+        missing.state(report["log"]), "ours"
+    )
+
+
+def _sentence(report: Report) -> str:
+    return bounded(report["log"]["sentence"], _TEXT_CHARS)
 
 
 def _missing(report: Report) -> list[str]:
-    texts = [bounded(text, _TEXT_CHARS) for text in missing.lost(report["log"])]
-    more = len(texts) - _MISSING
-    return [*texts[:_MISSING], *([f"and {more:,} more like this"] if more > 0 else [])]
-
-
-def _unheard(report: Report) -> str:
-    """A single sentence: if the proxy was only down, totals lack nothing."""
-    return bounded(missing.unheard(report["log"]) or "", _TEXT_CHARS)
+    return [bounded(text, _TEXT_CHARS) for text in missing.in_short(report["log"])]
 
 
 def _balance(report: Report, paint: _Paint, width: int) -> list[str]:
@@ -93,11 +92,7 @@ def _balance(report: Report, paint: _Paint, width: int) -> list[str]:
     summary = (
         f"Rejected: {rejected} of {batches} batches, {bad} records at fault, {good} good ones with them."
     )
-    again = totals["records_broker_rejected_retried"]
-    sent_again = (
-        f"Not among them: {words.many(again, 'record')} that met an error after which producers send again."
-    )
-    return [*lines, *wrap(summary, width), *(wrap(sent_again, width) if again else [])]
+    return [*lines, *wrap(summary, width), *wrap(sent_again(totals), width)]
 
 
 def _producers(report: Report, paint: _Paint, width: int) -> list[str]:

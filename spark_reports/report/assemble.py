@@ -60,7 +60,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         first_day=first.isoformat(),
         last_day=last.isoformat(),
         is_over=instant(now_ms)[:10] > last.isoformat(),
-        headline=headline(totals, producers, is_complete=log["is_complete"]),
+        headline=headline(totals, producers, reasons, log["state"]),
         details=details(totals, producers, reasons, trend=trend, would_reject=would_reject),
         log=log,
         totals=totals,
@@ -285,6 +285,7 @@ def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQual
     examples = sorted(set_aside, key=itemgetter("file", "problem"))[:_EXAMPLES]
     return LogQuality(
         is_complete=proof.is_complete,
+        state=proof.state,
         sentence=proof.sentence,
         proxies=proof.proxies,
         boots=proof.boots,

@@ -1,39 +1,105 @@
-"""The headline of the report and the few sentences after it."""
+"""The headline of the report and the few sentences after it.
 
-from collections.abc import Sequence
+Clients choose their names, so names are shortened and made printable here, too.
+"""
 
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from spark_reports.log.completeness import State
 from spark_reports.report import words
-from spark_reports.report.shape import Producer, ReasonRow, Totals, Trend, WouldReject
+from spark_reports.report.shape import Producer, ReasonRow, Totals, Trend, Why, WouldReject
+from tsproxy.model.outcome import VerdictName
 from tsproxy.model.verdict import UnitGuess
 
-_DOMINANT = 0.5
-"""A producer with this share of all rejections is the headline."""
-_NAMED = 3
+_NAMED: Final = 3
+_NAME_CHARS: Final = 60
+_REJECTING: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
+_WRONG_UNIT: Final = "the wrong time unit"
+"""The cause that stands for all wrong units."""
 
 
-def headline(totals: Totals, producers: Sequence[Producer], *, is_complete: bool = True) -> str:
-    """One sentence about the most important fact of the period. Only a complete log proves that nothing
-    happened."""
+def headline(
+    totals: Totals, producers: Sequence[Producer], reasons: Sequence[ReasonRow], state: str = State.COMPLETE
+) -> str:
+    """The share of rejected records, and the cause of most of them. Then wrong units, with their own number,
+    if they are not that cause.
+
+    Only a log that is complete (`state`) proves that nothing happened.
+    """
     judged, rejected = totals["records_judged"], rejected_records(totals)
-    if judged == 0 and not is_complete:
-        return "No record could be read from the log, which is incomplete."
     if judged == 0:
-        return "No records came through the proxy."
+        return _NOTHING[State(state)]
     if rejected == 0:
         return (
             "The one record was not rejected." if judged == 1 else f"None of {judged:,} records was rejected."
         )
-    part = f"{words.share(rejected, judged)} of {words.many(judged, 'record')} were rejected"
-    if mistaken := totals["producers_with_unit_mistakes"]:
-        send = f"{words.many(mistaken, 'producer')} {'sends' if mistaken == 1 else 'send'}"
-        return f"{send} the wrong time unit; {part}."
-    worst = producers[0] if producers else None
-    if worst is not None and worst["rejected_records"] >= _DOMINANT * rejected:
-        return (
-            f"{words.client(worst['client_id'])} causes {words.share(worst['rejected_records'], rejected)} "
-            f"of {words.many(rejected, 'rejected record')}."
-        )
-    return f"{part}, from {words.many(totals['producers_affected'], 'producer')}."
+    sentences = [_how_many(rejected, judged)]
+    causes = _causes(reasons)
+    if causes:
+        main = max(causes, key=lambda cause: sum(row["records"] for row in causes[cause]))
+        sentences.append(_main_cause(main, causes[main], totals, producers))
+        if _WRONG_UNIT in causes and main != _WRONG_UNIT:
+            mistaken = totals["producers_with_unit_mistakes"]
+            send = f"{words.many(mistaken, 'producer')} {'sends' if mistaken == 1 else 'send'}"
+            records = words.many(totals["unit_mistake_records"], "record")
+            sentences.append(f"{send} {_WRONG_UNIT}: {records}.")
+    return " ".join(sentences)
+
+
+def _how_many(rejected: int, judged: int) -> str:
+    if judged == 1:
+        return "The one record was rejected."
+    if rejected == 1:
+        return f"One of {judged:,} records was rejected."
+    return f"{words.share(rejected, judged)} of {judged:,} records were rejected."
+
+
+_NOTHING: Final = {
+    State.COMPLETE: "No records came through the proxy.",
+    State.COMPLETE_IN_PART: "No records came through the proxy at the times for which the log is complete.",
+    State.INCOMPLETE: "No record could be read from the log, which is incomplete.",
+}
+
+
+def _causes(reasons: Iterable[ReasonRow]) -> dict[str, list[ReasonRow]]:
+    """The reasons of rejections by their cause. All wrong units are one cause."""
+    causes: dict[str, list[ReasonRow]] = {}
+    for row in reasons:
+        if row["verdict"] in _REJECTING and row["is_final"]:
+            causes.setdefault(_WRONG_UNIT if _is_wrong_unit(row) else row["cause"], []).append(row)
+    return causes
+
+
+def _is_wrong_unit(why: Why) -> bool:
+    return why["unit_guess"] is not None and why["unit_guess"] != UnitGuess.ZERO
+
+
+def _main_cause(cause: str, rows: Sequence[ReasonRow], totals: Totals, producers: Sequence[Producer]) -> str:
+    share = words.share(sum(row["records"] for row in rows), rejected_records(totals))
+    return f"The main cause, {share} of these, from {_senders(cause, rows, totals, producers)}: {cause}."
+
+
+def _senders(cause: str, rows: Sequence[ReasonRow], totals: Totals, producers: Sequence[Producer]) -> str:
+    """The number of producers with that cause, or the name of the only one."""
+    if cause == _WRONG_UNIT:
+        count, is_exact = totals["producers_with_unit_mistakes"], True
+    else:  # a producer may be in several rows
+        count, is_exact = max(row["producers"] for row in rows), len(rows) == 1
+    if count == 1 and is_exact:
+        asked = {_key(row) for row in rows}
+        for producer in producers:
+            if any(_key(why) in asked for why in producer["reasons"]):
+                return _name(producer["client_id"])
+    return f"{'' if is_exact else 'at least '}{words.many(count, 'producer')}"
+
+
+def _key(why: Why) -> tuple[object, ...]:
+    return why["verdict"], why["reason"], why["unit_guess"], why["error_code"], why["is_final"]
+
+
+def _name(client_id: str | None) -> str:
+    return words.short(words.client(client_id), _NAME_CHARS)
 
 
 def details(
@@ -63,7 +129,7 @@ def _far_behind(would_reject: Sequence[WouldReject]) -> list[str]:
     records = words.many(sum(row["bad_records"] for row in found), "record")
     return [
         f"{records} far behind the clock were not rejected; most came from "
-        f"{words.short(words.client(worst['client_id']), 60)}: {worst['cause']} ({worst['fix']})."
+        f"{_name(worst['client_id'])}: {worst['cause']} ({worst['fix']})."
     ]
 
 
@@ -74,7 +140,7 @@ def _new(trend: Trend | None) -> list[str]:
         return []
     more = f" and {words.count(len(clients) - _NAMED)} more" if len(clients) > _NAMED else ""
     was = "was" if len(clients) == 1 else "were"
-    names = ", ".join(words.short(name, 60) for name in clients[:_NAMED])
+    names = ", ".join(words.short(name, _NAME_CHARS) for name in clients[:_NAMED])
     return [f"New: {names}{more} {was} never rejected in the days before."]
 
 
@@ -83,15 +149,23 @@ def rejected_records(totals: Totals) -> int:
     return totals["records_rejected"] + totals["records_broker_rejected"]
 
 
+def sent_again_records(totals: Totals) -> int:
+    """Records that producers sent again by themselves after an error, whoever answered it."""
+    return (
+        totals["records_rejected_retried"]
+        + totals["records_broker_rejected_retried"]
+        + totals["records_unconfirmed_retried"]
+    )
+
+
 def _worst_producer(totals: Totals, producers: Sequence[Producer]) -> str:
     if not producers or not producers[0]["reasons"]:
         return ""
     worst, reason = producers[0], producers[0]["reasons"][0]
     part = words.share(worst["rejected_records"], rejected_records(totals))
-    name = words.client(worst["client_id"])
-    is_unit = reason["unit_guess"] is not None and reason["unit_guess"] != UnitGuess.ZERO
+    is_unit = _is_wrong_unit(reason)
     cause = f"its {reason['cause']} ({reason['fix']})" if is_unit else reason["cause"]
-    return f"{name} accounts for {part} of the rejected records: {cause}."
+    return f"{_name(worst['client_id'])} accounts for {part} of the rejected records: {cause}."
 
 
 def _collateral(totals: Totals) -> str:
@@ -105,7 +179,7 @@ def _collateral(totals: Totals) -> str:
 
 
 def _sent_again(totals: Totals) -> str:
-    again = totals["records_broker_rejected_retried"]
+    again = sent_again_records(totals)
     if not again:
         return ""
     return (

@@ -1,12 +1,13 @@
 """Sentences about missing parts of a log: silent processes, lost lines, times without heartbeats."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, cast
 
-from spark_reports.log.completeness import LineGap, SilentBoot, UnheardSpan
+from spark_reports.log.completeness import LineGap, SilentBoot, State, UnheardSpan
 from spark_reports.report import words
 from spark_reports.report.shape import LogQuality
 
+_IN_SHORT: Final = 3
 _MAX_SENTENCES: Final = 20
 """The most sentences of each kind. `report.json` holds more."""
 _NAME_CHARS: Final = 60
@@ -15,6 +16,26 @@ _NAME_CHARS: Final = 60
 def sentences(log: LogQuality) -> list[str]:
     """One sentence for each missing thing, those that concern totals first."""
     return [*lost(log), *_listed([_unheard(span) for span in log["unheard"]], "time without heartbeats")]
+
+
+def state(log: LogQuality) -> State:
+    """The state of the log. A report of an earlier release does not name it."""
+    known = cast(dict[str, object], log).get("state")
+    if known is None:
+        return State.COMPLETE if log["is_complete"] else State.INCOMPLETE
+    return next((each for each in State if each == known), State.INCOMPLETE)
+
+
+def in_short(log: LogQuality) -> list[str]:
+    """The first sentences about lost lines, and one about the longest time without heartbeats.
+
+    Of such times there is only one: if the proxy was down, totals lack nothing.
+    """
+    texts = list(lost(log))
+    more = len(texts) - _IN_SHORT
+    rest = [f"And {more:,} more like this."] if more > 0 else []
+    longest = unheard(log)
+    return [*texts[:_IN_SHORT], *rest, *([longest] if longest else [])]
 
 
 def lost(log: LogQuality) -> list[str]:
@@ -59,13 +80,13 @@ def _gap(gap: LineGap) -> str:
     numbers = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
     after, before = (ts and words.instant_words(ts) for ts in (gap["after_ts"], gap["before_ts"]))
     when = f"between {after} and {before}" if after and before else ""
-    when = when or (f"before {before}" if before else f"after {after}" if after else "at its beginning")
+    when = when or (f"before {before}" if before else f"after {after}" if after else "at an unknown time")
     return f"{_name(gap)} lost {numbers}, {when}."
 
 
 def _unheard(span: UnheardSpan) -> str:
     from_, to = words.instant_words(span["from_ts"]), words.instant_words(span["to_ts"])
     return (
-        f"{words.short(span['proxy'], _NAME_CHARS)} wrote no heartbeat from {from_} to {to}: "
-        "it was down, or its whole log of that time is missing."
+        f"{words.short(span['proxy'], _NAME_CHARS)} wrote no usable heartbeat from {from_} to {to}: "
+        "it was down, or its log of that time is missing or set aside."
     )

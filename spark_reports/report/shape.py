@@ -259,6 +259,10 @@ class LogQuality(TypedDict):
     """How complete the log is; `sentence` is at the head of every report."""
 
     is_complete: bool
+    """True if nothing is missing, and each proxy was heard during the whole period."""
+    state: str
+    """`complete`, `complete_in_part` (nothing is missing of the times at which proxies were heard) or
+    `incomplete` (totals are a lower bound)."""
     sentence: str
     proxies: int
     boots: int

@@ -72,7 +72,7 @@ def test_a_gate_that_trips_is_exit_code_3_and_the_report_is_there(spark, version
     report = json.loads((tmp_path / "report.json").read_text())
     assert {name: report["totals"][name] for name in truth["totals"]} == truth["totals"]
     assert {topic["topic"]: topic["records_judged"] for topic in report["topics"]} == truth["topics"]
-    assert report["log"]["is_complete"]
+    assert report["log"]["state"] == "complete_in_part"
 
 
 def test_a_day_without_lines_is_exit_code_1(spark, tmp_path, capsys):
@@ -98,7 +98,8 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     assert f"Written: {out}report.html, {out}report.md, {out}report.json\n" in capsys.readouterr().out
     written = {path.name for path in (tmp_path / "kept" / "reports").iterdir() if path.suffix != ".crc"}
     assert written == {"report.html", "report.md", "report.json"}
-    assert json.loads((tmp_path / "kept" / "reports" / "report.json").read_text())["log"]["is_complete"]
+    report = json.loads((tmp_path / "kept" / "reports" / "report.json").read_text())
+    assert report["log"]["state"] == "complete_in_part"
     assert not any("viewfs" in path.name for path in Path.cwd().iterdir())
     assert main(["what-if", "--rollup", "viewfs://far/kept/rollup", "--date", "2026-11-20"]) == 0
 

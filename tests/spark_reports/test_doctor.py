@@ -32,7 +32,9 @@ def a_life(*seqs):
 def test_a_sound_log_is_exit_code_0(examine):
     code, output = examine(*a_life())
     assert code == 0
-    assert output.startswith("Log complete: 2 of 2 intervals from 1 proxy, no line missing.\n")
+    assert output.startswith(
+        "Log complete only for 00:00 to 00:02 UTC: 2 of 2 intervals from 1 proxy, no line missing."
+    )
 
 
 @pytest.mark.parametrize(

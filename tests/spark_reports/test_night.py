@@ -46,15 +46,22 @@ def night(spark, tmp_path, capsys):
 
 
 def test_three_nights_say_the_same_from_the_table_and_from_the_files(night, tmp_path):
-    """px runs on, qx is restarted at noon of the second day, rx is killed on the second day at 18:00."""
+    """px runs on, qx is restarted at noon of the second day, rx is killed on the second day at 18:00. sx is
+    upgraded on the third day at 06:00 to a version that the reports do not know. The last heartbeat of rx is
+    damaged."""
     minutes = DAY_MS // MINUTE_MS
     lives = [
         a_life("px-1", 0, 3 * minutes, stops=False),
         a_life("qx-1", 0, minutes + minutes // 2, stops=True),
         a_life("qx-2", minutes + minutes // 2, 3 * minutes, stops=False),
         a_life("rx-1", 0, minutes + 18 * HOUR_MS // MINUTE_MS, stops=False),
+        a_life("sx-1", 0, 2 * minutes + 6 * HOUR_MS // MINUTE_MS, stops=True),
+        a_life("sx-2", 2 * minutes + 6 * HOUR_MS // MINUTE_MS, 3 * minutes, stops=False),
     ]
-    killed = []
+    for each in lives[-1]:
+        each["v"] = 2
+    lives[3][-1]["interval_start"] = "yesterday"
+    killed, states = [], []
     for number, name in enumerate(DAYS):
         for life in lives:
             come = [each for each in life if each["ts"] < f"2026-11-{21 + number}T01:00"]  # an hour more
@@ -65,4 +72,6 @@ def test_three_nights_say_the_same_from_the_table_and_from_the_files(night, tmp_
         assert from_table["log"]["sentence"] == from_files["log"]["sentence"]
         assert from_table["totals"] == from_files["totals"]
         killed.append([boot["boot"] for boot in from_table["log"]["silent"]])
+        states.append((from_table["log"]["state"], from_table["log"]["lines_unusable"]))
     assert killed == [[], ["rx-1"], []]
+    assert states == [("complete", 0), ("incomplete", 1), ("incomplete", 18 * 60 + 18)]

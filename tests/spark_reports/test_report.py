@@ -129,7 +129,7 @@ def test_limits_in_force_are_those_the_proxy_saw(made):
 
 
 def test_the_headline_names_the_unit_mistakes(made):
-    assert made["headline"].startswith("2 producers send the wrong time unit;")
+    assert " of these, from 2 producers: the wrong time unit." in made["headline"]
     assert "sensor-gateway" in made["details"][0]
 
 

@@ -86,7 +86,7 @@ def test_counters_of_a_newer_version_make_the_log_incomplete_and_the_cure_is_nam
 )
 def test_an_unreadable_line_that_may_hold_totals_makes_the_log_incomplete(quality_of, broken):
     log = quality_of(*a_life(broken))
-    assert (log["lines_unusable"], log["is_complete"]) == (1, False)
+    assert (log["lines_unusable"], log["state"], log["is_complete"]) == (1, "incomplete", False)
     report = reports.fixed() | {"log": log}
     pages = FORMATS["html"](report) + FORMATS["md"](report)
     assert is_shown("1 line set aside that may hold totals", report, for_terminal(report), pages)
@@ -97,7 +97,7 @@ def test_an_unreadable_line_that_may_hold_totals_makes_the_log_incomplete(qualit
 def test_examples_and_news_that_cannot_be_read_hold_no_totals(quality_of, event, broken):
     """A line without a number is still missing: the gap of its number says so."""
     log = quality_of(*a_life(counters(1)), line(4, event, at_ms=MIDNIGHT_MS) | broken)
-    assert (log["lines_unusable"], log["is_complete"]) == (0, True)
+    assert (log["lines_unusable"], log["state"]) == (0, "complete_in_part")
     assert sum(log["quarantined_lines"].values()) == 1
 
 
@@ -117,13 +117,14 @@ def test_examples_and_news_that_cannot_be_read_hold_no_totals(quality_of, event,
 def test_a_torn_line_counts_where_it_is_not_known_to_be_something_else(quality_of, raw, unusable):
     """A line's beginning shows the hour: an interval is an hour at most."""
     log = quality_of(*a_life(counters(1)), raw=raw)
-    assert (log["lines_unusable"], log["is_complete"]) == (unusable, not unusable)
+    state = "incomplete" if unusable else "complete_in_part"
+    assert (log["lines_unusable"], log["state"]) == (unusable, state)
 
 
 def test_a_line_of_another_day_is_no_matter(quality_of):
     after_ms = MIDNIGHT_MS + DAY_MS
     log = quality_of(*a_life(counters(1)), counters(9, after_ms, boot="b2", v=2))
-    assert (log["lines_unusable"], log["is_complete"]) == (0, True)
+    assert (log["lines_unusable"], log["state"]) == (0, "complete_in_part")
 
 
 def test_no_headline_says_that_nothing_came_where_nothing_could_be_read(daily):

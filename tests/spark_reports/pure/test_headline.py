@@ -1,31 +1,116 @@
 """The headline follows from the numbers, and names the most important fact."""
 
+import re
+
 import pytest
 
+from spark_reports.log.completeness import State
+from spark_reports.render import html, markdown, terminal
+from spark_reports.report import words
 from spark_reports.report.headline import details, headline
 from tests.spark_reports import reports
 
 
-def headline_of(**changes):
+def headline_of(reasons=None, state=State.COMPLETE, **changes):
     report = reports.fixed()
-    return headline(report["totals"] | changes, report["producers"])
+    rows = report["reasons"] if reasons is None else reasons
+    return headline(report["totals"] | changes, report["producers"], rows, state)
 
 
-def test_unit_mistakes_are_news_before_anything_else():
-    assert headline_of() == "3 producers send the wrong time unit; 17 % of 5,479,455 records were rejected."
-    assert headline_of(producers_with_unit_mistakes=1).startswith("1 producer sends the wrong time unit;")
+def too_old(**changes):
+    """The fixed report's reason for records that are too old; one producer, 87,213 records."""
+    [row] = [row for row in reports.fixed()["reasons"] if (row["reason"], row["unit_guess"]) == TOO_OLD]
+    return row | changes
 
 
-def test_a_producer_that_causes_half_of_it_is_news_by_itself():
-    assert (
-        headline_of(producers_with_unit_mistakes=0)
-        == "sensor-gateway causes 50 % of 941,773 rejected records."
+TOO_OLD = ("too_old", None)
+SHARE = "17 % of 5,479,455 records were rejected."
+
+
+def test_all_wrong_units_are_one_cause():
+    assert headline_of() == f"{SHARE} The main cause, 89 % of these, from 3 producers: the wrong time unit."
+
+
+def test_the_cause_of_most_records_comes_first_and_wrong_units_with_their_own_number():
+    units = [row for row in reports.fixed()["reasons"] if row["unit_guess"] == "seconds"]
+    few = {"producers_with_unit_mistakes": 1, "unit_mistake_records": 300}
+    found = headline_of([units[0] | {"records": 300}, too_old(records=910_000, producers=2)], **few)
+    assert found == (
+        f"{SHARE} The main cause, 97 % of these, from 2 producers: timestamps are older than the topic "
+        "allows. 1 producer sends the wrong time unit: 300 records."
     )
 
 
-def test_many_small_offenders_are_a_number():
-    text = headline_of(producers_with_unit_mistakes=0, records_rejected=4_000_000)
-    assert text == "73 % of 5,479,455 records were rejected, from 6 producers."
+def test_the_only_producer_with_the_main_cause_is_named():
+    found = headline_of([too_old(records=941_773)])
+    assert "The main cause, 100 % of these, from orders-replay: timestamps are older than" in found
+
+
+def test_a_cause_found_by_the_proxy_and_by_the_broker_is_one_cause():
+    """A producer may be in both rows, so their numbers of producers are not added up."""
+    rows = [too_old(records=500_000, producers=3), too_old(verdict="broker_rejected", producers=2)]
+    assert "62 % of these, from at least 3 producers: timestamps are older" in headline_of(rows)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"is_final": False}, {"verdict": "repaired"}, {"verdict": "unconfirmed"}]
+)
+def test_records_that_were_not_rejected_are_no_cause(changes):
+    rows = [too_old(), too_old(records=5_000_000, cause="something else") | changes]
+    assert "timestamps are older than the topic allows" in headline_of(rows)
+
+
+@pytest.mark.parametrize(
+    ("judged", "text"), [(1, "The one record was rejected."), (9, "One of 9 records was rejected.")]
+)
+def test_one_rejected_record_is_one(judged, text):
+    found = headline_of([], records_judged=judged, records_rejected=1, records_broker_rejected=0)
+    assert found == text
+
+
+@pytest.mark.parametrize("name", ["\u202e\u2066gnp.exe", "x" * 10_000, "\x1b[2J\n", "a\u200fb"])
+def test_names_in_sentences_are_short_and_printable(name):
+    """A client chooses its name. A bidirectional override would turn the sentence around."""
+    report = reports.fixed()
+    for row in [*report["producers"], *report["would_reject"], *report["trend"]["changes"]]:
+        row["client_id"] = name
+    asked = (report["totals"], report["producers"], report["reasons"], report["trend"])
+    sentences = [
+        headline(report["totals"], report["producers"], [too_old()]),
+        *details(*asked, report["would_reject"]),
+    ]
+    assert len(sentences) == 5
+    assert sum(words.short(name, 60) in sentence for sentence in sentences) == 3
+    assert all(sentence.isprintable() and len(sentence) < 400 for sentence in sentences)
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (State.COMPLETE, "No records came through the proxy."),
+        (
+            State.COMPLETE_IN_PART,
+            "No records came through the proxy at the times for which the log is complete.",
+        ),
+        (State.INCOMPLETE, "No record could be read from the log, which is incomplete."),
+    ],
+)
+def test_a_headline_says_that_nothing_came_only_of_times_that_are_known(state, text):
+    assert headline_of([], state, records_judged=0) == text
+
+
+@pytest.mark.parametrize(
+    "name", ["records_rejected_retried", "records_broker_rejected_retried", "records_unconfirmed_retried"]
+)
+def test_all_records_that_were_sent_again_are_counted(name):
+    totals = reports.empty()["totals"] | {name: 7}
+    assert details(totals, [], [])[0].startswith("7 records met an error after which producers send again")
+    report = reports.fixed() | {"totals": reports.fixed()["totals"] | {name: 7_000_000}}
+    again = re.compile(
+        r"Not among them: 7,00\d,\d{3} records that met an error after which producers send again"
+    )
+    for render in (html.render, markdown.render, terminal.render):
+        assert again.search(" ".join(re.sub("<.*?>", "", render(report)).split()))
 
 
 @pytest.mark.parametrize(
