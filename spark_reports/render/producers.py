@@ -85,7 +85,7 @@ def _reason(reason: ClientReason, has_others: bool) -> Markup:
 
 def _evidence(producer: Producer) -> Markup | None:
     examples = producer["examples"][:EXAMPLES_SHOWN]
-    addresses = producer["addresses"]
+    addresses = [words.short(address, 60) for address in producer["addresses"]]
     if not examples and not addresses:
         return None
     seen = f"{_clock(producer['first_ts'])} to {_clock(producer['last_ts'])} UTC"

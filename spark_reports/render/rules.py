@@ -46,8 +46,8 @@ def started(each: InForce) -> str:
     """A sentence about the configuration of a process."""
     event = "started" if each["kind"] == "start" else "reloaded its configuration"
     facts = [
-        f"mode {each['mode'] or 'unknown'}",
-        f"limits from {each['limits_from'] or 'unknown'}",
+        f"mode {words.short(each['mode'] or 'unknown', 20)}",
+        f"limits from {words.short(each['limits_from'] or 'unknown', 60)}",
         f"rules: {_named(each['rules'])}",
         f"waivers: {_named(each['waivers'])}",
     ]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from spark_reports.render import markdown, terminal
+from spark_reports.render import html, markdown, terminal
 from tests.spark_reports import reports
 
 
@@ -36,6 +36,16 @@ def test_hostile_text_is_text_in_markdown_and_breaks_no_table(text):
 def test_hostile_text_moves_no_cursor_and_paints_nothing(text):
     rendered = terminal.render(reports.hostile(text), columns=100, has_colour=False)
     assert all(character.isprintable() or character == "\n" for character in rendered)
+
+
+@pytest.mark.parametrize("render", [html.render, markdown.render])
+@pytest.mark.parametrize("text", [*reports.HOSTILE, "\u2066\u202d" * 5_000, "x" * 10_000])
+def test_hostile_text_is_printable_and_short_on_the_page_and_in_markdown(render, text):
+    """A bidirectional control would turn around the text after it."""
+    rendered = render(reports.hostile(text))
+    assert {character for character in rendered if not character.isprintable()} <= {"\n"}
+    assert "x" * 3_000 not in rendered
+    assert len(rendered) < 400_000
 
 
 def test_terminal_text_fits_its_columns():
