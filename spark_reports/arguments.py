@@ -1,11 +1,9 @@
 """The arguments that several commands share, and their types."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, TypeAlias
-
-from spark_reports.log.completeness import period_text
 
 MAX_DAYS: Final = 7
 """A daily report shows each hour. A longer period has too many hours."""
@@ -45,15 +43,6 @@ def period_of(options: argparse.Namespace) -> tuple[date, date]:
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
     period: tuple[date, date] = options.date or (yesterday, yesterday)
     return period
-
-
-def nothing_of(first: date, last: date, inputs: Sequence[str]) -> str:
-    """The error text for inputs that exist, but hold no line of the days."""
-    period = period_text(first, last)
-    return (
-        f"no decision log lines of {period} under {' '.join(inputs)}: days are UTC, and of a directory the "
-        "files decisions-<day>… of the days asked for, the one before and the one after are read"
-    )
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:

@@ -4,8 +4,10 @@ Exit codes: 0 done · 1 failed · 2 wrong usage (also an input that does not exi
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import Final
 
@@ -13,6 +15,7 @@ from spark_reports.commands import compact, daily, doctor, render, stream, trend
 from spark_reports.exits import (
     FAILED,
     USAGE,
+    LinesWouldVanishError,
     NotAReportError,
     NothingToReportError,
     SparkUnavailableError,
@@ -20,6 +23,14 @@ from spark_reports.exits import (
 )
 
 COMMANDS: Final = (daily, what_if, trend, compact, stream, doctor, render)
+
+_FAILURES: Final = (
+    SparkUnavailableError,
+    NothingToReportError,
+    LinesWouldVanishError,
+    NotAReportError,
+    OSError,
+)
 
 _EXAMPLES: Final = """examples:
   spark_reports daily --date 2026-11-20 --input /var/lib/tsproxy/decisions --output reports/2026-11-20
@@ -37,13 +48,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a sign that the locale lacks must not prevent the report
     try:
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
     except UsageError as error:
         return _complain(str(error), USAGE)
-    except (SparkUnavailableError, NothingToReportError, NotAReportError, OSError) as error:
+    except BrokenPipeError:
+        _forget_output()
+        return FAILED
+    except _FAILURES as error:
         return _complain(str(error), FAILED)
     except KeyboardInterrupt:
         return _complain("interrupted", FAILED)
+
+
+def _forget_output() -> None:
+    """The reader of standard output has closed it, and knows. Python would complain once more at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(text: str, code: int) -> int:

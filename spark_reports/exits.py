@@ -23,5 +23,9 @@ class SparkUnavailableError(Exception):
     """Spark did not start, or failed; the text says why and what to do."""
 
 
+class LinesWouldVanishError(Exception):
+    """A run would replace a partition by one that lacks some of its lines; the text says of which days."""
+
+
 class NotAReportError(Exception):
     """The file is no report.json, or one of an unknown version."""

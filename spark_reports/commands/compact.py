@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from spark_reports import arguments
-from spark_reports.commands.running import spark_at_work
+from spark_reports.commands.running import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ def add(commands: arguments.Commands) -> None:
     arguments.add_input(parser)
     arguments.add_skipping(parser)
     arguments.add_table(parser)
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="write the days even if the table holds usable lines of them that the input lacks",
+    )
     parser.add_argument(
         "--max-corrupt",
         type=arguments.percentage,
@@ -47,9 +52,11 @@ def run(options: argparse.Namespace) -> int:
 
         table = store.Table(options.output, store.Form(options.format))
         store.require(spark, table.form)
-        done = compact(spark, options.input, first=first, last=last, table=table)
+        done = compact(
+            spark, options.input, first=first, last=last, table=table, may_lose_lines=options.replace
+        )
     if not done.lines and not done.quarantined_lines:
-        raise NothingToReportError(arguments.nothing_of(first, last, options.input))
+        raise NothingToReportError(nothing_of(first, last, options.input))
     if not options.quiet:
         sys.stdout.write(json.dumps(asdict(done)) + "\n" if options.json else _text(done))
     if options.max_corrupt is not None and done.corrupt_rate > options.max_corrupt:
@@ -63,5 +70,10 @@ def _text(done: "Compacted") -> str:
     return (
         f"{done.lines:,} lines, {done.duplicate_lines:,} duplicates left out, set aside: {counts or 'none'}."
         + "".join(f"\nLines came late for {day}, which was written again." for day in done.restated_days)
+        + "".join(
+            f"\nLines came late for {day}, which was not written again: the input lacks {lines:,} usable "
+            "lines that the table holds."
+            for day, lines in done.vanished_lines.items()
+        )
         + "\n"
     )

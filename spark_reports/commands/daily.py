@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from spark_reports import arguments
 from spark_reports.commands.render import FORMATS, for_terminal
-from spark_reports.commands.running import spark_at_work
+from spark_reports.commands.running import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
 from spark_reports.report import gates
-from spark_reports.report.files import local, to_json, write_far, write_text
+from spark_reports.report.files import local, require_writable, to_json, write_far, write_text
 from spark_reports.report.notices import notices
 from spark_reports.report.shape import Report
 
@@ -74,6 +74,7 @@ def add(commands: arguments.Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Make the report, write its files, print the summary, check the gates."""
+    require_writable(options.output)
     report = _make(options, *arguments.period_of(options))
     if not options.quiet:
         sys.stdout.write(to_json(report) if options.json else for_terminal(report))
@@ -105,7 +106,7 @@ def _make(options: argparse.Namespace, first: date, last: date) -> Report:
         store.require(spark, source.form)
         with tables.summed(spark, source) as sums:
             if sums is None:
-                raise NothingToReportError(arguments.nothing_of(first, last, options.input))
+                raise NothingToReportError(nothing_of(first, last, options.input))
             known = None
             if options.rollup is not None:
                 rollup.store(rollup.producers(sums.rolled), options.rollup, "producers")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from spark_reports import arguments
-from spark_reports.commands.running import spark_at_work
+from spark_reports.commands.running import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
 from spark_reports.log.completeness import NEWER, Evidence, State
 from spark_reports.report import missing, words
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             boots, gaps = tables.proof(log, sequence.side(first, last))
             files = tables.rows(read.files(log.lines, first, last))
     if not files:
-        raise NothingToReportError(arguments.nothing_of(first, last, options.input))
+        raise NothingToReportError(nothing_of(first, last, options.input))
     found = quality(Evidence(boots, gaps, files), first, last, now_ms)
     sys.stdout.write(json.dumps(found, indent=1) + "\n" if options.json else _text(found, boots))
     is_sound = found["state"] != State.INCOMPLETE and not found["quarantined_lines"]

@@ -6,10 +6,13 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import date, timedelta
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_reports.commands.failures import explained
 from spark_reports.exits import SparkUnavailableError, UsageError
+from spark_reports.log.completeness import period_text
+from spark_reports.report.files import local
 from spark_reports.spark.session import spark_session
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 _NOT_THERE: Final = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
 _SKIPS_DAMAGED: Final = "spark.sql.files.ignoreCorruptFiles"
 _MAX_CAUSES: Final = 4
+_MAX_FILES: Final = 100_000
 
 
 @contextmanager
@@ -71,6 +75,27 @@ def _causes(error: Any) -> list[str]:
         texts.append(str(error.toString()))
         error = error.getCause()
     return texts
+
+
+def nothing_of(first: date, last: date, inputs: Sequence[str]) -> str:
+    """The error text for inputs that exist, but hold no line of the days. It names the days of files that are
+    in directories of this machine."""
+    there = days_in_words(sorted(set(_days_of_files(inputs))))
+    others = f"; there are files of {there}" if there else ""
+    return (
+        f"no decision log lines of {period_text(first, last)} under {' '.join(inputs)}: days are UTC, and of "
+        "a directory the files decisions-<day>… of the days asked for, the one before and the one after are "
+        f"read{others}"
+    )
+
+
+def _days_of_files(inputs: Sequence[str]) -> Iterator[str]:
+    """The days on which files in local directories were opened, such as `2026-11-20`."""
+    folders = [folder for each in inputs if (folder := local(each)) is not None and folder.is_dir()]
+    files = chain.from_iterable(folder.rglob("decisions-*") for folder in folders)
+    for path in islice(files, _MAX_FILES):
+        with suppress(ValueError):  # a file of somebody else
+            yield date.fromisoformat(path.name.removeprefix("decisions-")[:8]).isoformat()
 
 
 def missing_days(first: date, last: date, there: Collection[str]) -> list[str]:

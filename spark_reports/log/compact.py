@@ -3,7 +3,8 @@
 One pass reads the lines, marks the unusable ones and writes all of them: `problem` says what is wrong with a
 line, and `file` where it came from. So unusable lines are part of the table, and nothing is lost. Lines of
 unknown time belong to the day on which their file was opened. A run replaces the partitions of its own days
-and no others, so it may be repeated. If it finds late lines for the day before, it writes that day again.
+and no others, so it may be repeated. If it finds late lines for the day before, it writes that day again. It
+does not replace a partition by one that lacks some of its usable lines (`replacing`).
 
 Duplicates are searched in the written table, by three of its columns. If a boot has a repeated line, the days
 are written again, with each line once. A reader in between sees duplicates, and `read` removes them.
@@ -19,7 +20,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log import read, sequence
+from spark_reports.exits import LinesWouldVanishError
+from spark_reports.log import read, replacing, sequence
 from spark_reports.log.read import Source
 from spark_reports.log.schema import TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.log.store import Form, Table
@@ -32,6 +34,8 @@ not compiled pass the line on unchanged."""
 _ONE_DAY: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.maxConcurrentOutputFileWriters": "2"})
 """If a task may keep two partitions' files open, Spark does not sort by partition. One day has one
 partition. At a second one, Spark would sort the rest after all."""
+
+_DAYS_NAMED: Final = 3
 
 _NAME_BITS: Final = 28
 """The bits for the topic, and those for the client, among the 64 bits of `_order`. If two names have the same
@@ -48,6 +52,8 @@ class Compacted:
     """Lines by problem."""
     restated_days: list[str]
     """Days before the period that were written again because of late lines."""
+    vanished_lines: dict[str, int]
+    """Such days that were not written again, and the number of their lines that the input lacks."""
 
     @property
     def corrupt_rate(self) -> float:
@@ -56,17 +62,56 @@ class Compacted:
         return unusable / (self.lines + unusable) if unusable else 0.0
 
 
-def compact(spark: SparkSession, inputs: Sequence[str], first: date, last: date, table: Table) -> Compacted:
+def compact(
+    spark: SparkSession,
+    inputs: Sequence[str],
+    first: date,
+    last: date,
+    table: Table,
+    *,
+    may_lose_lines: bool = False,
+) -> Compacted:
     """Write the days' lines to `table`, and return what it then holds for them.
 
-    Raises pyspark's AnalysisException if an input does not exist.
+    Raises pyspark's AnalysisException if an input does not exist, and LinesWouldVanishError if the table
+    holds usable lines of the days that the input lacks, unless the run `may_lose_lines`.
     """
-    day_before = first - timedelta(days=1)
-    lines_before = _write(spark, Source(inputs, first, last), table)
-    is_restated = _holds_fewer(spark, table, day_before, lines_before)
+    source, day_before = Source(inputs, first, last), first - timedelta(days=1)
+    if not may_lose_lines and (vanished := _would_vanish(spark, source, table)):
+        raise LinesWouldVanishError(_refusal(vanished))
+    lines_before = _write(spark, source, table)
+    is_late = _holds_fewer(spark, table, day_before, lines_before)
+    before = Source(inputs, day_before, day_before)
+    vanished = _would_vanish(spark, before, table) if is_late else {}
+    is_restated = is_late and not vanished
     if is_restated:
-        _write(spark, Source(inputs, day_before, day_before), table)
-    return _held(_days_of(spark, table, first, last), [day_before.isoformat()] if is_restated else [])
+        _write(spark, before, table)
+    restated = [day_before.isoformat()] if is_restated else []
+    return _held(_days_of(spark, table, first, last), restated, vanished)
+
+
+def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[str, int]:
+    """The usable lines of the days that the table holds and the input lacks: a number for each such day.
+
+    Nearly always the table has no line of the days yet. Then the input is not read.
+    """
+    if not table.exists(spark):
+        return {}
+    stored = _days_of(spark, table, source.first, source.last)
+    if stored.isEmpty():
+        return {}
+    coming = _dated(spark, source).withColumnRenamed("event_date", "day")
+    return replacing.would_vanish(stored, coming, source.first, source.last)
+
+
+def _refusal(vanished: Mapping[str, int]) -> str:
+    days = list(vanished.items())
+    named = ", ".join(f"{lines:,} usable lines of {day}" for day, lines in days[:_DAYS_NAMED])
+    more = f" and more of {len(days) - _DAYS_NAMED} days" if len(days) > _DAYS_NAMED else ""
+    return (
+        f"the table holds {named}{more} that the input lacks; nothing was written. Add the files that hold "
+        "them to --input, or give --replace to write the table without these lines"
+    )
 
 
 def _write(spark: SparkSession, source: Source, table: Table) -> int:
@@ -160,7 +205,7 @@ def _holds_fewer(spark: SparkSession, table: Table, day: date, delivered: int) -
     return bool(counts["all"]) and delivered > (counts["known"] or 0)
 
 
-def _held(stored: DataFrame, restated: list[str]) -> Compacted:
+def _held(stored: DataFrame, restated: list[str], vanished: dict[str, int]) -> Compacted:
     counts = stored.groupBy("problem").agg(
         F.count("*").alias("lines"), F.sum(F.col("copies") - 1).alias("duplicates")
     )
@@ -170,4 +215,5 @@ def _held(stored: DataFrame, restated: list[str]) -> Compacted:
         duplicate_lines=sum(row["duplicates"] for row in rows),
         quarantined_lines={row["problem"]: row["lines"] for row in rows if row["problem"] is not None},
         restated_days=restated,
+        vanished_lines=vanished,
     )

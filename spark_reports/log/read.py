@@ -17,11 +17,12 @@ Spark's JSON reader accepts `{…}{…}` on one line and silently drops everythi
 gap in `seq` shows it (`sequence`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import reduce
+from types import MappingProxyType
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -29,18 +30,21 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from pyspark.storagelevel import StorageLevel
 
 from spark_reports.log import sequence, set_aside
-from spark_reports.log.schema import COLUMNS, CORRUPT, READ_DDL, SUMS
+from spark_reports.log.schema import COLUMNS, CORRUPT, READ_DDL
 from spark_reports.log.sequence import BOOT
 from spark_reports.log.store import Form, Table
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName
+from tsproxy.model.verdict import Reason, UnitGuess
 
 LATENESS_DAYS: Final = 1
 """A day's lines may be in files opened a day before it (rotation) or a day after it (late counters)."""
 
 PROBLEMS_WITHOUT_IDENTITY: Final = ("not_json", "no_identity")
 
-_ABSURD_COUNT: Final = 10**15
-"""A sum of thousands of such counts still fits in int64. No proxy counts so many in an interval."""
+_WORDS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
+    {"reason": [word.value for word in Reason], "unit_guess": [word.value for word in UnitGuess]}
+)
+"""The lists of words that may grow within a version of the log."""
 
 _ABSURD_INTERVAL_MS: Final = 10**12
 """This is thirty years. Spark can still compute with an instant plus this length."""
@@ -100,7 +104,14 @@ def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
         parts = [Table(name, source.form).rows(spark) for name in source.inputs]
         stored = reduce(DataFrame.unionByName, parts).where(F.col("event_date").isin(days))
         marked = stored.withColumnRenamed("event_date", "day")
-    return marked.select(*COLUMNS, "raw", "file", "copies", "problem", "day", "hour")
+    columns = [_known_words(name) if name in _WORDS else F.col(name) for name in COLUMNS]
+    return marked.select(*columns, "raw", "file", "copies", "problem", "day", "hour")
+
+
+def _known_words(name: str) -> Column:
+    """The column, with `other` for each word of a newer tsproxy, as the log's documentation promises."""
+    word = F.col(name)
+    return F.when(word.isNull() | word.isin(*_WORDS[name]), word).otherwise(Reason.OTHER.value).alias(name)
 
 
 def json_lines(spark: SparkSession, source: Source, ddl: str, *more: Column) -> DataFrame:
@@ -157,8 +168,8 @@ def _problem() -> Column:
     is_counters = F.col("event") == EventName.COUNTERS.value
     return (
         F.when(F.col(CORRUPT).isNotNull(), "not_json")
-        .when(_any_null("proxy", "boot", "seq", "event", "v"), "no_identity")
-        .when(~F.col("seq").between(0, _ABSURD_COUNT), "no_identity")
+        .when(_any_null(*set_aside.IDENTIFYING), "no_identity")
+        .when(~F.col("seq").between(0, set_aside.ABSURD_COUNT), "no_identity")
         .when(F.col("v") != SCHEMA_VERSION, "unknown_version")
         .when(~_is_instant(F.col("ts")), "bad_instant")
         .when(_has_interval() & ~(_is_instant(F.col("interval_start")) & _is_length()), "bad_instant")
@@ -194,9 +205,7 @@ def _is_length() -> Column:
 
 
 def _bad_counts() -> Column:
-    always = [F.coalesce(F.col(n).between(0, _ABSURD_COUNT), F.lit(False)) for n in SUMS]
-    out_of_order = F.coalesce(F.col("out_of_order_records"), F.lit(0)).between(0, _ABSURD_COUNT)
-    return ~reduce(Column.__and__, [*always, out_of_order])
+    return reduce(Column.__or__, [~set_aside.is_count(name) for name in set_aside.COUNTS])
 
 
 def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:
@@ -234,18 +243,20 @@ def identified(all_lines: DataFrame) -> DataFrame:
 
 def files(all_lines: DataFrame, first: date, last: date) -> DataFrame:
     """One row for each file and problem: `file`, `problem` (null for usable lines), `lines`, `duplicates`,
-    `raw`, `inside` and `unusable`.
+    `example`, `inside` and `unusable`.
 
-    `raw` is the beginning of one such line. A line that is in two files counts for one of them. `inside`
-    counts usable lines of the period. `unusable` counts lines set aside that hold totals of the period or
-    may hold them (`set_aside`).
+    `example` says what is wrong with one such line. A line that is in two files counts for one of them.
+    `inside` counts usable lines of the period. `unusable` counts lines set aside that hold totals of the
+    period or may hold them (`set_aside`).
     """
     is_usable = F.col("problem").isNull()
     inside = F.when(is_usable & F.col("day").between(first.isoformat(), last.isoformat()), 1)
     unusable = F.when(~is_usable, F.when(set_aside.may_hold_totals(first, last), 1))
-    # For the least of texts, Spark sorts. In a query of its own, it sorts only the few lines with `raw`.
+    # For the least of texts, Spark sorts. In a query of its own, it sorts only the few unusable lines.
     examples = (
-        all_lines.where(F.col("raw").isNotNull()).groupBy("file", "problem").agg(F.min("raw").alias("raw"))
+        all_lines.where(~is_usable)
+        .groupBy("file", "problem")
+        .agg(F.min(set_aside.what_is_wrong()).alias("example"))
     )
     return (
         all_lines.groupBy("file", "problem")

@@ -1,4 +1,4 @@
-"""Lines that were set aside and may hold totals of the period.
+"""Lines that were set aside: whether they may hold totals of the period, and what is wrong with them.
 
 A line that cannot be used makes the log incomplete if it holds totals (counters, heartbeats) or may hold
 them. Otherwise a day on which all counters are unusable would look like a day without traffic. Decisions
@@ -12,9 +12,21 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
+from spark_reports.log.schema import SUMS
 from tsproxy.decisions.fields import EventName
 
 _HOLD_NO_TOTALS: Final = (EventName.DECISION.value, EventName.LIFECYCLE.value)
+IDENTIFYING: Final = ("proxy", "boot", "seq", "event", "v")
+"""The fields without which a line has no identity, or none that can be read."""
+
+_OPTIONAL: Final = "out_of_order_records"
+COUNTS: Final = (*SUMS, _OPTIONAL)
+
+ABSURD_COUNT: Final = 10**15
+"""A sum of thousands of such counts still fits in int64. No proxy counts so many in an interval."""
+
+_VALUE_CHARS: Final = 60
+_EXAMPLE_CHARS: Final = 300
 _HOUR: Final = r"^\d{4}-\d\d-\d\dT\d\d"
 
 
@@ -36,6 +48,36 @@ def may_hold_totals(first: date, last: date) -> Column:
         F.lit(True),
     )
     return ~is_other & in_period
+
+
+def what_is_wrong() -> Column:
+    """The beginning of an unreadable line. For any other unusable line: its name, and the wrong part."""
+    problem = F.col("problem")
+    has_interval = F.col("event").isin(EventName.COUNTERS.value, EventName.HEARTBEAT.value)
+    interval = [F.when(has_interval, _named(name)) for name in ("interval_start", "interval_ms")]
+    part = (
+        F.when(problem == "no_identity", F.concat_ws(", ", *[_named(name) for name in IDENTIFYING]))
+        .when(problem == "unknown_version", _named("v"))
+        .when(problem == "bad_instant", F.concat_ws(", ", _named("ts"), *interval))
+        .when(
+            problem == "bad_count",
+            F.concat_ws(", ", *[F.when(~is_count(name), _named(name)) for name in COUNTS]),
+        )
+    )
+    line = F.concat_ws(" ", "proxy", F.lit("boot"), "boot", F.lit("line"), "seq")
+    named = F.when(problem == "no_identity", part).otherwise(F.concat_ws(": ", line, part))
+    return F.substring(F.coalesce("raw", named), 1, _EXAMPLE_CHARS)
+
+
+def _named(name: str) -> Column:
+    """`ts yesterday`; `ts missing` for null."""
+    value = F.substring(F.coalesce(F.col(name).cast("string"), F.lit("missing")), 1, _VALUE_CHARS)
+    return F.concat_ws(" ", F.lit(name), value)
+
+
+def is_count(name: str) -> Column:
+    """True if the field is a count that spoils no sum, or may be missing and is; never null."""
+    return F.coalesce(F.col(name).between(0, ABSURD_COUNT), F.lit(name == _OPTIONAL))
 
 
 def _hour_of(name: str) -> Column:

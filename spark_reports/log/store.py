@@ -11,7 +11,7 @@ version did not write is null.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -50,6 +50,15 @@ class Table:
                 return _of_this_version(spark.read.format("delta").load(self.name))
             case _:
                 return spark.read.schema(TABLE_DDL).parquet(self.name)
+
+    def exists(self, spark: SparkSession) -> bool:
+        """True if somebody has written the table. Raises Java's errors for a file system that Spark lacks."""
+        if self.form is Form.ICEBERG:
+            return bool(spark.catalog.tableExists(self.name))
+        context: Any = spark.sparkContext  # the way to Java's classes has no public name
+        name = f"{self.name}/_delta_log" if self.form is Form.DELTA else self.name
+        path = context._jvm.org.apache.hadoop.fs.Path(name)
+        return bool(path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path))
 
     def replace(self, rows: DataFrame, partitions: Sequence[str]) -> None:
         """Replace the partitions of `rows`, and no others."""

@@ -299,7 +299,7 @@ def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQual
         unheard=proof.unheard,
         duplicate_lines=sum(row["duplicates"] for row in files if row["problem"] is None),
         quarantined_lines=by_problem(files, "lines"),
-        quarantined_examples=[f"{r['file']}: {r['problem']}: {r['raw'] or ''}" for r in examples],
+        quarantined_examples=[f"{r['file']}: {r['problem']}: {r['example'] or ''}" for r in examples],
         lines_unusable=sum(proof.unusable.values()),
         lines_dropped=proof.lines_dropped,
         decisions_suppressed=proof.decisions_suppressed,

@@ -1,5 +1,6 @@
 """The files of a report. A reader sees a whole file or none."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -19,6 +20,18 @@ def local(folder: str) -> Path | None:
     if folder.startswith(_LOCAL):
         return Path("/", folder.removeprefix(_LOCAL).lstrip("/"))
     return None if "://" in folder else Path(folder)
+
+
+def require_writable(folder: str) -> None:
+    """Raises OSError if `folder` is on this machine, and can be neither written nor made."""
+    path = local(folder)
+    if path is None:
+        return
+    nearest = next((each for each in (path, *path.absolute().parents) if each.exists()), Path("/"))
+    if not nearest.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(nearest))
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(nearest))
 
 
 def write_far(spark: "SparkSession", folder: str, name: str, text: str) -> None:

@@ -142,7 +142,7 @@ def advice(
         return REASON_ADVICE[Reason.NEGATIVE]
     if reason is not None and reason in REASON_ADVICE and reason != Reason.OTHER:
         return REASON_ADVICE[reason]
-    return Advice(f"the broker answered {error_name(error_code)}", "see Kafka's documentation of this error")
+    return Advice(f"the answer was {error_name(error_code)}", "see Kafka's documentation of this error")
 
 
 def advice_if_counted(

@@ -135,6 +135,52 @@ def test_lines_that_came_late_make_the_day_before_be_written_again(spark, decisi
     assert compact(spark, [str(decisions)], SATURDAY, SATURDAY, Table(str(table))).restated_days == []
 
 
+def test_a_day_is_not_written_again_without_lines_that_the_table_holds(spark, decisions, tmp_path, capsys):
+    """A proxy has deleted its old files. What is left of them must not replace the whole day."""
+    asked = [
+        "--input",
+        str(decisions),
+        "--output",
+        str(tmp_path / "table"),
+        "--date",
+        "2026-11-20..2026-11-21",
+    ]
+    write(decisions / "decisions-20261120T000000Z-b.jsonl", *[counters(seq, boot="b2") for seq in range(70)])
+    assert main(["compact", *asked]) == 0
+    before = rows_of(spark, tmp_path / "table")
+    (decisions / "decisions-20261120T000000Z-b.jsonl").unlink()
+    more = [counters(seq, boot="b3") for seq in range(200)]
+    write(decisions / "decisions-20261120T100000Z-c.jsonl", counters(68, boot="b2"), *more)
+    capsys.readouterr()
+    assert main(["compact", *asked]) == 1
+    assert capsys.readouterr().err == (
+        "spark_reports: the table holds 69 usable lines of 2026-11-20 that the input lacks; nothing was "
+        "written. Add the files that hold them to --input, or give --replace to write the table without "
+        "these lines\n"
+    )
+    assert rows_of(spark, tmp_path / "table") == before
+    assert main(["compact", *asked, "--replace"]) == 0
+    assert capsys.readouterr().out.startswith("205 lines, ")
+
+
+def test_late_lines_do_not_replace_a_day_before_of_which_files_are_deleted(
+    spark, decisions, tmp_path, capsys
+):
+    table = tmp_path / "table"
+    compact(spark, [str(decisions)], FRIDAY, FRIDAY, Table(str(table)))
+    before = rows_of(spark, table)
+    (decisions / "decisions-20261120T000000Z-a.jsonl").unlink()
+    late = [counters(seq, boot="b2") for seq in range(9)]
+    write(decisions / "decisions-20261121T000500Z-a.jsonl", *late)
+    asked = ["--input", str(decisions), "--output", str(table), "--date", "2026-11-21"]
+    assert main(["compact", *asked]) == 0
+    assert capsys.readouterr().out.endswith(
+        "Lines came late for 2026-11-20, which was not written again: the input lacks 3 usable lines that "
+        "the table holds.\n"
+    )
+    assert [row for row in rows_of(spark, table) if "event_date=datetime.date(2026, 11, 20)" in row] == before
+
+
 def test_duckdb_answers_the_documents_question_with_the_truth(spark, tmp_path):
     """The query is that of the page: it counts each line once, and nothing that was sent again."""
     day = a_day(("px-1",), hours=range(13, 15), minutes=(0, 30))

@@ -46,6 +46,13 @@ def test_files_still_written_and_files_compressed_are_read_too(names_read):
     assert names_read(*names, "notes.txt") == names
 
 
+def test_words_of_a_newer_tsproxy_are_read_as_other(spark, tmp_path):
+    lines = [counters(0, reason="too_warm", unit_guess="weeks"), counters(1, reason="too_old"), counters(2)]
+    rows = rows_of(spark, write(tmp_path / "a.jsonl", *lines))
+    found = {row["seq"]: (row["reason"], row["unit_guess"], row["problem"]) for row in rows}
+    assert found == {0: ("other", "other", None), 1: ("too_old", None, None), 2: (None, None, None)}
+
+
 def test_directories_below_are_read(spark, tmp_path):
     write(tmp_path / "px-1" / "decisions-20261120T000000Z-px-b-0001.jsonl", line(0))
     write(tmp_path / "px-2" / "decisions-20261120T000000Z-px-c-0001.jsonl", line(0, boot="c"))

@@ -16,6 +16,7 @@ from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, write
 
 FRIDAY = date(2026, 11, 20)
+LINE, MINUTE_0, MINUTE_1 = "px boot b line 1", "2026-11-20T00:00:00.000Z", "2026-11-20T00:01:00.000Z"
 NEWER = "written by a newer tsproxy: update spark_reports"
 
 
@@ -73,20 +74,41 @@ def test_counters_of_a_newer_version_make_the_log_incomplete_and_the_cure_is_nam
 
 
 @pytest.mark.parametrize(
-    "broken",
+    ("broken", "example"),
     [
-        counters(1, records=-1),
-        counters(1, interval_start="2026-11-20"),
-        counters(1, interval_ms=-1),
-        heartbeat(1, ts="yesterday"),
-        counters(1, records="ten"),
-        line(1, "rebirth", v=2),
+        (counters(1, records=-1, bytes=10**16), f"bad_count: {LINE}: records -1, bytes 10000000000000000"),
+        (
+            counters(1, interval_start="2026-11-20"),
+            f"bad_instant: {LINE}: ts {MINUTE_1}, interval_start 2026-11-20, interval_ms 60000",
+        ),
+        (
+            counters(1, interval_ms=-1, interval_start=None),
+            f"bad_instant: {LINE}: ts {MINUTE_1}, interval_start missing, interval_ms -1",
+        ),
+        (
+            heartbeat(1, ts="yesterday"),
+            f"bad_instant: {LINE}: ts yesterday, interval_start {MINUTE_0}, interval_ms 60000",
+        ),
+        (counters(1, records="ten"), f'not_json: {{"ts": "{MINUTE_1}", "event": "counters",'),
+        (line(1, "rebirth", v=2), f"unknown_version: {LINE}: v 2"),
+        (counters(-1) | {"event": None}, "no_identity: proxy px, boot b, seq -1, event missing, v 1"),
     ],
-    ids=["a count", "an instant", "a length", "a heartbeat", "a type", "an event nobody knows yet"],
+    ids=[
+        "a count",
+        "an instant",
+        "a length",
+        "a heartbeat",
+        "a type",
+        "an event nobody knows yet",
+        "no name",
+    ],
 )
-def test_an_unreadable_line_that_may_hold_totals_makes_the_log_incomplete(quality_of, broken):
+def test_an_unreadable_line_that_may_hold_totals_makes_the_log_incomplete(quality_of, broken, example):
+    """An example says which line it is, and what is wrong with it."""
     log = quality_of(*a_life(broken))
     assert (log["lines_unusable"], log["state"], log["is_complete"]) == (1, "incomplete", False)
+    [found] = log["quarantined_examples"]
+    assert found.startswith(f"a.jsonl: {example}")
     report = reports.fixed() | {"log": log}
     pages = FORMATS["html"](report) + FORMATS["md"](report)
     assert is_shown("1 line set aside that may hold totals", report, for_terminal(report), pages)

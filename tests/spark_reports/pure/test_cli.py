@@ -110,3 +110,22 @@ def test_without_java_one_sentence_says_what_to_install(tmp_path, monkeypatch, c
 def test_importing_the_package_loads_no_spark():
     script = "import sys, spark_reports, spark_reports.cli; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+@pytest.mark.parametrize("form", ["html", "csv"], ids=["more than a pipe holds", "less"])
+def test_a_reader_that_closes_the_pipe_gets_no_complaint(form):
+    """As `spark_reports render … | head -1` may do."""
+    command = [sys.executable, "-m", "spark_reports", "render", str(reports.FIXED), "--format", form]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("output", ["file", "file/reports/2026-11-20"])
+def test_an_output_that_cannot_be_written_is_found_before_spark_starts(output, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    asked = ["daily", "--input", str(tmp_path), "--output", str(tmp_path / output)]
+    assert main(asked) == 1
+    assert capsys.readouterr().err == (f"spark_reports: [Errno 20] Not a directory: '{tmp_path / 'file'}'\n")
