@@ -114,7 +114,10 @@ def _watched_cells(row: WouldReject) -> tuple[Content, ...]:
 def _counted_by(row: WouldReject) -> Content:
     """The rule in audit, or the rule and the waiver that held its rejection back."""
     waiver = words.waiver(row, "waiver ")
-    return join(words.rule(row["rule"]), element("div", waiver, class_="soft") if waiver else None)
+    return join(
+        element("span", words.rule(row["rule"]), class_="name"),
+        element("div", waiver, class_="name soft") if waiver else None,
+    )
 
 
 def trend(report: Report, rows: int) -> Markup | None:

@@ -1,6 +1,7 @@
 """The page's two pictures: the butterfly of drifts, and topics by hour."""
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from math import log10
 from typing import Final
 
@@ -57,10 +58,7 @@ def hours(report: Report) -> Markup:
     rows = [("all topics", report["all_topics"]), *((row["topic"], row) for row in shown)]
     most = max([1, *(n for _, row in rows for n in row["rejected_records"])])
     is_one_day = report["first_day"] == report["last_day"]
-    heads = [
-        element("th", name[11:13] if is_one_day else name[8:13].replace("T", " "), scope="col")
-        for name in names
-    ]
+    heads = [element("th", name[11:13], scope="col") for name in names] if is_one_day else _days(names)
     return join(
         legend(ours="records rejected, stronger is more (logarithmic)", traffic="traffic, nothing rejected"),
         element(
@@ -80,13 +78,22 @@ def hours(report: Report) -> Markup:
     )
 
 
+def _days(hours: Sequence[str]) -> list[Markup]:
+    """The heads over hours of several days: one for each day, since the hours' own would not fit."""
+    days = [(day, len(list(own))) for day, own in groupby(hours, key=lambda hour: hour[:10])]
+    return [
+        element("th", day, scope="colgroup", class_="day", colspan=str(count), style=f"--hours:{count}")
+        for day, count in days
+    ]
+
+
 def _heat_row(name: str, row: TopicHours, names: Sequence[str], most: int) -> Markup:
     cells = []
     for hour, records, rejected in zip(names, row["records"], row["rejected_records"], strict=True):
         if not records and not rejected:
             cells.append(element("td"))
             continue
-        text = f"{hour[11:13]}:00 {words.count(rejected)} of {words.count(records)} rejected"
+        text = f"{hour[:10]} {hour[11:13]}:00 {words.count(rejected)} of {words.count(records)} rejected"
         strength = log10(1 + rejected) / log10(1 + most)
         cells.append(
             element(

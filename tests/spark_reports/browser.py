@@ -87,3 +87,12 @@ def complaints(tmp_path, page, *options):
     found = re.search(r'<pre id="axe-found">(.*?)</pre>', dom, re.DOTALL)
     assert found, "axe-core did not finish"
     return json.loads(unescape(found[1]))
+
+
+def width(tmp_path, page, *options):
+    """The width of a page that a reader would scroll, and that of the window."""
+    script = "document.documentElement.dataset.width = [document.documentElement.scrollWidth, innerWidth]"
+    measured = page.replace("</body>", f"<script>{script}</script></body>", 1)
+    dom = run(tmp_path, measured, "--virtual-time-budget=3000", "--dump-dom", *options)
+    found = re.search(r'data-width="(\d+),(\d+)"', dom)
+    return int(found[1]), int(found[2])

@@ -25,6 +25,12 @@ def test_a_page_that_did_run_a_script_would_be_noticed(tmp_path):
     assert browser.obeyed(tmp_path, page) == "alert"
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_a_long_name_without_a_break_makes_no_page_wider_than_its_window(tmp_path, size):
+    page_width, window_width = browser.width(tmp_path, html.render(reports.hostile("n" * 160)), size)
+    assert page_width <= window_width
+
+
 @pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("report", [reports.fixed, reports.empty])

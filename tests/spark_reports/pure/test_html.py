@@ -168,7 +168,7 @@ def test_an_empty_day_is_a_page_too():
     assert "No record carried a timestamp." in page.words
 
 
-def test_a_report_of_a_week_fits():
+def of_a_week():
     report = reports.fixed()
     hours = [f"2026-11-{day}T{hour:02d}" for day in range(20, 27) for hour in range(24)]
     report |= {"last_day": "2026-11-26", "hours": hours}
@@ -176,7 +176,20 @@ def test_a_report_of_a_week_fits():
         row |= {"records": row["records"] * 7, "rejected_records": row["rejected_records"] * 7}
     for producer in report["producers"]:
         producer["hours"] *= 7
-    assert len(html.render(report).encode()) <= html.MAX_BYTES
+    return report
+
+
+def test_a_report_of_a_week_fits():
+    assert len(html.render(of_a_week()).encode()) <= html.MAX_BYTES
+
+
+def test_hours_of_several_days_stand_below_the_names_of_their_days():
+    """The names of 168 hours would print over each other."""
+    page = html.render(of_a_week())
+    heads = re.findall(r'<th scope="colgroup" class="day" colspan="24".*?>(.*?)</th>', page)
+    assert heads == [f"2026-11-{day}" for day in range(20, 27)]
+    assert '<th scope="col">' not in page[page.index('class="heat"') : page.index('id="reasons"')]
+    assert 'title="2026-11-26 10:00 ' in page
 
 
 @pytest.mark.parametrize("frame", [WIDE, NARROW])
