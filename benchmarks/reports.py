@@ -88,6 +88,8 @@ def _compact(spark: "SparkSession", place: Path) -> None:
     from spark_reports.log.compact import compact
     from spark_reports.log.store import Table
 
+    # A day that is in the table already would be read twice.
+    shutil.rmtree(place / "compacted", ignore_errors=True)
     compact(spark, [str(place / "large")], _DAY, _DAY, Table(str(place / "compacted")))
 
 

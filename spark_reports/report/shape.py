@@ -35,16 +35,22 @@ class Counts(TypedDict):
 
 
 class Totals(Counts):
-    """Counts of the whole period. Unit mistakes are counted in bad records."""
+    """Counts of the whole period. Unit mistakes are bad records of rejected batches; a 0 is none of them."""
 
     producers: int
+    """Clients with at least one batch, also those that were only told to send it again."""
     producers_affected: int
+    """Clients with a batch that was rejected for good."""
     producers_with_unit_mistakes: int
     unit_mistake_records: int
+    """Without `zero`: a timestamp of 0 is a time that was never set."""
 
 
 class Topic(Counts):
-    """One topic. The drift range covers all its records that carry a timestamp."""
+    """One topic. Its drift range covers culprits, and all records of batches that have none.
+
+    So good records of a rejected batch may lie outside of it.
+    """
 
     topic: str
     drift_min_ms: int | None
@@ -68,7 +74,7 @@ class Why(TypedDict):
 
 
 class ReasonRow(Why):
-    """A reason, over all producers."""
+    """A reason, over all producers: of rejections, repairs, records sent again, and unconfirmed records."""
 
     producers: int
 
