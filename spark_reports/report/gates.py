@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from spark_reports.log.completeness import State
+from spark_reports.report import missing, words
 from spark_reports.report.headline import rejected_records
 from spark_reports.report.shape import Report
 
@@ -31,6 +33,9 @@ MEASURES: Final[Mapping[str, Callable[[Report], float]]] = MappingProxyType(
         "lost_lines": lambda r: r["log"]["lost_lines"],
         "missing_intervals": lambda r: r["log"]["missing_intervals"],
         "silent_boots": lambda r: r["log"]["silent_boots"],
+        "lines_unusable": lambda r: r["log"]["lines_unusable"],
+        "incomplete": lambda r: missing.state(r["log"]) is State.INCOMPLETE,
+        "new_producers": lambda r: len(words.new_clients(r["trend"])),
     }
 )
 

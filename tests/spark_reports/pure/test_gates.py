@@ -23,6 +23,32 @@ def test_a_gate_trips_above_its_bound(text, trips):
     assert (gates.parse(text).tripped_by(reports.fixed()) is not None) is trips
 
 
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("lines_unusable>4", {"lines_unusable": 5}),
+        ("incomplete>0", {"state": "incomplete"}),
+        ("silent_boots>0", {"silent_boots": 1}),
+    ],
+)
+def test_a_gate_trips_over_a_log_that_lacks_something(text, changes):
+    report = reports.fixed()
+    assert gates.parse(text).tripped_by(report) is None
+    report["log"] |= changes
+    assert gates.parse(text).tripped_by(report).startswith(f"{text}: ")
+
+
+def test_a_log_that_is_complete_in_part_is_not_incomplete():
+    report = reports.fixed()
+    report["log"] |= {"state": "complete_in_part", "is_complete": False}
+    assert gates.parse("incomplete>0").tripped_by(report) is None
+
+
+def test_new_producers_are_a_measure_if_the_days_before_are_known():
+    assert gates.parse("new_producers>0").tripped_by(reports.fixed()) == "new_producers>0: new_producers is 1"
+    assert gates.parse("new_producers>0").tripped_by(reports.fixed() | {"trend": None}) is None
+
+
 @pytest.mark.parametrize("measure", gates.MEASURES)
 def test_every_measure_can_be_taken_of_any_report(measure):
     for report in (reports.fixed(), reports.empty()):
