@@ -113,7 +113,7 @@ def _make(options: argparse.Namespace, first: date, last: date) -> Report:
                 rollup.store(sums.drifts, options.rollup, "drift")
                 week_before = last - timedelta(days=rollup.DAYS_BEFORE)
                 known = rollup.stored(spark, options.rollup, "producers", first=week_before, last=last)
-            report = assemble(tables.collect(spark, sums, options.top, known), first, last, now_ms)
+            report = assemble(tables.collect(sums, options.top, known), first, last, now_ms)
         _publish(options, report, spark)
     return report
 

@@ -41,16 +41,16 @@ def run(options: argparse.Namespace) -> int:
     with spark_at_work(options, "reading the rollup", not_there=arguments.NO_ROLLUP) as spark:
         from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-        from spark_reports.report import rollup, tables
+        from spark_reports.report import groups, rollup, tabled, transforms
 
         stored = rollup.stored(spark, options.rollup, "drift", first=first, last=last)
         judged = rollup.stored(spark, options.rollup, "producers", first=first, last=last)
-        there = {row["day"] for row in tables.rows(judged.select("day").distinct())}
+        there = {row["day"] for row in tabled.rows(judged.select("day").distinct())}
         for column, glob in (("topic", options.topic), ("client_id", options.client)):
             if glob is not None:
                 stored = stored.where(F.col(column).rlike(_java(glob)))
-        totals = tables.rows(rollup.totals(stored))
-        by_client = tables.rows(rollup.beyond_by_client(stored, options.after, options.before, options.top))
+        totals = tabled.rows(transforms.of_frame(groups.TOTALS, stored))
+        by_client = tabled.rows(rollup.beyond_by_client(stored, options.after, options.before, options.top))
     if not totals:
         raise NothingToReportError(_nothing(options, first, last, there))
     answer = _answer(totals, by_client, options.after, options.before)

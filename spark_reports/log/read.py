@@ -29,10 +29,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 from pyspark.storagelevel import StorageLevel
 
-from spark_reports.log import sequence, set_aside
-from spark_reports.log.schema import COLUMNS, CORRUPT, READ_DDL
+from spark_reports.log import sequence, set_aside, size
+from spark_reports.log.schema import COLUMNS, CORRUPT, READ_DDL, SUMS
 from spark_reports.log.sequence import BOOT
 from spark_reports.log.store import Form, Table
+from spark_reports.spark.session import small_queries
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName
 from tsproxy.model.verdict import Reason, UnitGuess
 
@@ -75,24 +76,29 @@ class Log:
     lines: DataFrame
     words: DataFrame
     """`sequence.words` of the identified lines, duplicates included."""
+    is_small: bool = False
+    """Few enough bytes for one task (`size`)."""
 
 
 @contextmanager
 def opened(spark: SparkSession, source: Source) -> Iterator[Log]:
     """The log. JSON is parsed once and kept while it is open. Raises AnalysisException for a missing path.
 
-    A directory selects the files below it that are named for the days, and for one day on either side. A file
-    name or glob selects all that it matches.
+    While a small log is open, the session runs `small_queries`. A directory selects the files below it that
+    are named for the days, and for one day on either side. A file name or glob selects all that it matches.
     """
     with ExitStack() as stack:
         marked = marked_lines(spark, source)
-        if source.form is Form.JSON:
+        if is_small := size.is_small(marked, source.form):
+            stack.enter_context(small_queries(spark))
+            marked = marked.coalesce(1)
+        if is_small or source.form is Form.JSON:
             kept(stack, marked)
         side = sequence.side(source.first, source.last)
         worded = kept(stack, sequence.words(identified(marked), side))
         dirty = sequence.repeated(worded)
         lines = marked if dirty.isEmpty() else kept(stack, deduplicated(marked, dirty))
-        yield Log(lines, worded)
+        yield Log(lines, worded, is_small)
 
 
 def marked_lines(spark: SparkSession, source: Source) -> DataFrame:

@@ -1,6 +1,6 @@
 """Tables that show rows of report.json as they are, on the page and in Markdown: `PLAIN`.
 
-A new one is a row here, a key of `shape.Plain`, and a row of `transforms.PLAIN`.
+A new one is a row here, a key of `shape.Plain`, and a row of `groups.PLAIN`.
 """
 
 from collections.abc import Callable, Iterator, Sequence

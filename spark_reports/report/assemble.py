@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 from spark_reports.log.completeness import Evidence, by_problem, completeness
 from spark_reports.report import what_if, words
+from spark_reports.report.groups import Rows
 from spark_reports.report.headline import details, headline
 from spark_reports.report.producers import aligned, grouped, latest_ms, why, with_rejections
 from spark_reports.report.shape import (
@@ -31,7 +32,7 @@ from spark_reports.report.shape import (
     WhatIf,
     WouldReject,
 )
-from spark_reports.report.tables import Rows, Tables
+from spark_reports.report.tables import Tables
 from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket_bounds_ms
 from tsproxy.decisions.text import instant
 from tsproxy.model.outcome import VerdictName
@@ -191,7 +192,7 @@ def _drift(rows: Rows) -> list[DriftBucket]:
     for row in rows:
         index = row["bucket"]
         if (row["side"] == "behind") == (index < 0):
-            sums.setdefault(index, {})[row["rejected"]] = (row["records"], row["batches"])
+            sums.setdefault(index, {})[row["is_rejected"]] = (row["records"], row["batches"])
     buckets = []
     for index in sorted(sums):
         above_ms, up_to_ms = bucket_bounds_ms(index)

@@ -5,8 +5,9 @@ from operator import itemgetter
 from typing import Any, Final
 
 from spark_reports.report import words
+from spark_reports.report.groups import Rows
 from spark_reports.report.shape import ClientReason, Example, Producer, TopicShare, Why
-from spark_reports.report.tables import Rows, Tables
+from spark_reports.report.tables import Tables
 from tsproxy.decisions.text import instant
 from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import UnitGuess

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from spark_reports.log.read import of_period
 from spark_reports.log.store import Table
 from spark_reports.report import transforms
-from spark_reports.report.transforms import CLIENT
+from spark_reports.report.groups import CLIENT
 from spark_reports.report.what_if import first_bucket_beyond
 from tsproxy.decisions.drift import EDGES, HISTOGRAM_NAME
 from tsproxy.model.verdict import Reason
@@ -70,10 +70,10 @@ def drift(counters: DataFrame, keys: DataFrame | None) -> DataFrame:
     `is_rejected` is the outcome; `is_other_side` is true if the reason is the other side's drift.
     Histograms of other versions, and buckets that this version does not have, are left out.
 
-    To unpack histograms is the most expensive part of a report, so `drawn` and `totals` both use this
-    result. A bucket is added up by the number of its key (`keys`: `drift_keys`) instead of by seven names.
-    A client may choose names whose numbers are equal (`ambiguous`); then `keys` is None, and the names are
-    used.
+    To unpack histograms is the most expensive part of a report, so all tables of drift use this result.
+    A bucket is added up by the number of its key (`keys`: `drift_keys`) instead of by seven names. A client
+    may choose names whose numbers are equal (`ambiguous`); then `keys` is None, and the names are used.
+    It is None for few counters, too.
     """
     judged = transforms.named(counters).where((F.col("hist") == HISTOGRAM_NAME) & transforms.is_judged())
     dated = judged.withColumn("event_date", F.col("day"))
@@ -125,18 +125,6 @@ def _is_rejected_for(side: str) -> Column:
     return F.coalesce(F.col("reason").isin(*reasons[side]), F.lit(False))
 
 
-def drawn(drifts: DataFrame) -> DataFrame:
-    """The sums `batches` and `records` for each `side` (ahead | behind), `bucket` and `rejected`.
-
-    A rejected batch counts on the side for which it was rejected, or on both if the reason has no side.
-    """
-    return (
-        drifts.where(~F.col("is_other_side"))
-        .groupBy("side", "bucket", F.col("is_rejected").alias("rejected"))
-        .agg(*transforms.sums("batches", "records"))
-    )
-
-
 def store(frame: DataFrame, folder: str, name: str) -> None:
     """Write the days of one of the two tables."""
     few = frame.coalesce(4).sortWithinPartitions(*CLIENT)
@@ -148,11 +136,6 @@ def stored(spark: SparkSession, folder: str, name: str, first: date, last: date)
     ddl = {"producers": _PRODUCERS_DDL, "drift": _DRIFT_DDL}[name]
     table = spark.read.schema(ddl).parquet(f"{folder}/{name}")
     return of_period(table.withColumnRenamed("event_date", "day"), first, last)
-
-
-def totals(drifts: DataFrame) -> DataFrame:
-    """From `drift`: one row for each side and bucket, the input of `what_if`."""
-    return drifts.groupBy("side", "bucket").agg(*transforms.sums("batches", "records"))
 
 
 def beyond_by_client(drifts: DataFrame, after_ms: int | None, before_ms: int | None, count: int) -> DataFrame:

@@ -6,10 +6,11 @@ Nothing is written here.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from operator import itemgetter
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -17,17 +18,24 @@ from spark_reports.exits import NothingToReportError
 from spark_reports.log import boots, read, sequence
 from spark_reports.log.completeness import GAPS_LISTED, Evidence, LineGap, by_problem, nothing_usable
 from spark_reports.log.read import Log, Source
-from spark_reports.report import rollup, transforms
-from spark_reports.spark.session import small_queries
+from spark_reports.report import groups, rollup, transforms
+from spark_reports.report.groups import Rows
+from spark_reports.report.tabled import rows, tabled
 from tsproxy.decisions.fields import EventName
-
-Rows = list[dict[str, Any]]
 
 TOPICS_PER_CLIENT = 5
 EXAMPLES_PER_REASON = 2
 
-_SMALL = 50_000
-"""Up to this many rows in `Sums.rolled`, a query costs less if it is neither compiled nor spread out."""
+_FEW = 50_000
+"""Up to this many rows of `Sums.rolled` are collected, and their tables are made here."""
+
+_OF_ROLLUP: Final = (
+    *(groups.SUMMARY, groups.WORST_TOPICS, groups.TOPICS, groups.HOURS, groups.REASONS, groups.RULES),
+    *(groups.PRODUCERS, groups.CLIENT_REASONS, groups.CLIENT_TOPICS, groups.CLIENT_HOURS),
+    *(groups.WOULD_REJECT, *groups.PLAIN.values()),
+)
+_OF_DRIFT: Final = (groups.DRAWN, groups.TOTALS)
+_OF_LIFECYCLE: Final = (groups.IN_FORCE, groups.LIMITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +52,13 @@ class Sums:
     drifts: DataFrame
     """`rollup.drift`"""
     is_small: bool
+    """The whole log is small (`log.size`)."""
     evidence: Evidence
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The results of the transforms of the same names; rows as dicts."""
+    """The tables of `groups` and `transforms` of the same names; rows as dicts."""
 
     summary: dict[str, Any]
     topics: Rows
@@ -63,10 +72,9 @@ class Tables:
     examples: Rows
     drift: Rows
     what_if: Rows
-    """`rollup.totals`"""
     would_reject: Rows
     plain: Mapping[str, Rows]
-    """The results of `transforms.PLAIN`."""
+    """The tables of `groups.PLAIN`."""
     rules: Rows
     in_force: Rows
     days: Rows
@@ -94,19 +102,15 @@ def summed(spark: SparkSession, source: Source) -> Iterator[Sums | None]:
         evidence = Evidence(*proof(log, sequence.side(source.first, source.last)), files)
         usable = read.of_period(read.usable(log.lines), source.first, source.last)
         counters = read.of_event(usable, EventName.COUNTERS)
-        # These pass over all lines. Their results are usually small, and many queries read them.
+        # These pass over all lines. Their results are usually small, and several queries read them.
         rolled = kept(transforms.rollup(counters))
-        addresses = kept(transforms.client_addresses(counters))
-        addresses.count()
-        is_small = rolled.count() <= _SMALL
-        rolled = rolled.coalesce(1) if is_small else rolled
         yield Sums(
             source=source,
             usable=usable,
             rolled=rolled,
-            addresses=addresses,
-            drifts=kept(_drifts(spark, counters, rolled, is_small)),
-            is_small=is_small,
+            addresses=transforms.client_addresses(counters),
+            drifts=kept(_drifts(counters, rolled, log.is_small)),
+            is_small=log.is_small,
             evidence=evidence,
         )
 
@@ -114,7 +118,7 @@ def summed(spark: SparkSession, source: Source) -> Iterator[Sums | None]:
 def proof(log: Log, side: Column, listed: int = GAPS_LISTED) -> tuple[Rows, list[LineGap]]:
     """The rows of `boots.boots`, and up to `listed` runs of lost lines. `sequence.side` makes `side`."""
     identified = read.identified(log.lines)
-    boot_rows = rows(boots.boots(log.words, identified, side))
+    boot_rows = sorted(rows(boots.boots(log.words, identified, side)), key=itemgetter(*sequence.BOOT))
     if not any(row["lost_lines"] for row in boot_rows):
         return boot_rows, []
     lossy = sequence.spans(log.words).where("lost_lines > 0")
@@ -122,57 +126,49 @@ def proof(log: Log, side: Column, listed: int = GAPS_LISTED) -> tuple[Rows, list
     return boot_rows, [LineGap(**row) for row in found]  # type: ignore[typeddict-item]  # the columns are its keys
 
 
-def collect(spark: SparkSession, sums: Sums, top: int, known: DataFrame | None = None) -> Tables:
+def collect(sums: Sums, top: int, known: DataFrame | None = None) -> Tables:
     """Compute every table of the period.
 
     `known`: `producers` of a rollup, the period and the days before it; None if there is no rollup.
     """
-    rolled, usable = sums.rolled, sums.usable
-    drifts = sums.drifts.coalesce(1) if sums.is_small else sums.drifts
     with ExitStack() as stack:
-        kept = partial(read.kept, stack)
-        stack.enter_context(_settings(spark, sums.is_small))
-        worst = kept(transforms.worst(transforms.producers(rolled), top))
-        of_worst = kept(transforms.of_clients(rolled, worst))
-        by_topic = kept(transforms.only_topics(rolled, transforms.worst_topics(rolled, top)))
-        lifecycle = read.of_event(usable, EventName.LIFECYCLE)
-        examples = transforms.examples(read.of_event(usable, EventName.DECISION), EXAMPLES_PER_REASON)
+        is_few = sums.is_small or sums.rolled.count() <= _FEW
+        rolled = tabled(stack, sums.rolled, _OF_ROLLUP, is_few=is_few)
+        drifts = tabled(stack, sums.drifts, _OF_DRIFT, is_few=sums.is_small)
+        lifecycle = tabled(
+            stack, read.of_event(sums.usable, EventName.LIFECYCLE), _OF_LIFECYCLE, is_few=sums.is_small
+        )
+        decisions = read.of_event(sums.usable, EventName.DECISION)
+        producers, of_worst, only_worst = rolled.of_worst_clients(top)
+        by_topic = rolled.of_worst_topics(top)
         return Tables(
-            summary=rows(transforms.summary(rolled))[0],
-            topics=rows(transforms.topics(by_topic)),
-            hours=rows(transforms.hours(by_topic)),
-            reasons=rows(transforms.reasons(rolled)),
-            producers=rows(worst),
-            client_reasons=rows(transforms.client_reasons(of_worst)),
-            client_topics=rows(transforms.client_topics(of_worst, TOPICS_PER_CLIENT)),
-            client_hours=rows(transforms.client_hours(of_worst)),
-            client_addresses=rows(transforms.of_clients(sums.addresses, worst)),
-            examples=rows(transforms.of_clients(examples, worst)),
-            drift=rows(rollup.drawn(drifts)),
-            what_if=rows(rollup.totals(drifts)),
-            would_reject=rows(transforms.would_reject(rolled, top)),
-            plain={name: rows(frame(rolled, top)) for name, frame in transforms.PLAIN.items()},
-            rules=rows(transforms.rules(rolled, top)),
-            in_force=rows(transforms.in_force(lifecycle, top)),
+            summary=rolled.table(groups.SUMMARY)[0],
+            topics=by_topic.table(groups.TOPICS),
+            hours=by_topic.table(groups.HOURS),
+            reasons=rolled.table(groups.REASONS),
+            producers=producers,
+            client_reasons=of_worst.table(groups.CLIENT_REASONS),
+            client_topics=of_worst.table(groups.CLIENT_TOPICS, TOPICS_PER_CLIENT),
+            client_hours=of_worst.table(groups.CLIENT_HOURS),
+            client_addresses=only_worst(sums.addresses),
+            examples=only_worst(transforms.examples(decisions, EXAMPLES_PER_REASON)),
+            drift=drifts.table(groups.DRAWN),
+            what_if=drifts.table(groups.TOTALS),
+            would_reject=rolled.table(groups.WOULD_REJECT, top),
+            plain={name: rolled.table(table, top) for name, table in groups.PLAIN.items()},
+            rules=rolled.table(groups.RULES, top),
+            in_force=lifecycle.table(groups.IN_FORCE, top),
             days=[] if known is None else rows(rollup.days(known)),
             changes=[] if known is None else rows(rollup.changes(known, sums.source.last, top)),
-            limits=rows(transforms.limits(lifecycle)),
+            limits=lifecycle.table(groups.LIMITS),
             evidence=sums.evidence,
         )
 
 
-def _drifts(spark: SparkSession, counters: DataFrame, rolled: DataFrame, is_small: bool) -> DataFrame:
-    """`rollup.drift`, grouped by the numbers of its keys unless two keys share a number (very rare)."""
+def _drifts(counters: DataFrame, rolled: DataFrame, is_small: bool) -> DataFrame:
+    """`rollup.drift`. Many counters are grouped by the numbers of their keys, unless two keys share a number,
+    which is very rare."""
+    if is_small:
+        return rollup.drift(counters, None)
     keys = rollup.drift_keys(rolled)
-    with _settings(spark, is_small):
-        is_sound = rollup.ambiguous(keys).isEmpty()
-    return rollup.drift(counters, keys if is_sound else None)
-
-
-def _settings(spark: SparkSession, is_small: bool) -> AbstractContextManager[None]:
-    return small_queries(spark) if is_small else nullcontext()
-
-
-def rows(frame: DataFrame) -> Rows:
-    """Everything in a small DataFrame, as dicts."""
-    return [row.asDict(recursive=True) for row in frame.collect()]
+    return rollup.drift(counters, keys if rollup.ambiguous(keys).isEmpty() else None)

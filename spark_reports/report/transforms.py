@@ -1,14 +1,14 @@
-"""The tables of a report, from lines of the log: pure functions, DataFrame in, DataFrame out.
+"""The work of Spark for a report: pure functions, DataFrame in, DataFrame out.
 
-`rollup` adds up `counters` once, by hour and key; every table of totals comes from it, so the tables
-agree with each other by construction. `decision` lines give examples only.
+`rollup` adds up `counters` once, by hour and key; every table of totals comes from it (`groups`), so the
+tables agree with each other by construction. `decision` lines give examples only.
 
 A *rejection* is a batch that tsproxy or the broker rejected for good (`is_final`). A batch that the producer
 sends again by itself is not a rejection; it has columns of its own. Topics and clients that the proxy folded
 together appear as `(other)`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -17,13 +17,10 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 
 from spark_reports.log.schema import KEY, SUMS
 from spark_reports.log.sequence import instant_ms
+from spark_reports.report.groups import CLIENT, REASON, Grouping, How, Measure
 from spark_reports.report.words import FOLDED
 from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.model.outcome import VerdictName
-
-CLIENT: Final = ("client_id", "principal")
-REASON: Final = ("verdict", "reason", "unit_guess", "error_code", "is_final")
-_COUNTS: Final = ("batches", "records", "bad_records", "collateral_records")
 
 _REJECTING: Final = (VerdictName.REJECTED.value, VerdictName.BROKER_REJECTED.value)
 _ADDRESSES: Final = 8
@@ -54,6 +51,71 @@ def judged_and_rejected() -> list[Column]:
 
 def _sum_where(condition: Column, name: str) -> Column:
     return F.sum(F.when(condition, F.col(name)).otherwise(0))
+
+
+def _has_reason() -> Column:
+    is_open = (F.col("verdict") == VerdictName.UNCONFIRMED.value) & (F.col("error_code") != 0)
+    return F.col("verdict").isin(*_REJECTING, VerdictName.REPAIRED.value) | is_open
+
+
+FLAGS: Final[Mapping[str, Callable[[], Column]]] = MappingProxyType(
+    {
+        "is_judged": is_judged,
+        "is_rejection": is_rejection,
+        "is_unit_mistake": lambda: (
+            is_rejection() & F.col("unit_guess").isNotNull() & (F.col("unit_guess") != "zero")
+        ),
+        "has_reason": _has_reason,
+        "is_only_counted": lambda: is_judged() & F.col("would_reject"),
+        "is_accepted": lambda: F.col("verdict").isin(VerdictName.ACCEPTED.value, VerdictName.REPAIRED.value),
+        "violates_a_rule": lambda: is_judged() & (F.col("rule").isNotNull() | F.col("waiver").isNotNull()),
+        "is_own_side": lambda: ~F.col("is_other_side"),
+        "is_configuration": lambda: F.col("kind").isin(LifecycleKind.START.value, LifecycleKind.RELOAD.value),
+        "is_limits": lambda: F.col("kind") == LifecycleKind.LIMITS.value,
+    }
+)
+"""The conditions of `groups`, by name."""
+
+
+def flagged(frame: DataFrame, tables: Iterable[Grouping]) -> DataFrame:
+    """Only the columns and conditions that `tables` name, for `groups.of_rows`."""
+    columns: dict[str, None] = {}
+    flags: dict[str, None] = {}
+    for table in tables:
+        measured = [name for measure in table.measures.values() for name in measure.columns]
+        columns |= dict.fromkeys((*table.keys, *measured))
+        conditions = (table.where, *(measure.where for measure in table.measures.values()))
+        flags |= dict.fromkeys(name for name in conditions if name is not None)
+    return frame.select(*columns, *[FLAGS[name]().alias(name) for name in flags])
+
+
+def of_frame(grouping: Grouping, frame: DataFrame, count: int | None = None) -> DataFrame:
+    """The table of a large frame. `count`: the number of rows, at most."""
+    chosen = frame if grouping.where is None else frame.where(FLAGS[grouping.where]())
+    measures = [_measured(measure).alias(name) for name, measure in grouping.measures.items()]
+    table = chosen.groupBy(*grouping.keys).agg(*measures)
+    if grouping.having is not None:
+        table = table.where(F.col(grouping.having) > 0)
+    if count is None:
+        return table
+    order = [*[F.desc(name) for name in grouping.order], *[F.asc_nulls_first(key) for key in grouping.keys]]
+    if grouping.per:
+        return _first_per(table, grouping.per, order, count)
+    return table.orderBy(*order).limit(count)
+
+
+def _measured(measure: Measure) -> Column:
+    column = F.col(measure.columns[0]) if len(measure.columns) == 1 else F.struct(*measure.columns)
+    counted = column if measure.where is None else F.when(FLAGS[measure.where](), column)
+    match measure.how:
+        case How.SUM:
+            return F.coalesce(F.sum(counted), F.lit(0))
+        case How.LEAST:
+            return F.min(counted)
+        case How.GREATEST:
+            return F.max(counted)
+        case How.DISTINCT:
+            return F.count_distinct(counted)
 
 
 def named(counters: DataFrame) -> DataFrame:
@@ -93,25 +155,6 @@ def _extremes() -> list[Column]:
     ]
 
 
-def summary(rolled: DataFrame) -> DataFrame:
-    """One row: number of clients, of clients with rejections, of topics, and of records with a wrong unit."""
-    client = F.struct(*CLIENT)
-    is_unit_mistake = is_rejection() & F.col("unit_guess").isNotNull() & (F.col("unit_guess") != "zero")
-    return rolled.agg(
-        F.count_distinct(client).alias("producers"),
-        F.count_distinct(F.when(is_rejection(), client)).alias("producers_affected"),
-        F.count_distinct("topic").alias("topics"),
-        F.count_distinct(F.when(is_unit_mistake, client)).alias("producers_with_unit_mistakes"),
-        F.coalesce(_sum_where(is_unit_mistake, "bad_records"), F.lit(0)).alias("unit_mistake_records"),
-    )
-
-
-def worst_topics(rolled: DataFrame, count: int) -> DataFrame:
-    """The `count` topics with most rejected records, then most records: `topic`."""
-    order = [F.desc("rejected_records"), F.desc("records"), F.asc("topic")]
-    return rolled.groupBy("topic").agg(*judged_and_rejected()).orderBy(*order).limit(count).select("topic")
-
-
 def only_topics(rolled: DataFrame, shown: DataFrame) -> DataFrame:
     """The same rows; topics that are not shown have null as `topic`, so that they are added up together.
 
@@ -122,141 +165,11 @@ def only_topics(rolled: DataFrame, shown: DataFrame) -> DataFrame:
     return joined.withColumn("topic", F.col("shown_topic")).drop("shown_topic")
 
 
-def topics(rolled: DataFrame) -> DataFrame:
-    """One row for each topic and outcome: `topic`, `verdict`, `is_final`, SUMS, drift range."""
-    return rolled.groupBy("topic", "verdict", "is_final").agg(*sums(*SUMS), *_extremes())
-
-
-def hours(rolled: DataFrame) -> DataFrame:
-    """One row for each hour and topic: `hour`, `topic`, `records` (judged), `rejected_records`."""
-    return rolled.groupBy("hour", "topic").agg(*judged_and_rejected())
-
-
-def reasons(rolled: DataFrame) -> DataFrame:
-    """One row for each reason: REASON, counts, `producers`.
-
-    The reasons are those of rejections, repairs, batches that producers sent again, and unconfirmed ones.
-    """
-    is_open = (F.col("verdict") == VerdictName.UNCONFIRMED.value) & (F.col("error_code") != 0)
-    return (
-        rolled.where(F.col("verdict").isin(*_REJECTING, VerdictName.REPAIRED.value) | is_open)
-        .groupBy(*REASON)
-        .agg(*sums(*_COUNTS), F.count_distinct(F.struct(*CLIENT)).alias("producers"))
-    )
-
-
-def would_reject(rolled: DataFrame, count: int) -> DataFrame:
-    """The `count` largest groups of batches that only a rule in audit or the candidate limits would reject.
-
-    One row for each rule, waiver, client, topic and reason: `rule`, `waiver`, CLIENT, `topic`, `reason`,
-    `unit_guess`, counts, drift range. These batches were forwarded, so none of them is a rejection.
-    """
-    keys = ("rule", "waiver", *CLIENT, "topic", "reason", "unit_guess")
-    return (
-        rolled.where(is_judged() & F.col("would_reject"))
-        .groupBy(*keys)
-        .agg(*sums("batches", "records", "bad_records"), *_extremes())
-        .orderBy(F.desc("records"), *[F.asc_nulls_first(key) for key in keys])
-        .limit(count)
-    )
-
-
-def out_of_order(rolled: DataFrame, count: int) -> DataFrame:
-    """The `count` topics with most records out of order.
-
-    Columns: `topic`, `records` (all accepted ones), `out_of_order_records`, `out_of_order_max_ms`. A topic
-    has such records only if its rule tracks stream time.
-    """
-    accepted = F.col("verdict").isin(VerdictName.ACCEPTED.value, VerdictName.REPAIRED.value)
-    return (
-        rolled.where(accepted)
-        .groupBy("topic")
-        .agg(
-            *sums("records", "out_of_order_records"),
-            F.max("out_of_order_max_ms").alias("out_of_order_max_ms"),
-        )
-        .where(F.col("out_of_order_records") > 0)
-        .orderBy(F.desc("out_of_order_records"), F.asc("topic"))
-        .limit(count)
-    )
-
-
-def rules(rolled: DataFrame, count: int) -> DataFrame:
-    """The `count` rules that rejected most, or would have: `rule`, `mode`, `waiver`, counts.
-
-    `batches` and `records` are those that violated the rule, `rejected_records` those that it rejected.
-    """
-    keys = ("rule", "mode", "waiver")
-    return (
-        rolled.where(is_judged() & (F.col("rule").isNotNull() | F.col("waiver").isNotNull()))
-        .groupBy(*keys)
-        .agg(
-            *sums("batches", "records", "bad_records"),
-            _sum_where(is_rejection(), "records").alias("rejected_records"),
-        )
-        .orderBy(F.desc("records"), *[F.asc_nulls_first(key) for key in keys])
-        .limit(count)
-    )
-
-
-def in_force(lifecycle: DataFrame, count: int) -> DataFrame:
-    """The last `count` starts and reloads: `ts`, `proxy`, `kind`, `facts` (a JSON object as text)."""
-    news = (LifecycleKind.START.value, LifecycleKind.RELOAD.value)
-    events = lifecycle.where(F.col("kind").isin(*news)).select("ts", "proxy", "kind", "facts")
-    return events.orderBy(F.desc("ts"), "proxy").limit(count)
-
-
-def producers(rolled: DataFrame) -> DataFrame:
-    """One row for each client with rejections: CLIENT, `records` (judged), rejected batches and records,
-    times."""
-    return (
-        rolled.groupBy(*CLIENT)
-        .agg(
-            *judged_and_rejected(),
-            _sum_where(is_rejection(), "batches").alias("rejected_batches"),
-            _sum_where(is_rejection(), "bad_records").alias("bad_records"),
-            _sum_where(is_rejection(), "collateral_records").alias("collateral_records"),
-            F.min(F.when(is_rejection(), F.col("first_ms"))).alias("first_ms"),
-            F.max(F.when(is_rejection(), F.col("last_ms"))).alias("last_ms"),
-            F.count_distinct(F.when(is_rejection(), F.col("topic"))).alias("topics"),
-        )
-        .where(F.col("rejected_batches") > 0)
-    )
-
-
-def worst(frame: DataFrame, count: int) -> DataFrame:
-    """The `count` producers with the most rejected records; equal ones in order of their names."""
-    order = [F.desc("rejected_records"), *[F.asc_nulls_first(name) for name in CLIENT]]
-    return frame.orderBy(*order).limit(count)
-
-
 def of_clients(frame: DataFrame, clients: DataFrame) -> DataFrame:
     """The rows of these clients; a null id equals a null id."""
     left, right = frame.alias("l"), F.broadcast(clients.select(*CLIENT)).alias("r")
     same = [F.col(f"l.{name}").eqNullSafe(F.col(f"r.{name}")) for name in CLIENT]
     return left.join(right, on=same[0] & same[1], how="left_semi")
-
-
-def client_reasons(rolled: DataFrame) -> DataFrame:
-    """One row for each client and reason of its rejections: CLIENT, REASON, counts, drift range."""
-    return rolled.where(is_rejection()).groupBy(*CLIENT, *REASON).agg(*sums(*_COUNTS), *_extremes())
-
-
-def client_topics(rolled: DataFrame, count: int) -> DataFrame:
-    """Each client's `count` topics with the most rejected records: CLIENT, `topic`, `rejected_records`."""
-    return _first_per(
-        _rejected_by(rolled, "topic"), CLIENT, [F.desc("rejected_records"), F.asc("topic")], count
-    )
-
-
-def client_hours(rolled: DataFrame) -> DataFrame:
-    """One row for each client and hour: CLIENT, `hour`, `rejected_records`."""
-    return _rejected_by(rolled, "hour")
-
-
-def _rejected_by(rolled: DataFrame, name: str) -> DataFrame:
-    rejected = rolled.where(is_rejection())
-    return rejected.groupBy(*CLIENT, name).agg(F.sum("records").alias("rejected_records"))
 
 
 def client_addresses(counters: DataFrame) -> DataFrame:
@@ -283,18 +196,3 @@ def examples(decisions: DataFrame, count: int) -> DataFrame:
 def _first_per(frame: DataFrame, keys: tuple[str, ...], order: list[Column], count: int) -> DataFrame:
     window = Window.partitionBy(*keys).orderBy(*order)
     return frame.withColumn("place", F.row_number().over(window)).where(F.col("place") <= count).drop("place")
-
-
-def limits(lifecycle: DataFrame) -> DataFrame:
-    """One row for each topic and set of limits: `topic`, type, limits in ms (null: unlimited), `first_ts`."""
-    return (
-        lifecycle.where(F.col("kind") == LifecycleKind.LIMITS.value)
-        .groupBy("topic", "timestamp_type", "before_max_ms", "after_max_ms")
-        .agg(F.min("ts").alias("first_ts"))
-    )
-
-
-PLAIN: Final[Mapping[str, Callable[[DataFrame, int], DataFrame]]] = MappingProxyType(
-    {"out_of_order": out_of_order}
-)
-"""The tables whose rows are shown as they are. The keys are those of `shape.Plain`."""

@@ -6,4 +6,4 @@ from spark_reports.report import tables
 def collect(spark, source, top=50):
     """All tables; None if the log holds no line of the days."""
     with tables.summed(spark, source) as sums:
-        return None if sums is None else tables.collect(spark, sums, top)
+        return None if sums is None else tables.collect(sums, top)

@@ -9,7 +9,7 @@ from spark_reports.cli import main
 from spark_reports.commands.render import FORMATS, for_terminal
 from spark_reports.log import read, sequence
 from spark_reports.log.completeness import Evidence
-from spark_reports.report import tables
+from spark_reports.report import tabled, tables
 from spark_reports.report.assemble import quality
 from tests.spark_reports import reports
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
@@ -44,7 +44,7 @@ def quality_of(spark, tmp_path):
     def ask(*lines, raw=""):
         path = write(tmp_path / "a.jsonl", *lines, raw=raw)
         with read.opened(spark, read.Source([str(path)], FRIDAY, FRIDAY)) as log:
-            files = tables.rows(read.files(log.lines, FRIDAY, FRIDAY))
+            files = tabled.rows(read.files(log.lines, FRIDAY, FRIDAY))
             evidence = Evidence(*tables.proof(log, sequence.side(FRIDAY, FRIDAY)), files)
         return quality(evidence, FRIDAY, FRIDAY, MIDNIGHT_MS + 2 * DAY_MS)
 

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from pyspark.testing import assertDataFrameEqual
 
 from spark_reports.log.schema import KEY, SUMS
-from spark_reports.report import rollup, transforms, words
+from spark_reports.report import groups, rollup, tabled, transforms, words
 from tests.spark_reports.day import MIDNIGHT_MS
 from tests.spark_reports.logs import counters, write
 from tsproxy.decisions.drift import bucket
@@ -36,6 +36,23 @@ def counters_of(spark, tmp_path):
 @pytest.fixture
 def rolled_of(counters_of):
     return lambda *lines: transforms.rollup(counters_of(*lines))
+
+
+def assert_same_rows(some, others):
+    """In any order."""
+    assert sorted(some, key=repr) == sorted(others, key=repr)
+
+
+def table(grouping, frame, count=None):
+    """The table that Spark makes of the frame. The same is made of its rows, once they are collected."""
+    made = tabled.rows(transforms.of_frame(grouping, frame, count))
+    collected = tabled.rows(transforms.flagged(frame, [grouping]))
+    found = groups.of_rows(grouping, collected, count)
+    if count is None:
+        assert_same_rows(found, made)
+    else:
+        assert found == made
+    return made
 
 
 def drift_of(made):
@@ -80,42 +97,40 @@ def test_topics_count_records_sent_again_apart(spark, rolled_of):
         "SELECT 'orders' topic, 'broker_rejected' verdict, true is_final, 10L records "
         "UNION ALL SELECT 'orders', 'broker_rejected', false, 20L"
     )
-    assertDataFrameEqual(transforms.topics(rolled).select(*expected.columns), expected)
+    found = [{name: row[name] for name in expected.columns} for row in table(groups.TOPICS, rolled)]
+    assert_same_rows(found, tabled.rows(expected))
 
 
 def test_topics_not_shown_are_taken_together(rolled_of):
     rolled = rolled_of({"topic": "calm"}, {**REJECTED, "topic": "bad"}, {"topic": "busy", "records": 90})
-    shown = transforms.worst_topics(rolled, 2)
-    assert [row["topic"] for row in shown.collect()] == ["bad", "busy"]
-    found = transforms.topics(transforms.only_topics(rolled, shown)).collect()
+    assert [row["topic"] for row in table(groups.WORST_TOPICS, rolled, 2)] == ["bad", "busy"]
+    shown = transforms.of_frame(groups.WORST_TOPICS, rolled, 2)
+    found = table(groups.TOPICS, transforms.only_topics(rolled, shown))
     assert {row["topic"]: row["records"] for row in found} == {"bad": 10, "busy": 90, None: 10}
 
 
 def test_a_producers_rejected_records_are_those_rejected_for_good(rolled_of):
     rolled = rolled_of(REJECTED, {}, {}, {**TIMEOUT, "is_final": False}, {"client_id": "innocent"})
-    (row,) = transforms.producers(rolled).collect()
+    (row,) = table(groups.PRODUCERS, rolled)
     assert (row["client_id"], row["records"], row["rejected_records"]) == ("app", 30, 10)
     assert (row["bad_records"], row["collateral_records"], row["topics"]) == (4, 6, 1)
 
 
 def test_a_client_without_an_id_is_a_producer_too(rolled_of):
     rolled = rolled_of({**REJECTED, "client_id": None}, {"client_id": None})
-    worst = transforms.worst(transforms.producers(rolled), 1)
-    assert [row["client_id"] for row in worst.collect()] == [None]
+    assert [row["client_id"] for row in table(groups.PRODUCERS, rolled, 1)] == [None]
+    worst = transforms.of_frame(groups.PRODUCERS, rolled, 1)
     assert transforms.of_clients(rolled, worst).count() == 2
 
 
 def test_the_worst_producers_come_first_and_only_so_many(rolled_of):
     rolled = rolled_of(*[{**REJECTED, "client_id": f"c{n}", "records": 10 + n} for n in range(5)])
-    assert [row["client_id"] for row in transforms.worst(transforms.producers(rolled), 2).collect()] == [
-        "c4",
-        "c3",
-    ]
+    assert [row["client_id"] for row in table(groups.PRODUCERS, rolled, 2)] == ["c4", "c3"]
 
 
 def test_one_principal_is_not_another(rolled_of):
     rolled = rolled_of({**REJECTED, "principal": "User:a"}, {**REJECTED, "principal": "User:b"})
-    assert transforms.producers(rolled).count() == 2
+    assert len(table(groups.PRODUCERS, rolled)) == 2
 
 
 def test_summary_counts_clients_and_unit_mistakes(rolled_of):
@@ -125,35 +140,31 @@ def test_summary_counts_clients_and_unit_mistakes(rolled_of):
         {"client_id": "innocent"},
         {"client_id": None},
     )
-    (row,) = transforms.summary(rolled).collect()
+    (row,) = table(groups.SUMMARY, rolled)
     assert (row["producers"], row["producers_affected"]) == (4, 2)
     assert (row["producers_with_unit_mistakes"], row["unit_mistake_records"]) == (1, 4)
 
 
 def test_summary_of_nothing_is_noughts(rolled_of):
-    (row,) = transforms.summary(rolled_of({}).where(F.lit(False))).collect()
+    (row,) = table(groups.SUMMARY, rolled_of({}).where(F.lit(False)))
     assert (row["producers"], row["producers_affected"], row["unit_mistake_records"]) == (0, 0, 0)
 
 
 def test_hours_count_judged_and_rejected_records_by_topic(rolled_of):
     rolled = rolled_of(REJECTED, {}, {**TIMEOUT, "is_final": False}, {"topic": "clicks"})
-    found = {
-        row["topic"]: (row["records"], row["rejected_records"]) for row in transforms.hours(rolled).collect()
-    }
+    found = {row["topic"]: (row["records"], row["rejected_records"]) for row in table(groups.HOURS, rolled)}
     assert found == {"orders": (20, 10), "clicks": (10, 0)}
 
 
 def test_reasons_leave_out_accepted_batches(rolled_of):
     rolled = rolled_of(REJECTED, {}, {**TIMEOUT, "is_final": False}, {"verdict": "unconfirmed"})
-    found = {
-        (row["verdict"], row["is_final"], row["producers"]) for row in transforms.reasons(rolled).collect()
-    }
+    found = {(row["verdict"], row["is_final"], row["producers"]) for row in table(groups.REASONS, rolled)}
     assert found == {("rejected", True, 1), ("broker_rejected", False, 1)}
 
 
 def test_a_client_keeps_its_worst_topics(rolled_of):
     rolled = rolled_of(*[{**REJECTED, "topic": f"t{n}", "records": 10 + n} for n in range(4)])
-    assert [row["topic"] for row in transforms.client_topics(rolled, 2).collect()] == ["t3", "t2"]
+    assert [row["topic"] for row in table(groups.CLIENT_TOPICS, rolled, 2)] == ["t3", "t2"]
 
 
 def test_addresses_are_those_the_client_was_rejected_from(counters_of):
@@ -172,8 +183,8 @@ def test_drift_adds_buckets_and_counts_a_rejection_on_the_side_of_its_reason(cou
     histogram = {"ahead": [[far, 1, 10]], "behind": [[near, 1, 10]]}
     old = {**REJECTED, "reason": "too_old"}
     made = counters_of({**REJECTED, **histogram}, {**old, **histogram}, histogram, histogram)
-    drift = rollup.drawn(drift_of(made))
-    found = {(row["side"], row["bucket"], row["rejected"]): row["records"] for row in drift.collect()}
+    drift = table(groups.DRAWN, drift_of(made))
+    found = {(row["side"], row["bucket"], row["is_rejected"]): row["records"] for row in drift}
     assert found == {
         ("ahead", far, True): 10,
         ("behind", near, True): 10,

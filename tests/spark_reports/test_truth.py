@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 
 from spark_reports.log import read, sequence
 from spark_reports.log.completeness import Evidence, State, completeness
-from spark_reports.report import tables, transforms
+from spark_reports.report import groups, tabled, tables, transforms
 from spark_reports.report.words import epoch_ms
 from tests.spark_reports.damage import a_random_day, name_of
 from tests.spark_reports.day import DAY_MS, HOUR_MS
@@ -31,8 +31,8 @@ def read_days(request, spark, tmp_path_factory):
     with read.opened(spark, read.Source([str(folder)], first, last)) as log:
         usable = read.of_event(read.usable(log.lines), EventName.COUNTERS)
         by_day = transforms.rollup(usable).withColumn("topic", F.substring("hour", 1, 10))
-        totals = tables.rows(transforms.topics(by_day))
-        files = tables.rows(read.files(log.lines, first, last))
+        totals = tabled.rows(transforms.of_frame(groups.TOPICS, by_day))
+        files = tabled.rows(read.files(log.lines, first, last))
         words = sequence.words(read.identified(log.lines), _side(days[0]))
         proof = tables.proof(read.Log(log.lines, words), _side(days[0]), listed=10**6)
         yield [(day, _totals(totals, day), _proof(*proof, day)) for day in days], files

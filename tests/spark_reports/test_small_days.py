@@ -1,0 +1,68 @@
+"""A small day: few tasks, however widely the session spreads its queries, and the report of a large one."""
+
+import json
+
+import pytest
+
+from spark_reports.cli import main
+from spark_reports.log import size
+from spark_reports.report import tables
+from spark_reports.spark.session import settings
+from tests.spark_reports.day import a_day
+from tests.spark_reports.logs import write
+
+MOST_TASKS = 40
+
+
+@pytest.fixture(scope="module")
+def decisions(tmp_path_factory):
+    """Two proxies, two hours, in two files; some lines are delivered twice."""
+    folder = tmp_path_factory.mktemp("decisions")
+    day = a_day(("px-1", "px-2"), hours=range(10, 12), minutes=range(0, 60, 30))
+    half = len(day.lines) // 2
+    write(folder / "decisions-20261120T090000Z-px-1-b-0001.jsonl.gz", *day.lines[:half])
+    write(folder / "decisions-20261120T110000Z-px-2-b-0001.jsonl", *day.lines[half - 50 :])
+    return folder
+
+
+@pytest.fixture
+def daily(spark, decisions, tmp_path):
+    """Makes the report, as if spark-submit had started the session: (report.json, number of tasks)."""
+    scheduler = spark.sparkContext._jsc.sc().taskScheduler()
+
+    def make():
+        options = ["--input", str(decisions), "--output", str(tmp_path), "--date", "2026-11-20"]
+        widely = {"spark.sql.shuffle.partitions": "200", "spark.sql.adaptive.enabled": "true"}
+        before = scheduler.nextTaskId().get()
+        with settings(spark, widely):
+            assert main(["daily", *options, "--format", "json", "--quiet"]) == 0
+        report = json.loads((tmp_path / "report.json").read_text())
+        return report | {"generated_ts": ""}, scheduler.nextTaskId().get() - before
+
+    return make
+
+
+def test_a_small_day_is_few_tasks_and_gives_the_report_that_spark_alone_would_make(daily, monkeypatch):
+    report, tasks = daily()
+    assert tasks <= MOST_TASKS
+    monkeypatch.setattr(size, "is_small", lambda *_: False)
+    monkeypatch.setattr(tables, "_FEW", 0)
+    large, many = daily()
+    assert large == report
+    assert many > MOST_TASKS
+
+
+def test_a_log_of_many_bytes_or_many_files_is_not_small(spark, tmp_path, monkeypatch):
+    """A compressed file counts by the lines that it holds, a table more so."""
+    lines = [{"seq": n} for n in range(20)]
+    write(tmp_path / "plain" / "a.jsonl", *lines)
+    write(tmp_path / "packed" / "a.jsonl.gz", *lines)
+    spark.range(20).coalesce(1).write.parquet(str(tmp_path / "table"))
+    plain, packed = (spark.read.schema("seq BIGINT").json(str(tmp_path / n)) for n in ("plain", "packed"))
+    table = spark.read.schema("id BIGINT").parquet(str(tmp_path / "table"))
+    files = ((plain, size.Form.JSON), (packed, size.Form.JSON), (table, size.Form.PARQUET))
+    assert [size.is_small(*each) for each in files] == [True, True, True]
+    monkeypatch.setattr(size, "_SMALL_BYTES", 600)
+    assert [size.is_small(*each) for each in files] == [True, False, False]
+    monkeypatch.setattr(size, "_FEW_FILES", 0)
+    assert not size.is_small(*files[0])
