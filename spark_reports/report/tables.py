@@ -29,7 +29,7 @@ EXAMPLES_PER_REASON = 2
 _FEW = 50_000
 """Up to this many rows of `Sums.rolled` are collected, and their tables are made here."""
 
-_OF_ROLLUP: Final = (
+OF_ROLLUP: Final = (
     *(groups.SUMMARY, groups.WORST_TOPICS, groups.TOPICS, groups.HOURS, groups.REASONS, groups.RULES),
     *(groups.PRODUCERS, groups.CLIENT_REASONS, groups.CLIENT_TOPICS, groups.CLIENT_HOURS),
     *(groups.WOULD_REJECT, *groups.PLAIN.values()),
@@ -133,7 +133,7 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None) -> Tables:
     """
     with ExitStack() as stack:
         is_few = sums.is_small or sums.rolled.count() <= _FEW
-        rolled = tabled(stack, sums.rolled, _OF_ROLLUP, is_few=is_few)
+        rolled = tabled(stack, sums.rolled, OF_ROLLUP, is_few=is_few)
         drifts = tabled(stack, sums.drifts, _OF_DRIFT, is_few=sums.is_small)
         lifecycle = tabled(
             stack, read.of_event(sums.usable, EventName.LIFECYCLE), _OF_LIFECYCLE, is_few=sums.is_small

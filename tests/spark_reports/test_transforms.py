@@ -5,7 +5,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from pyspark.testing import assertDataFrameEqual
 
 from spark_reports.log.schema import KEY, SUMS
-from spark_reports.report import groups, rollup, tabled, transforms, words
+from spark_reports.report import groups, rollup, tabled, tables, transforms, words
 from tests.spark_reports.day import MIDNIGHT_MS
 from tests.spark_reports.logs import counters, write
 from tsproxy.decisions.drift import bucket
@@ -44,15 +44,7 @@ def assert_same_rows(some, others):
 
 
 def table(grouping, frame, count=None):
-    """The table that Spark makes of the frame. The same is made of its rows, once they are collected."""
-    made = tabled.rows(transforms.of_frame(grouping, frame, count))
-    collected = tabled.rows(transforms.flagged(frame, [grouping]))
-    found = groups.of_rows(grouping, collected, count)
-    if count is None:
-        assert_same_rows(found, made)
-    else:
-        assert found == made
-    return made
+    return tabled.rows(transforms.of_frame(grouping, frame, count))
 
 
 def drift_of(made):
@@ -220,3 +212,27 @@ def test_two_keys_of_one_number_are_noticed(monkeypatch, counters_of):
     monkeypatch.setattr(rollup, "_number", lambda: F.lit(7).cast("bigint").alias("number"))
     keys = rollup.drift_keys(transforms.rollup(made))
     assert not rollup.ambiguous(keys).isEmpty()
+
+
+def test_few_rows_give_the_tables_that_spark_makes(rolled_of):
+    """Also where names are null, two rows are equal but for their names, or nothing meets a condition."""
+    late = {**REJECTED, "reason": "too_old", "topic": "late"}
+    rolled = rolled_of(
+        REJECTED, {**REJECTED, "client_id": None}, {**REJECTED, "principal": "User:a", "unit_guess": "zero"},
+        {**late, "unit_guess": "seconds", "out_of_order_records": 3}, {**late, "principal": None},
+        {**TIMEOUT, "is_final": False}, {**TIMEOUT, "error_code": 99}, {"verdict": "repaired", "topic": "a"},
+        {"verdict": "unconfirmed", "error_code": 7}, {"verdict": "unconfirmed", "client_id": "idle"},
+        {"would_reject": True, "rule": "candidate", "reason": "too_old", "topic": "a"},
+        {"would_reject": True, "rule": "candidate", "reason": "too_old", "topic": None},
+        {"would_reject": True, "rule": "r", "mode": "audit", "waiver": "w", "reason": "too_old"},
+        {"out_of_order_records": 4, "out_of_order_max_ms": 9, "topic": "a"}, {"topic": "é", "folded": True},
+    ).cache()  # fmt: skip
+    collected = tabled.rows(transforms.flagged(rolled, tables.OF_ROLLUP))
+    for grouping in tables.OF_ROLLUP:
+        count = 2 if grouping.order else None
+        found, made = groups.of_rows(grouping, collected, count), table(grouping, rolled, count)
+        assert found
+        if grouping.order and not grouping.per:
+            assert found == made
+        else:
+            assert_same_rows(found, made)
