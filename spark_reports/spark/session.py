@@ -58,7 +58,7 @@ def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterat
     require_pyspark()
     from pyspark.sql import SparkSession
 
-    running = SparkSession.getActiveSession()
+    running, archive = SparkSession.getActiveSession(), class_archive.Archive()
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if running is not None:
         session = running
@@ -66,10 +66,17 @@ def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterat
         builder = SparkSession.builder.appName("spark_reports")
         session = (builder.master(master) if master else builder).getOrCreate()
     else:
-        session = _start(master or "local[*]", f"{_JVM_OPTIONS} {_BRIEF if is_brief else _LONG}")
+        archive = class_archive.prepared()
+        options = f"{_JVM_OPTIONS} {_BRIEF if is_brief else _LONG} {archive.options}"
+        session = _start(master or "local[*]", options)
     session.conf.set("spark.sql.session.timeZone", "UTC")
     try:
         yield session
+    except BaseException:
+        class_archive.failed(session, archive)
+        raise
+    else:
+        class_archive.succeeded(session, archive)
     finally:
         if running is None:
             session.stop()
@@ -124,10 +131,9 @@ def _start(master: str, jvm_options: str) -> "SparkSession":
         builder = SparkSession.builder.appName("spark_reports").master(master)
         for name, value in _LOCAL_SETTINGS.items() if master.startswith("local") else ():
             builder = builder.config(name, value)
-        classes, made = class_archive.options()
         builder = builder.config(
             "spark.driver.extraJavaOptions",
-            f"{jvm_options} {classes} -Dlog4j2.configurationFile={log4j2.as_uri()}",
+            f"{jvm_options} -Dlog4j2.configurationFile={log4j2.as_uri()}",
         )
         with _jvm_stderr_kept() as stderr:
             try:
@@ -135,8 +141,6 @@ def _start(master: str, jvm_options: str) -> "SparkSession":
             except PySparkRuntimeError as error:
                 reason = str(error).strip().partition("\n")[0]
                 raise SparkUnavailableError(f"Spark did not start: {reason}{_tail(stderr)}") from error
-    if made is not None:
-        class_archive.keep_at_exit(session.sparkContext._gateway, made)
     return session
 
 

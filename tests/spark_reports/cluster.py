@@ -28,8 +28,8 @@ _BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 def _java_options():
     """For each of these JVMs; with the archive of Spark's classes where an earlier test has left one."""
-    archive, is_missing = class_archive.options()
-    return _BRIEF if is_missing else f"{_BRIEF} {archive}"
+    archive = class_archive.mapped()
+    return f"{_BRIEF} {class_archive.mapping(archive)}" if archive else _BRIEF
 
 
 def bare_python(folder):
