@@ -30,7 +30,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from pyspark.storagelevel import StorageLevel
 
 from spark_reports.log import sequence, set_aside, size
-from spark_reports.log.schema import COLUMNS, CORRUPT, READ_DDL, SUMS
+from spark_reports.log.schema import COLUMNS, CORRUPT, READ_DDL
 from spark_reports.log.sequence import BOOT
 from spark_reports.log.store import Form, Table
 from spark_reports.spark.session import small_queries
