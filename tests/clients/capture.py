@@ -7,7 +7,7 @@ client id: each program uses the name of its family.
 
 import asyncio
 from collections import defaultdict
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from tsproxy.model.kafka import ApiKey
@@ -49,8 +49,7 @@ class Capture:
             except OSError:
                 writer.close()
                 return
-            with suppress(OSError):
-                await _copy_both((reader, writer), to_proxy, Requests(self.by_client))
+            await _copy_both((reader, writer), to_proxy, Requests(self.by_client))
 
         return relay
 
@@ -67,9 +66,12 @@ async def _copy_both(client, proxy, requests):
     finally:
         for way in ways:
             way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
+        ended = await asyncio.gather(*ways, return_exceptions=True)
         to_client.close()
         to_proxy.close()
+    for error in ended:
+        if isinstance(error, Exception) and not isinstance(error, OSError):
+            raise error  # a request that cannot be read: asyncio prints it
 
 
 async def _copy(reader, writer, look):
