@@ -13,7 +13,8 @@ _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     (
         ("TLS",),
         "with TLS, the event loop copies received bytes to OpenSSL and decrypted bytes to the proxy, and it "
-        "calls Python for each record of 16 KiB. haproxy decrypts into the buffer from which it sends. "
+        "calls Python for each record of 16 KiB. haproxy decrypts into the buffer from which it sends. The "
+        "profile (Where the CPU goes) has the copies as libc and the calls as libpython. "
         "Everything that can be left out of a read without replacing the loop's use of OpenSSL is left out "
         "already. Kernel TLS (SSL_OP_ENABLE_KTLS) does not help: OpenSSL uses it only if it reads and writes "
         "the socket itself, and asyncio and uvloop give it buffers in memory (MemoryBIO) instead. The "
@@ -24,7 +25,7 @@ _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     (
         ("asyncio",),
         "asyncio's event loop is written in Python. Each turn and each read costs several microseconds "
-        "before it calls the proxy",
+        "before it calls the proxy: libpython in the profile (Where the CPU goes)",
     ),
     (
         ("64×",),
