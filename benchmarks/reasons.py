@@ -12,15 +12,16 @@ from benchmarks.sections import Verdict
 _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     (
         ("TLS",),
-        "with TLS, the event loop copies received bytes to OpenSSL and decrypted bytes to the proxy, and it "
-        "calls Python for each record of 16 KiB. haproxy decrypts into the buffer from which it sends. The "
-        "profile (Where the CPU goes) has the copies as libc and the calls as libpython. "
-        "Everything that can be left out of a read without replacing the loop's use of OpenSSL is left out "
-        "already. Kernel TLS (SSL_OP_ENABLE_KTLS) does not help: OpenSSL uses it only if it reads and writes "
-        "the socket itself, and asyncio and uvloop give it buffers in memory (MemoryBIO) instead. The "
-        "machine on which this was found has a kernel without it (CONFIG_TLS is not set), so haproxy with "
-        "kernel TLS was not measured. Tried: aiofastnet 1.2.0 in place of the loop's TLS. It crashes "
-        "(SIGSEGV) if a context has a callback for host names (sni_callback), and the proxy's contexts do",
+        "with TLS, the event loop copies received bytes to OpenSSL and decrypted bytes to the proxy, and "
+        "it calls Python for each record of 16 KiB. haproxy decrypts into the buffer from which it sends. "
+        "The profile (Where the CPU goes) has the copies as libc (memmove, and memset of buffers) and the "
+        "calls as libpython. Everything that can be left out of a read without replacing the loop's use of "
+        "OpenSSL is left out already. Kernel TLS (SSL_OP_ENABLE_KTLS) does not help: OpenSSL uses it only "
+        "if it reads and writes the socket itself, and asyncio and uvloop give it buffers in memory "
+        "(MemoryBIO) instead. The machine on which this was found has a kernel without it (CONFIG_TLS is "
+        "not set), so haproxy with kernel TLS was not measured. Tried: aiofastnet 1.2.0 in place of the "
+        "loop's TLS. It crashes (SIGSEGV) if a context has a callback for host names (sni_callback), and "
+        "the proxy's contexts do",
     ),
     (
         ("asyncio",),
