@@ -36,6 +36,13 @@ def test_below_v3_a_later_record_without_a_time_has_none():
     assert (found.records, found.min_timestamp_ms, found.max_timestamp_ms) == (2, NOW_MS, NOW_MS)
 
 
+@pytest.mark.parametrize(("count", "records"), [(7, 7), (0, 0), (-5, 0)])
+def test_beyond_the_records_of_one_request_a_later_batch_is_counted_and_not_read(count: int, records: int):
+    later = batch([NOW_MS], records_count=count)
+    found = judged(batch([NOW_MS]) + later, version=2, records_per_request=1).batch
+    assert (found.records, found.max_timestamp_ms) == (1 + records, NOW_MS)
+
+
 def test_no_stream_time_is_computed_where_no_rule_asks_for_it():
     assert judged(GOOD).advance is None
 

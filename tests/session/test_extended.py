@@ -25,7 +25,7 @@ from tests.session.conversation import (
 from tests.session.messages import accepted, produce, produced, rejected
 from tests.wire.batches import CODECS, batch
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode, TimestampType
-from tsproxy.model.policy import Choice, Match, Mode, OnViolation, Waiver
+from tsproxy.model.policy import Choice, Match, Mode, OnViolation, RuleSettings, TimeLimit, Waiver
 from tsproxy.model.records import RecordFacts, Records
 from tsproxy.model.verdict import Accept, Reason, Reject, TopicLimits
 from tsproxy.policy.extended import facts_of
@@ -68,6 +68,16 @@ def test_the_bit_goes_and_no_time_becomes_brokers_own(codec):
     assert (goes.attributes, goes.base_timestamp, goes.max_timestamp) == (codec, NOW_MS, NOW_MS)
     assert record_batch.crc_is_valid(goes)
     assert times_of(found.rewritten.records) == [NOW_MS, -1, -2, 0]
+
+
+def test_no_time_is_none_for_the_candidate_too():
+    rules = view()
+    candidate = RuleSettings(before=TimeLimit(HOUR_MS))
+    seen = replace(rules, policy=replace(rules.policy, candidate=candidate))
+
+    found = judged(marked([NONE_MS, NOW_MS - DAY_MS]), seen=seen)
+
+    assert [each.batch_index for each in found.would.violations] == [1]
 
 
 def test_a_batch_without_the_bit_is_what_it_ever_was():
