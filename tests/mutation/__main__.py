@@ -3,6 +3,7 @@
     python -m tests.mutation                         # all modules
     python -m tests.mutation --only policy/units.py
     python -m tests.mutation --again printed.txt     # what that earlier run printed as survivors
+    python -m tests.mutation --sample 40 --seed 2026 # so many mutants of each module, chosen by the seed
 
 First both brokers answer a few thousand generated requests directly. Then every mutant is held against
 those answers and against the tests that need no broker (`trial`). What survives is printed;
@@ -13,6 +14,7 @@ import argparse
 import asyncio
 import os
 import pickle
+import random
 import sys
 import tempfile
 import time
@@ -56,10 +58,23 @@ def printed_survivors(text: str) -> set[tuple[str, str]]:
     return {(path, change.strip()) for path, _, change in (name.split(":", 2) for name in names)}
 
 
-def check(modules: list[str], recorded: Path, workers: int, again: set[tuple[str, str]] | None = None) -> int:
+def sampled(found: list[Mutant], module: str, most: int, seed: int) -> list[Mutant]:
+    """At most so many mutants of a module, in their order. The choice depends on seed and module."""
+    chosen = random.Random(f"{seed} {module}").sample(range(len(found)), min(most, len(found)))
+    return [found[place] for place in sorted(chosen)]
+
+
+def check(
+    modules: list[str],
+    recorded: Path,
+    workers: int,
+    again: set[tuple[str, str]] | None = None,
+    most: int | None = None,
+    seed: int = 0,
+) -> int:
     """Prints the score of each module and every survivor; 1 where something survived.
 
-    `again`: the paths and changes to try, and no others.
+    `again`: the paths and changes to try, and no others. `most`: so many mutants of each module are tried.
     """
     untouched = Mutant(modules[0], 0, "none", (CODE / modules[0]).read_text())
     if not survivors([untouched], recorded, 1):
@@ -71,6 +86,8 @@ def check(modules: list[str], recorded: Path, workers: int, again: set[tuple[str
         found = list(mutants(module, (CODE / module).read_text()))
         if again is not None:
             found = [mutant for mutant in found if (mutant.path, mutant.change) in again]
+        if most is not None:
+            found = sampled(found, module, most, seed)
         alive = survivors(found, recorded, workers)
         total, survived = total + len(found), survived + len(alive)
         print(f"{module}: {len(found) - len(alive)} of {len(found)} caught", flush=True)
@@ -86,6 +103,8 @@ def main() -> int:
     parser.add_argument("--batches", type=int, default=4000, help="recorded from each broker")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--again", type=Path, help="a file with the survivors of an earlier run: only these")
+    parser.add_argument("--sample", type=int, help="mutants of each module, instead of all")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample")
     arguments = parser.parse_args()
     again = None if arguments.again is None else printed_survivors(arguments.again.read_text())
     with tempfile.TemporaryDirectory(prefix="tsproxy-mutation-") as name:
@@ -93,7 +112,8 @@ def main() -> int:
         recorded.mkdir()
         sys.dont_write_bytecode, sys.pycache_prefix = False, str(compiled)  # what does not change, but once
         asyncio.run(record(arguments.batches, recorded))
-        return check(arguments.only or [*trial.MODULES], recorded, arguments.workers, again)
+        modules = arguments.only or [*trial.MODULES]
+        return check(modules, recorded, arguments.workers, again, arguments.sample, arguments.seed)
 
 
 if __name__ == "__main__":
