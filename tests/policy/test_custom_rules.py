@@ -153,6 +153,19 @@ def test_an_answer_that_no_rule_may_give_is_a_failure(rule):
     assert consult(CustomRule("it", rule), [NOW_MS], rule_context()).failure
 
 
+def test_a_rule_is_asked_for_one_name_more_than_there_are_records_and_no_further():
+    named = []
+
+    class Counts:
+        def culprits(self, timestamps_ms, context):
+            for index in range(10):
+                named.append(index)
+                yield index, "no"
+
+    answer = consult(CustomRule("own", Counts()), [GOOD, BAD], rule_context())
+    assert (answer.failure is not None, named) == (True, [0, 1, 2])
+
+
 def test_of_a_long_text_a_client_gets_the_beginning():
     found = consult(CustomRule("it", answers((0, "x" * 1_001))), [NOW_MS], rule_context())
     assert found.culprits == ((0, "x" * 1_000),)
