@@ -1,0 +1,20 @@
+"""One target under atheris, in a process of its own: `python -m tests.fuzz.atheris_run TARGET CORPUS ...`.
+
+The product's modules are instrumented when they are imported, so the target comes after them.
+"""
+
+import sys
+
+import atheris
+
+
+def main() -> None:
+    name = sys.argv.pop(1)
+    with atheris.instrument_imports(include=["tsproxy"]):
+        from tests.fuzz.targets import TARGETS
+    atheris.Setup(sys.argv, TARGETS[name].check)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
