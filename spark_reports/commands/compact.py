@@ -27,6 +27,13 @@ def add(commands: arguments.Commands) -> None:
     arguments.add_skipping(parser)
     arguments.add_table(parser)
     parser.add_argument(
+        "--lookback",
+        type=arguments.positive,
+        default=7,
+        metavar="DAYS",
+        help="write these many days before again, too, if lines of them came late (default 7)",
+    )
+    parser.add_argument(
         "--replace",
         action="store_true",
         help="write the days even if the table holds usable lines of them that the input lacks",
@@ -53,7 +60,13 @@ def run(options: argparse.Namespace) -> int:
         table = store.Table(options.output, store.Form(options.format))
         store.require(spark, table.form)
         done = compact(
-            spark, options.input, first=first, last=last, table=table, may_lose_lines=options.replace
+            spark,
+            options.input,
+            first=first,
+            last=last,
+            table=table,
+            may_lose_lines=options.replace,
+            lookback_days=options.lookback,
         )
     if not done.lines and not done.quarantined_lines:
         raise NothingToReportError(nothing_of(first, last, options.input))

@@ -3,7 +3,7 @@
 One pass reads the lines, marks the unusable ones and writes all of them: `problem` says what is wrong with a
 line, and `file` where it came from. So unusable lines are part of the table, and nothing is lost. Lines of
 unknown time belong to the day on which their file was opened. A run replaces the partitions of its own days
-and no others, so it may be repeated. If it finds late lines for the day before, it writes that day again. It
+and no others, so it may be repeated. If it finds late lines for a day before (`late`), it writes it again. It
 does not replace a partition by one that lacks some of its usable lines (`replacing`).
 
 Duplicates are searched in the written table, by three of its columns. If a boot has a repeated line, the days
@@ -11,7 +11,7 @@ are written again, with each line once. A reader in between sees duplicates, and
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from types import MappingProxyType
@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import LinesWouldVanishError
-from spark_reports.log import read, replacing, sequence
+from spark_reports.log import late, read, replacing, sequence
 from spark_reports.log.read import Source
 from spark_reports.log.schema import TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.log.store import Form, Table
@@ -36,6 +36,8 @@ _ONE_DAY: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.maxConcurrentO
 partition. At a second one, Spark would sort the rest after all."""
 
 _DAYS_NAMED: Final = 3
+LOOKBACK_DAYS: Final = 7
+"""The days before the period for which late files are looked for."""
 
 _NAME_BITS: Final = 28
 """The bits for the topic, and those for the client, among the 64 bits of `_order`. If two names have the same
@@ -70,8 +72,10 @@ def compact(
     table: Table,
     *,
     may_lose_lines: bool = False,
+    lookback_days: int = LOOKBACK_DAYS,
 ) -> Compacted:
-    """Write the days' lines to `table`, and return what it then holds for them.
+    """Write the days' lines to `table`, and return what it then holds for them. Days up to `lookback_days`
+    before them are written again if lines came late.
 
     Raises pyspark's AnalysisException if an input does not exist, and LinesWouldVanishError if the table
     holds usable lines of the days that the input lacks, unless the run `may_lose_lines`.
@@ -80,14 +84,31 @@ def compact(
     if not may_lose_lines and (vanished := _would_vanish(spark, source, table)):
         raise LinesWouldVanishError(_refusal(vanished))
     lines_before = _write(spark, source, table)
-    is_late = _holds_fewer(spark, table, day_before, lines_before)
-    before = Source(inputs, day_before, day_before)
-    vanished = _would_vanish(spark, before, table) if is_late else {}
-    is_restated = is_late and not vanished
-    if is_restated:
-        _write(spark, before, table)
-    restated = [day_before.isoformat()] if is_restated else []
+    days = set(_late(spark, inputs, table, first - timedelta(days=lookback_days), day_before))
+    if _holds_fewer(spark, table, day_before, lines_before):
+        days.add(day_before)
+    restated, vanished = [], {}
+    for day in sorted(days):
+        before = Source(inputs, day, day)
+        if lacking := _would_vanish(spark, before, table):
+            vanished |= lacking
+        else:
+            _write(spark, before, table)
+            restated.append(day.isoformat())
     return _held(_days_of(spark, table, first, last), restated, vanished)
+
+
+def _late(
+    spark: SparkSession, inputs: Sequence[str], table: Table, first: date, last: date
+) -> Iterator[date]:
+    """The days of the table that lack usable lines of files which the table does not name."""
+    stored = table.rows(spark).withColumnRenamed("event_date", "day")
+    for day in late.days_with_new_files(spark, inputs, stored, first, last):
+        own = read.of_period(stored, day, day)
+        if not own.isEmpty():
+            coming = _dated(spark, Source(inputs, day, day)).withColumnRenamed("event_date", "day")
+            if replacing.would_vanish(coming, own, day, day):
+                yield day
 
 
 def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[str, int]:

@@ -156,10 +156,25 @@ def file_name() -> Column:
 def _of_input(spark: SparkSession, path: str, source: Source, ddl: str) -> DataFrame:
     """The lines of one input of `source`."""
     reader = spark.read.schema(ddl).option("columnNameOfCorruptRecord", CORRUPT)
-    if not path.endswith(_FILE_NAMES):
-        names = f"decisions-{{{','.join(day.strftime('%Y%m%d') for day in _days(source))}}}*"
+    if not is_file_name(path):
+        names = names_of(_days(source))
         reader = reader.option("pathGlobFilter", names).option("recursiveFileLookup", "true")
     return reader.json(path)
+
+
+def is_file_name(path: str) -> bool:
+    """True for a file or a glob of files, false for a directory."""
+    return path.endswith(_FILE_NAMES)
+
+
+def names_of(days: Sequence[date]) -> str:
+    """A glob for the files that are named for one of the days."""
+    return f"decisions-{{{','.join(day.strftime('%Y%m%d') for day in days)}}}*"
+
+
+def file_prefix(day: date) -> str:
+    """The beginning of the names of the files that were opened on a day."""
+    return f"decisions-{day.strftime('%Y%m%d')}"
 
 
 def _days(source: Source) -> list[date]:

@@ -181,6 +181,40 @@ def test_late_lines_do_not_replace_a_day_before_of_which_files_are_deleted(
     assert [row for row in rows_of(spark, table) if "event_date=datetime.date(2026, 11, 20)" in row] == before
 
 
+@pytest.mark.parametrize(("lookback", "restated"), [("7", ["2026-11-16", "2026-11-17"]), ("3", [])])
+def test_files_that_come_days_late_make_their_days_be_written_again(
+    spark, decisions, tmp_path, capsys, lookback, restated
+):
+    """A shipper was down. Its files hold lines of the day on which they were opened, and of the next."""
+    days = [FRIDAY - number * ONE_DAY for number in (5, 4, 3)]
+    own = [MIDNIGHT_MS + (day - FRIDAY).days * DAY_MS for day in days]
+    for number, day in enumerate(days):
+        name = f"decisions-{day:%Y%m%d}T000000Z-a.jsonl"
+        write(decisions / (name + ".open"), heartbeat(number, own[number], boot="b0"))
+    table = tmp_path / "table"
+    compact(spark, [str(decisions)], days[0], days[-1], Table(str(table)))
+    for day in days:  # they are closed
+        name = f"decisions-{day:%Y%m%d}T000000Z-a.jsonl"
+        (decisions / (name + ".open")).rename(decisions / name)
+    late = [counters(0, own[1], boot="b9"), counters(1, own[2], boot="b9")]
+    write(decisions / "px" / f"decisions-{days[1]:%Y%m%d}T230000Z-b.jsonl", *late)
+    asked = [
+        "--input",
+        str(decisions),
+        "--output",
+        str(table),
+        "--date",
+        "2026-11-20",
+        "--lookback",
+        lookback,
+    ]
+    for expected in (restated, []):
+        assert main(["compact", *asked, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["restated_days"] == expected
+    stored = spark.read.parquet(str(table)).where("boot = 'b9'").collect()
+    assert sorted(row["seq"] for row in stored) == ([0, 1] if restated else [])
+
+
 def test_duckdb_answers_the_documents_question_with_the_truth(spark, tmp_path):
     """The query is that of the page: it counts each line once, and nothing that was sent again."""
     day = a_day(("px-1",), hours=range(13, 15), minutes=(0, 30))
