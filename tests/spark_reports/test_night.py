@@ -29,18 +29,21 @@ def a_life(boot, first_minute, last_minute, *, stops):
 
 @pytest.fixture
 def night(spark, tmp_path, capsys):
-    """Runs the commands for one day: (its report over the table, the same over the files)."""
+    """Runs the tasks of the DAG for one day: `compact`, `daily_before` and `daily`. It returns for both days
+    (the report over the table, the same over the files)."""
     logs, table = tmp_path / "log", tmp_path / "table"
 
-    def run(day):
-        assert main(["compact", "--input", str(logs), "--output", str(table), "--date", day]) == 0
-        reports = []
+    def reports(day):
         for name, source in (("table", [*TABLE, str(table)]), ("files", ["--input", str(logs)])):
             output = tmp_path / f"{name}-{day}"
             assert main(["daily", *source, "--output", str(output), "--date", day]) == 0
-            reports.append(json.loads((output / "report.json").read_text()))
+            yield json.loads((output / "report.json").read_text())
+
+    def run(before, day):
+        assert main(["compact", "--input", str(logs), "--output", str(table), "--date", day]) == 0
+        found = [list(reports(each)) for each in (before, day) if each]
         capsys.readouterr()
-        return reports
+        return found
 
     return run
 
@@ -67,10 +70,10 @@ def test_three_nights_say_the_same_from_the_table_and_from_the_files(night, tmp_
             come = [each for each in life if each["ts"] < f"2026-11-{21 + number}T01:00"]  # an hour more
             for day, lines in groupby(come, key=lambda each: each["ts"][:10].replace("-", "")):
                 write(tmp_path / "log" / f"decisions-{day}T000000Z-{life[0]['boot']}.jsonl", *lines)
-        from_table, from_files = night(name)
-        assert from_table["log"]["silent"] == from_files["log"]["silent"]
-        assert from_table["log"]["sentence"] == from_files["log"]["sentence"]
-        assert from_table["totals"] == from_files["totals"]
+        for from_table, from_files in night(DAYS[number - 1] if number else None, name):
+            assert from_table["log"]["silent"] == from_files["log"]["silent"]
+            assert from_table["log"]["sentence"] == from_files["log"]["sentence"]
+            assert from_table["totals"] == from_files["totals"]
         killed.append([boot["boot"] for boot in from_table["log"]["silent"]])
         states.append((from_table["log"]["state"], from_table["log"]["lines_unusable"]))
     assert killed == [[], ["rx-1"], []]
