@@ -5,6 +5,7 @@ plain Python. The size of a result is bounded by `top`, or by the number of hour
 Nothing is written here.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import NothingToReportError
 from spark_reports.log import boots, read, sequence
@@ -119,11 +121,20 @@ def proof(log: Log, side: Column, listed: int = GAPS_LISTED) -> tuple[Rows, list
     """The rows of `boots.boots`, and up to `listed` runs of lost lines. `sequence.side` makes `side`."""
     identified = read.identified(log.lines)
     boot_rows = sorted(rows(boots.boots(log.words, identified, side)), key=itemgetter(*sequence.BOOT))
-    if not any(row["lost_lines"] for row in boot_rows):
+    # Each of them has a gap, so later ones cannot be among the first gaps.
+    lossy = [row for row in boot_rows if row["lost_lines"]][:listed]
+    if not lossy:
         return boot_rows, []
-    lossy = sequence.spans(log.words).where("lost_lines > 0")
-    found = rows(sequence.gaps(identified, lossy, listed))
+    found = rows(sequence.gaps(identified, _spans_of(identified.sparkSession, lossy), listed))
     return boot_rows, [LineGap(**row) for row in found]  # type: ignore[typeddict-item]  # the columns are its keys
+
+
+def _spans_of(spark: SparkSession, boot_rows: Rows) -> DataFrame:
+    """BOOT, `seq_from` and `seq_to` of these rows: to ask for them once more would cost a query."""
+    names = (*sequence.BOOT, "seq_from", "seq_to")
+    values = json.dumps([{name: row[name] for name in names} for row in boot_rows])
+    form = "array<struct<proxy:string,boot:string,seq_from:bigint,seq_to:bigint>>"
+    return spark.range(1).select(F.inline(F.from_json(F.lit(values), form)))
 
 
 def collect(sums: Sums, top: int, known: DataFrame | None = None) -> Tables:
