@@ -84,14 +84,16 @@ class Log:
 def opened(spark: SparkSession, source: Source) -> Iterator[Log]:
     """The log. JSON is parsed once and kept while it is open. Raises AnalysisException for a missing path.
 
-    While a small log is open, the session runs `small_queries`. A directory selects the files below it that
-    are named for the days, and for one day on either side. A file name or glob selects all that it matches.
+    While it is open, the session spreads queries by the log's `size`. A directory selects the files below it
+    that are named for the days, and for one day on either side. A file name or glob selects all that it
+    matches.
     """
     with ExitStack() as stack:
         marked = marked_lines(spark, source)
-        if is_small := size.is_small(marked, source.form):
-            stack.enter_context(small_queries(spark))
-            marked = marked.coalesce(1)
+        file_bytes = size.file_bytes(marked, source.form)
+        is_small = size.is_small(marked, source.form, file_bytes)
+        stack.enter_context(small_queries(spark) if is_small else size.spread(spark, file_bytes))
+        marked = marked.coalesce(1) if is_small else marked
         if is_small or source.form is Form.JSON:
             kept(stack, marked)
         side = sequence.side(source.first, source.last)

@@ -23,6 +23,7 @@ from spark_reports.log.read import Log, Source
 from spark_reports.report import groups, rollup, transforms
 from spark_reports.report.groups import Rows
 from spark_reports.report.tabled import rows, tabled
+from spark_reports.spark.session import small_queries
 from tsproxy.decisions.fields import EventName
 
 TOPICS_PER_CLIENT = 5
@@ -143,9 +144,10 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None) -> Tables:
     `known`: `producers` of a rollup, the period and the days before it; None if there is no rollup.
     """
     with ExitStack() as stack:
-        is_few = sums.is_small or sums.rolled.count() <= _FEW
-        rolled = tabled(stack, sums.rolled, OF_ROLLUP, is_few=is_few)
-        drifts = tabled(stack, sums.drifts, _OF_DRIFT, is_few=sums.is_small)
+        if is_few := sums.is_small or sums.rolled.count() <= _FEW:
+            stack.enter_context(small_queries(sums.rolled.sparkSession))
+        rolled = tabled(stack, _few(sums.rolled, is_few), OF_ROLLUP, is_few=is_few)
+        drifts = tabled(stack, _few(sums.drifts, is_few), _OF_DRIFT, is_few=sums.is_small)
         lifecycle = tabled(
             stack, read.of_event(sums.usable, EventName.LIFECYCLE), _OF_LIFECYCLE, is_few=sums.is_small
         )
@@ -174,6 +176,11 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None) -> Tables:
             limits=lifecycle.table(groups.LIMITS),
             evidence=sums.evidence,
         )
+
+
+def _few(frame: DataFrame, is_few: bool) -> DataFrame:
+    """Few rows in one partition, so that a query of them is one task."""
+    return frame.coalesce(1) if is_few else frame
 
 
 def _drifts(counters: DataFrame, rolled: DataFrame, is_small: bool) -> DataFrame:

@@ -66,8 +66,21 @@ def test_a_log_of_many_bytes_or_many_files_is_not_small(spark, tmp_path, monkeyp
     plain, packed = (spark.read.schema("seq BIGINT").json(str(tmp_path / n)) for n in ("plain", "packed"))
     table = spark.read.schema("id BIGINT").parquet(str(tmp_path / "table"))
     files = ((plain, size.Form.JSON), (packed, size.Form.JSON), (table, size.Form.PARQUET))
-    assert [size.is_small(*each) for each in files] == [True, True, True]
+    assert [is_small(*each) for each in files] == [True, True, True]
     monkeypatch.setattr(size, "_SMALL_BYTES", 600)
-    assert [size.is_small(*each) for each in files] == [True, False, False]
+    assert [is_small(*each) for each in files] == [True, False, False]
     monkeypatch.setattr(size, "_FEW_FILES", 0)
-    assert not size.is_small(*files[0])
+    assert not is_small(*files[0])
+
+
+def is_small(lines, form):
+    return size.is_small(lines, form, size.file_bytes(lines, form))
+
+
+@pytest.mark.parametrize(("mib", "tasks"), [(None, "200"), (0, "1"), (72, "9"), (1 << 20, "200")])
+def test_a_large_log_is_spread_by_its_bytes_and_never_wider_than_the_session(spark, mib, tasks):
+    name = "spark.sql.shuffle.partitions"
+    with settings(spark, {name: "200"}):
+        with size.spread(spark, None if mib is None else mib << 20):
+            assert spark.conf.get(name) == tasks
+        assert spark.conf.get(name) == "200"
