@@ -28,7 +28,7 @@ SUMS: Final = ("batches", "records", "bad_records", "collateral_records", "bytes
 
 _COUNTERS: Final = (
     *("first_ts", "last_ts", "addresses", "drift_min_ms", "drift_max_ms"),
-    *("out_of_order_records", "out_of_order_max_ms", "hist", "ahead", "behind"),
+    *("records_unread", "out_of_order_records", "out_of_order_max_ms", "hist", "ahead", "behind"),
 )
 _INTERVAL: Final = ("interval_start", "interval_ms")
 _HEARTBEAT: Final = ("seq_first", "lines_dropped", "decisions_suppressed", "batches_folded")

@@ -19,8 +19,8 @@ _HOLD_NO_TOTALS: Final = (EventName.DECISION.value, EventName.LIFECYCLE.value)
 IDENTIFYING: Final = ("proxy", "boot", "seq", "event", "v")
 """The fields without which a line has no identity, or none that can be read."""
 
-_OPTIONAL: Final = "out_of_order_records"
-COUNTS: Final = (*SUMS, _OPTIONAL)
+_OPTIONAL: Final = ("records_unread", "out_of_order_records")
+COUNTS: Final = (*SUMS, *_OPTIONAL)
 
 ABSURD_COUNT: Final = 10**15
 """A sum of thousands of such counts still fits in int64. No proxy counts so many in an interval."""
@@ -77,7 +77,7 @@ def _named(name: str) -> Column:
 
 def is_count(name: str) -> Column:
     """True if the field is a count that spoils no sum, or may be missing and is; never null."""
-    return F.coalesce(F.col(name).between(0, ABSURD_COUNT), F.lit(name == _OPTIONAL))
+    return F.coalesce(F.col(name).between(0, ABSURD_COUNT), F.lit(name in _OPTIONAL))
 
 
 def _hour_of(name: str) -> Column:

@@ -108,7 +108,7 @@ WORST_TOPICS: Final = Grouping(
 TOPICS: Final = Grouping(
     keys=("topic", "verdict", "is_final"),
     measures={
-        **_sums(*SUMS),
+        **_sums(*SUMS, "records_unread"),
         **_EXTREMES,
     },
 )

@@ -110,14 +110,29 @@ def details(
     would_reject: Sequence[WouldReject] = (),
 ) -> list[str]:
     """Up to three sentences: the worst producer, the collateral, repeated sending. One more for records far
-    behind the clock, and one for new producers if the days before are known."""
+    behind the clock, one for records that were not read, and one for new producers if the days before are
+    known."""
     sentences = [
         _worst_producer(totals, producers),
         _collateral(totals),
         _sent_again(totals),
         _broker_only(reasons),
     ]
-    return [*[sentence for sentence in sentences if sentence][:3], *_far_behind(would_reject), *_new(trend)]
+    first = [sentence for sentence in sentences if sentence][:3]
+    return [*first, *_unread(totals), *_far_behind(would_reject), *_new(trend)]
+
+
+def _unread(totals: Totals) -> list[str]:
+    """One sentence about records that were judged by the header of their batch, if there are any."""
+    unread = totals.get("records_unread", 0)  # reports of an earlier tsproxy have none
+    if not unread:
+        return []
+    were = "was" if unread == 1 else "were"
+    share = words.share(unread, totals["records_judged"])
+    return [
+        f"{words.many(unread, 'record')} ({share}) {were} judged by the header of the compressed batch alone "
+        "(inspect.compressed: adaptive)."
+    ]
 
 
 def _far_behind(would_reject: Sequence[WouldReject]) -> list[str]:

@@ -30,6 +30,8 @@ class Counts(TypedDict):
     records_unconfirmed_retried: int
     bad_records: int
     collateral_records: int
+    records_unread: int
+    """Records among those judged that nobody but the broker has read (`inspect.compressed: adaptive`)."""
     batches_judged: int
     batches_rejected: int
 

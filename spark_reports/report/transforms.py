@@ -128,8 +128,8 @@ def rollup(counters: DataFrame) -> DataFrame:
     """One row for each hour and key: `hour`, KEY without `folded`, SUMS and extremes.
 
     Extremes: `first_ms`, `last_ms` (null for accepted batches: no table needs them), `drift_min_ms`,
-    `drift_max_ms`, `out_of_order_records`, `out_of_order_max_ms`. Instants are numbers here: for the least of
-    texts, Spark would sort all lines.
+    `drift_max_ms`, `records_unread`, `out_of_order_records`, `out_of_order_max_ms`. Instants are numbers
+    here: for the least of texts, Spark would sort all lines.
     """
     keys = ["hour", *(name for name in KEY if name != "folded")]
     is_asked = (F.col("verdict") != VerdictName.ACCEPTED.value) | F.col("would_reject")
@@ -150,6 +150,7 @@ def _extremes() -> list[Column]:
         F.max("last_ms").alias("last_ms"),
         F.min("drift_min_ms").alias("drift_min_ms"),
         F.max("drift_max_ms").alias("drift_max_ms"),
+        F.coalesce(F.sum("records_unread"), F.lit(0)).alias("records_unread"),
         F.coalesce(F.sum("out_of_order_records"), F.lit(0)).alias("out_of_order_records"),
         F.max("out_of_order_max_ms").alias("out_of_order_max_ms"),
     ]

@@ -57,12 +57,22 @@ class Sender:
     principal: str | None = None
     software: str | None = "apache-kafka-java/4.3.1"
     address: str = "10.3.0.11"
+    unread_one_in: int = 0
+    """One of so many batches stays unread; 0 for none."""
 
 
 SENDERS = (
     Sender("orders-api", "orders", batches=6, records=60, lag_ms=120),
     Sender("checkout", "payments", batches=4, records=20, lag_ms=80, principal="User:checkout"),
-    Sender("web-clicks", "clicks", batches=9, records=120, lag_ms=900, software="librdkafka/2.6.0"),
+    Sender(
+        "web-clicks",
+        "clicks",
+        batches=9,
+        records=120,
+        lag_ms=900,
+        software="librdkafka/2.6.0",
+        unread_one_in=2,
+    ),
     Sender(None, "metrics", batches=2, records=30, verdict=VerdictName.UNCONFIRMED, software="Sarama/1.43"),
     Sender(
         "sensor-gateway",
@@ -139,6 +149,7 @@ class Day:
     """(topic, verdict, is_final) -> records."""
     bad_records: int = 0
     collateral_records: int = 0
+    records_unread: int = 0
 
     @property
     def text(self):
@@ -179,6 +190,7 @@ def _send(day, log, sender, minute_ms, random_):
         made = _batch(sender, now_ms, number, random_)
         day.lines += log.book(made)
         day.records[made.topic, made.verdict, made.is_final] += made.batch.records
+        day.records_unread += made.batch.records_unread
         if made.verdict in (VerdictName.REJECTED, VerdictName.BROKER_REJECTED) and made.is_final:
             day.bad_records += made.bad_records
             day.collateral_records += made.batch.records - made.bad_records
@@ -201,6 +213,8 @@ def _batch(sender, now_ms, number, random_):
         error_code=sender.error_code,
         is_final=sender.is_final,
     )
+    if sender.unread_one_in and number % sender.unread_one_in == 0:
+        made = replace(made, batch=replace(made.batch, is_unread=True))
     if sender.verdict is VerdictName.BROKER_REJECTED:
         return replace(made, bad_records=records, reason=Reason.OTHER)
     return _with_fault(made, sender.fault, random_) if sender.fault else made

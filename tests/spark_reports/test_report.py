@@ -59,6 +59,7 @@ def test_totals_are_the_truth_to_the_record(day, made):
         "records_unconfirmed": day.judged("unconfirmed"),
         "bad_records": day.bad_records,
         "collateral_records": day.collateral_records,
+        "records_unread": day.records_unread,
     }
     assert {name: totals[name] for name in truth} == truth
     assert all(truth.values())

@@ -132,6 +132,17 @@ def test_details_name_collateral_that_exceeds_the_bad_records():
     assert any("490 good records were rejected with 10 bad ones" in sentence for sentence in sentences)
 
 
+def test_details_say_how_many_records_were_not_read():
+    report = reports.fixed()
+    totals = report["totals"] | {"records_judged": 2000, "records_unread": 1990}
+    sentences = details(totals, report["producers"], report["reasons"])
+    assert any("1,990 records (99.5 %) were judged by the header" in sentence for sentence in sentences), (
+        sentences
+    )
+    del totals["records_unread"]
+    assert not any("header" in each for each in details(totals, report["producers"], report["reasons"]))
+
+
 def test_details_are_few_and_none_where_nothing_happened():
     report = reports.fixed()
     assert len(details(report["totals"], report["producers"], report["reasons"])) == 3
