@@ -8,9 +8,7 @@ import tempfile
 from hashlib import sha1
 from pathlib import Path
 
-from tests.fuzz.targets import TARGETS
-
-FOUND = Path(__file__).parent / "found"
+from tests.fuzz.targets import TARGETS, found
 
 
 def main() -> int:
@@ -39,7 +37,7 @@ def fuzz(name: str, minutes: float) -> int:
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder) / "corpus"
         corpus.mkdir()
-        for seed in (*target.seeds(), *(path.read_bytes() for path in (FOUND / name).glob("*"))):
+        for seed in (*target.seeds(), *found(name)):
             (corpus / sha1(seed, usedforsecurity=False).hexdigest()).write_bytes(seed)
         command = [
             *(sys.executable, "-m", "tests.fuzz.atheris_run", name, str(corpus)),

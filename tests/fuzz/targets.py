@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Final
 
@@ -339,3 +340,9 @@ TARGETS: Final = {
     "certificates": Target(certificates, _certificate_bytes, 2048),
     "configuration": Target(configuration, _configurations, 2048),
 }
+
+
+def found(name: str) -> Iterator[bytes]:
+    """The inputs that once broke the target's invariant."""
+    for path in sorted((Path(__file__).parent / "found" / name).glob("*")):
+        yield path.read_bytes()

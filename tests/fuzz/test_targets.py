@@ -1,0 +1,28 @@
+"""Each target holds for its seeds, for damaged ones, and for every input that once broke it."""
+
+from random import Random
+
+import pytest
+
+from tests.fastpath.native import needs_native
+from tests.fuzz.targets import TARGETS, found
+
+pytestmark = needs_native
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_target_holds_for_its_seeds_and_for_damaged_ones(name):
+    random = Random(name)
+    seeds = list(TARGETS[name].seeds())
+    assert seeds
+    for seed in (*seeds[:40], *found(name)):
+        TARGETS[name].check(seed)
+        damaged = bytearray(seed)
+        for _ in range(random.choice([1, 2, 8])):
+            damaged[random.randrange(len(damaged))] = random.getrandbits(8)
+        TARGETS[name].check(bytes(damaged[: random.randint(1, len(damaged))]))
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_nothing_is_no_special_case(name):
+    TARGETS[name].check(b"")
