@@ -62,7 +62,7 @@ MODULES = {
     "policy/ineffective_rules.py": ("tests/policy/test_ineffective_rules.py",),
     "policy/repair.py": _REPAIR,
     "policy/batch_of_times.py": ("tests/offline/test_explain.py",),
-    "policy/explain.py": ("tests/offline/test_explain.py",),
+    "policy/explain.py": ("tests/policy/test_explain.py", "tests/offline/test_explain.py"),
     "policy/broker_reasons.py": ("tests/verdicts/test_broker_reasons.py",),
     "wire/k00_produce.py": (
         "tests/wire/test_k00_produce.py",

@@ -34,8 +34,8 @@ class Explanation:
     rejection: Reject | None
     candidate: Reject | None
     unit_hint: str | None
-    repaired_ms: int | None = None
-    is_extended: bool = False
+    repaired_ms: int | None
+    is_extended: bool
 
     @property
     def is_forwarded(self) -> bool:

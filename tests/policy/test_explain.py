@@ -1,0 +1,49 @@
+"""The explanation of one timestamp: what the candidate would say, and what a custom rule gets to see."""
+
+import pytest
+
+from tests.policy.verdicts import HOUR_MS, LIMITS, NOW_MS
+from tests.session.conversation import PEER
+from tsproxy.model.custom_rule import CustomRule
+from tsproxy.model.policy import Match, Mode, Policy, Rule, RuleSettings, TimeLimit
+from tsproxy.model.verdict import Reason
+from tsproxy.policy.explain import explain
+
+CANDIDATE = RuleSettings(after=TimeLimit(1000))
+
+
+def explained(timestamp_ms, policy):
+    return explain(policy, PEER, "t", timestamp_ms, now_ms=NOW_MS, known=LIMITS, on_kafka_4=LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "rejection", "candidate"),
+    [
+        (NOW_MS + 1000, None, None),
+        (NOW_MS + 1001, None, Reason.TOO_FAR_AHEAD),
+        (NOW_MS + HOUR_MS, None, Reason.TOO_FAR_AHEAD),
+        (NOW_MS + HOUR_MS + 1, Reason.TOO_FAR_AHEAD, None),
+    ],
+)
+def test_the_candidate_is_asked_about_a_time_that_the_limits_accept(timestamp_ms, rejection, candidate):
+    found = explained(timestamp_ms, Policy(candidate=CANDIDATE))
+    reasons = [each and each.reason for each in (found.rejection, found.candidate)]
+    assert reasons == [rejection, candidate]
+
+
+def test_where_nothing_is_judged_nothing_would_be_rejected():
+    found = explained(NOW_MS + 2 * HOUR_MS, Policy(mode=Mode.OFF, candidate=CANDIDATE))
+    assert (found.rejection, found.candidate, found.is_forwarded) == (None, None, True)
+
+
+class NamesItsPartition:
+    """A rule of an operator's own."""
+
+    def culprits(self, timestamps_ms, context):
+        return [(0, f"{context.topic}-{context.partition}")]
+
+
+def test_a_custom_rule_sees_partition_0():
+    rule = RuleSettings(custom_rules=(CustomRule("own", NamesItsPartition()),))
+    found = explained(NOW_MS, Policy(rules=(Rule("own", Match(), rule),)))
+    assert [each.message for each in found.rejection.violations] == ["t-0"]
