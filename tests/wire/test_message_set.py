@@ -98,7 +98,9 @@ def gzipped(data: bytes) -> bytes:
     return GOOD[Codec.GZIP][0](data)
 
 
-@pytest.mark.parametrize(("most", "fault"), [(3, None), (2, Fault.TOO_MANY_RECORDS)])
+@pytest.mark.parametrize(
+    ("most", "fault"), [(3, None), (2, Fault.TOO_MANY_RECORDS), (1, Fault.TOO_MANY_RECORDS)]
+)
 def test_as_many_messages_as_are_allowed_may_be_wrapped(most: int, fault: Fault | None):
     assert records_of(wrapper(inner(1, 0, 1, 2), Codec.GZIP), records_per_batch=most).fault is fault
 
