@@ -277,7 +277,7 @@ _EXPLAINED: Final = (
     wrapped(
         "`daily` reads the two histograms of each counter, here with 19 buckets a side: 76 million from two "
         "million counters. It adds up each bucket by the number of its key. The rest of its cost is about "
-        "the same for any size: the start of the session, the planning of some thirty queries, and the "
+        "the same for any size: the start of the session, the planning of its queries, and the "
         "compilers. `what-if` and `trend` read the small result. What was tried:"
     ),
     "",
@@ -291,6 +291,9 @@ _EXPLAINED: Final = (
             "(`docs/reports.md` has them).",
             "A third of the CPU time of a small day went into finding and checking classes in Spark's jars. "
             "Now an archive of them is kept from run to run, if `SPARK_REPORTS_CACHE` names a folder.",
+            "A small day was asked 27 queries, and most of its cost was to plan them. Now its totals are "
+            "collected once, and plain Python makes the tables: 8 queries, and 11.9 CPU seconds instead of "
+            "19.8 for `daily` over 1,167 counters, where a session that counts ten rows takes 4.4.",
             "An instant of the log ends with a Z. To know that zone, Spark ran two regular expressions, four "
             "times a counter. Now the Z is left out, and the instants in counters of accepted batches are "
             "not read at all.",
