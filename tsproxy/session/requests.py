@@ -202,10 +202,7 @@ class Requests:
                 state.effects += [TopicWanted(topic) for topic in sorted(verdicts.unknown_topics)]
             state.effects += [TopicWanted(topic_id) for topic_id in sorted(verdicts.unnamed_topics)]
             if verdicts.rejected:
-                state.owes_totals = True  # an example counts all that were rejected since the last one
-            state.emit(outcomes.of_rejections(verdicts) if verdicts.booked is None else verdicts.booked)
-            if state.fast_path is not None:
-                state.fast_path.learn_bad(verdicts, {judged.topic for judged in verdicts.rejected})
+                state.book_rejections(verdicts)
         if verdicts.dead:
             state.effects += map(EmitDead, verdicts.dead)
             verdicts = replace(verdicts, dead=())  # a slot would keep them until the broker answers

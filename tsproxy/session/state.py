@@ -167,6 +167,13 @@ class State:
     def emit(self, booked: Iterable[Outcome]) -> None:
         self.effects += [Emit(outcome) for outcome in booked]
 
+    def book_rejections(self, verdicts: RequestVerdict) -> None:
+        """Batches are rejected here: their outcomes are known before the broker's answer to the others."""
+        self.owes_totals = True  # an example counts all that were rejected since the last one
+        self.emit(outcomes.of_rejections(verdicts) if verdicts.booked is None else verdicts.booked)
+        if self.fast_path is not None:
+            self.fast_path.learn_bad(verdicts, {judged.topic for judged in verdicts.rejected})
+
     def drain_totals(self) -> list[Totals]:
         """The batches that the fast path has counted since the last call."""
         self.owes_totals = False
