@@ -6,12 +6,12 @@ import time
 import pytest
 
 from tests.attacks.attacker import HOST, PATIENCE_S, port_of
+from tests.e2e.test_policy import proxy_of
 from tests.session.messages import produce
 from tests.wire.batches import LZ4, batch
 from tsproxy.fastpath import IS_AVAILABLE
 from tsproxy.fastpath.adaptive import ONE_READ_OF, TRUSTED_AFTER
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire import k00_produce
 
 DAY_MS = 86_400_000
@@ -42,11 +42,12 @@ class Connection:
         return response.topics[0].partitions[0]
 
 
-async def test_a_hidden_old_record_is_rejected_by_proxy_or_broker_and_never_stored(kafka_431, topic):
+async def test_a_hidden_old_record_is_rejected_by_proxy_or_broker_and_never_stored(
+    kafka_431, topic, tmp_path
+):
     await kafka_431.create_topic(topic, config={"message.timestamp.before.max.ms": str(DAY_MS)})
-    settings = {"policy.defaults.inspect.compressed": "adaptive"}
     good, hidden = TRUSTED_AFTER + ONE_READ_OF, 20
-    async with RunningProxy(kafka_431.bootstrap_servers, settings=settings) as proxy:
+    async with proxy_of("Compressed batches", kafka_431, tmp_path) as proxy:
         reader, writer = await asyncio.open_connection(HOST, port_of(proxy))
         producer = Connection(reader, writer, topic)
         for _ in range(good):

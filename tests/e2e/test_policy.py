@@ -311,4 +311,5 @@ def test_every_example_is_tried():
         "Missing, zero and negative timestamps",
     }
     tried |= {"Wrong time units", "Waivers", "Repair", "Dead letters", "Custom rules"}
+    tried |= {"Compressed batches"}  # in test_adaptive.py
     assert set(EXAMPLES) == tried | {"Timestamps before 1970", "Stream time", "The proxy's clock"}
