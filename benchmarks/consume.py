@@ -50,11 +50,11 @@ class _Read:
 def consume(bench: Bench) -> Section:
     """CPU per MB, with a stand-in for the broker and with a real one."""
     proxies = [proxy for proxy in bench.proxies if proxy in _PROXIES]
-    lines: list[tuple[str, bool, Comparison]] = []
+    lines: list[tuple[str, Comparison]] = []
     for is_tls in (False, True):
         for size in _ANSWER_BYTES:
             load = Load(Shape(size, is_fetch=True), CONSUMERS, 1, is_tls=is_tls)
-            lines.append((_name(load.shape, "sink", is_tls), is_tls, compare(bench, load, proxies)))
+            lines.append((_name(load.shape, "sink", is_tls), compare(bench, load, proxies)))
     try:
         lines += _with_a_broker(bench, proxies)
     except MissingError as error:
@@ -63,15 +63,15 @@ def consume(bench: Bench) -> Section:
         bench.failed[f"consumers and a broker: {error}"] = None
     shown = [proxy.name for proxy in proxies if proxy is not HAPROXY]
     rows, verdicts = [], []
-    for name, is_tls, compared in lines:
+    for name, compared in lines:
         busy = (
             f"{100 * compared.busy[each]:.0f} %" if each in compared.busy else "–"
             for each in (HAPROXY.name, TSPROXY.name)
         )
         speeds = (str(compared.speeds.get(each, "–")) for each in (TSPROXY.name, _NO_PROXY))
         ratios = (str(compared.ratios.get(each, "–")) for each in shown)
-        rows.append((name, *ratios, "" if is_tls else f"≤ {CONSUME_AT_MOST:g}", *busy, *speeds))
-        if not is_tls and TSPROXY.name in compared.ratios:
+        rows.append((name, *ratios, f"≤ {CONSUME_AT_MOST:g}", *busy, *speeds))
+        if TSPROXY.name in compared.ratios:
             verdicts.append(verdict(f"consuming, {name}", compared.ratios[TSPROXY.name], CONSUME_AT_MOST))
     return Section(
         text=f"CPU of the proxy per MB that {CONSUMERS} consumers read, as a ratio to {HAPROXY.name}'s in "
@@ -92,7 +92,7 @@ def consume(bench: Bench) -> Section:
             f"speed, {_NO_PROXY}",
         ),
         rows=rows,
-        plot=Plot(f"CPU, {HAPROXY.name} = 1", [(name, compared.ratios) for name, _, compared in lines]),
+        plot=Plot(f"CPU, {HAPROXY.name} = 1", [(name, compared.ratios) for name, compared in lines]),
         verdicts=verdicts,
     )
 
@@ -101,7 +101,7 @@ def _name(shape: Shape, answering: str, is_tls: bool) -> str:
     return f"{shape.name}, {answering}{', TLS' if is_tls else ''}"
 
 
-def _with_a_broker(bench: Bench, proxies: Sequence[Proxy]) -> list[tuple[str, bool, Comparison]]:
+def _with_a_broker(bench: Bench, proxies: Sequence[Proxy]) -> list[tuple[str, Comparison]]:
     """The rows of real consumers. The topic is filled once, without a proxy."""
     records = bench.effort.requests or int(_RECORDS_A_SECOND * bench.effort.seconds)
     lines = []
@@ -123,7 +123,6 @@ def _with_a_broker(bench: Bench, proxies: Sequence[Proxy]) -> list[tuple[str, bo
                 lines += [
                     (
                         _name(Shape(size, is_fetch=True), "broker", is_tls),
-                        is_tls,
                         _compared(bench, targets, records, size),
                     )
                     for size in _ANSWER_BYTES

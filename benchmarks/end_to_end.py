@@ -15,7 +15,7 @@ from benchmarks.bench import Bench, Running, direct
 from benchmarks.broker import broker, in_front_of
 from benchmarks.clients import Sent, producer_performance, read_performance
 from benchmarks.processes import ProgramError
-from benchmarks.proxies import AGAIN, HAPROXY, TSPROXY, Proxy, tsproxy
+from benchmarks.proxies import AGAIN, HAPROXY, PEERS, TSPROXY, Proxy, tsproxy
 from benchmarks.rounds import in_rounds, ratio, spread
 from benchmarks.sections import Plot, Section, verdict
 from tsproxy.testing.java_process import java_command
@@ -126,7 +126,7 @@ def read_consumer_performance(output: str, records: int) -> float:
 
 def end_to_end(bench: Bench) -> Section:
     """Latency and CPU at a fixed rate, and the highest speeds."""
-    contenders = [proxy for proxy in bench.proxies if proxy in (*_TCP, TSPROXY)]
+    contenders = [proxy for proxy in bench.proxies if proxy in (*_TCP, TSPROXY) or proxy.name in PEERS]
     if TSPROXY in contenders:
         contenders += _WORKERS
     tcp = [proxy.name for proxy in contenders if proxy in _TCP]
