@@ -47,7 +47,7 @@ cdef class RequestFilter:
     cdef bint is_acceptable(
         self, const uint8_t* at, int64_t size, int16_t version, Batch* batch, int64_t now_ms
     ) except -1
-    cdef bint may_stay_unread(self, const uint8_t* at, Batch* batch, int64_t now_ms) noexcept
+    cdef bint is_header_enough(self, const uint8_t* at, Batch* batch, int64_t now_ms) noexcept
     cdef bint read_compressed(
         self, const uint8_t* at, int64_t size, int32_t count, Batch* batch, Walked* found
     ) except -1

@@ -298,7 +298,7 @@ cdef class RequestFilter:
         batch.producer_id, batch.producer_epoch = peek_int64(at + 43), peek_int16(at + 51)
         batch.codec = peek_int16(at + 21) & CODEC
         batch.is_unread = (
-            batch.codec and version >= RECORD_ERRORS_FROM and self.may_stay_unread(at, batch, now_ms)
+            batch.codec and version >= RECORD_ERRORS_FROM and self.is_header_enough(at, batch, now_ms)
         )
         if batch.is_unread:
             found.lowest, found.highest = peek_int64(at + 27), peek_int64(at + 35)
@@ -315,7 +315,7 @@ cdef class RequestFilter:
         batch.lowest_ms, batch.highest_ms = found.lowest, found.highest
         return is_within(&self.table.rows[batch.row], found.lowest, found.highest, now_ms)
 
-    cdef bint may_stay_unread(self, const uint8_t* at, Batch* batch, int64_t now_ms) noexcept:
+    cdef bint is_header_enough(self, const uint8_t* at, Batch* batch, int64_t now_ms) noexcept:
         """True if the times in the header are enough. The base is the first record's time."""
         cdef int64_t base = peek_int64(at + 27)
         if not self.table.may_stay_unread(&self.table.rows[batch.row], now_ms):
