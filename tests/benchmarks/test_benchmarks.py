@@ -90,7 +90,7 @@ def test_what_a_policy_costs_is_measured(bench: Bench) -> None:
 
 @pytest.mark.broker
 @pytest.mark.skipif(
-    os.environ.get("TSPROXY_TEST") != "full", reason="two brokers, 47 s, to try a benchmark: make test-full"
+    os.environ.get("TSPROXY_TEST") != "full", reason="starts two brokers for 47 s: make test-full"
 )
 @pytest.mark.parametrize("name", ["consume", "end-to-end"])
 def test_what_consumers_and_kafkas_tools_measure_runs_with_a_real_broker(place: Workshop, name: str) -> None:

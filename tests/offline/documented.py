@@ -1,4 +1,4 @@
-"""What docs/offline.md and docs/capacity.md show: a command, and what it printed."""
+"""The examples of docs/offline.md and docs/capacity.md: a command, and its output."""
 
 import re
 import shlex

@@ -1,6 +1,7 @@
 """`tsproxy capacity`: two scrapes of a real proxy, and what follows from them."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -29,21 +30,16 @@ FIRST = Reading(
     workers=2,
     memory_bytes=100 << 20,
 )
-LAST = Reading(
+LAST = replace(
+    FIRST,
     at_ms=61_000,
-    started_s=5.0,
     cpu_s=8.0,
     from_clients=1_510 * MB,
     from_brokers=1_520 * MB,
     records=60_100,
     connections=9,
-    workers=2,
     memory_bytes=120 << 20,
 )
-
-
-def changed(**values):
-    return Reading(**{name: getattr(LAST, name) for name in LAST.__slots__} | values)
 
 
 def test_an_estimate_is_the_cpu_of_the_measured_traffic_in_proportion():
@@ -60,15 +56,18 @@ def test_an_estimate_is_the_cpu_of_the_measured_traffic_in_proportion():
 
 
 def test_a_proxy_that_has_little_to_do_says_so():
-    assert measured(FIRST, changed(cpu_s=FIRST.cpu_s + 5.9)).has_little_to_do
-    assert not measured(FIRST, changed(cpu_s=FIRST.cpu_s + 6.1)).has_little_to_do
+    assert measured(FIRST, replace(LAST, cpu_s=FIRST.cpu_s + 5.9)).has_little_to_do
+    assert not measured(FIRST, replace(LAST, cpu_s=FIRST.cpu_s + 6.1)).has_little_to_do
 
 
 @pytest.mark.parametrize(
     ("last", "why"),
     [
-        (changed(started_s=6.0), "was started again"),
-        (changed(from_clients=FIRST.from_clients, from_brokers=FIRST.from_brokers), "no traffic in 60 s"),
+        (replace(LAST, started_s=6.0), "was started again"),
+        (
+            replace(LAST, from_clients=FIRST.from_clients, from_brokers=FIRST.from_brokers),
+            "no traffic in 60 s",
+        ),
     ],
 )
 def test_without_a_proxy_that_carries_traffic_all_the_time_there_is_no_estimate(last, why):
