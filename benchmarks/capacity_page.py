@@ -56,7 +56,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What docs/benchmarks.md says. Memory: of a process, and of one more idle connection, with TLS."""
+    """The figures of docs/benchmarks.md. Memory is that of a process, and of one more idle TLS connection."""
 
     costs: Mapping[str, Cost]
     process_mib: float

@@ -29,7 +29,7 @@ def state(log: LogQuality) -> State:
 def in_short(log: LogQuality) -> list[str]:
     """The first sentences about lost lines, and one about the longest time without heartbeats.
 
-    Of such times there is only one: if the proxy was down, totals lack nothing.
+    There is only one such time: if the proxy was down, totals lack nothing.
     """
     texts = list(lost(log))
     more = len(texts) - _IN_SHORT

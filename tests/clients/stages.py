@@ -125,7 +125,7 @@ def proxy_config(stage, kafka, authority):
 
 
 def host_of(security):
-    """Where clients of this listener connect to: to the proxy, or to the capture in front of it."""
+    """The address that clients of this listener use: the proxy's, or that of the capture in front of it."""
     return capture.HOST if security is PLAIN else capture.PROXY
 
 

@@ -98,7 +98,7 @@ class Producer:
         return sent
 
     def counted(self):
-        """What was booked since the last call, by verdict."""
+        """The counters since the last call, by verdict."""
         lines = [counters(key, tally, {}, Privacy()) for key, tally in self.ledger.take()]
         return {line["verdict"]: line for line in lines}
 

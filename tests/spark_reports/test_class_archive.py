@@ -85,7 +85,7 @@ class Jvm:
 
 @pytest.fixture
 def at_exit(monkeypatch):
-    """What is to be done when the process ends."""
+    """The functions that run when the process ends."""
     calls = []
     monkeypatch.setattr(class_archive.atexit, "register", lambda *call, **named: calls.append((call, named)))
 

@@ -155,7 +155,7 @@ class Totals:
     behind: Bars
     cause: RejectionCause | None = None
     records_unread: int = 0
-    """Those of compressed batches of which only the header was judged."""
+    """Records of compressed batches of which only the header was judged."""
 
     @property
     def verdict(self) -> VerdictName:

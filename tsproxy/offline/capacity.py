@@ -80,7 +80,7 @@ def read_metrics(text: str, at_ms: int) -> Reading:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the proxy did between the two scrapes. MB are millions of bytes, of both directions together."""
+    """The proxy's work between two scrapes. MB are millions of bytes, of both directions together."""
 
     seconds: float
     workers: int
@@ -136,7 +136,7 @@ def measured(first: Reading, last: Reading) -> Measured:
 
 
 def need(found: Measured, mb_s: float, busy: float) -> Need:
-    """What `mb_s` of the same kind needs if a worker may be busy to this share of a core."""
+    """The need of `mb_s` of the same kind, if a worker may be busy to this share of a core."""
     cores = found.cpu_ms_a_mb / 1_000 * mb_s
     return Need(mb_s, cores, max(1, math.ceil(cores / busy)))
 
