@@ -35,7 +35,7 @@ def test_the_smallest_file_gets_every_default():
     assert config.session_limits == SessionLimits()
     assert config.connection_limits == ConnectionLimits()
     assert config.drain_timeout_ms == 30_000
-    assert config.admin_bind == Address("127.0.0.1", 9464)
+    assert config.admin.bind == Address("127.0.0.1", 9464)
 
 
 def test_every_key_of_a_full_file_arrives():
@@ -79,7 +79,7 @@ admin: { bind: off }
     assert config.session_limits.zstd_window == 512 << 10
     assert config.session_limits.in_flight_requests == 7
     assert config.drain_timeout_ms == 5000
-    assert config.admin_bind is None
+    assert config.admin.bind is None
 
 
 def test_a_secret_shows_itself_to_nobody():

@@ -87,6 +87,7 @@ TOGETHER = {
     "Certificates": set(),
     "Brokers": set(),
     "The decision log": set(),
+    "The admin port": set(),
     "Shutdown and logging": set(),
     "Offline commands": {"tsproxy explain: why a record is rejected"},
 }

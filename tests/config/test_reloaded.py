@@ -37,7 +37,7 @@ def test_what_is_not_live_stays_and_is_named_while_the_rest_is_taken():
     change = reloaded(config_of(SMALLEST), wanted)
 
     assert change.config.policy.mode is Mode.OFF
-    assert (change.config.workers, change.config.admin_bind) == (1, Address("127.0.0.1", 9464))
+    assert (change.config.workers, change.config.admin.bind) == (1, Address("127.0.0.1", 9464))
     assert change.changed == ("policy.mode",)
     assert change.needs_restart == ("admin.bind", "workers")
 

@@ -23,7 +23,7 @@ WRONG = {
     ),
     "a key that resembles nothing gets the list of what is allowed": (
         SMALLEST + "admin: { zzz: 1 }\n",
-        r"tsproxy.yaml:4: admin.zzz: unknown key; Allowed here: bind, hosts$",
+        r"tsproxy.yaml:4: admin.zzz: unknown key; Allowed here: bind, hosts, token, tls$",
     ),
     "a key given twice names both lines": (
         SMALLEST + "admin:\n  bind: off\n  bind: 127.0.0.1:1\n",

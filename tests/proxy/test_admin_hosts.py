@@ -7,6 +7,7 @@ import pytest
 
 from tests.config.files import SMALLEST, config_of, problems_of
 from tests.proxy.world import PATIENCE_S
+from tsproxy.config.settings import AdminSettings
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin.hosts import MOST_SHOWN
 from tsproxy.proxy.admin.http import AdminHttp, Answer
@@ -31,12 +32,13 @@ CURL = ("User-Agent: curl/8.14.1", "Accept: */*")
 
 
 @pytest.fixture
-def ask():
+async def ask():
     servers = []
 
     async def asked(*headers, bind="127.0.0.1", hosts=(), path="/config"):
-        servers.append(AdminHttp(PAGES, lambda: (bind, *hosts)))
-        address = await servers[-1].start(Address("127.0.0.1", 0))
+        settings = AdminSettings(bind=Address(bind, 0), hosts=hosts)
+        servers.append(AdminHttp(PAGES, lambda: settings))
+        address = servers[-1].start(Address("127.0.0.1", 0))
         reader, writer = await asyncio.open_connection(address.host, address.port)
         writer.write("\r\n".join((f"GET {path} HTTP/1.1", *headers, "", "")).encode("latin-1"))
         async with asyncio.timeout(PATIENCE_S):
@@ -133,6 +135,6 @@ async def test_of_two_hosts_none_is_believed(ask):
 
 def test_names_are_configured_as_a_list():
     config = config_of(SMALLEST + "admin: { hosts: [Proxy.Example.com, tsproxy] }\n")
-    assert config.admin_hosts == ("Proxy.Example.com", "tsproxy")
+    assert config.admin.hosts == ("Proxy.Example.com", "tsproxy")
     [told] = problems_of(SMALLEST + "admin: { hosts: ['http://proxy:9464'] }\n")
     assert "admin.hosts: 'http://proxy:9464' is not allowed; must be a host name or an address" in told

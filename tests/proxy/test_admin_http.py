@@ -22,7 +22,7 @@ async def address():
         "/large": lambda: Answer(HTTPStatus.OK, b"x" * 5_000_000),
     }
     server = AdminHttp(pages)
-    yield await server.start(Address("127.0.0.1", 0))
+    yield server.start(Address("127.0.0.1", 0))
     server.stop()
 
 
@@ -149,4 +149,4 @@ async def test_a_port_in_use_is_told_with_what_to_do():
         taken.listen()
 
         with pytest.raises(ListenError, match="another program listens there"):
-            await AdminHttp({}).start(Address("127.0.0.1", taken.getsockname()[1]))
+            AdminHttp({}).start(Address("127.0.0.1", taken.getsockname()[1]))

@@ -18,7 +18,7 @@ from tsproxy.model.addresses import Address
 from tsproxy.model.view import Endpoint
 from tsproxy.proxy.ports import ListenError, Port
 from tsproxy.testing.ports import free_ports
-from tsproxy.tls.contexts import listener_context, upstream_context
+from tsproxy.tls.contexts import server_context, upstream_context
 
 
 @on_both_loops
@@ -182,7 +182,7 @@ def client_tls(certificates):
 
 
 def tls_of(identity, client_ca=None, client_auth="none"):
-    context = listener_context(
+    context = server_context(
         ListenerTls(
             certificate=identity.certificate, key=identity.key, client_ca=client_ca, client_auth=client_auth
         )

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from tsproxy.config import ConfigError
 from tsproxy.config.settings import ClientAuth, ListenerTls, Secret, TlsVersion, UpstreamTls
-from tsproxy.tls.contexts import listener_context, upstream_context
+from tsproxy.tls.contexts import server_context, upstream_context
 
 PLACE = "tsproxy.yaml:4: listeners[0].tls"
 
@@ -24,7 +24,7 @@ def identity(certificates):
 
 def problem(certificate, key, client_ca=None, client_auth=ClientAuth.NONE, password=None):
     with pytest.raises(ConfigError) as caught:
-        listener_context(
+        server_context(
             ListenerTls(
                 certificate=certificate,
                 key=key,
@@ -38,7 +38,7 @@ def problem(certificate, key, client_ca=None, client_auth=ClientAuth.NONE, passw
 
 
 def test_tls_below_1_2_is_not_spoken(identity):
-    context = listener_context(ListenerTls(certificate=identity.certificate, key=identity.key))
+    context = server_context(ListenerTls(certificate=identity.certificate, key=identity.key))
 
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
 
@@ -47,7 +47,7 @@ def test_tls_1_3_alone_can_be_asked_for(identity, certificates):
     tls = ListenerTls(certificate=identity.certificate, key=identity.key, min_version=TlsVersion.V1_3)
     upstream = UpstreamTls(certificates.certificate, min_version=TlsVersion.V1_3)
 
-    assert listener_context(tls).minimum_version is ssl.TLSVersion.TLSv1_3
+    assert server_context(tls).minimum_version is ssl.TLSVersion.TLSv1_3
     assert upstream_context(upstream).minimum_version is ssl.TLSVersion.TLSv1_3
 
 
@@ -120,7 +120,7 @@ def test_an_encrypted_key_does_not_ask_on_the_terminal(identity, encrypted):
 
 def test_an_encrypted_key_is_read_with_its_passphrase(identity, encrypted):
     password = Secret("hunter2")
-    listener_context(ListenerTls(certificate=identity.certificate, key=encrypted, key_password=password))
+    server_context(ListenerTls(certificate=identity.certificate, key=encrypted, key_password=password))
 
 
 @pytest.mark.parametrize("wrong", ["hunter3", "x", "p" * 2000])

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from tsproxy.config.settings import ListenerTls, TlsVersion, UpstreamTls
 from tsproxy.tls.connection import TlsConnection
-from tsproxy.tls.contexts import listener_context, upstream_context
+from tsproxy.tls.contexts import server_context, upstream_context
 
 
 @pytest.fixture(scope="module", params=TlsVersion)
 def contexts(request, certificates):
     """The listener's, and a client's that speaks this version of TLS."""
     made = certificates.issue("tls-connection")
-    listener = listener_context(ListenerTls(certificate=made.certificate, key=made.key))
+    listener = server_context(ListenerTls(certificate=made.certificate, key=made.key))
     client = upstream_context(UpstreamTls(certificates.certificate))
     client.check_hostname = False
     newest = {TlsVersion.V1_2: ssl.TLSVersion.TLSv1_2, TlsVersion.V1_3: ssl.TLSVersion.TLSv1_3}

@@ -3,8 +3,11 @@
 import argparse
 import http.client
 import json
+import os
+import ssl
 import sys
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tsproxy.commands.exits import FAILED, OK
@@ -23,9 +26,11 @@ examples:
   tsproxy capacity --json | jq '.needs[]'
 
 Reads the metrics of a running proxy twice, and changes nothing. Measure at a busy time.
+If the proxy has an admin.token, put it into the environment variable TSPROXY_ADMIN_TOKEN.
 """
 
 PATIENCE_S: Final = 10
+TOKEN_VARIABLE: Final = "TSPROXY_ADMIN_TOKEN"  # noqa: S105  # the name of a variable
 _STEP_S: Final = 1.0
 
 
@@ -36,6 +41,16 @@ def add(capacity: argparse.ArgumentParser) -> None:
         type=argument(upstream_address),
         default="127.0.0.1:9464",
         help="admin.bind of the proxy (127.0.0.1:9464)",
+    )
+    capacity.add_argument(
+        "--tls",
+        action="store_true",
+        help="the admin port uses TLS (admin.tls); its certificate is checked",
+    )
+    capacity.add_argument(
+        "--ca",
+        metavar="FILE",
+        help="the same, with a PEM file of the authorities for that check (those of the system)",
     )
     capacity.add_argument(
         "--over",
@@ -67,7 +82,7 @@ def _capacity(options: argparse.Namespace) -> int:
     from tsproxy.offline.capacity import TRAFFIC_MB_S, NoEstimateError, as_json, as_text, measured, need
 
     try:
-        found = measured(*_two_readings(options.admin, options.over))
+        found = measured(*_two_readings(_source(options), options.over))
     except NoEstimateError as error:
         print(f"tsproxy: {error}", file=sys.stderr)
         return FAILED
@@ -82,29 +97,52 @@ def _capacity(options: argparse.Namespace) -> int:
     return OK
 
 
-def _two_readings(admin: Address, over_ms: int) -> "tuple[Reading, Reading]":
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where the metrics are. `tls` is None if the admin port does not use TLS."""
+
+    admin: Address
+    tls: ssl.SSLContext | None
+    token: str | None
+
+
+def _source(options: argparse.Namespace) -> _Source:
+    """Raises OSError if the file of authorities cannot be used."""
+    tls = ssl.create_default_context(cafile=options.ca) if options.tls or options.ca else None
+    return _Source(options.admin, tls, os.environ.get(TOKEN_VARIABLE) or None)
+
+
+def _two_readings(source: _Source, over_ms: int) -> "tuple[Reading, Reading]":
     """The metrics now and `over_ms` later. Raises OSError, HTTPException and NoEstimateError."""
     from tsproxy.clock import Clock
     from tsproxy.offline.capacity import read_metrics
     from tsproxy.offline.progress import Progress
 
     clock = Clock()
-    first = read_metrics(_scrape(admin), clock.monotonic_ms())
+    first = read_metrics(_scrape(source), clock.monotonic_ms())
     with Progress(clock) as progress:
         while (left_ms := first.at_ms + over_ms - clock.monotonic_ms()) > 0:
             progress(f"measuring for {left_ms / 1_000:.0f} s more")
             time.sleep(min(left_ms / 1_000, _STEP_S))
-    return first, read_metrics(_scrape(admin), clock.monotonic_ms())
+    return first, read_metrics(_scrape(source), clock.monotonic_ms())
 
 
-def _scrape(admin: Address) -> str:
-    connection = http.client.HTTPConnection(admin.host, admin.port, timeout=PATIENCE_S)
+def _scrape(source: _Source) -> str:
+    host, port = source.admin.host, source.admin.port
+    connection = (
+        http.client.HTTPSConnection(host, port, timeout=PATIENCE_S, context=source.tls)
+        if source.tls
+        else http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
+    )
+    headers = {"Authorization": f"Bearer {source.token}"} if source.token else {}
     try:
-        connection.request("GET", "/metrics")
+        connection.request("GET", "/metrics", headers=headers)
         response = connection.getresponse()
         body = response.read()
     finally:
         connection.close()
+    if response.status == http.HTTPStatus.UNAUTHORIZED:
+        raise http.client.HTTPException(f"the proxy wants its admin.token: set {TOKEN_VARIABLE}")
     if response.status != http.HTTPStatus.OK:
         raise http.client.HTTPException(f"status {response.status}")
     return body.decode("utf-8", "replace")

@@ -5,7 +5,7 @@ here. A section that already had a problem is not built, the others are. So an o
 once, and none that only follows from another.
 """
 
-from typing import Final
+from typing import Final, TypeVar
 
 from tsproxy.config.build_policy import build_policy
 from tsproxy.config.build_sasl import build_sasl
@@ -19,6 +19,7 @@ from tsproxy.config.checks import (
 from tsproxy.config.parsed import Parsed, make
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import (
+    AdminSettings,
     BrokerHosts,
     BrokerPorts,
     ClientAuth,
@@ -26,10 +27,13 @@ from tsproxy.config.settings import (
     ConnectionLimits,
     Listener,
     ListenerTls,
+    ServerTls,
     Upstream,
     UpstreamTls,
 )
 from tsproxy.model.addresses import Address
+
+Tls = TypeVar("Tls", bound=ServerTls)
 
 _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104  # only recognized here, never bound
 
@@ -44,7 +48,8 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
     check_dead_letters(root, policy, problems)
     check_clock(root, problems)
     check_brokers_from(root, problems)
-    if problems or upstream is None or policy is None:
+    admin = _admin(root["admin"], problems)
+    if problems or upstream is None or policy is None or admin is None:
         return None
     limits = root["limits"]
     return make(
@@ -53,6 +58,7 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
         upstream=upstream,
         listeners=tuple(listeners),
         policy=policy,
+        admin=admin,
         connection_limits=make(ConnectionLimits, limits, follows_system=limits["connections"] is None),
         parsed=root,
     )
@@ -87,7 +93,7 @@ def _listener(parsed: Parsed, problems: list[Problem]) -> Listener | None:
         parsed,
         advertised_host=advertised_host,
         brokers=_brokers(parsed, bind, problems),
-        tls=_listener_tls(parsed["tls"], problems) if parsed["tls"] else None,
+        tls=_server_tls(ListenerTls, parsed["tls"], problems),
     )
 
 
@@ -119,7 +125,15 @@ def _broker_ports(parsed: Parsed, bind: Address, problems: list[Problem]) -> Bro
     return make(BrokerPorts, parsed, ports_from=ports_from)
 
 
-def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:
+def _admin(parsed: Parsed | None, problems: list[Problem]) -> AdminSettings | None:
+    if parsed is None or not parsed.is_sound:
+        return None
+    return make(AdminSettings, parsed, tls=_server_tls(ServerTls, parsed["tls"], problems))
+
+
+def _server_tls(make_of: type[Tls], parsed: Parsed | None, problems: list[Problem]) -> Tls | None:
+    if parsed is None:
+        return None
     client_ca = parsed["client_ca"]
     client_auth = parsed["client_auth"] or (ClientAuth.REQUIRED if client_ca else ClientAuth.NONE)
     if client_auth is not ClientAuth.NONE and client_ca is None:
@@ -128,4 +142,4 @@ def _listener_tls(parsed: Parsed, problems: list[Problem]) -> ListenerTls:
     elif parsed["client_crl"] is not None and client_ca is None:
         text = "is missing: client_crl needs the authorities whose certificates it revokes"
         problems.append(parsed.problem(text, "client_ca"))
-    return make(ListenerTls, parsed, client_auth=client_auth)
+    return make(make_of, parsed, client_auth=client_auth)

@@ -33,7 +33,7 @@ class Kind:
     Editors use `pattern`, which fits every text that `parse` accepts (it may fit more), `choices`, the list
     of all values, and `bounds`, the limits of a number. `write` turns a value into a text (or number) that
     `parse` turns into the same value; for a secret it shows nothing. `meant` finds the right form of a text
-    that `parse` does not accept.
+    that `parse` does not accept. No error text shows a value with `is_secret`.
     """
 
     word: str
@@ -43,6 +43,7 @@ class Kind:
     bounds: tuple[int, int] | None = None
     write: Callable[[Any], str | int] = str
     meant: equivalents.Meant | None = None
+    is_secret: bool = False
 
     def advice(self, text: str) -> str | None:
         """The right form of the value that this text seems to be; None if it is unknown."""

@@ -88,7 +88,8 @@ TOPIC: Final = Kind("topic", values.topic_name, "[a-zA-Z0-9._-]{1,249}")
 TEXT: Final = Kind("text", values.words)
 URL: Final = Kind("https URL", values.url, "https?://.+")
 ENTRY_POINT: Final = Kind("name", values.entry_point, values.NAME.pattern)
-SECRET: Final = Kind("secret", values.secret, write=lambda _: HIDDEN)
+SECRET: Final = Kind("secret", values.secret, write=lambda _: HIDDEN, is_secret=True)
+TOKEN: Final = Kind("secret", values.token, write=lambda _: HIDDEN, is_secret=True)
 YES_OR_NO: Final = Kind(
     "`yes` or `no`", values.yes_or_no, choices=("yes", "no"), write=lambda value: "yes" if value else "no"
 )

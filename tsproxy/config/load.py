@@ -8,7 +8,7 @@ from typing import Any, Final
 from tsproxy.config.build import build
 from tsproxy.config.document import Document, Items, Node, Scalar, Section
 from tsproxy.config.keys import Key, SectionKeys
-from tsproxy.config.kinds import SECRET
+from tsproxy.config.kinds import HIDDEN
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config
@@ -131,8 +131,8 @@ class _Reader:
             return key.kind.parse(text)
         except ValueError as error:
             # It shows the text as written, since a variable may hold a secret that is in the wrong place.
-            shown = "***" if key.kind is SECRET else repr(_shorten(node.text))
-            advice = None if key.kind is SECRET else key.kind.advice(node.text)
+            shown = HIDDEN if key.kind.is_secret else repr(_shorten(node.text))
+            advice = None if key.kind.is_secret else key.kind.advice(node.text)
             more = f"; {advice}" if advice else ""
             return self._wrong(node, path, f"{shown} is not allowed; must be {error}{more}")
 

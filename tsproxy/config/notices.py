@@ -13,9 +13,18 @@ from tsproxy.config.nameless import avoidable_rules
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.patterns import meant_as_regex
 from tsproxy.config.problems import Problem
-from tsproxy.config.settings import BrokerPorts, Config, Listener, SaslMechanism, Secret, Upstream
+from tsproxy.config.settings import (
+    AdminSettings,
+    BrokerPorts,
+    Config,
+    Listener,
+    SaslMechanism,
+    Secret,
+    Upstream,
+)
 from tsproxy.config.settings.policy import AFTER, BEFORE, DIFFERENCE
 from tsproxy.config.values import instant_text
+from tsproxy.model.addresses import ip_or_none
 from tsproxy.model.policy import (
     Choice,
     Inspect,
@@ -76,6 +85,7 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
         elif claims_of(waiver.match):
             found.append(_allowed_by_claim(parsed, waiver.match, "lets everything pass"))
     found += _password_notices(config.parsed["upstream"])
+    found += _token_notices(config.parsed["admin"], config.admin)
     for parsed, listener in zip(config.parsed["listeners"], config.listeners, strict=True):
         found += _anybody_trusted(parsed)
         found += _few_ports(parsed["brokers"], listener, config.upstream)
@@ -90,10 +100,29 @@ def _password_notices(upstream: Parsed) -> Iterator[Problem]:
     if sasl["mechanism"] is SaslMechanism.PLAIN and upstream["tls"] is None:
         text = "sends the password as it is, readable on the way: add upstream.tls, or say SCRAM-SHA-512"
         yield sasl.problem(text, "mechanism")
-    password: Secret | None = sasl["password"]
-    if password and _SHELL_VARIABLE.fullmatch(password.reveal()):
+    yield from _shell_variable(sasl, "password")
+
+
+def _token_notices(parsed: Parsed, admin: AdminSettings) -> Iterator[Problem]:
+    """The notices never show the token."""
+    if admin.token is None:
+        return
+    yield from _shell_variable(parsed, "token")
+    if admin.tls is None and admin.bind is not None and not _is_loopback(admin.bind.host):
+        text = f"is sent as it is to {admin.bind}, readable on the way: add admin.tls, or bind to 127.0.0.1"
+        yield parsed.problem(text, "token")
+
+
+def _is_loopback(host: str) -> bool:
+    ip = ip_or_none(host)
+    return host == "localhost" if ip is None else ip.is_loopback
+
+
+def _shell_variable(parsed: Parsed, key: str) -> Iterator[Problem]:
+    secret: Secret | None = parsed[key]
+    if secret and _SHELL_VARIABLE.fullmatch(secret.reveal()):
         text = "looks like a variable of a shell, and is taken as it is: only ${NAME} is replaced"
-        yield sasl.problem(text, "password")
+        yield parsed.problem(text, key)
 
 
 def _anybody_trusted(listener: Parsed) -> Iterator[Problem]:

@@ -44,7 +44,7 @@ def _claims(config: Config) -> Iterator[tuple[str, str, range]]:
     for parsed, listener in zip(config.parsed["listeners"], config.listeners, strict=True):
         for key, ports in listener.ports():
             yield parsed.place, f"{parsed.path}.{key}", ports
-    if config.admin_bind is not None and (port := config.admin_bind.port):
+    if config.admin.bind is not None and (port := config.admin.bind.port):
         admin = config.parsed["admin"]
         yield admin.place, f"{admin.path}.bind", range(port, port + 1)
 

@@ -287,6 +287,13 @@ def secret(text: str) -> Secret:
     return Secret(text)
 
 
+def token(text: str) -> Secret:
+    """A secret that an HTTP header can carry."""
+    if not text.isascii() or not text.isprintable() or " " in text or not text:
+        raise ValueError("printable ASCII without blanks, such as the output of openssl rand -hex 32")
+    return Secret(text)
+
+
 def yes_or_no(text: str) -> bool:
     """True or False. All of YAML's words are allowed, since users have different habits."""
     word = text.strip().lower()

@@ -7,8 +7,8 @@ a broker that is down.
 import asyncio
 import errno
 import socket
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import structlog
 
@@ -25,6 +25,10 @@ _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS,
 
 Accepted = Callable[[socket.socket, str, int], None]
 """Called with a connected, non-blocking socket and its peer's address and port. It owns the socket."""
+
+
+_Known = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
+"""An answer of `getaddrinfo`: family, kind, protocol, name, and the address with its port."""
 
 
 class ListenError(Exception):
@@ -92,15 +96,17 @@ class Port:
         self._retry = loop.call_later(RETRY_S, self._watch)
 
 
+def each_address(address: Address) -> list[Address]:
+    """The IP addresses of a host name, each with the port. Raises ListenError."""
+    hosts = dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in _known(address))
+    return [Address(host, address.port) for host in hosts]
+
+
 def bind(address: Address, *, is_shared: bool = False) -> socket.socket:
     """A non-blocking socket that is bound to the port and does not listen yet. Raises ListenError."""
+    family, kind, protocol, _, sockaddr = _known(address)[0]
     try:
-        family, kind, protocol, _, sockaddr = socket.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
         listening = socket.socket(family, kind, protocol)
-    except UnicodeError:
-        raise ListenError(f"cannot listen on {address}: not a host name") from None
     except OSError as error:
         raise ListenError(listen_text(address, error)) from None
     try:
@@ -116,6 +122,18 @@ def bind(address: Address, *, is_shared: bool = False) -> socket.socket:
         listening.close()
         raise ListenError(listen_text(address, error)) from None
     return listening
+
+
+def _known(address: Address) -> Sequence[_Known]:
+    """The system's answers for a host to listen on. Raises ListenError."""
+    try:
+        return socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except UnicodeError:
+        raise ListenError(f"cannot listen on {address}: not a host name") from None
+    except OSError as error:
+        raise ListenError(listen_text(address, error)) from None
 
 
 _ADVICE: Final = {

@@ -6,7 +6,7 @@ Nothing has changed yet. The function that it returns puts the new settings into
 all parts are asked first and changed afterwards:
 
     def prepare(self, config: Config) -> Commit:
-        context = listener_context(...)          # may raise; nothing has changed
+        context = server_context(...)          # may raise; nothing has changed
         def commit() -> None:
             self._context = context              # from here on
         return commit

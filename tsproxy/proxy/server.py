@@ -24,7 +24,7 @@ from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import BrokersFrom, Config
 from tsproxy.model.addresses import Address
 from tsproxy.model.outcome import Totals
-from tsproxy.proxy.admin.http import AdminHttp, own_names
+from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, most
 from tsproxy.proxy.brokers.discovery import Cluster, ClusterFacts
@@ -135,7 +135,11 @@ class Proxy:
         self._recorder.crowd = self._sanity.crowd
         self.metrics.add(self._sanity)
         self._unserved = UnservedEndpoints(self._listeners, self._count_brokers)
-        self._admin = AdminHttp(pages(self), lambda: own_names(self.config))
+        self._admin = AdminHttp(
+            pages(self),
+            lambda: self.config.admin,
+            certificates.admin.current if certificates.admin else None,
+        )
         self._admin_address: Address | None = None
 
     async def run(self) -> None:
@@ -291,8 +295,8 @@ class Proxy:
 
     async def _begin(self) -> None:
         config = self._config
-        if config.admin_bind is not None:
-            self._admin_address = await self._admin.start(config.admin_bind)
+        if config.admin.bind is not None:
+            self._admin_address = self._admin.start(config.admin.bind)
         try:
             self._recorder.start(
                 {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tsproxy.config.problems import Problem
-from tsproxy.config.settings import Config, ListenerTls, UpstreamTls
+from tsproxy.config.settings import Config, ServerTls, UpstreamTls
 from tsproxy.config.values import instant_text
 from tsproxy.tls.x509 import Signed, read_crls, read_pem
 from tsproxy.wire.primitives import DecodeError
@@ -57,7 +57,7 @@ def ends_of(files: Mapping[str, Path]) -> Iterator[End]:
 def certificate_notices(config: Config, now_ms: int) -> Iterator[Problem]:
     """Notices about certificates that are expired, expire soon, or are not valid yet, in usable files."""
     now_s = now_ms / 1000
-    sections = [*(listener.tls for listener in config.listeners), config.upstream.tls]
+    sections = [*(each.tls for each in config.listeners), config.upstream.tls, config.admin.tls]
     files = [files_of(tls, tls.place) for tls in sections if tls is not None]
     for end in ends_of({setting: file for each in files for setting, file in each.items()}):
         place, _, key = end.setting.rpartition(": ")
@@ -75,7 +75,7 @@ def certificate_notices(config: Config, now_ms: int) -> Iterator[Problem]:
             yield Problem(place, key, f"{who} ends at {at_text}, in {days} days: renew it")
 
 
-def files_of(tls: ListenerTls | UpstreamTls, section: str) -> dict[str, Path]:
+def files_of(tls: ServerTls | UpstreamTls, section: str) -> dict[str, Path]:
     """The files of a section by the names of their settings."""
     files = {name: getattr(tls, name, None) for name in _SETTINGS}
     return {f"{section}.{name}": file for name, file in files.items() if file is not None}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tsproxy.config.problems import ConfigError, Problem
-from tsproxy.config.settings import ClientAuth, Config, ListenerTls, TlsVersion, UpstreamTls
+from tsproxy.config.settings import ClientAuth, Config, ServerTls, TlsVersion, UpstreamTls
 from tsproxy.tls.connection import TlsConnection, TlsContext
 
 HANDSHAKE_S: Final = 10.0
@@ -60,8 +60,8 @@ def _remember_host(handshake: ssl.SSLObject, host: str | None, _: ssl.SSLContext
     handshake.asked_host = host.lower() if host else None
 
 
-def listener_context(tls: ListenerTls) -> ssl.SSLContext:
-    """The context for connections from clients. Raises ConfigError for an unusable file."""
+def server_context(tls: ServerTls) -> ssl.SSLContext:
+    """The context for connections that others open. Raises ConfigError for an unusable file."""
     context = TlsContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _VERSIONS[tls.min_version]
     _choose_ciphers(context, tls.ciphers, tls.place)
@@ -93,7 +93,8 @@ def upstream_context(tls: UpstreamTls) -> ssl.SSLContext:
 def check_files(config: Config) -> None:
     """Read every certificate and key that the configuration names. Raises ConfigError with all problems."""
     problems: list[Problem] = []
-    contexts = [partial(listener_context, each.tls) for each in config.listeners if each.tls]
+    servers = [*(each.tls for each in config.listeners), config.admin.tls]
+    contexts = [partial(server_context, tls) for tls in servers if tls]
     if config.upstream.tls:
         contexts.append(partial(upstream_context, config.upstream.tls))
     for context in contexts:
@@ -118,9 +119,7 @@ def handshake_text(error: BaseException) -> str:
     return "the other side closed the connection during the TLS handshake: does it speak TLS?"
 
 
-def _load_chain(
-    context: ssl.SSLContext, tls: ListenerTls | UpstreamTls, certificate: Path, key: Path
-) -> None:
+def _load_chain(context: ssl.SSLContext, tls: ServerTls | UpstreamTls, certificate: Path, key: Path) -> None:
     password, place = tls.key_password, tls.place
     _check_readable(certificate, f"{place}.certificate")
     _check_readable(key, f"{place}.key")

@@ -1,10 +1,11 @@
 """The configuration as frozen and typed classes, and the declaration of each key.
 
 A key is one line on the class that holds its value. To add a key, add such a line. The classes are in
-`upstream`, `listeners`, `decisions`, `limits` and `root`. Rules, waivers and the limits of one connection are
-classes of `tsproxy.model`; `policy` and `limits` declare their keys, by field.
+`upstream`, `listeners`, `decisions`, `limits`, `admin` and `root`. Rules, waivers and the limits of one
+connection are classes of `tsproxy.model`; `policy` and `limits` declare their keys, by field.
 """
 
+from tsproxy.config.settings.admin import AdminSettings
 from tsproxy.config.settings.decisions import Decisions, Retention, TopicSettings
 from tsproxy.config.settings.limits import ConnectionLimits
 from tsproxy.config.settings.listeners import (
@@ -16,6 +17,7 @@ from tsproxy.config.settings.listeners import (
     ListenerTls,
     ProxyProtocol,
     ProxyProtocolVersion,
+    ServerTls,
 )
 from tsproxy.config.settings.root import (
     ClockProbe,
@@ -45,6 +47,7 @@ from tsproxy.model.addresses import Address
 __all__ = [
     "Address",
     "AddressesInConfigs",
+    "AdminSettings",
     "BrokerHosts",
     "BrokerPorts",
     "BrokersFrom",
@@ -69,6 +72,7 @@ __all__ = [
     "Sasl",
     "SaslMechanism",
     "Secret",
+    "ServerTls",
     "TlsVersion",
     "TokenFile",
     "TopicSettings",

@@ -36,7 +36,9 @@ class ClientAuth(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListenerTls:
+class ServerTls:
+    """TLS of a port to which others connect."""
+
     certificate: Path = live(PATH, "PEM file of the certificate shown to clients, with its chain.")
     key: Path = live(PATH, "PEM file of its private key.")
     key_password: Secret | None = live(SECRET, "The passphrase of an encrypted `key`.", default=None)
@@ -57,6 +59,11 @@ class ListenerTls:
         default=None,
         otherwise=ClientAuth.NONE,
     )
+    place: str = field(compare=False, default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerTls(ServerTls):
     principal_mapping: tuple[MappingRule, ...] = live(
         MAPPING_RULE,
         "How a certificate's subject becomes a principal: Kafka's `ssl.principal.mapping.rules`, one "
@@ -64,7 +71,6 @@ class ListenerTls:
         default=None,
         many=True,
     )
-    place: str = field(compare=False, default="")
 
 
 @dataclass(frozen=True, slots=True)

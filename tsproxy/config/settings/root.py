@@ -1,18 +1,18 @@
-"""`Config`, the whole configuration, and the small sections `clock`, `dead_letters`, `admin` and `log`."""
+"""`Config`, the whole configuration, and the small sections `clock`, `dead_letters` and `log`."""
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Self
 
 from tsproxy.config.keys import fixed, live, section
-from tsproxy.config.kinds import BIND, DURATION, HOST, TOLERANCE, TOPIC, TOTAL_SIZE, choice, number, or_word
+from tsproxy.config.kinds import DURATION, TOLERANCE, TOPIC, TOTAL_SIZE, choice, number
 from tsproxy.config.parsed import Parsed
+from tsproxy.config.settings.admin import AdminSettings
 from tsproxy.config.settings.decisions import Decisions
 from tsproxy.config.settings.limits import SESSION_LIMITS, ConnectionLimits
 from tsproxy.config.settings.listeners import Listener
 from tsproxy.config.settings.policy import POLICY
 from tsproxy.config.settings.upstream import Upstream
-from tsproxy.model.addresses import Address
 from tsproxy.model.policy import Policy
 from tsproxy.model.view import SessionLimits
 
@@ -113,21 +113,7 @@ class Config:
         path="limits.drain_timeout",
         default="30s",
     )
-    admin_bind: Address | None = fixed(
-        or_word(BIND, "off"),
-        "The address of a status page (`/`), `/metrics`, `/livez`, `/readyz`, `/config`, `/brokers` "
-        "and `/decisions/top`. Everybody who can connect to it may read them.",
-        path="admin.bind",
-        default="127.0.0.1:9464",
-    )
-    admin_hosts: tuple[str, ...] = live(
-        HOST,
-        "Host names that a browser may use for them, besides addresses, `localhost` and the host of "
-        "`admin.bind`; scrapes and probes may use any.",
-        path="admin.hosts",
-        default=None,
-        many=True,
-    )
+    admin: AdminSettings = section(AdminSettings)
     log_level: LogLevel = live(
         choice(LogLevel),
         "The lowest level that is logged; `debug` adds two lines for each connection.",

@@ -2,24 +2,27 @@
 
 It is small on purpose: GET and HEAD, one request per connection, every read bounded in bytes and time, a
 bounded number of connections. It waits only for the other end and for the page. It answers a browser only
-under a name of this proxy (`hosts`).
+under a name of this proxy (`hosts`), and shows most pages only to readers who know the token (`access`).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+import socket
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
-from tsproxy.config.settings import Config
+from tsproxy.config.settings import AdminSettings
 from tsproxy.model.addresses import Address
+from tsproxy.proxy.admin.access import WITHOUT_TOKEN, knows
 from tsproxy.proxy.admin.hosts import misdirected, read_headers
-from tsproxy.proxy.ports import ListenError, listen_text
+from tsproxy.proxy.ports import Port, each_address
+from tsproxy.tls.contexts import CurrentTls
 
 MAX_HEAD_BYTES: Final = 8 * 1024
 MAX_CONNECTIONS: Final = 64
 PATIENCE_S: Final = 5.0
-"""The time limit for reading the whole request, and again for sending the whole answer."""
+"""The time limit for the TLS handshake, for reading the whole request, and for sending the whole answer."""
 
 TEXT: Final = "text/plain; charset=utf-8"
 
@@ -29,59 +32,79 @@ class Answer:
     status: HTTPStatus
     body: bytes
     content_type: str = TEXT
-    allow: str | None = None
-    policy: str | None = None
-    """The Content-Security-Policy of the page."""
+    headers: tuple[str, ...] = ()
 
 
 Page = Callable[[], Answer | Awaitable[Answer]]
 """Makes a page. A page that needs answers from elsewhere has a time limit of its own, below PATIENCE_S."""
 
 
-OwnNames = Callable[[], Collection[str]]
-"""The hosts that a browser may use besides addresses and localhost, by the current configuration."""
-
-
-def own_names(config: Config) -> Collection[str]:
-    """The host of `admin.bind`, and `admin.hosts`."""
-    return (*([config.admin_bind.host] if config.admin_bind else []), *config.admin_hosts)
-
-
 class AdminHttp:
-    """Serves `pages` by path. A page with a query of its own (`/path?query`) is served for exactly that
-    query."""
+    """Serves `pages` by path, under the settings that are in force at each request. A page with a query of
+    its own (`/path?query`) is served for exactly that query. With `tls` every connection uses TLS."""
 
-    def __init__(self, pages: Mapping[str, Page], own_names: OwnNames = tuple) -> None:
-        self._connections = 0
-        self._own_names = own_names
+    def __init__(
+        self,
+        pages: Mapping[str, Page],
+        settings: Callable[[], AdminSettings] = AdminSettings,
+        tls: CurrentTls | None = None,
+    ) -> None:
         self._pages = pages
-        self._server: asyncio.Server | None = None
+        self._ports: list[Port] = []
+        self._serving: set[asyncio.Task[None]] = set()
+        self._settings = settings
+        self._tls = tls
 
-    async def start(self, bind: Address) -> Address:
+    def start(self, bind: Address) -> Address:
         """Listen. Returns the address with the real port. Raises ListenError."""
-        try:
-            self._server = await asyncio.start_server(self._serve, bind.host, bind.port, limit=MAX_HEAD_BYTES)
-        except OSError as error:
-            raise ListenError(listen_text(bind, error)) from None
-        return Address(bind.host, self._server.sockets[0].getsockname()[1])
+        port = bind.port
+        for each in each_address(bind):
+            self._ports.append(Port(Address(each.host, port), self._accepted))
+            port = self._ports[0].address.port
+        for opened in self._ports:
+            opened.open()
+        return Address(bind.host, port)
 
     def stop(self) -> None:
-        if self._server is not None:
-            self._server.close()
+        for port in self._ports:
+            port.close()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._connections += 1
+    def _accepted(self, connection: socket.socket, _: str, __: int) -> None:
+        if len(self._serving) >= MAX_CONNECTIONS:
+            connection.close()
+            return
+        task = asyncio.get_running_loop().create_task(self._serve(connection))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+
+    async def _serve(self, connection: socket.socket) -> None:
         try:
-            if self._connections <= MAX_CONNECTIONS:
-                async with asyncio.timeout(PATIENCE_S):
-                    is_head, answer = await self._answer(reader)
-                async with asyncio.timeout(PATIENCE_S):
-                    await _send(_encode(answer, with_body=not is_head), reader, writer)
+            reader, writer = await self._streams(connection)
+        except OSError:  # the TLS handshake failed, or took too long
+            connection.close()
+            return
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                is_head, answer = await self._answer(reader)
+            async with asyncio.timeout(PATIENCE_S):
+                await _send(_encode(answer, with_body=not is_head), reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
             pass  # the other end closed the connection, or is too slow
         finally:
-            self._connections -= 1
             writer.close()
+
+    async def _streams(self, connection: socket.socket) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Raises OSError if the TLS handshake fails."""
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(MAX_HEAD_BYTES, loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        transport, _ = await loop.connect_accepted_socket(
+            lambda: protocol,
+            connection,
+            ssl=self._tls() if self._tls else None,
+            ssl_handshake_timeout=PATIENCE_S if self._tls else None,
+        )
+        return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
     async def _answer(self, reader: asyncio.StreamReader) -> tuple[bool, Answer]:
         """Read one request's head. Raises IncompleteReadError if the other end stops early."""
@@ -93,30 +116,40 @@ class AdminHttp:
         target, _, version = rest.partition(b" ")
         if not version.startswith(b"HTTP/1.") or not target.startswith(b"/"):
             return False, _plain(HTTPStatus.BAD_REQUEST)
-        text = misdirected(read_headers(head), self._own_names())
+        settings, headers, is_head = self._settings(), read_headers(head), method == b"HEAD"
+        text = misdirected(headers, settings.own_names)
         if text is not None:
-            return method == b"HEAD", Answer(HTTPStatus.MISDIRECTED_REQUEST, f"{text}\n".encode())
-        whole = target.decode("latin-1")
-        page = self._pages.get(whole) or self._pages.get(whole.partition("?")[0])
+            return is_head, Answer(HTTPStatus.MISDIRECTED_REQUEST, f"{text}\n".encode())
+        path, _, query = target.decode("latin-1").partition("?")
+        may_read = settings.token is None or knows(settings.token, headers)
+        if not may_read and path not in WITHOUT_TOKEN:
+            return is_head, UNAUTHORIZED
+        page = self._pages.get(f"{path}?{query}") or self._pages.get(path)
         if page is None:
-            return method == b"HEAD", _plain(HTTPStatus.NOT_FOUND)
+            return is_head, _plain(HTTPStatus.NOT_FOUND)
         if method not in (b"GET", b"HEAD"):
-            return False, Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"Method Not Allowed\n", allow="GET, HEAD")
+            return False, METHOD_NOT_ALLOWED
         answer = page()
-        return method == b"HEAD", answer if isinstance(answer, Answer) else await answer
+        whole = answer if isinstance(answer, Answer) else await answer
+        return is_head, whole if may_read else _plain(whole.status)
 
 
 async def _send(answer: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Send, and wait until the other end closes. If we closed with bytes unread, the kernel would reset the
     connection, and the answer to an oversized request would be lost."""
     writer.write(answer)
-    writer.write_eof()
+    if writer.can_write_eof():  # not with TLS: `Content-Length` shows the end there
+        writer.write_eof()
     while await reader.read(MAX_HEAD_BYTES):
         pass
 
 
-def _plain(status: HTTPStatus) -> Answer:
-    return Answer(status, status.phrase.encode() + b"\n")
+def _plain(status: HTTPStatus, *headers: str) -> Answer:
+    return Answer(status, status.phrase.encode() + b"\n", headers=headers)
+
+
+UNAUTHORIZED: Final = _plain(HTTPStatus.UNAUTHORIZED, 'WWW-Authenticate: Basic realm="tsproxy"')
+METHOD_NOT_ALLOWED: Final = _plain(HTTPStatus.METHOD_NOT_ALLOWED, "Allow: GET, HEAD")
 
 
 def _encode(answer: Answer, *, with_body: bool) -> bytes:
@@ -127,9 +160,6 @@ def _encode(answer: Answer, *, with_body: bool) -> bytes:
         "Cache-Control: no-store",
         "X-Content-Type-Options: nosniff",
         "Connection: close",
+        *answer.headers,
     ]
-    if answer.policy:
-        lines.append(f"Content-Security-Policy: {answer.policy}")
-    if answer.allow:
-        lines.append(f"Allow: {answer.allow}")
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + (answer.body if with_body else b"")

@@ -70,7 +70,8 @@ def pages(shown: Shown) -> Mapping[str, Page]:
 
 
 def _live(config: Config, report: Report) -> Answer:
-    return Answer(HTTPStatus.OK, live.page(config, report).encode(), HTML, policy=live.POLICY)
+    policy = f"Content-Security-Policy: {live.POLICY}"
+    return Answer(HTTPStatus.OK, live.page(config, report).encode(), HTML, headers=(policy,))
 
 
 def _metrics(report: Report) -> Answer:

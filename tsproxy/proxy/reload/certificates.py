@@ -20,13 +20,13 @@ import structlog
 
 from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError
-from tsproxy.config.settings import Config, ListenerTls, UpstreamTls
+from tsproxy.config.settings import Config, ServerTls, UpstreamTls
 from tsproxy.config.source import Look, look_at
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit, prepare_all
 from tsproxy.tls.certificate_expiry import CRL, ends_of, files_of
-from tsproxy.tls.contexts import listener_context, upstream_context
+from tsproxy.tls.contexts import server_context, upstream_context
 
 log = structlog.get_logger()
 
@@ -45,8 +45,8 @@ class Sources:
     make: Callable[[], ssl.SSLContext]
 
     @classmethod
-    def of_listener(cls, name: str, tls: ListenerTls) -> "Sources":
-        return cls(files_of(tls, f"listeners.{name}.tls"), partial(listener_context, tls))
+    def of_server(cls, section: str, tls: ServerTls) -> "Sources":
+        return cls(files_of(tls, f"{section}.tls"), partial(server_context, tls))
 
     @classmethod
     def of_upstream(cls, tls: UpstreamTls) -> "Sources":
@@ -106,24 +106,27 @@ class Certificates:
         tls = config.upstream.tls
         self.upstream = Credentials(Sources.of_upstream(tls)) if tls else None
         self.listeners = {
-            each.name: Credentials(Sources.of_listener(each.name, each.tls))
+            each.name: Credentials(Sources.of_server(f"listeners.{each.name}", each.tls))
             for each in config.listeners
             if each.tls
         }
+        self.admin = credentials_of_admin(config)
 
     def prepare(self, config: Config) -> Commit:
         """A reload: read all files that the new configuration names. Raises ConfigError.
 
-        A restart is needed to switch TLS on or off for a listener or the upstream.
+        A restart is needed to switch TLS on or off for a listener, the upstream or the admin port.
         """
         tls = {each.name: each.tls for each in config.listeners}
         steps = [
-            partial(credentials.prepare, Sources.of_listener(name, its))
+            partial(credentials.prepare, Sources.of_server(f"listeners.{name}", its))
             for name, credentials in self.listeners.items()
             if (its := tls[name]) is not None
         ]
         if self.upstream is not None and config.upstream.tls is not None:
             steps.append(partial(self.upstream.prepare, Sources.of_upstream(config.upstream.tls)))
+        if self.admin is not None and (sources := sources_of_admin(config)) is not None:
+            steps.append(partial(self.admin.prepare, sources))
         return prepare_all(steps)
 
     async def watch(self) -> None:
@@ -132,7 +135,8 @@ class Certificates:
             self.log_ends()
             await asyncio.sleep(LOOK_EVERY_S)
             for credentials in self._all():
-                await self._look(credentials)
+                for setting in await look(credentials):
+                    self._warned_s.pop(setting, None)
 
     def log_ends(self) -> None:
         """Set the metric of each certificate's remaining time, and warn once a day when it is due."""
@@ -152,25 +156,36 @@ class Certificates:
                 event = "revocations_expired" if is_list else "certificate_expired"
                 log.error(event, **facts, hours_ago=int(-left_s // 3600))
 
-    async def _look(self, credentials: Credentials) -> None:
-        settings = [end.setting for end in credentials.ends]
-        try:
-            # In a thread: a file system that hangs must not block clients.
-            if await asyncio.to_thread(credentials.look):
-                log.info("certificates_reloaded", settings=settings)
-                for setting in settings:
-                    self._warned_s.pop(setting, None)
-        except ConfigError as error:
-            log.error(
-                "certificates_not_reloaded",
-                problems=str(error).splitlines(),
-                advice="the old ones stay in use; tried again when a file changes",
-            )
-        except Exception as error:
-            # An error in our code must not end the checks of the other files.
-            log.error("certificates_watch_crashed", error=type(error).__name__, frames=frames_of(error))
-
     def _all(self) -> Iterator[Credentials]:
         yield from self.listeners.values()
-        if self.upstream is not None:
-            yield self.upstream
+        yield from (each for each in (self.upstream, self.admin) if each is not None)
+
+
+def credentials_of_admin(config: Config) -> Credentials | None:
+    """None if the admin port speaks no TLS. Raises ConfigError."""
+    sources = sources_of_admin(config)
+    return Credentials(sources) if sources else None
+
+
+def sources_of_admin(config: Config) -> Sources | None:
+    return Sources.of_server("admin", config.admin.tls) if config.admin.tls else None
+
+
+async def look(credentials: Credentials) -> list[str]:
+    """Use the files that have changed. Returns the settings of files that are now in use, and logs them."""
+    settings = [end.setting for end in credentials.ends]
+    try:
+        # In a thread: a file system that hangs must not block clients.
+        if await asyncio.to_thread(credentials.look):
+            log.info("certificates_reloaded", settings=settings)
+            return settings
+    except ConfigError as error:
+        log.error(
+            "certificates_not_reloaded",
+            problems=str(error).splitlines(),
+            advice="the old ones stay in use; tried again when a file changes",
+        )
+    except Exception as error:
+        # An error in our code must not end the checks of the other files.
+        log.error("certificates_watch_crashed", error=type(error).__name__, frames=frames_of(error))
+    return []

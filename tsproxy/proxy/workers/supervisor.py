@@ -22,13 +22,14 @@ from tsproxy.config.settings import Config
 from tsproxy.config.source import Source
 from tsproxy.model.addresses import Address
 from tsproxy.proxy import native_code as variant
-from tsproxy.proxy.admin.http import AdminHttp, own_names
+from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, together
 from tsproxy.proxy.logging import set_level
 from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.ports import ListenError
+from tsproxy.proxy.reload.certificates import credentials_of_admin, look, sources_of_admin
 from tsproxy.proxy.reload.reloader import Reloader
 from tsproxy.proxy.server import complain
 from tsproxy.proxy.service_manager import GRACE_MS, ServiceManager
@@ -61,7 +62,10 @@ class Supervisor:
     """Runs the workers. `config` has real ports, which stay reserved while it runs."""
 
     def __init__(self, config: Config, source: Source, manager: ServiceManager, clock: Clock) -> None:
-        self._admin = AdminHttp(pages(self), lambda: own_names(self.config))
+        self._credentials = credentials = credentials_of_admin(config)
+        self._admin = AdminHttp(
+            pages(self), lambda: self.config.admin, credentials.current if credentials else None
+        )
         self._admin_address: Address | None = None
         self._changing = changing = asyncio.Lock()
         self._config = config
@@ -70,7 +74,7 @@ class Supervisor:
         self._reloader = Reloader(source, config, self.adopt, manager)
         self._started: set[int] = set()
         self._stopping = asyncio.Event()
-        for_workers = replace(config, admin_bind=None)
+        for_workers = _without_admin_port(config)
         self._members = [
             Member(number, for_workers, clock, partial(self._log_started, number), changing=changing)
             for number in range(1, config.workers + 1)
@@ -99,8 +103,8 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop_signalled)
         loop.add_signal_handler(signal.SIGHUP, self._reloader.reload_now)
-        if self._config.admin_bind is not None:
-            self._admin_address = await self._admin.start(self._config.admin_bind)
+        if self._config.admin.bind is not None:
+            self._admin_address = self._admin.start(self._config.admin.bind)
         upstream = [str(each) for each in self._config.upstream.bootstrap_servers]
         log.info("proxy_starting", upstream=upstream, **self._where())
         variant.log_variant()
@@ -126,8 +130,10 @@ class Supervisor:
         real = zip(change.config.listeners, self._config.listeners, strict=True)
         listeners = tuple(replace(each, bind=its.bind, brokers=its.brokers) for each, its in real)
         config = replace(change.config, listeners=listeners)
-        for_workers = replace(config, admin_bind=None)
+        for_workers = _without_admin_port(config)
         check_files(config)  # perhaps no worker runs at this moment
+        sources = sources_of_admin(config)
+        commit = self._credentials.prepare(sources) if self._credentials and sources else None
         async with self._changing:
             answers = await asyncio.gather(*(member.prepare(for_workers) for member in self._members))
             # Most often all have the same problems, and each text is a whole line.
@@ -139,6 +145,8 @@ class Supervisor:
             for member in self._members:
                 member.commit(for_workers)
             self._config = config
+            if commit is not None:
+                commit()
             set_level(config.log_level)
             # An order is not done yet. The reload is reported only after all workers have applied it.
             await asyncio.gather(*(member.has_committed() for member in self._members))
@@ -155,11 +163,13 @@ class Supervisor:
         return [end for end in ends if end is not None]
 
     async def _watch(self) -> None:
-        """Keep the workers' reports up to date, for ever. A worker that is killed cannot report any more, and
-        this also finds workers that hang."""
+        """Keep the workers' reports and the admin port's certificate up to date, for ever. A worker that is
+        killed cannot report any more, and this also finds workers that hang."""
         while True:
             try:
                 await asyncio.gather(*(member.look_after() for member in self._members))
+                if self._credentials is not None:
+                    await look(self._credentials)
             except Exception as error:
                 # An error in our code must not end the checks of the workers.
                 log.error("worker_watch_crashed", error=type(error).__name__, frames=frames_of(error))
@@ -190,6 +200,10 @@ class Supervisor:
             "mode": self._config.policy.mode.value,
             "workers": self._config.workers,
         }
+
+
+def _without_admin_port(config: Config) -> Config:
+    return replace(config, admin=replace(config.admin, bind=None))
 
 
 async def _cancelled(*tasks: asyncio.Task[None] | asyncio.Task[Literal[True]]) -> None:

@@ -1,0 +1,209 @@
+"""The admin port with a token and with TLS: who reads which page."""
+
+import asyncio
+import base64
+import shutil
+import socket
+import ssl
+from http import HTTPStatus
+
+import pytest
+
+from tests.offline.commands import tsproxy
+from tests.proxy.loops import on_both_loops
+from tests.proxy.running import TWO
+from tests.proxy.world import PATIENCE_S
+from tsproxy.config.settings import AdminSettings, Secret, ServerTls
+from tsproxy.model.addresses import Address
+from tsproxy.proxy.admin import http as admin_http
+from tsproxy.proxy.admin.http import AdminHttp, Answer
+from tsproxy.testing.proxy import RunningProxy
+from tsproxy.tls.contexts import server_context
+
+TOKEN = "3f1c-planted-secret"
+PAGES = {
+    "/livez": lambda: Answer(HTTPStatus.OK, b"alive\n"),
+    "/readyz": lambda: Answer(HTTPStatus.SERVICE_UNAVAILABLE, b"listener default does not serve node 7\n"),
+    "/readyz?verbose": lambda: Answer(HTTPStatus.SERVICE_UNAVAILABLE, b"not ready: node 7\n"),
+    "/config": lambda: Answer(HTTPStatus.OK, b"the configuration\n"),
+}
+
+
+def basic(text):
+    return "Basic " + base64.b64encode(text.encode("latin-1")).decode()
+
+
+async def ask(address, path="/config", authorization=None, tls=None):
+    """Status, head and body of a page."""
+    reader, writer = await asyncio.open_connection(
+        address.host, address.port, ssl=tls, server_hostname="localhost" if tls else None
+    )
+    headers = [f"Authorization: {authorization}"] if authorization is not None else []
+    writer.write("\r\n".join((f"GET {path} HTTP/1.1", *headers, "", "")).encode("latin-1"))
+    async with asyncio.timeout(PATIENCE_S):
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        body = await reader.readexactly(length)
+    writer.close()
+    return int(head.split(b" ", 2)[1]), head.decode(), body.decode()
+
+
+@pytest.fixture
+async def serve():
+    servers = []
+
+    def served(settings, tls=None):
+        servers.append(AdminHttp(PAGES, lambda: settings, tls))
+        return servers[-1].start(Address("127.0.0.1", 0))
+
+    yield served
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture
+async def guarded(serve):
+    return serve(AdminSettings(token=Secret(TOKEN)))
+
+
+@pytest.mark.parametrize(
+    "authorization", [f"Bearer {TOKEN}", f"bearer  {TOKEN}", basic(f"anybody:{TOKEN}"), basic(f":{TOKEN}")]
+)
+async def test_a_reader_with_the_token_reads_every_page(guarded, authorization):
+    assert (await ask(guarded, "/config", authorization))[::2] == (200, "the configuration\n")
+    assert (await ask(guarded, "/readyz?verbose", authorization))[2] == "not ready: node 7\n"
+
+
+WRONG = {
+    "none": None,
+    "empty": "",
+    "another token": "Bearer another",
+    "a part of it": f"Bearer {TOKEN[:-1]}",
+    "more than it": f"Bearer {TOKEN}x",
+    "no scheme": TOKEN,
+    "another scheme": f"Digest {TOKEN}",
+    "the user name": basic(f"{TOKEN}:"),
+    "no colon": basic(TOKEN),
+    "no base64": f"Basic {TOKEN}",
+    "other letters": "Bearer \xe9\xff",
+    "two of them": f"Bearer {TOKEN}\r\nAuthorization: Bearer {TOKEN}",
+}
+
+
+@pytest.mark.parametrize("authorization", WRONG.values(), ids=WRONG)
+async def test_other_readers_are_asked_for_it_and_learn_nothing(guarded, authorization):
+    for path in ("/config", "/no-such-page"):
+        status, head, body = await ask(guarded, path, authorization)
+        assert (status, body) == (401, "Unauthorized\n")
+        assert 'WWW-Authenticate: Basic realm="tsproxy"' in head
+
+
+async def test_probes_need_no_token_and_get_a_status_alone(guarded):
+    assert (await ask(guarded, "/livez"))[::2] == (200, "OK\n")
+    for path in ("/readyz", "/readyz?verbose"):
+        assert (await ask(guarded, path))[::2] == (503, "Service Unavailable\n")
+
+
+async def test_without_a_token_everybody_reads_and_any_credentials_are_passed_over(serve):
+    address = serve(AdminSettings())
+    assert (await ask(address))[0] == 200
+    assert (await ask(address, authorization="Bearer other"))[0] == 200
+
+
+def tls_of(identity, authority=None):
+    ca = {"client_ca": authority.certificate, "client_auth": "required"} if authority else {}
+    context = server_context(ServerTls(certificate=identity.certificate, key=identity.key, **ca))
+    return lambda: context
+
+
+@on_both_loops
+async def test_pages_come_over_tls_and_a_plain_reader_gets_none(certificates):
+    server = AdminHttp(PAGES, AdminSettings, tls_of(certificates.issue("admin")))
+    address = server.start(Address("127.0.0.1", 0))
+    client = ssl.create_default_context(cafile=certificates.certificate)
+
+    assert (await ask(address, tls=client))[::2] == (200, "the configuration\n")
+    with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+        await ask(address)
+    assert (await ask(address, tls=client))[0] == 200
+    server.stop()
+
+
+async def test_with_authorities_only_a_reader_with_a_certificate_gets_pages(serve, certificates):
+    address = serve(AdminSettings(), tls_of(certificates.issue("admin"), certificates))
+    client = ssl.create_default_context(cafile=certificates.certificate)
+    with pytest.raises((asyncio.IncompleteReadError, OSError)):
+        await ask(address, tls=client)
+
+    identity = certificates.issue("prometheus")
+    client.load_cert_chain(identity.certificate, identity.key)
+    assert (await ask(address, tls=client))[0] == 200
+
+
+async def test_handshakes_that_never_end_take_places_and_give_them_back(serve, certificates, monkeypatch):
+    monkeypatch.setattr(admin_http, "MAX_CONNECTIONS", 2)
+    monkeypatch.setattr(admin_http, "PATIENCE_S", 0.2)
+    address = serve(AdminSettings(), tls_of(certificates.issue("admin")))
+    silent = [socket.create_connection((address.host, address.port)) for _ in range(5)]
+    client = ssl.create_default_context(cafile=certificates.certificate)
+
+    async def is_served():
+        try:
+            return (await ask(address, tls=client))[0] == 200
+        except (OSError, asyncio.IncompleteReadError):
+            return False
+
+    async with asyncio.timeout(PATIENCE_S):
+        while not await is_served():
+            pass
+    for each in silent:
+        each.close()
+
+
+@pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])
+async def test_a_running_proxy_takes_a_new_certificate_and_never_shows_its_token(
+    kafka_431, tmp_path, certificates, arguments, capsys, monkeypatch
+):
+    certificate, key = tmp_path / "admin.pem", tmp_path / "admin.key"
+
+    def put(name):
+        identity = certificates.issue(name)
+        shutil.copy(identity.certificate, certificate)
+        shutil.copy(identity.key, key)
+
+    put("first")
+    settings = {"admin.tls.certificate": certificate, "admin.tls.key": key, "admin.token": "${ADMIN}"}
+    client = ssl.create_default_context(cafile=certificates.certificate)
+    async with RunningProxy(
+        kafka_431.bootstrap_servers, arguments=arguments, settings=settings, environment={"ADMIN": TOKEN}
+    ) as proxy:
+        host, _, port = proxy.admin_address.rpartition(":")
+        address = Address(host, int(port))
+        status, _, body = await ask(address, "/config", f"Bearer {TOKEN}", client)
+        assert status == 200
+        assert "***" in body
+        assert TOKEN not in body
+        assert (await ask(address, "/metrics", None, client))[0] == 401
+        metrics = (await ask(address, "/metrics", f"Bearer {TOKEN}", client))[2]
+        assert 'tsproxy_certificate_expiry_seconds{setting="admin.tls.certificate"}' in metrics
+        put("second")
+        async with asyncio.timeout(PATIENCE_S):
+            while await common_name(address, client) != "second":
+                pass
+
+        over = ("capacity", "--admin", proxy.admin_address, "--ca", certificates.certificate, "--over", "1ms")
+        rejected = await tsproxy(capsys, *over)
+        assert "wants its admin.token: set TSPROXY_ADMIN_TOKEN" in rejected.err
+        monkeypatch.setenv("TSPROXY_ADMIN_TOKEN", TOKEN)
+        assert "no traffic" in (await tsproxy(capsys, *over)).err
+    assert TOKEN not in str(proxy.log)
+    assert TOKEN not in str(proxy.decisions())
+
+
+async def common_name(address, client):
+    _, writer = await asyncio.open_connection(
+        address.host, address.port, ssl=client, server_hostname="localhost"
+    )
+    subject = dict(part[0] for part in writer.get_extra_info("peercert")["subject"])
+    writer.close()
+    return subject["commonName"]
