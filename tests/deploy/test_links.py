@@ -34,3 +34,9 @@ def leads_nowhere(document: Path, link: str) -> bool:
 def test_every_link_leads_to_a_heading_that_exists(document: Path):
     links = re.findall(r"\]\((?!https?:)([^)\s]+)\)", prose(document))
     assert [link for link in links if leads_nowhere(document, link)] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_test_that_a_document_names_exists(document: Path):
+    named = set(re.findall(r"`(tests/[\w/.-]+)`", prose(document)))
+    assert [each for each in sorted(named) if not (ROOT / each).exists()] == []
