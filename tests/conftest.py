@@ -1,8 +1,8 @@
 """Fixtures that all tests share: real brokers, a Spark session and a certificate authority.
 
-A broker starts when the first test asks for it and serves the whole run, so a test names its topics
-after itself (`topic`) and changes nothing that others see. A test that stops brokers starts its own
-`KafkaCluster`. A cluster belongs to no event loop: tests use it from theirs.
+A broker starts when the first test asks for it, and serves all processes of the run (`shared_brokers.py`). So
+a test names its topics after itself (`topic`) and changes nothing that others see. A test that stops brokers
+starts its own `KafkaCluster`. A cluster belongs to no event loop: tests use it from theirs.
 """
 
 import os
@@ -18,6 +18,7 @@ from hypothesis import settings
 
 from spark_reports.spark.session import spark_session
 from tests.markers import NoJava, add_markers, needs_java
+from tests.shared_brokers import attached
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
@@ -71,16 +72,16 @@ def pytest_runtest_teardown() -> Iterator[None]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def kafka_431() -> AsyncIterator[KafkaCluster]:
+async def kafka_431(request: pytest.FixtureRequest) -> AsyncIterator[KafkaCluster]:
     """One plain Kafka 4.3.1 broker: by default no record may be over an hour ahead."""
-    async with KafkaCluster(version="4.3.1") as kafka:
+    async with attached(request.config, "4.3.1") or KafkaCluster("4.3.1") as kafka:
         yield kafka
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def kafka_391() -> AsyncIterator[KafkaCluster]:
+async def kafka_391(request: pytest.FixtureRequest) -> AsyncIterator[KafkaCluster]:
     """One plain Kafka 3.9.1 broker: by default any timestamp goes."""
-    async with KafkaCluster(version="3.9.1") as kafka:
+    async with attached(request.config, "3.9.1") or KafkaCluster("3.9.1") as kafka:
         yield kafka
 
 

@@ -4,7 +4,7 @@ Two cores have three processes, since a process waits a third of its time for br
 
 So a module's fixtures are set up once, and its tests keep their order. Tests that share something more
 expensive than a module's fixtures stay together as well: a Spark session, or three brokers. Each process has
-its own session fixtures, brokers among them.
+its own session fixtures; the plain brokers alone are the run's (`shared_brokers.py`).
 
 The longest units start first, since a long one that started last would be waited for. `durations.json` says
 how long they take, and `TSPROXY_DURATIONS=write make test` measures them again. A unit that is not in the
@@ -14,10 +14,14 @@ table starts after those that are.
 import json
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
+
+from tests import shared_brokers
 
 SPARK = "tests/spark_reports/"
 SPARK_E2E = "tests/e2e/ with Spark"
@@ -44,6 +48,8 @@ TABLE = Path(__file__).with_name("durations.json")
 LONG_S = 5
 
 _measured: Counter[str] = Counter()
+_folder = pytest.StashKey[Path]()
+"""Where the processes find the brokers that they share."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -56,6 +62,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid} asks for Spark: add its file to TOGETHER")
     known = json.loads(TABLE.read_text())
     items.sort(key=lambda item: -known.get(unit_of(item.nodeid), 0))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Iterator[None]:
+    """The process that gives out the units owns the folder for the whole run."""
+    with shared_brokers.folder_of_a_run() as folder:
+        config.stash[_folder] = folder
+        return (yield)
+
+
+def pytest_configure_node(node: WorkerController) -> None:
+    node.workerinput[shared_brokers.KEY] = str(node.config.stash[_folder])
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:

@@ -4,7 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests import sharing
+from tests import shared_brokers, sharing
+from tests.proxy.running import rejects
+from tests.proxy.world import until
 
 
 @pytest.mark.parametrize(
@@ -51,3 +53,21 @@ def test_a_second_spark_session_is_refused():
     item = SimpleNamespace(nodeid="tests/e2e/test_new.py::test_one", fixturenames=["spark"])
     with pytest.raises(pytest.UsageError, match=r"test_new.py::test_one .* TOGETHER"):
         sharing.pytest_collection_modifyitems([item])
+
+
+@pytest.mark.broker
+async def test_all_processes_of_a_run_share_a_broker_which_ends_with_the_run():
+    with shared_brokers.folder_of_a_run() as folder:
+        process = SimpleNamespace(workerinput={shared_brokers.KEY: str(folder)})
+        async with shared_brokers.attached(process, "4.3.1") as kafka:
+            await kafka.create_topic("orders")
+        async with shared_brokers.attached(process, "4.3.1") as same:
+            assert await same.end_offsets("orders") == {0: 0}
+            with pytest.raises(RuntimeError, match="not running"):
+                await same.stop_node(1)
+    node = same.node(1)
+    await until(lambda: not node.folder.exists() and rejects(node.host, node.port))
+
+
+def test_a_run_of_one_process_has_brokers_of_its_own():
+    assert shared_brokers.attached(SimpleNamespace(), "4.3.1") is None
