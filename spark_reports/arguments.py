@@ -5,6 +5,8 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, TypeAlias
 
+from spark_reports.report import gates
+
 MAX_DAYS: Final = 7
 """A daily report shows each hour. A longer period has too many hours."""
 
@@ -16,7 +18,7 @@ _YEARS: Final = (1970, 9998)
 
 NO_ROLLUP: Final = "`daily --rollup` writes it, a day each time"
 
-_TABLES: Final = ("parquet", "delta", "iceberg")
+TABLES: Final = ("parquet", "delta", "iceberg")
 """Like `store.TABLES`, which cannot be imported without pyspark."""
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -35,6 +37,13 @@ def add_period(parser: argparse.ArgumentParser, most_days: int = MAX_DAYS) -> No
         type=_period_within(most_days),
         metavar="DAY[..DAY]",
         help=f"UTC day such as 2026-11-20, or up to {most_days} days; default: yesterday",
+    )
+
+
+def add_day(parser: argparse.ArgumentParser) -> None:
+    """Add `--date` for a single day."""
+    parser.add_argument(
+        "--date", type=_day, metavar="DAY", help="UTC day such as 2026-11-20; default: yesterday"
     )
 
 
@@ -69,7 +78,7 @@ def add_input_format(parser: argparse.ArgumentParser) -> None:
     """Add `--input-format json|parquet|delta|iceberg`."""
     parser.add_argument(
         "--input-format",
-        choices=["json", *_TABLES],
+        choices=["json", *TABLES],
         default="json",
         help="json (default): the files of the proxy; else a table that `compact` or `stream` wrote",
     )
@@ -84,8 +93,28 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         help="a directory on any file system that Spark knows; with Iceberg CATALOG.NAMESPACE.TABLE",
     )
     parser.add_argument(
-        "--format", choices=_TABLES, default="parquet", help="delta and iceberg only if the session has them"
+        "--format", choices=TABLES, default="parquet", help="delta and iceberg only if the session has them"
     )
+
+
+def add_gates(parser: argparse.ArgumentParser, *, is_required: bool = False) -> None:
+    """Add `--fail-on GATE`, as often as wanted."""
+    parser.add_argument(
+        "--fail-on",
+        action="append",
+        type=_gate,
+        default=[],
+        required=is_required,
+        metavar="GATE",
+        help=f"exit code 3 if it holds, e.g. 'rejected_rate>1%%'; of {', '.join(gates.MEASURES)}",
+    )
+
+
+def _gate(text: str) -> gates.Gate:
+    try:
+        return gates.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def add_master(parser: argparse.ArgumentParser) -> None:
@@ -116,6 +145,13 @@ def percentage(text: str) -> float:
     if not text.endswith("%") or not 0 <= value <= 100:
         raise argparse.ArgumentTypeError(f"{text!r} is not a percentage such as 0.5%")
     return value / 100
+
+
+def _day(text: str) -> tuple[date, date]:
+    first, last = _period_within(MANY_DAYS)(text)
+    if first != last:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than one day")
+    return first, last
 
 
 def _period_within(most_days: int) -> Callable[[str], tuple[date, date]]:

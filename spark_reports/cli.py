@@ -11,7 +11,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 from typing import Final
 
-from spark_reports.commands import compact, daily, doctor, render, stream, trend, what_if
+from spark_reports.commands import compact, daily, doctor, gate, night, render, stream, trend, what_if
 from spark_reports.exits import (
     FAILED,
     USAGE,
@@ -22,7 +22,7 @@ from spark_reports.exits import (
     UsageError,
 )
 
-COMMANDS: Final = (daily, what_if, trend, compact, stream, doctor, render)
+COMMANDS: Final = (night, daily, what_if, trend, compact, stream, doctor, gate, render)
 
 _FAILURES: Final = (
     SparkUnavailableError,
@@ -35,6 +35,7 @@ _FAILURES: Final = (
 _EXAMPLES: Final = """examples:
   spark_reports daily --date 2026-11-20 --input /var/lib/tsproxy/decisions --output reports/2026-11-20
   spark_reports daily --input s3a://lake/tsproxy --output out --fail-on 'rejected_rate>1%'
+  spark_reports night --input s3a://lake/tsproxy --table s3a://lake/lines --output s3a://lake/reports
   spark_reports compact --date 2026-11-20 --input s3a://lake/tsproxy --output s3a://lake/tsproxy-lines
   spark_reports what-if --rollup s3a://lake/rollup --date 2026-11-20 --after 1h --before 7d
   spark_reports doctor --date 2026-11-20 --input /var/lib/tsproxy/decisions

@@ -1,11 +1,15 @@
-"""Airflow 3: yesterday's log as a table, then its report, every morning. For Airflow's own environment.
+"""Airflow 3: every morning yesterday's table and report, then the gates. For Airflow's own environment.
 
-Needs apache-airflow-providers-apache-spark and a connection `spark_default`. Every task may be repeated, so
-retries and backfills are safe.
+Needs apache-airflow-providers-apache-spark, a connection `spark_default`, and a Spark with `spark-submit` on
+the machines that run the tasks: the provider brings pyspark-client only, which has neither Spark nor
+spark-submit. For s3a, that Spark needs hadoop-aws (`PACKAGES`), and credentials.
+
+`night` may be repeated, so retries and backfills are safe. A gate that trips (exit code 3) is no failure of
+Spark, and a retry would not change it: `gate` is a task of its own, without retries, that reads report.json.
+Change its trigger rule, or what follows it, if a gate should warn and not fail.
 
 The DAG names its timetable. With a plain cron line Airflow 3 would set `{{ ds }}` to the day of the run; here
-it is the day that is over. After `compact`, data that came late for the day before that is in its table, and
-`daily_before` makes that day's report and rollup again. The very first run has no day before.
+it is the day that is over.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -13,22 +17,20 @@ from datetime import UTC, datetime, timedelta
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator  # type: ignore[import-not-found]  # Airflow's own
 from airflow.sdk import DAG, CronDataIntervalTimetable  # type: ignore[import-not-found]  # likewise
 
+PACKAGES = "org.apache.hadoop:hadoop-aws:3.5.0"  # the version of Hadoop's jars in that Spark
 SPARK = {
     "application": "/opt/tsproxy/main.py",
     "py_files": "/opt/tsproxy/spark_reports-pyfiles.zip",
     "conn_id": "spark_default",
+    "packages": PACKAGES,
 }
 DAY = "{{ ds }}"
-DAY_BEFORE = "{{ macros.ds_add(ds, -1) }}"
-COMPACT = ["compact", "--date", DAY, "--input", "s3a://lake/tsproxy", "--output", "s3a://lake/lines"]
-
-
-def daily(day: str) -> list[str]:
-    """The arguments for a day's report."""
-    return [
-        *("daily", "--date", day, "--input", "s3a://lake/lines", "--input-format", "parquet"),
-        *("--rollup", "s3a://lake/rollup", "--output", f"s3a://lake/reports/{day}"),
-    ]
+LAKE = "s3a://lake"
+NIGHT = [
+    *("night", "--date", DAY, "--input", f"{LAKE}/tsproxy", "--table", f"{LAKE}/lines"),
+    *("--rollup", f"{LAKE}/rollup", "--output", f"{LAKE}/reports"),
+]
+GATE = ["gate", f"{LAKE}/reports/{DAY}", "--fail-on", "rejected_rate>1%", "--fail-on", "incomplete>0"]
 
 
 with DAG(
@@ -37,14 +39,14 @@ with DAG(
     start_date=datetime(2026, 11, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,
-    max_active_tasks=1,
-    default_args={"retries": 2, "retry_delay": timedelta(minutes=10)},
+    tags=["kafka", "tsproxy"],
+    default_args={
+        "owner": "platform",
+        "retries": 2,
+        "retry_delay": timedelta(minutes=10),
+        "execution_timeout": timedelta(hours=2),
+    },
 ):
-    compact = SparkSubmitOperator(task_id="compact", application_args=COMPACT, **SPARK)
-    before = SparkSubmitOperator(
-        task_id="daily_before", application_args=daily(DAY_BEFORE), priority_weight=2, **SPARK
-    )
-    today = SparkSubmitOperator(
-        task_id="daily", application_args=[*daily(DAY), "--fail-on", "rejected_rate>1%"], **SPARK
-    )
-    compact >> [before, today]
+    night = SparkSubmitOperator(task_id="night", application_args=NIGHT, **SPARK)
+    gate = SparkSubmitOperator(task_id="gate", application_args=GATE, retries=0, **SPARK)
+    night >> gate

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
+from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from spark_reports import arguments
@@ -11,7 +12,10 @@ from spark_reports.commands.running import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from spark_reports.log.compact import Compacted
+    from spark_reports.log.store import Table
 
 _EXAMPLES: Final = """examples:
   spark_reports compact --date 2026-11-20 --input s3a://lake/tsproxy --output s3a://lake/tsproxy-lines
@@ -26,6 +30,15 @@ def add(commands: arguments.Commands) -> None:
     arguments.add_input(parser)
     arguments.add_skipping(parser)
     arguments.add_table(parser)
+    add_writing(parser)
+    arguments.add_master(parser)
+    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+    arguments.add_quiet(parser)
+    parser.set_defaults(run=run)
+
+
+def add_writing(parser: argparse.ArgumentParser) -> None:
+    """Add `--lookback`, `--replace` and `--max-corrupt`."""
     parser.add_argument(
         "--lookback",
         type=arguments.positive,
@@ -44,10 +57,6 @@ def add(commands: arguments.Commands) -> None:
         metavar="PERCENT",
         help="exit code 3 if more lines than this are unusable, e.g. 0.1%%",
     )
-    arguments.add_master(parser)
-    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
-    arguments.add_quiet(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -55,30 +64,44 @@ def run(options: argparse.Namespace) -> int:
     first, last = arguments.period_of(options)
     with spark_at_work(options, "writing the table", is_brief=False) as spark:
         from spark_reports.log import store
-        from spark_reports.log.compact import compact
 
-        table = store.Table(options.output, store.Form(options.format))
-        store.require(spark, table.form)
-        done = compact(
-            spark,
-            options.input,
-            first=first,
-            last=last,
-            table=table,
-            may_lose_lines=options.replace,
-            lookback_days=options.lookback,
-        )
+        done = written(spark, options, store.Table(options.output, store.Form(options.format)), first, last)
     if not done.lines and not done.quarantined_lines:
         raise NothingToReportError(nothing_of(first, last, options.input))
     if not options.quiet:
-        sys.stdout.write(json.dumps(asdict(done)) + "\n" if options.json else _text(done))
-    if options.max_corrupt is not None and done.corrupt_rate > options.max_corrupt:
-        sys.stderr.write(f"spark_reports: quality gate: {done.corrupt_rate:.3%} of the lines are unusable\n")
-        return GATE_TRIPPED
-    return OK
+        sys.stdout.write(json.dumps(asdict(done)) + "\n" if options.json else in_words(done))
+    return status(options, done)
 
 
-def _text(done: "Compacted") -> str:
+def written(
+    spark: "SparkSession", options: argparse.Namespace, table: "Table", first: date, last: date
+) -> "Compacted":
+    """Write the days to `table`, as the options of `add_writing` say."""
+    from spark_reports.log import store
+    from spark_reports.log.compact import compact
+
+    store.require(spark, table.form)
+    return compact(
+        spark,
+        options.input,
+        first=first,
+        last=last,
+        table=table,
+        may_lose_lines=options.replace,
+        lookback_days=options.lookback,
+    )
+
+
+def status(options: argparse.Namespace, done: "Compacted") -> int:
+    """GATE_TRIPPED, and a line on standard error, if more lines are unusable than `--max-corrupt` allows."""
+    if options.max_corrupt is None or done.corrupt_rate <= options.max_corrupt:
+        return OK
+    sys.stderr.write(f"spark_reports: quality gate: {done.corrupt_rate:.3%} of the lines are unusable\n")
+    return GATE_TRIPPED
+
+
+def in_words(done: "Compacted") -> str:
+    """The content of the table after a run, and the days before that concern it."""
     counts = ", ".join(f"{count:,} {problem}" for problem, count in sorted(done.quarantined_lines.items()))
     return (
         f"{done.lines:,} lines, {done.duplicate_lines:,} duplicates left out, set aside: {counts or 'none'}."

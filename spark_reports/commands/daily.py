@@ -2,20 +2,17 @@
 
 import argparse
 import sys
-from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import date
+from typing import Final
 
 from spark_reports import arguments
-from spark_reports.commands.render import FORMATS, for_terminal
+from spark_reports.commands import making
+from spark_reports.commands.render import for_terminal
 from spark_reports.commands.running import nothing_of, spark_at_work
-from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
-from spark_reports.report import gates
-from spark_reports.report.files import local, require_writable, to_json, write_far, write_text
+from spark_reports.exits import NothingToReportError
+from spark_reports.report.files import require_writable, to_json
 from spark_reports.report.notices import notices
 from spark_reports.report.shape import Report
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _EXAMPLES: Final = """examples:
   spark_reports daily --date 2026-11-20 --input /var/lib/tsproxy/decisions --output reports/2026-11-20
@@ -31,36 +28,7 @@ def add(commands: arguments.Commands) -> None:
     arguments.add_input(parser)
     arguments.add_skipping(parser)
     arguments.add_input_format(parser)
-    parser.add_argument(
-        "--output",
-        required=True,
-        metavar="DIR",
-        help="where report.* go, on any file system that Spark knows",
-    )
-    parser.add_argument(
-        "--format",
-        type=_formats,
-        default=("html", "md", "json"),
-        metavar="LIST",
-        help="of html,md,json,csv; default: html,md,json",
-    )
-    parser.add_argument(
-        "--top", type=arguments.positive, default=50, metavar="N", help="rows a table (default 50)"
-    )
-    parser.add_argument(
-        "--rollup",
-        metavar="DIR",
-        help="store the tables that `trend` and `what-if` read, and compare with the seven days before",
-    )
-    arguments.add_master(parser)
-    parser.add_argument(
-        "--fail-on",
-        action="append",
-        type=_gate,
-        default=[],
-        metavar="GATE",
-        help=f"exit code 3 if it holds, e.g. 'rejected_rate>1%%'; of {', '.join(gates.MEASURES)}",
-    )
+    making.add_report(parser)
     printed = parser.add_mutually_exclusive_group()
     printed.add_argument(
         "--notify",
@@ -68,7 +36,6 @@ def add(commands: arguments.Commands) -> None:
         help="print a text for the owner of each producer that was rejected, or would be by a rule in audit",
     )
     printed.add_argument("--json", action="store_true", help="print report.json instead of the summary")
-    arguments.add_quiet(parser)
     parser.set_defaults(run=run)
 
 
@@ -85,59 +52,19 @@ def run(options: argparse.Namespace) -> int:
             sys.stdout.write(f"\nWritten: {written}\n")
     if options.notify:
         sys.stdout.write("".join(f"\n{text}" for text in notices(report)))
-    tripped = [text for gate in options.fail_on if (text := gate.tripped_by(report)) is not None]
-    for text in tripped:
-        sys.stderr.write(f"spark_reports: quality gate: {text}\n")
-    return GATE_TRIPPED if tripped else OK
+    return making.status(report, options.fail_on)
 
 
 def _make(options: argparse.Namespace, first: date, last: date) -> Report:
-    """Make the report and write its files. With `--rollup`, its days are stored there first."""
-    now_ms = int(datetime.now(UTC).timestamp() * 1000)
     # A log that was made a table is usually a large one.
     is_brief = options.input_format == "json"
     with spark_at_work(options, "reading the decision log", is_brief=is_brief) as spark:
         from spark_reports.log import store
         from spark_reports.log.read import Source
-        from spark_reports.report import rollup, tables
-        from spark_reports.report.assemble import assemble
 
         source = Source(options.input, first, last, store.Form(options.input_format))
         store.require(spark, source.form)
-        with tables.summed(spark, source) as sums:
-            if sums is None:
-                raise NothingToReportError(nothing_of(first, last, options.input))
-            known = None
-            if options.rollup is not None:
-                rollup.store(rollup.producers(sums.rolled), options.rollup, "producers")
-                rollup.store(sums.drifts, options.rollup, "drift")
-                week_before = last - timedelta(days=rollup.DAYS_BEFORE)
-                known = rollup.stored(spark, options.rollup, "producers", first=week_before, last=last)
-            report = assemble(tables.collect(sums, options.top, known), first, last, now_ms)
-        _publish(options, report, spark)
+        report = making.made(spark, options, source, options.output)
+    if report is None:
+        raise NothingToReportError(nothing_of(first, last, options.input))
     return report
-
-
-def _publish(options: argparse.Namespace, report: Report, spark: "SparkSession") -> None:
-    """Write a file for each `--format`: on this machine, or on another file system, which Spark reaches."""
-    folder = local(options.output)
-    for name in options.format:
-        text = FORMATS[name](report)
-        if folder is None:
-            write_far(spark, options.output, f"report.{name}", text)
-        else:
-            write_text(folder / f"report.{name}", text)
-
-
-def _formats(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(text.split(",")))
-    if unknown := [name for name in names if name not in FORMATS]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(FORMATS)}")
-    return names
-
-
-def _gate(text: str) -> gates.Gate:
-    try:
-        return gates.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None

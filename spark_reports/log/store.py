@@ -10,6 +10,7 @@ version did not write is null.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 from typing import Any, Final
 
@@ -50,6 +51,10 @@ class Table:
                 return _of_this_version(spark.read.format("delta").load(self.name))
             case _:
                 return spark.read.schema(TABLE_DDL).parquet(self.name)
+
+    def holds(self, spark: SparkSession, day: date) -> bool:
+        """True if there is a line of the day. The table exists."""
+        return not self.rows(spark).where(F.col("event_date") == day.isoformat()).isEmpty()
 
     def exists(self, spark: SparkSession) -> bool:
         """True if somebody has written the table. Raises Java's errors for a file system that Spark lacks."""

@@ -76,7 +76,15 @@ def to_json(report: Report) -> str:
 def read_report(path: Path) -> Report:
     """Read what `to_json` wrote. Raises NotAReportError, or OSError if the file cannot be read."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        return report_of(path.read_text(encoding="utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise NotAReportError(f"{path} is not JSON: {error}") from error
+
+
+def report_of(text: str, path: str) -> Report:
+    """The report in `text`, which `to_json` made. Raises NotAReportError, which names `path`."""
+    try:
+        found = json.loads(text)
     except ValueError as error:
         raise NotAReportError(f"{path} is not JSON: {error}") from error
     if not isinstance(found, dict) or found.get("report") != "daily":

@@ -8,8 +8,8 @@ import pytest
 from spark_reports.cli import main
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, write
+from tests.spark_reports.schedules import of_airflow
 
-TABLE = ("--input-format", "parquet", "--input")
 DAYS = ("2026-11-20", "2026-11-21", "2026-11-22")
 
 
@@ -27,28 +27,50 @@ def a_life(boot, first_minute, last_minute, *, stops):
     return lines
 
 
+def here(asked, tmp_path):
+    """The arguments, with folders of this machine for those of the lake."""
+    return [each.replace("s3a://lake", str(tmp_path)) for each in asked]
+
+
 @pytest.fixture
-def night(spark, tmp_path, capsys):
-    """Runs the tasks of the DAG for one day: `compact`, `daily_before` and `daily`. It returns for both days
-    (the report over the table, the same over the files)."""
-    logs, table = tmp_path / "log", tmp_path / "table"
+def run_day(spark, tmp_path, capsys):
+    """Runs the tasks of the DAG for one day; its files are in `tmp_path / "tsproxy"`. It returns (the exit
+    codes of the tasks, report.json by day as the night left them, its output)."""
 
-    def reports(day):
-        for name, source in (("table", [*TABLE, str(table)]), ("files", ["--input", str(logs)])):
-            output = tmp_path / f"{name}-{day}"
-            assert main(["daily", *source, "--output", str(output), "--date", day]) == 0
-            yield json.loads((output / "report.json").read_text())
-
-    def run(before, day):
-        assert main(["compact", "--input", str(logs), "--output", str(table), "--date", day]) == 0
-        found = [list(reports(each)) for each in (before, day) if each]
+    def run(day):
+        _, tasks, edges = of_airflow(day)
+        [(first, second)] = edges
         capsys.readouterr()
-        return found
+        codes = [main(here(tasks[name][0], tmp_path)) for name in (first, second)]
+        folders = sorted((tmp_path / "reports").iterdir())
+        reports = {path.name: json.loads((path / "report.json").read_text()) for path in folders}
+        return codes, reports, capsys.readouterr()
 
     return run
 
 
-def test_three_nights_say_the_same_from_the_table_and_from_the_files(night, tmp_path):
+@pytest.fixture
+def from_files(spark, tmp_path):
+    """Makes the report of a day from the files as they are."""
+
+    def make(day):
+        output = tmp_path / f"files-{day}"
+        options = ["--input", str(tmp_path / "tsproxy"), "--output", str(output), "--format", "json"]
+        assert main(["daily", *options, "--date", day, "--quiet"]) == 0
+        return json.loads((output / "report.json").read_text())
+
+    return make
+
+
+def deliver(tmp_path, lives, until):
+    """Write the lines of these lives that were written until then, a file for each boot and day."""
+    for life in lives:
+        come = [each for each in life if each["ts"] < until]
+        for day, lines in groupby(come, key=lambda each: each["ts"][:10].replace("-", "")):
+            write(tmp_path / "tsproxy" / f"decisions-{day}T000000Z-{life[0]['boot']}.jsonl", *lines)
+
+
+def test_three_nights_say_the_same_from_the_table_and_from_the_files(run_day, from_files, tmp_path):
     """px runs on, qx is restarted at noon of the second day, rx is killed on the second day at 18:00. sx is
     upgraded on the third day at 06:00 to a version that the reports do not know. The last heartbeat of rx is
     damaged."""
@@ -64,17 +86,66 @@ def test_three_nights_say_the_same_from_the_table_and_from_the_files(night, tmp_
     for each in lives[-1]:
         each["v"] = 2
     lives[3][-1]["interval_start"] = "yesterday"
-    killed, states = [], []
-    for number, name in enumerate(DAYS):
-        for life in lives:
-            come = [each for each in life if each["ts"] < f"2026-11-{21 + number}T01:00"]  # an hour more
-            for day, lines in groupby(come, key=lambda each: each["ts"][:10].replace("-", "")):
-                write(tmp_path / "log" / f"decisions-{day}T000000Z-{life[0]['boot']}.jsonl", *lines)
-        for from_table, from_files in night(DAYS[number - 1] if number else None, name):
-            assert from_table["log"]["silent"] == from_files["log"]["silent"]
-            assert from_table["log"]["sentence"] == from_files["log"]["sentence"]
-            assert from_table["totals"] == from_files["totals"]
-        killed.append([boot["boot"] for boot in from_table["log"]["silent"]])
-        states.append((from_table["log"]["state"], from_table["log"]["lines_unusable"]))
+    killed, states, codes = [], [], []
+    for number, day in enumerate(DAYS):
+        deliver(tmp_path, lives, f"2026-11-{21 + number}T01:00")  # an hour more
+        of_night, reports, _ = run_day(day)
+        assert sorted(reports) == list(DAYS[: number + 1])
+        for each in DAYS[max(number - 1, 0) : number + 1]:
+            files = from_files(each)
+            assert reports[each]["log"]["silent"] == files["log"]["silent"]
+            assert reports[each]["log"]["sentence"] == files["log"]["sentence"]
+            assert reports[each]["totals"] == files["totals"]
+        killed.append([boot["boot"] for boot in reports[day]["log"]["silent"]])
+        states.append((reports[day]["log"]["state"], reports[day]["log"]["lines_unusable"]))
+        codes.append(of_night)
     assert killed == [[], ["rx-1"], []]
     assert states == [("complete", 0), ("incomplete", 1), ("incomplete", 18 * 60 + 18)]
+    assert codes == [[0, 0], [0, 3], [0, 3]]  # the night itself never fails: its gate does
+    assert [day["day"] for day in reports[DAYS[-1]]["trend"]["days"]] == list(DAYS)
+
+
+def test_a_night_makes_the_reports_of_days_whose_lines_came_late_again(run_day, from_files, tmp_path):
+    """A shipper brings a file of the first day after the second night. The third night finds it."""
+    minutes = DAY_MS // MINUTE_MS
+    deliver(tmp_path, [a_life("px-1", 0, 3 * minutes, stops=False)], "2026-11-22T01:00")
+    for day in DAYS[:2]:
+        _, before, printed = run_day(day)
+        assert "came late" not in printed.out
+    deliver(tmp_path, [a_life("qx-1", 0, minutes - 10, stops=True)], "2026-11-22T01:00")
+    deliver(tmp_path, [a_life("px-1", 0, 3 * minutes, stops=False)], "2026-11-24")
+    codes, reports, printed = run_day(DAYS[2])
+    assert f"Lines came late for {DAYS[0]}, which was written again." in printed.out
+    assert [reports[day]["log"]["proxies"] for day in DAYS] == [2, 1, 1]
+    assert reports[DAYS[0]]["totals"] == from_files(DAYS[0])["totals"] != before[DAYS[0]]["totals"]
+    assert codes == [0, 0]
+
+
+def test_a_night_without_lines_of_its_day_fails_and_its_gates_fail_once_more(spark, tmp_path, capsys):
+    """There is no report that a gate could check."""
+    deliver(tmp_path, [a_life("px-1", 0, 60, stops=True)], "2026-11-21T01:00")
+    _, tasks, _ = of_airflow("2026-11-25")
+    assert main(here(tasks["night"][0], tmp_path)) == 1
+    assert "no decision log lines of 2026-11-25" in capsys.readouterr().err
+    assert main(here(tasks["gate"][0], tmp_path)) == 1
+    assert "report.json" in capsys.readouterr().err
+
+
+def test_gates_that_the_night_itself_is_given_are_those_of_its_day(spark, tmp_path, capsys):
+    """The night writes everything first. An argument that is wrong ends it before."""
+    deliver(tmp_path, [a_life("px-1", 0, 60, stops=True)], "2026-11-21T01:00")
+    night = here(of_airflow(DAYS[0])[1]["night"][0], tmp_path)
+    assert main([*night, "--fail-on", "missing_intervals>5000", "--fail-on", "incomplete>0"]) == 0
+    assert main([*night, "--max-corrupt", "0%", "--fail-on", "rejected_records>0", "--quiet"]) == 0
+    write(tmp_path / "tsproxy" / "decisions-20261120T050000Z-px-9.jsonl", raw="garbage\n")
+    capsys.readouterr()
+    assert main([*night, "--max-corrupt", "0%", "--fail-on", "corrupt_rate>0", "--quiet"]) == 3
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert [line.partition(" is ")[0] for line in printed.err.splitlines()] == [
+        "spark_reports: quality gate: 2026-11-20: corrupt_rate>0: corrupt_rate",
+        "spark_reports: quality gate: 1.562% of the lines are unusable",
+    ]
+    with pytest.raises(SystemExit):
+        main([*night, "--date", "2026-11-20..2026-11-21"])
+    assert "is more than one day" in capsys.readouterr().err

@@ -1,0 +1,44 @@
+"""`spark_reports gate`: the quality gates of a report that exists, without making it again.
+
+A scheduler runs it as a task of its own. A retry does not change a gate that tripped, but may help a run that
+failed. A report on this machine needs no Spark.
+"""
+
+import argparse
+from typing import Final
+
+from spark_reports import arguments
+from spark_reports.commands import making
+from spark_reports.commands.running import spark_at_work
+from spark_reports.report.files import local, read_report, report_of
+from spark_reports.report.shape import Report
+
+_FILE: Final = "report.json"
+_EXAMPLES: Final = """example:
+  spark_reports gate s3a://lake/reports/2026-11-20 --fail-on 'rejected_rate>1%' --fail-on 'incomplete>0'
+"""
+
+
+def add(commands: arguments.Commands) -> None:
+    """Add the command to the parser."""
+    parser = arguments.add_command(commands, "gate", "the quality gates of a report that exists", _EXAMPLES)
+    parser.add_argument("report", metavar="DIR", help=f"the folder of a report, or its {_FILE}")
+    arguments.add_gates(parser, is_required=True)
+    arguments.add_master(parser)
+    parser.set_defaults(run=run, quiet=False)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check the gates. The exit code is 3 if one of them trips."""
+    report = _read(options)
+    return making.status(report, options.fail_on, report["first_day"])
+
+
+def _read(options: argparse.Namespace) -> Report:
+    is_file = options.report.endswith(".json")
+    place = options.report if is_file else f"{options.report.rstrip('/')}/{_FILE}"
+    if (here := local(place)) is not None:
+        return read_report(here)
+    with spark_at_work(options, "reading the report") as spark:
+        [row] = spark.read.text(place, wholetext=True).collect()
+        return report_of(row["value"], place)

@@ -1,0 +1,71 @@
+"""`spark_reports night`: all that a scheduler runs after a day, in one session.
+
+1. The table: `compact` of the day, and of days before that it restates because lines came late.
+2. The reports of the days before: those that were restated, and the day before. Only the next day's lines
+   show that lines at the end of a day are lost.
+3. The report of the day.
+
+The exit code is 1 if the day has no usable line, else 3 if a gate tripped for the day. Gates of the days
+before are not checked again: that was done when these days were new.
+"""
+
+import argparse
+import sys
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Final
+
+from spark_reports import arguments
+from spark_reports.commands import compact, each, making
+from spark_reports.commands.running import nothing_of, spark_at_work
+from spark_reports.exits import NothingToReportError
+from spark_reports.report.files import require_writable
+
+_EXAMPLES: Final = """example:
+  spark_reports night --input s3a://lake/tsproxy --table s3a://lake/lines --rollup s3a://lake/rollup \\
+    --output s3a://lake/reports
+"""
+
+
+def add(commands: arguments.Commands) -> None:
+    """Add the command to the parser."""
+    parser = arguments.add_command(
+        commands, "night", "a day's table, its report, and those of restated days before", _EXAMPLES
+    )
+    arguments.add_day(parser)
+    arguments.add_input(parser)
+    arguments.add_skipping(parser)
+    parser.add_argument(
+        "--table", required=True, metavar="TABLE", help="as `--output` of `compact`; reports are made from it"
+    )
+    parser.add_argument(
+        "--table-format", choices=arguments.TABLES, default="parquet", help="as `--format` of `compact`"
+    )
+    compact.add_writing(parser)
+    making.add_report(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the table and the reports."""
+    require_writable(options.output)
+    day, _ = arguments.period_of(options)
+    with spark_at_work(options, "writing the table", is_brief=False) as spark:
+        from spark_reports.log import store
+        from spark_reports.log.read import Source
+
+        table = store.Table(options.table, store.Form(options.table_format))
+        done = compact.written(spark, options, table, day, day)
+        if not options.quiet:
+            sys.stdout.write(compact.in_words(done))
+        before = set(map(date.fromisoformat, done.restated_days))
+        if table.holds(spark, day_before := day - timedelta(days=1)):  # not in the first night
+            before.add(day_before)
+        of_day = Source([table.name], day, day, table.form)
+        ungated = argparse.Namespace(**{**vars(options), "fail_on": []})
+        for other in sorted(before):
+            each.reported(spark, ungated, replace(of_day, first=other, last=other))
+        code = each.reported(spark, options, of_day)
+    if code is None:
+        raise NothingToReportError(nothing_of(day, day, options.input))
+    return each.worst([code, compact.status(options, done)])
