@@ -6,10 +6,11 @@ from datetime import date
 from typing import Final
 
 from spark_reports import arguments
-from spark_reports.commands import making
+from spark_reports.commands import each, making
 from spark_reports.commands.render import for_terminal
 from spark_reports.commands.running import nothing_of, spark_at_work
-from spark_reports.exits import NothingToReportError
+from spark_reports.exits import NothingToReportError, UsageError
+from spark_reports.log.completeness import period_text
 from spark_reports.report.files import require_writable, to_json
 from spark_reports.report.notices import notices
 from spark_reports.report.shape import Report
@@ -18,16 +19,23 @@ _EXAMPLES: Final = """examples:
   spark_reports daily --date 2026-11-20 --input /var/lib/tsproxy/decisions --output reports/2026-11-20
   spark_reports daily --input s3a://lake/tsproxy --output out --fail-on 'rejected_rate>1%'
   spark_reports daily --input s3a://lake/tsproxy-lines --input-format parquet --output out
+  spark_reports daily --each --date 2026-10-01..2026-10-31 --input logs --rollup rollup --output reports
 """
 
 
 def add(commands: arguments.Commands) -> None:
     """Add the command to the parser."""
     parser = arguments.add_command(commands, "daily", "one day's report (or a few days')", _EXAMPLES)
-    arguments.add_period(parser)
+    arguments.add_period(parser, arguments.MANY_DAYS)
     arguments.add_input(parser)
     arguments.add_skipping(parser)
     arguments.add_input_format(parser)
+    parser.add_argument(
+        "--each",
+        action="store_true",
+        help=f"a report of each day, in DIR/DAY, all in one session; without it --date has up to "
+        f"{arguments.MAX_DAYS} days",
+    )
     making.add_report(parser)
     printed = parser.add_mutually_exclusive_group()
     printed.add_argument(
@@ -41,8 +49,12 @@ def add(commands: arguments.Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Make the report, write its files, print the summary, check the gates."""
+    first, last = arguments.period_of(options)
+    _require_possible(options, first, last)
     require_writable(options.output)
-    report = _make(options, *arguments.period_of(options))
+    if options.each:
+        return each.run(options, first, last)
+    report = _make(options, first, last)
     if not options.quiet:
         sys.stdout.write(to_json(report) if options.json else for_terminal(report))
         sys.stdout.flush()
@@ -53,6 +65,17 @@ def run(options: argparse.Namespace) -> int:
     if options.notify:
         sys.stdout.write("".join(f"\n{text}" for text in notices(report)))
     return making.status(report, options.fail_on)
+
+
+def _require_possible(options: argparse.Namespace, first: date, last: date) -> None:
+    """Raises UsageError for options that do not go together."""
+    if not options.each and (last - first).days >= arguments.MAX_DAYS:
+        raise UsageError(
+            f"a report has up to {arguments.MAX_DAYS} days, and {period_text(first, last)} is more: give "
+            "--each for a report of each day"
+        )
+    if options.each and (options.json or options.notify):
+        raise UsageError("--each prints a line for each day: give neither --json nor --notify")
 
 
 def _make(options: argparse.Namespace, first: date, last: date) -> Report:

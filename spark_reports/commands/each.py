@@ -1,15 +1,17 @@
 """Reports of several days in one session: each day has a folder, `DIR/2026-11-20`, and a rollup of its own.
 
-One line is printed for each day. The exit code is that of the worst day.
+`daily --each` makes those of a period, `night` those of a day and of days before. One line is printed for
+each day. The exit code is that of the worst day: 1 is worse than 3.
 """
 
 import argparse
 import sys
-from collections.abc import Iterable
-from datetime import date
+from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
 from spark_reports.commands import making
+from spark_reports.commands.running import days_in_words, spark_at_work
 from spark_reports.exits import FAILED, GATE_TRIPPED, OK, NothingToReportError
 from spark_reports.report.shape import Report
 
@@ -25,6 +27,26 @@ def worst(codes: Iterable[int]) -> int:
     """The worst of these exit codes. OK if there is none."""
     found = set(codes)
     return next((code for code in _WORST_FIRST if code in found), OK)
+
+
+def run(options: argparse.Namespace, first: date, last: date) -> int:
+    """Make the reports of all days of the period. Days without a line are named at the end."""
+    codes: dict[date, int | None] = {}
+    with spark_at_work(options, "reading the decision log", is_brief=False) as spark:
+        from spark_reports.log import store
+        from spark_reports.log.read import Source
+
+        form = store.Form(options.input_format)
+        store.require(spark, form)
+        for day in (first + timedelta(days=number) for number in range((last - first).days + 1)):
+            codes[day] = reported(spark, options, Source(options.input, day, day, form))
+    if empty := [day.isoformat() for day, code in codes.items() if code is None]:
+        sys.stderr.write(f"spark_reports: {_no_lines(options, empty)}\n")
+    return worst(FAILED if code is None else code for code in codes.values())
+
+
+def _no_lines(options: argparse.Namespace, days: Sequence[str]) -> str:
+    return f"no decision log lines of {days_in_words(days)} (UTC) under {' '.join(options.input)}"
 
 
 def folder(output: str, day: date) -> str:

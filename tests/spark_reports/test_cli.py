@@ -75,6 +75,31 @@ def test_a_gate_that_trips_is_exit_code_3_and_the_report_is_there(spark, version
     assert report["log"]["state"] == "complete_in_part"
 
 
+def test_a_report_of_each_day_is_in_a_folder_of_its_own_and_the_worst_day_is_the_exit_code(
+    spark, decisions, tmp_path, capsys
+):
+    """Friday and Saturday have lines, and no other day has."""
+    options = ["--input", str(decisions), "--output", str(tmp_path / "out"), "--each", "--format", "json"]
+    options += ["--rollup", str(tmp_path / "rollup"), "--date"]
+    assert main(["daily", *options, "2026-11-20..2026-11-21"]) == 0
+    printed = capsys.readouterr()
+    assert [line[:11] for line in printed.out.splitlines()] == ["2026-11-20:", "2026-11-21:"]
+    assert printed.err == ""
+    for day in ("2026-11-20", "2026-11-21"):
+        report = json.loads((tmp_path / "out" / day / "report.json").read_text())
+        assert (report["first_day"], report["last_day"], report["log"]["boots"]) == (day, day, 1)
+        assert list((tmp_path / "rollup" / "producers" / f"event_date={day}").iterdir())
+    assert [day["day"] for day in report["trend"]["days"]] == ["2026-11-20", "2026-11-21"]
+    assert main(["daily", *options, "2026-11-20..2026-11-21", "--fail-on", "rejected_rate>99%"]) == 0
+    assert main(["daily", *options, "2026-11-21..2026-11-21", "--fail-on", "rejected_rate>1%"]) == 3
+    assert "quality gate: 2026-11-21: rejected_rate>1%" in capsys.readouterr().err
+    assert main(["daily", *options, "2026-11-18..2026-11-23", "--fail-on", "rejected_rate>1%"]) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "spark_reports: no decision log lines of 2026-11-18 to 2026-11-19, 2026-11-22 to 2026-11-23 (UTC) "
+        f"under {decisions}"
+    )
+
+
 def test_a_day_without_lines_is_exit_code_1(spark, tmp_path, capsys):
     (tmp_path / "decisions").mkdir()
     options = ["--input", str(tmp_path / "decisions"), "--output", str(tmp_path / "out")]

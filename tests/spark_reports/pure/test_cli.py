@@ -15,7 +15,8 @@ from tests.spark_reports import reports
     [
         (["daily", "--date", "2026-02-30"], "not a day"),
         (["daily", "--date", "2026-11-20..2026-11-01"], "not a period"),
-        (["daily", "--date", "2026-11-01..2026-11-20"], "not a period of 1 to 7 days"),
+        (["daily", "--date", "2020-01-01..2026-11-20"], "not a period of 1 to 366 days"),
+        (["night", "--date", "2026-11-01..2026-11-02"], "is more than one day"),
         (["daily", "--date", "0001-01-01"], "outside of the years 1970 to 9998"),
         (["compact", "--date", "9999-12-31"], "outside of the years 1970 to 9998"),
         (["trend", "--date", "1969-12-31..1970-01-01"], "outside of the years 1970 to 9998"),
@@ -32,6 +33,22 @@ def test_a_mistake_in_the_arguments_is_exit_code_2_in_one_sentence(arguments, sa
         main(arguments)
     assert ended.value.code == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ([], "a report has up to 7 days, and 2026-11-01..2026-11-08 is more: give --each"),
+        (["--each", "--json"], "give neither --json nor --notify"),
+        (["--each", "--notify"], "give neither --json nor --notify"),
+    ],
+)
+def test_a_report_of_many_days_is_exit_code_2_unless_it_is_one_of_each_day(more, says, tmp_path, capsys):
+    asked = ["daily", "--input", str(tmp_path), "--output", str(tmp_path), "--date", "2026-11-01..2026-11-08"]
+    assert main([*asked, *more]) == 2
+    stderr = capsys.readouterr().err
+    assert says in stderr
+    assert stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
