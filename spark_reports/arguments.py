@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, TypeAlias
 
+from spark_reports.log import inputs
 from spark_reports.report import gates
 
 MAX_DAYS: Final = 7
@@ -59,10 +60,26 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input",
         nargs="+",
+        type=_path,
         required=True,
         metavar="PATH",
-        help="directories, files or globs of decision logs, on any file system that Spark knows",
+        help="directories, files or globs of decision logs, on any file system that Spark knows; {date} "
+        "stands for the day",
     )
+
+
+def _path(text: str) -> str:
+    try:
+        return inputs.checked(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def plain_path(text: str) -> str:
+    """A path in which `{date}` does not stand for a day."""
+    if inputs.has_date(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is for one day: a stream reads all days")
+    return text
 
 
 def add_skipping(parser: argparse.ArgumentParser) -> None:

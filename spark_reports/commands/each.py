@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_reports.commands import making
 from spark_reports.commands.running import days_in_words, spark_at_work
-from spark_reports.exits import FAILED, GATE_TRIPPED, OK, NothingToReportError
+from spark_reports.exits import FAILED, GATE_TRIPPED, OK, NoFilesError, NothingToReportError
 from spark_reports.report.shape import Report
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def reported(spark: "SparkSession", options: argparse.Namespace, source: "Source
     place = folder(options.output, day)
     try:
         report = making.made(spark, options, source, place)
+    except NoFilesError:
+        return None
     except NothingToReportError as error:
         sys.stderr.write(f"spark_reports: {error}\n")
         return FAILED

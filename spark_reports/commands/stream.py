@@ -21,7 +21,12 @@ def add(commands: arguments.Commands) -> None:
         commands, "stream", "stream the log, from files or the Kafka topic, into a table", _EXAMPLES
     )
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--input", metavar="DIR", help="a directory of decision logs; closed files are read")
+    source.add_argument(
+        "--input",
+        type=arguments.plain_path,
+        metavar="DIR",
+        help="a directory of decision logs; closed files are read",
+    )
     source.add_argument("--kafka", metavar="HOST:PORT,…", help="bootstrap servers; read the topic instead")
     parser.add_argument(
         "--topic", default="tsproxy.decisions", help="the topic of decisions (default tsproxy.decisions)"

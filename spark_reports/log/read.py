@@ -29,7 +29,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 from pyspark.storagelevel import StorageLevel
 
-from spark_reports.log import sequence, set_aside, size
+from spark_reports.exits import NoFilesError, UsageError
+from spark_reports.log import inputs, sequence, set_aside, size
 from spark_reports.log.schema import COLUMNS, CORRUPT, READ_DDL
 from spark_reports.log.sequence import BOOT
 from spark_reports.log.store import Form, Table
@@ -63,6 +64,11 @@ class Source:
     first: date
     last: date
     form: Form = Form.JSON
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for `{date}` in the path of a table."""
+        if self.form is not Form.JSON and (dated := [path for path in self.inputs if inputs.has_date(path)]):
+            raise UsageError(f"{dated[0]} is to be a table, which holds all its days: leave {{date}} out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +129,19 @@ def _known_words(name: str) -> Column:
 
 
 def json_lines(spark: SparkSession, source: Source, ddl: str, *more: Column) -> DataFrame:
-    """JSON lines that may concern the days: the columns of `ddl`, which ends in CORRUPT, and `more`."""
-    parts = [_of_input(spark, path, source, ddl).select("*", *more) for path in source.inputs]
+    """JSON lines that may concern the days: the columns of `ddl`, which ends in CORRUPT, and `more`.
+
+    Raises NoFilesError if no folder of the days exists.
+    """
+    days = _days(source)
+    placed = [(path, inputs.of_days(spark, path, days)) for path in source.inputs]
+    parts = [
+        _of_input(spark, places, source, ddl, is_files=is_file_name(path)).select("*", *more)
+        for path, places in placed
+        if places
+    ]
+    if not parts:
+        raise NoFilesError(inputs.no_folder(source.inputs, source.first, source.last))
     return reduce(DataFrame.unionByName, parts)
 
 
@@ -155,13 +172,15 @@ def file_name() -> Column:
     return F.when(name.contains("%"), decoded).otherwise(name)
 
 
-def _of_input(spark: SparkSession, path: str, source: Source, ddl: str) -> DataFrame:
-    """The lines of one input of `source`."""
+def _of_input(
+    spark: SparkSession, places: list[str], source: Source, ddl: str, *, is_files: bool
+) -> DataFrame:
+    """The lines of one input of `source`: those of files, or of files of the days in directories."""
     reader = spark.read.schema(ddl).option("columnNameOfCorruptRecord", CORRUPT)
-    if not is_file_name(path):
+    if not is_files:
         names = names_of(_days(source))
         reader = reader.option("pathGlobFilter", names).option("recursiveFileLookup", "true")
-    return reader.json(path)
+    return reader.json(places)
 
 
 def is_file_name(path: str) -> bool:

@@ -1,0 +1,79 @@
+"""The places of a log: paths, in which `{date}` stands for a day.
+
+A fleet puts the files of each day into a folder of their own. Its day is that on which a file was opened, as
+the file's name says:
+
+    s3a://lake/{date}/…                 s3a://lake/2026-11-20/px-1/decisions-20261120T….jsonl.gz
+    s3a://lake/{date:%Y/%m/%d}/…        s3a://lake/2026/11/20/…
+
+Without `{date}` all files of an input are listed, whatever their day: a year of 1,000 proxies is 35 million.
+With it only the folders of the wanted days are. A day without a folder has no files.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any, Final
+
+from spark_reports.log.completeness import period_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PLACEHOLDER: Final = re.compile(r"\{date(?::([^{}]*))?\}")
+_ANY_BRACES: Final = re.compile(r"\{[^{},]*\}")
+"""Braces without a comma. With one, they are alternatives of a glob."""
+_DIRECTIVES: Final = re.compile(r"%(.?)")
+_WHOLE_DAY: Final = {"Y", "m", "d"}
+
+
+def has_date(path: str) -> bool:
+    """Whether a path has a placeholder for the day."""
+    return _PLACEHOLDER.search(path) is not None
+
+
+def checked(path: str) -> str:
+    """The path as it is. Raises ValueError, with a sentence, if it has a placeholder that is none."""
+    for found in _ANY_BRACES.finditer(path):
+        text = found[0]
+        placeholder = _PLACEHOLDER.fullmatch(text)
+        if placeholder is None:
+            raise ValueError(f"{text} in {path!r} stands for nothing: {_ALLOWED}")
+        if placeholder[1] is not None and set(_DIRECTIVES.findall(placeholder[1])) != _WHOLE_DAY:
+            raise ValueError(f"{text} in {path!r} does not name a day: {_ALLOWED}")
+    return path
+
+
+_ALLOWED: Final = "{date} stands for a day such as 2026-11-20, and {date:%Y/%m/%d} for 2026/11/20"
+
+
+def of_day(path: str, day: date) -> str:
+    """The path for one day."""
+    return _PLACEHOLDER.sub(lambda found: day.strftime(found[1] or "%Y-%m-%d"), path)
+
+
+def of_days(spark: "SparkSession", path: str, days: Iterable[date]) -> list[str]:
+    """The paths of these days that exist; the path itself if it has no placeholder.
+
+    To ask for each of them costs less than to list the folders of all days.
+    """
+    if not has_date(path):
+        return [path]
+    places = dict.fromkeys(of_day(path, day) for day in days)
+    return [place for place in places if _exists(spark, place)]
+
+
+def no_folder(paths: Iterable[str], first: date, last: date) -> str:
+    """The error text for inputs without a folder for the days, and for the days beside them."""
+    return (
+        f"no decision log lines of {period_text(first, last)} (UTC): {' '.join(paths)} is there neither for "
+        "these days nor for the day before or after"
+    )
+
+
+def _exists(spark: "SparkSession", place: str) -> bool:
+    """Whether there is such a path, or one that a glob matches. Raises Java's errors."""
+    context: Any = spark.sparkContext  # the way to Java's classes has no public name
+    path = context._jvm.org.apache.hadoop.fs.Path(place)
+    found: Sequence[Any] | None = path.getFileSystem(context._jsc.hadoopConfiguration()).globStatus(path)
+    return found is not None and len(found) > 0

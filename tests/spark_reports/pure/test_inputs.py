@@ -1,0 +1,47 @@
+"""Paths with a placeholder for the day."""
+
+from datetime import date
+
+import pytest
+
+from spark_reports.cli import main
+from spark_reports.log import inputs
+
+DAY = date(2026, 11, 5)
+
+
+@pytest.mark.parametrize(
+    ("path", "of_day"),
+    [
+        ("s3a://lake/{date}/*", "s3a://lake/2026-11-05/*"),
+        ("s3a://lake/{date:%Y/%m/%d}/", "s3a://lake/2026/11/05/"),
+        ("lake/dt={date}/{a,b}", "lake/dt=2026-11-05/{a,b}"),
+        ("{date:%Y}/{date}", None),
+        ("/lake/y={date:%Y-m%m-d%d}", "/lake/y=2026-m11-d05"),
+        ("/no/placeholder", "/no/placeholder"),
+    ],
+)
+def test_a_placeholder_is_the_day_in_the_form_that_it_names(path, of_day):
+    if of_day is None:
+        with pytest.raises(ValueError, match=r"\{date:%Y\} in .* does not name a day"):
+            inputs.checked(path)
+    else:
+        assert inputs.of_day(inputs.checked(path), DAY) == of_day
+
+
+@pytest.mark.parametrize(
+    "path", ["lake/{day}/", "lake/{Date}/", "lake/{}/", "lake/{date:}/", "lake/{date:%d}/", "lake/{date:%s}/"]
+)
+@pytest.mark.parametrize("command", ["daily", "compact", "night", "doctor"])
+def test_a_placeholder_that_is_none_is_exit_code_2_in_one_sentence(command, path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--input", path])
+    assert ended.value.code == 2
+    assert "{date} stands for a day such as 2026-11-20" in capsys.readouterr().err
+
+
+def test_a_stream_has_no_day(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["stream", "--input", "lake/{date}"])
+    assert ended.value.code == 2
+    assert "a stream reads all days" in capsys.readouterr().err
