@@ -35,7 +35,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
         type=_formats,
         default=("html", "md", "json"),
         metavar="LIST",
-        help="of html,md,json,csv; default: html,md,json",
+        help="of html,md,json,csv,prom; default: html,md,json",
     )
     parser.add_argument(
         "--top", type=arguments.positive, default=50, metavar="N", help="rows a table (default 50)"

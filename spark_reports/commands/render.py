@@ -11,13 +11,19 @@ from typing import Final
 
 from spark_reports import arguments
 from spark_reports.exits import OK, NotAReportError
-from spark_reports.render import html, markdown, sheet, terminal
+from spark_reports.render import html, markdown, prom, sheet, terminal
 from spark_reports.report.files import read_report, to_json, write_text
 from spark_reports.report.notices import notices
 from spark_reports.report.shape import Report
 
 FORMATS: Final[Mapping[str, Callable[[Report], str]]] = MappingProxyType(
-    {"html": html.render, "md": markdown.render, "json": to_json, "csv": sheet.render}
+    {
+        "html": html.render,
+        "md": markdown.render,
+        "json": to_json,
+        "csv": sheet.render,
+        "prom": prom.render,
+    }
 )
 
 _EXAMPLE: Final = """example:

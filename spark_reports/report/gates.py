@@ -1,6 +1,7 @@
 """Quality gates for schedulers: `--fail-on 'rejected_rate>1%'` makes the exit code 3.
 
-A gate is a measure, `>`, and a number or a percentage. The help text and the errors list all measures.
+A gate is a measure, `>`, and a number or a percentage. `rejected_rate[orders]>1%` is a gate for one topic.
+Help and errors list all measures.
 """
 
 import re
@@ -12,7 +13,7 @@ from typing import Final
 from spark_reports.log.completeness import State
 from spark_reports.report import missing, words
 from spark_reports.report.headline import rejected_records
-from spark_reports.report.shape import Report
+from spark_reports.report.shape import Counts, Report
 
 
 def _rate(part: int, whole: int) -> float:
@@ -35,24 +36,42 @@ MEASURES: Final[Mapping[str, Callable[[Report], float]]] = MappingProxyType(
         "silent_boots": lambda r: r["log"]["silent_boots"],
         "lines_unusable": lambda r: r["log"]["lines_unusable"],
         "incomplete": lambda r: missing.state(r["log"]) is State.INCOMPLETE,
+        "unheard": lambda r: len(r["log"]["unheard"]),
         "new_producers": lambda r: len(words.new_clients(r["trend"])),
     }
 )
 
-_FORM: Final = re.compile(r"\s*(?P<measure>\w+)\s*>\s*(?P<number>\d+(\.\d+)?)\s*(?P<percent>%?)\s*")
+OF_TOPIC: Final[Mapping[str, Callable[[Counts], float]]] = MappingProxyType(
+    {
+        "rejected_rate": lambda c: _rate(rejected_records(c), c["records_judged"]),
+        "rejected_records": lambda c: rejected_records(c),
+    }
+)
+"""The measures that can be taken of one topic."""
+
+_FORM: Final = re.compile(
+    r"\s*(?P<measure>\w+)\s*(\[(?P<topic>[A-Za-z0-9._-]+)\])?\s*>\s*(?P<number>\d+(\.\d+)?)\s*(?P<percent>%?)\s*"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A gate trips if its measure is above its bound."""
+    """A gate trips if its measure, of one topic if it names one, is above its bound."""
 
     text: str
     measure: str
     bound: float
+    topic: str | None = None
 
     def tripped_by(self, report: Report) -> str | None:
-        """A sentence if the gate trips, else None."""
-        value = MEASURES[self.measure](report)
+        """A sentence if the gate trips, else None. It also trips if the report cannot answer."""
+        if self.topic is None:
+            value = MEASURES[self.measure](report)
+        else:
+            own = next((topic for topic in report["topics"] if topic["topic"] == self.topic), None)
+            if own is None and report["topics_omitted"]["rejected_records"]:
+                return f"{self.text}: the report does not list {self.topic}; a higher --top lists more topics"
+            value = OF_TOPIC[self.measure](own) if own is not None else 0.0
         return f"{self.text}: {self.measure} is {value:.6g}" if value > self.bound else None
 
 
@@ -61,5 +80,7 @@ def parse(text: str) -> Gate:
     found = _FORM.fullmatch(text)
     if found is None or found["measure"] not in MEASURES:
         raise ValueError(f"{text!r} is not MEASURE>NUMBER[%]; measures: {', '.join(MEASURES)}")
+    if found["topic"] and found["measure"] not in OF_TOPIC:
+        raise ValueError(f"{text!r}: of one topic there are the measures {', '.join(OF_TOPIC)}")
     bound = float(found["number"]) / (100 if found["percent"] else 1)
-    return Gate(text.strip(), found["measure"], bound)
+    return Gate(text.strip(), found["measure"], bound, found["topic"])

@@ -8,7 +8,7 @@ from typing import Final
 
 from spark_reports.log.completeness import State
 from spark_reports.report import words
-from spark_reports.report.shape import Producer, ReasonRow, Totals, Trend, Why, WouldReject
+from spark_reports.report.shape import Counts, Producer, ReasonRow, Totals, Trend, Why, WouldReject
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.verdict import UnitGuess
 
@@ -159,7 +159,7 @@ def _new(trend: Trend | None) -> list[str]:
     return [f"New: {names}{more} {was} never rejected in the days before."]
 
 
-def rejected_records(totals: Totals) -> int:
+def rejected_records(totals: Counts) -> int:
     """Records that the proxy or the broker rejected for good."""
     return totals["records_rejected"] + totals["records_broker_rejected"]
 

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Final
 
 from spark_reports.exits import SparkUnavailableError
-from spark_reports.spark import class_archive
+from spark_reports.spark import class_archive, connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,6 +56,7 @@ def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterat
     little data. Raises SparkUnavailableError.
     """
     require_pyspark()
+    connect.require_none(master)
     from pyspark.sql import SparkSession
 
     running, archive = SparkSession.getActiveSession(), class_archive.Archive()

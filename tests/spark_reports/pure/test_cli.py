@@ -21,7 +21,7 @@ from tests.spark_reports import reports
         (["compact", "--date", "9999-12-31"], "outside of the years 1970 to 9998"),
         (["trend", "--date", "1969-12-31..1970-01-01"], "outside of the years 1970 to 9998"),
         (["what-if", "--date", "2020-01-01..2026-11-20"], "not a period of 1 to 366 days"),
-        (["daily", "--format", "pdf"], "'pdf' is none of html, md, json, csv"),
+        (["daily", "--format", "pdf"], "'pdf' is none of html, md, json, csv, prom"),
         (["daily", "--top", "0"], "not a number from 1"),
         (["daily", "--fail-on", "much"], "is not MEASURE>NUMBER"),
         (["weekly"], "invalid choice"),
@@ -122,6 +122,30 @@ def test_without_java_one_sentence_says_what_to_install(tmp_path, monkeypatch, c
     monkeypatch.delenv("JAVA_HOME", raising=False)
     assert main(["daily", "--input", str(tmp_path), "--output", str(tmp_path / "out")]) == 1
     assert "Spark needs Java 17 or newer" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "environment", "found"),
+    [
+        (["--master", "sc://spark.example:15002"], {}, "--master sc://spark.example:15002"),
+        ([], {"SPARK_REMOTE": "sc://spark.example"}, "SPARK_REMOTE is set"),
+        (["--master", "local[1]"], {"SPARK_CONNECT_MODE_ENABLED": "1"}, "SPARK_CONNECT_MODE_ENABLED is set"),
+        ([], {"SPARK_API_MODE": "Connect"}, "SPARK_API_MODE is set"),
+    ],
+)
+def test_spark_connect_is_refused_in_one_sentence(more, environment, found, tmp_path, monkeypatch, capfd):
+    """Spark Connect itself would print a traceback or a stack of Java."""
+    java = tmp_path / "java"
+    java.write_text("")
+    java.chmod(0o755)  # it is looked for, and never started
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert main(["daily", "--input", str(tmp_path), "--output", str(tmp_path / "out"), *more]) == 1
+    stderr = capfd.readouterr().err
+    assert stderr.startswith(f"spark_reports: Spark Connect is not supported ({found}): give a master")
+    assert stderr.count("\n") == 1
 
 
 def test_importing_the_package_loads_no_spark():

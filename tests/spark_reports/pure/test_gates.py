@@ -61,3 +61,46 @@ def test_every_measure_can_be_taken_of_any_report(measure):
 def test_the_error_for_a_wrong_gate_lists_the_measures(text):
     with pytest.raises(ValueError, match="measures: rejected_rate, "):
         gates.parse(text)
+
+
+def test_a_gate_of_one_topic_is_taken_of_that_topic_alone():
+    report = reports.fixed()
+    topics = {topic["topic"]: topic for topic in report["topics"]}
+    whole = report["totals"]["records_rejected"] + report["totals"]["records_broker_rejected"]
+    worst = report["topics"][0]
+    rejected = worst["records_rejected"] + worst["records_broker_rejected"]
+    assert 0 < rejected < whole
+    name = worst["topic"]
+    assert gates.parse(f"rejected_records[{name}]>{rejected}").tripped_by(report) is None
+    assert (
+        gates.parse(f"rejected_records[{name}]>{rejected - 1}")
+        .tripped_by(report)
+        .endswith(f" is {rejected:.6g}")
+    )
+    assert gates.parse("rejected_rate[metrics]>0").tripped_by(report) is None
+    assert topics["metrics"]["records_judged"] > 0
+    assert gates.parse("rejected_rate[no-such-topic]>0").tripped_by(report) is None
+
+
+def test_a_gate_of_a_topic_that_the_report_leaves_out_trips_and_says_so():
+    """Nobody knows if it has rejected records."""
+    report = reports.fixed()
+    report["topics_omitted"] = {"count": 1, "records": 9, "rejected_records": 3}
+    assert "does not list left-out; a higher --top" in gates.parse("rejected_rate[left-out]>1%").tripped_by(
+        report
+    )
+
+
+def test_only_some_measures_are_those_of_a_topic():
+    with pytest.raises(
+        ValueError, match="of one topic there are the measures rejected_rate, rejected_records"
+    ):
+        gates.parse("lost_lines[orders]>0")
+
+
+def test_times_without_heartbeats_are_a_measure():
+    report = reports.fixed()
+    assert gates.parse("unheard>0").tripped_by(report) is None
+    span = {"proxy": "px", "from_ts": "2026-11-20T00:00:00.000Z", "to_ts": "2026-11-20T01:00:00.000Z"}
+    report["log"]["unheard"] = [span, span]
+    assert gates.parse("unheard>1").tripped_by(report) == "unheard>1: unheard is 2"

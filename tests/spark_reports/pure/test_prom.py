@@ -1,0 +1,58 @@
+"""report.prom, read by Prometheus's own reader of OpenMetrics."""
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from spark_reports.cli import main
+from spark_reports.render import prom
+from spark_reports.report import gates
+from tests.spark_reports import reports
+
+
+def read(report):
+    """(name, labels) -> value."""
+    families = text_string_to_metric_families(prom.render(report))
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+@pytest.mark.parametrize("report", [reports.fixed(), reports.empty()], ids=["fixed", "empty"])
+def test_each_measure_of_a_gate_is_a_metric_with_the_same_value(report):
+    found = read(report)
+    for name, measure in gates.MEASURES.items():
+        assert found[f"tsproxy_report_{name}", ()] == float(measure(report))
+
+
+def test_records_are_counted_by_outcome_and_topic():
+    report = reports.fixed()
+    found = read(report)
+    for outcome in ("accepted", "repaired", "rejected", "broker_rejected", "unconfirmed"):
+        whole = found["tsproxy_report_records", (("outcome", outcome),)]
+        assert whole == report["totals"][f"records_{outcome}"]
+        topics = [(("outcome", outcome), ("topic", topic["topic"])) for topic in report["topics"]]
+        assert whole == sum(found["tsproxy_report_topic_records", labels] for labels in topics)
+
+
+def test_exactly_one_state_of_the_log_is_1():
+    report = reports.fixed()
+    report["log"]["state"] = "complete_in_part"
+    states = {
+        labels[0][1]: value for (name, labels), value in read(report).items() if name.endswith("log_state")
+    }
+    assert states == {"complete": 0, "complete_in_part": 1, "incomplete": 0}
+
+
+@pytest.mark.parametrize("text", reports.HOSTILE)
+def test_no_name_of_a_topic_becomes_another_metric(text):
+    names = {name for name, _ in read(reports.fixed())}
+    report = reports.hostile(text)
+    report["topics"] = report["topics"][:1]  # a topic is there once
+    assert {name for name, _ in read(report)} == names
+
+
+def test_render_makes_it(capsys):
+    assert main(["render", str(reports.FIXED), "--format", "prom"]) == 0
+    assert capsys.readouterr().out.endswith("# EOF\n")
