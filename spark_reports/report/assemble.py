@@ -13,6 +13,7 @@ from spark_reports.report.headline import details, headline
 from spark_reports.report.producers import aligned, grouped, latest_ms, why, with_rejections
 from spark_reports.report.shape import (
     SHAPE_VERSION,
+    AroundLimit,
     Change,
     Counts,
     DayOfTrend,
@@ -27,6 +28,7 @@ from spark_reports.report.shape import (
     RuleAtWork,
     Topic,
     TopicHours,
+    TopicProducer,
     Totals,
     Trend,
     WhatIf,
@@ -41,6 +43,7 @@ HEATMAP_TOPICS: Final = 15
 _REJECTED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
 _OPEN: Final = ".open"
 _EXAMPLES: Final = 5
+_BROKERS_TIME: Final = "LogAppendTime"
 _COMPARABLE_DAYS: Final = 2
 
 
@@ -49,7 +52,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     totals = _totals(tables)
     producers = with_rejections(tables, hours := _hours(first, last))
     reasons = sorted((_reason_row(r) for r in tables.reasons), key=lambda r: (-r["records"], r["cause"]))
-    topics = _topics(tables.topics)
+    topics = _topics(tables)
     trend = _trend(tables)
     would_reject = [_would_reject(row) for row in tables.would_reject]
     rejected = totals["records_rejected"] + totals["records_broker_rejected"]
@@ -141,19 +144,39 @@ def _rejected(counts: Counts) -> int:
     return counts["records_rejected"] + counts["records_broker_rejected"]
 
 
-def _topics(rows: Rows) -> list[Topic]:
+def _topics(tables: Tables) -> list[Topic]:
     """The topics shown, the one with most rejected records first."""
+    clients, totals = (
+        grouped(rows, itemgetter("topic")) for rows in (tables.topic_clients, tables.topic_totals)
+    )
+    limits = {row["topic"]: row for row in sorted(tables.limits, key=itemgetter("first_ts"))}
     topics = [
         Topic(
             **_counts(own),
             topic=topic,
             drift_min_ms=_extreme(min, own, "drift_min_ms"),
             drift_max_ms=_extreme(max, own, "drift_max_ms"),
+            worst=_topic_producers(clients.get(topic, [])),
+            what_if=_around(totals.get(topic, []), limits.get(topic)),
         )
-        for topic, own in grouped(rows, itemgetter("topic")).items()
+        for topic, own in grouped(tables.topics, itemgetter("topic")).items()
         if topic is not None
     ]
     return sorted(topics, key=lambda t: (-_rejected(t), -t["records_judged"], t["topic"]))
+
+
+def _topic_producers(rows: Rows) -> list[TopicProducer]:
+    names = ("client_id", "principal", "rejected_records")
+    producers = [TopicProducer(**{name: row[name] for name in names}) for row in rows]  # type: ignore[typeddict-item]  # likewise
+    return sorted(producers, key=lambda p: (-p["rejected_records"], str((p["client_id"], p["principal"]))))
+
+
+def _around(totals: Rows, limits: dict[str, Any] | None) -> list[AroundLimit]:
+    """The topic's own limits and those around them; empty if its limits are unknown, or do not matter."""
+    if not totals or limits is None or limits["timestamp_type"] == _BROKERS_TIME:
+        return []
+    behind = what_if.around(totals, "behind", limits["before_max_ms"])
+    return [*behind, *what_if.around(totals, "ahead", limits["after_max_ms"])]
 
 
 def _extreme(choose: Callable[..., int | None], rows: Rows, name: str) -> int | None:

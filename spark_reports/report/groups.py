@@ -186,6 +186,15 @@ CLIENT_TOPICS: Final = Grouping(
 )
 """Each client's topics with the most rejected records."""
 
+TOPIC_CLIENTS: Final = Grouping(
+    keys=("topic", *CLIENT),
+    measures={"rejected_records": Measure(How.SUM, ("records",))},
+    where="is_rejection",
+    order=("rejected_records",),
+    per=("topic",),
+)
+"""Each topic's clients with the most rejected records."""
+
 CLIENT_HOURS: Final = Grouping(
     keys=(*CLIENT, "hour"),
     measures={"rejected_records": Measure(How.SUM, ("records",))},
@@ -201,6 +210,9 @@ the reason has no side."""
 
 TOTALS: Final = Grouping(keys=("side", "bucket"), measures=_sums("batches", "records"))
 """One row for each side and bucket, the input of `what_if`."""
+
+TOPIC_TOTALS: Final = Grouping(keys=("topic", "side", "bucket"), measures=_sums("batches", "records"))
+"""TOTALS of each topic."""
 
 IN_FORCE: Final = Grouping(
     keys=("proxy", "boot", "seq", "kind", "facts"),

@@ -83,6 +83,9 @@ def example(row: dict[str, Any]) -> Example:
     """One rejected batch, from a row of `transforms.examples`."""
     return Example(
         ts=row["ts"],
+        cause=words.advice(
+            row["reason"], row["unit_guess"], row["error_code"], max(row["bad_ts"] or [], default=None)
+        ).cause,
         topic=row["topic"],
         partition=row["partition"],
         client_address=row["client_address"],

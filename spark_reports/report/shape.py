@@ -48,6 +48,28 @@ class Totals(Counts):
     """Without `zero`: a timestamp of 0 is a time that was never set."""
 
 
+class TopicProducer(TypedDict):
+    """A producer of a topic, and its records that were rejected there."""
+
+    client_id: str | None
+    principal: str | None
+    rejected_records: int
+
+
+class AroundLimit(TypedDict):
+    """The records of a topic, whole batches, that a limit would reject on one side (`ahead` or `behind`).
+
+    The numbers differ only for a limit that is no edge of the histogram.
+    """
+
+    side: str
+    limit_ms: int
+    is_own: bool
+    """It is the topic's own limit, the last one of the period."""
+    records_at_least: int
+    records_at_most: int
+
+
 class Topic(Counts):
     """One topic. Its drift range covers culprits, and all records of batches that have none.
 
@@ -57,6 +79,11 @@ class Topic(Counts):
     topic: str
     drift_min_ms: int | None
     drift_max_ms: int | None
+    worst: list[TopicProducer]
+    """Up to three producers, the one with most rejected records first."""
+    what_if: list[AroundLimit]
+    """Its own limits and some around them. Empty beyond the 50 topics with most rejected records, and for
+    topics of the broker's own time (LogAppendTime)."""
 
 
 class Why(TypedDict):
@@ -89,9 +116,10 @@ class ClientReason(Why):
 
 
 class Example(TypedDict):
-    """One rejected batch: the positions and timestamps of its bad records."""
+    """One batch that was rejected for good: the positions and timestamps of its bad records."""
 
     ts: str
+    cause: str
     topic: str
     partition: int
     client_address: str | None

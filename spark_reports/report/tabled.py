@@ -24,6 +24,9 @@ class Tabled(Protocol):
     def of_worst_topics(self, count: int) -> Self:
         """The same rows; other topics than the worst ones are null, so that they are added up together."""
 
+    def of_topics(self, topics: Sequence[str]) -> Self:
+        """The rows of a few topics."""
+
     def of_worst_clients(self, count: int) -> tuple[Rows, Self, OfClients]:
         """The worst clients, their rows, and a function for their rows of another frame."""
 
@@ -48,6 +51,10 @@ class Collected:
         worst = {row["topic"] for row in self.table(groups.WORST_TOPICS, count)}
         return Collected([row if row["topic"] in worst else {**row, "topic": None} for row in self.rows])
 
+    def of_topics(self, topics: Sequence[str]) -> "Collected":
+        wanted = set(topics)
+        return Collected([row for row in self.rows if row["topic"] in wanted])
+
     def of_worst_clients(self, count: int) -> tuple[Rows, "Collected", OfClients]:
         producers = self.table(groups.PRODUCERS, count)
         worst = {_client(row) for row in producers}
@@ -71,6 +78,9 @@ class InSpark:
     def of_worst_topics(self, count: int) -> "InSpark":
         worst = transforms.of_frame(groups.WORST_TOPICS, self.frame, count)
         return self._kept(transforms.only_topics(self.frame, worst))
+
+    def of_topics(self, topics: Sequence[str]) -> "InSpark":
+        return replace(self, frame=transforms.of_topics(self.frame, topics))
 
     def of_worst_clients(self, count: int) -> tuple[Rows, "InSpark", OfClients]:
         worst = self._kept(transforms.of_frame(groups.PRODUCERS, self.frame, count)).frame

@@ -28,6 +28,9 @@ from tsproxy.decisions.fields import EventName
 
 TOPICS_PER_CLIENT = 5
 EXAMPLES_PER_REASON = 2
+CLIENTS_PER_TOPIC = 3
+TOPICS_COMPARED = 50
+"""The topics with most rejected records, of which the drift is known."""
 
 _FEW = 50_000
 """Up to this many rows of `Sums.rolled` are collected, and their tables are made here."""
@@ -35,9 +38,9 @@ _FEW = 50_000
 OF_ROLLUP: Final = (
     *(groups.SUMMARY, groups.WORST_TOPICS, groups.TOPICS, groups.HOURS, groups.REASONS, groups.RULES),
     *(groups.PRODUCERS, groups.CLIENT_REASONS, groups.CLIENT_TOPICS, groups.CLIENT_HOURS),
-    *(groups.WOULD_REJECT, *groups.PLAIN.values()),
+    *(groups.TOPIC_CLIENTS, groups.WOULD_REJECT, *groups.PLAIN.values()),
 )
-_OF_DRIFT: Final = (groups.DRAWN, groups.TOTALS)
+_OF_DRIFT: Final = (groups.DRAWN, groups.TOTALS, groups.TOPIC_TOTALS)
 _OF_LIFECYCLE: Final = (groups.IN_FORCE, groups.LIMITS)
 
 
@@ -65,6 +68,8 @@ class Tables:
 
     summary: dict[str, Any]
     topics: Rows
+    topic_clients: Rows
+    topic_totals: Rows
     hours: Rows
     reasons: Rows
     producers: Rows
@@ -154,9 +159,12 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None) -> Tables:
         decisions = read.of_event(sums.usable, EventName.DECISION)
         producers, of_worst, only_worst = rolled.of_worst_clients(top)
         by_topic = rolled.of_worst_topics(top)
+        topic_clients = by_topic.table(groups.TOPIC_CLIENTS, CLIENTS_PER_TOPIC)
         return Tables(
             summary=rolled.table(groups.SUMMARY)[0],
             topics=by_topic.table(groups.TOPICS),
+            topic_clients=topic_clients,
+            topic_totals=drifts.of_topics(_worst(topic_clients)).table(groups.TOPIC_TOTALS),
             hours=by_topic.table(groups.HOURS),
             reasons=rolled.table(groups.REASONS),
             producers=producers,
@@ -176,6 +184,15 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None) -> Tables:
             limits=lifecycle.table(groups.LIMITS),
             evidence=sums.evidence,
         )
+
+
+def _worst(topic_clients: Rows) -> list[str]:
+    """The topics to compare, by the rejected records of their worst clients."""
+    rejected: dict[str, int] = {}
+    for row in topic_clients:
+        if row["topic"] is not None:
+            rejected[row["topic"]] = rejected.get(row["topic"], 0) + row["rejected_records"]
+    return sorted(rejected, key=lambda topic: (-rejected[topic], topic))[:TOPICS_COMPARED]
 
 
 def _few(frame: DataFrame, is_few: bool) -> DataFrame:

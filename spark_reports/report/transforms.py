@@ -8,7 +8,7 @@ sends again by itself is not a rejection; it has columns of its own. Topics and 
 together appear as `(other)`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -166,6 +166,11 @@ def only_topics(rolled: DataFrame, shown: DataFrame) -> DataFrame:
     return joined.withColumn("topic", F.col("shown_topic")).drop("shown_topic")
 
 
+def of_topics(frame: DataFrame, topics: Sequence[str]) -> DataFrame:
+    """The rows of a few topics."""
+    return frame.where(F.col("topic").isin(*topics))
+
+
 def of_clients(frame: DataFrame, clients: DataFrame) -> DataFrame:
     """The rows of these clients; a null id equals a null id."""
     left, right = frame.alias("l"), F.broadcast(clients.select(*CLIENT)).alias("r")
@@ -186,9 +191,9 @@ def client_addresses(counters: DataFrame) -> DataFrame:
 
 
 def examples(decisions: DataFrame, count: int) -> DataFrame:
-    """The last `count` decisions of each client and reason."""
+    """The last `count` batches of each client and reason that were rejected for good."""
     columns = ("topic", "partition", "ts", "client_address", "client_software", "error_message", "now_ms")
-    chosen = decisions.select(
+    chosen = decisions.where(is_rejection()).select(
         *CLIENT, *REASON, *columns, "bad_index", "bad_ts", "records", "bad_records", "seq"
     )
     return _first_per(chosen, (*CLIENT, *REASON), [F.desc("ts"), F.desc("seq")], count)

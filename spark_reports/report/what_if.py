@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypedDict
 
-from spark_reports.report.shape import AtLimit, WhatIf
+from spark_reports.report.shape import AroundLimit, AtLimit, WhatIf
 from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket_bounds_ms
 
 KAFKA_4_AFTER_MS: Final = 3_600_000
@@ -25,6 +25,9 @@ SHOWN_MS: Final = (
     *(n * 86_400_000 for n in (1, 7, 30, 365, 3_650)),
 )
 """The limits that a table shows."""
+
+RIVALS: Final = 3
+"""The limits, stricter and wider ones, with which a topic's own limit is compared."""
 
 
 class Between(TypedDict):
@@ -89,6 +92,43 @@ def in_short(found: WhatIf) -> list[tuple[int, int, int, Between]]:
 
 def _exactly(past: AtLimit) -> Between:
     return Between(at_least=past["records"], at_most=past["records"])
+
+
+def around(totals: Sequence[dict[str, Any]], side: str, own_ms: int | None) -> list[AroundLimit]:
+    """The records that a topic's own limit rejects, and limits around it; `own_ms` is None for no limit.
+
+    Up to RIVALS limits of SHOWN_MS are on either side of it, each of which rejects another number of records.
+    They ascend.
+    """
+    own = [] if own_ms is None else [_around(totals, side, own_ms, is_own=True)]
+    others = [_around(totals, side, limit_ms) for limit_ms in SHOWN_MS if limit_ms != own_ms]
+    wider = [row for row in others if own_ms is not None and row["limit_ms"] > own_ms]
+    stricter = [row for row in reversed(others) if own_ms is None or row["limit_ms"] < own_ms]
+    return [*reversed(_different(own, stricter)), *own, *_different(own, wider)]
+
+
+def _around(
+    totals: Sequence[dict[str, Any]], side: str, limit_ms: int, *, is_own: bool = False
+) -> AroundLimit:
+    records = beyond(totals, side, limit_ms)["records"]
+    return AroundLimit(
+        side=side,
+        limit_ms=limit_ms,
+        is_own=is_own,
+        records_at_least=records["at_least"],
+        records_at_most=records["at_most"],
+    )
+
+
+def _different(own: Sequence[AroundLimit], rows: Iterable[AroundLimit]) -> list[AroundLimit]:
+    """The first RIVALS rows of which each rejects another number of records than the one before it."""
+    found: list[AroundLimit] = []
+    last = own[0]["records_at_most"] if own else 0
+    for row in rows:
+        if row["records_at_most"] != last and len(found) < RIVALS:
+            found.append(row)
+            last = row["records_at_most"]
+    return found
 
 
 def curve(totals: Sequence[dict[str, Any]], side: str) -> list[AtLimit]:

@@ -1,16 +1,21 @@
 """Each table of the report from a handful of rows."""
 
+from datetime import date
+
 import pytest
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 from pyspark.testing import assertDataFrameEqual
 
+from spark_reports.log import read
 from spark_reports.log.schema import KEY, SUMS
 from spark_reports.report import groups, rollup, tabled, tables, transforms, words
 from tests.spark_reports.day import MIDNIGHT_MS
-from tests.spark_reports.logs import counters, write
+from tests.spark_reports.logs import counters, line, write
 from tsproxy.decisions.drift import bucket
+from tsproxy.decisions.fields import EventName
 
 HOUR_MS = 3_600_000
+FRIDAY = date(2026, 11, 20)
 
 REJECTED = {"verdict": "rejected", "reason": "too_far_ahead", "error_code": 32, "bad_records": 4}
 REJECTED |= {"collateral_records": 6, "drift_min_ms": 5, "drift_max_ms": 9}
@@ -22,12 +27,8 @@ def counters_of(spark, tmp_path):
     """A DataFrame of usable counters lines."""
 
     def make(*lines):
-        from datetime import date
-
-        from spark_reports.log import read
-
         path = write(tmp_path / "a.jsonl", *[counters(seq, **fields) for seq, fields in enumerate(lines)])
-        source = read.Source([str(path)], date(2026, 11, 20), date(2026, 11, 20))
+        source = read.Source([str(path)], FRIDAY, FRIDAY)
         return read.usable(read.marked_lines(spark, source))
 
     return make
@@ -49,6 +50,21 @@ def table(grouping, frame, count=None):
 
 def drift_of(made):
     return rollup.drift(made, rollup.drift_keys(transforms.rollup(made)))
+
+
+def test_examples_are_batches_that_were_rejected_for_good(spark, tmp_path):
+    """A batch that the producer sends again has no bad record, and a batch that was only counted no error."""
+    own = {"listener": "public", "topic": "orders", "partition": 0, "client_id": "app", "records": 10}
+    lines = [
+        line(0, "decision", **own, **REJECTED, is_final=True, bad_index=[0], bad_ts=[5]),
+        line(1, "decision", **own, **TIMEOUT, is_final=False),
+        line(2, "decision", **own, **(REJECTED | {"verdict": "accepted"}), is_final=True, would_reject=True),
+        line(3, "decision", **own, **(TIMEOUT | {"verdict": "unconfirmed"}), is_final=True),
+    ]
+    source = read.Source([str(write(tmp_path / "a.jsonl", *lines))], FRIDAY, FRIDAY)
+    decisions = read.of_event(read.usable(read.marked_lines(spark, source)), EventName.DECISION)
+    [found] = tabled.rows(transforms.examples(decisions, 2))
+    assert (found["seq"], found["bad_ts"]) == (0, [5])
 
 
 def test_rollup_adds_up_what_has_one_key_and_keeps_the_extremes(spark, rolled_of):

@@ -21,9 +21,13 @@ VALUES = {
 
 
 def read_as(unit_guess, *bad_ts):
+    return an_example(unit_guess=unit_guess, bad_ts=list(bad_ts))["read_as_ts"]
+
+
+def an_example(**fields):
     names = ("topic", "partition", "client_address", "error_message", "records", "bad_records", "bad_index")
-    row = dict.fromkeys(names) | {"ts": instant(MEANT_MS), "bad_ts": list(bad_ts), "unit_guess": unit_guess}
-    return example(row)["read_as_ts"]
+    row = dict.fromkeys(names) | {"ts": instant(MEANT_MS), "reason": "too_old", "error_code": 32}
+    return example(row | {"unit_guess": None, "bad_ts": []} | fields)
 
 
 def test_every_unit_has_a_value_here():
@@ -38,6 +42,19 @@ def test_a_bad_timestamp_is_read_in_the_unit_that_was_guessed(unit, value):
 @pytest.mark.parametrize("unit_guess", [None, "zero", "a unit of a newer version"])
 def test_a_timestamp_of_unknown_unit_is_not_converted(unit_guess):
     assert read_as(unit_guess, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "cause"),
+    [
+        ({}, "timestamps are older than the topic allows"),
+        ({"bad_ts": [-5, -7]}, "timestamps are before 1970"),
+        ({"unit_guess": "seconds"}, "timestamps are in seconds"),
+        ({"reason": "other", "error_code": 10}, "batches are larger than the topic allows"),
+    ],
+)
+def test_an_example_says_why_its_batch_was_rejected(fields, cause):
+    assert an_example(**fields)["cause"] == cause
 
 
 def test_an_example_without_timestamps_reads_as_nothing():

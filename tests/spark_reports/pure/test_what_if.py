@@ -53,6 +53,38 @@ def test_the_bounds_of_one_limit_for_both_sides_hold_the_truth(some, limit_ms):
     assert either["at_most"] == min(ahead + behind, records)
 
 
+@given(batches, st.none() | st.sampled_from(what_if.SHOWN_MS) | st.integers(1, 2**62))
+def test_limits_around_a_topics_own_hold_the_truth_and_each_differs_from_the_next(some, own_ms):
+    rows = totals_of(some)
+    for side, sign in (("ahead", 1), ("behind", -1)):
+        found = what_if.around(rows, side, own_ms)
+        limits = [row["limit_ms"] for row in found]
+        assert limits == sorted(limits)
+        assert [row["limit_ms"] for row in found if row["is_own"]] == ([] if own_ms is None else [own_ms])
+        assert len(found) <= 2 * what_if.RIVALS + 1
+        for row in found:
+            truth = sum(n for low, high, n in some if (high if sign > 0 else low) * sign > row["limit_ms"])
+            assert row["records_at_least"] <= truth <= row["records_at_most"]
+            assert row["is_own"] or row["records_at_least"] == row["records_at_most"]
+        most = [row["records_at_most"] for row in found]
+        assert most == sorted(most, reverse=True)
+        assert len(set(most)) == len(most)
+
+
+def test_limits_around_a_topics_own_are_the_nearest_that_change_something():
+    """Ten records each are 2 h, 2 d, 40 d and 20 y old, and the topic allows seven days."""
+    hour = 3_600_000
+    rows = totals_of([(-age * hour, 0, 10) for age in (2, 48, 960, 175_000)])
+    found = what_if.around(rows, "behind", 168 * hour)
+    assert [(row["limit_ms"] // hour, row["records_at_most"]) for row in found] == [
+        *((1, 40), (24, 30)),
+        *((168, 20), (8_760, 10)),
+    ]
+    assert [row["limit_ms"] // hour for row in what_if.around(rows, "behind", None)] == [1, 24, 720, 87_600][
+        1:
+    ]
+
+
 @given(st.integers(0, 2**63 - 1))
 def test_the_first_bucket_beyond_a_limit_begins_at_it_or_later(limit_ms):
     first = what_if.first_bucket_beyond(limit_ms)
