@@ -9,20 +9,13 @@ from typing import Any, Final
 from spark_reports import arguments
 from spark_reports.commands.running import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
-from spark_reports.log.completeness import NEWER, Evidence, State
+from spark_reports.log.completeness import Evidence, State
 from spark_reports.report import missing, words
 from spark_reports.report.shape import LogQuality
 
 _EXAMPLE: Final = """example:
   spark_reports doctor --input /var/lib/tsproxy/decisions --date 2026-11-20
 """
-_MEANINGS: Final = {
-    "not_json": "not one JSON object: torn by a crash, or not written by the proxy",
-    "no_identity": "without proxy, boot, seq, event or version",
-    "bad_instant": "with an invalid time",
-    "bad_count": "with an invalid count",
-    "unknown_version": NEWER,
-}
 
 
 def add(commands: arguments.Commands) -> None:
@@ -66,7 +59,7 @@ def _text(quality: LogQuality, boots: list[dict[str, Any]]) -> str:
         quality["sentence"] if boots else "No line of these days can be used.",
         *missing.sentences(quality),
         *(
-            f"{words.many(count, 'line')} set aside, {_MEANINGS.get(problem, problem)} ({problem})."
+            f"{words.many(count, 'unusable line')}, {words.PROBLEM_WORDS.get(problem, problem)} ({problem})."
             for problem, count in sorted(quality["quarantined_lines"].items())
         ),
         *(f"  {words.short(example, 240)}" for example in quality["quarantined_examples"]),

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _text(shown: list[dict[str, Any]], changes: list[dict[str, Any]], missing: list[str]) -> str:
-    lines = [f"{'day':10} {'judged':>16} {'rejected':>16} {'share':>8} {'producers':>10}"]
+    lines = [f"{'day':10} {'checked':>16} {'rejected':>16} {'share':>8} {'producers':>10}"]
     lines += [
         f"{day['day']} {day['records']:>16,} {day['rejected_records']:>16,} "
         f"{words.share(day['rejected_records'], day['records']):>8} {day['producers_affected']:>10,}"

@@ -20,7 +20,7 @@ GAPS_LISTED: Final = 100
 
 JITTER_MS: Final = 2_000
 """A time this short between two heartbeats is no hole: somebody may have set the clock."""
-_INTERVAL_MS: Final = 60_000
+_MINUTE_MS: Final = 60_000
 """The least interval that is assumed for patience: the proxy's default. The first and the last interval of
 a boot are cut short, so a boot of a second shows an interval of a second."""
 _PATIENCE: Final = 3
@@ -98,6 +98,8 @@ class Completeness:
     lost_lines: int
     intervals: int
     missing_intervals: int
+    are_minutes: bool
+    """Each interval is a minute, as the proxy's default has it."""
     lines_dropped: int
     decisions_suppressed: int
     batches_folded: int
@@ -127,12 +129,11 @@ class Completeness:
 
     @property
     def sentence(self) -> str:
-        """`Log complete: 2,880 of 2,880 intervals from 2 proxies, no line missing.`, or the times for which
+        """`Log complete: 2,880 of 2,880 minutes from 2 proxies, no line missing.`, or the times for which
         it is complete, or a list of what is missing."""
         expected = self.intervals + self.missing_intervals
-        covered = (
-            f"{self.intervals:,} of {expected:,} intervals from {_many(self.proxies, 'proxy', 'proxies')}"
-        )
+        unit = "minutes" if self.are_minutes else "intervals"
+        covered = f"{self.intervals:,} of {expected:,} {unit} from {_many(self.proxies, 'proxy', 'proxies')}"
         match self.state:
             case State.COMPLETE:
                 return f"Log complete: {covered}, no line missing."
@@ -152,7 +153,7 @@ class Completeness:
         """Each missing thing, in words."""
         texts = (
             _many(self.lost_lines, "line lost", "lines lost") if self.lost_lines else "",
-            f"{_many(len(self.silent), 'proxy process', 'proxy processes')} ended without a stop line"
+            f"{_many(len(self.silent), 'proxy process', 'proxy processes')} stopped reporting"
             if self.silent
             else "",
             f"{_many(self.headless, 'proxy process', 'proxy processes')} not heard from the beginning"
@@ -180,6 +181,7 @@ def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Co
         lost_lines=_total(rows, "lost_lines"),
         intervals=_total(rows, "intervals"),
         missing_intervals=sum(_missing_intervals(row, begin_ms, end_ms) for row in rows),
+        are_minutes=all(row["interval_ms"] == _MINUTE_MS for row in rows),
         lines_dropped=_total(rows, "lines_dropped"),
         decisions_suppressed=_total(rows, "decisions_suppressed"),
         batches_folded=_total(rows, "batches_folded"),
@@ -219,7 +221,7 @@ def _midnight_ms(day: date) -> int:
 
 def _patience_ms(row: Boot) -> int:
     """The longest time without a line of a proxy that runs."""
-    return int(_PATIENCE * max(_INTERVAL_MS, row["interval_ms"]))
+    return int(_PATIENCE * max(_MINUTE_MS, row["interval_ms"]))
 
 
 def _is_headless(row: Boot, begin_ms: int) -> bool:
@@ -320,7 +322,7 @@ def by_problem(files: Iterable[Mapping[str, Any]], name: str) -> dict[str, int]:
 
 
 def unusable_in_words(unusable: Mapping[str, int]) -> str:
-    """`12 lines set aside that may hold totals (…)`, with the fix if one is known; empty for none.
+    """`12 unusable lines that may hold totals (…)`, with the fix if one is known; empty for none.
 
     `unusable`: lines by problem.
     """
@@ -329,7 +331,7 @@ def unusable_in_words(unusable: Mapping[str, int]) -> str:
         return ""
     newer = unusable.get(_UNKNOWN_VERSION, 0)
     cure = f" ({NEWER})" if newer == lines else f" ({newer:,} {NEWER})" if newer else ""
-    return f"{lines:,} {'line' if lines == 1 else 'lines'} set aside that may hold totals{cure}"
+    return f"{lines:,} unusable {'line' if lines == 1 else 'lines'} that may hold totals{cure}"
 
 
 def nothing_usable(first: date, last: date, unusable: Mapping[str, int]) -> str:

@@ -3,7 +3,7 @@
 The renderers are plain Python without Spark, other packages or a network: they make a report again from its
 report.json in milliseconds. All text that a client may choose is escaped.
 
-`tables` and `charts` make tables and SVG of `tsproxy.model.markup`. `overview`, `producers`, `plots`,
-`lists`, `compared`, `curve` and `rules` are parts of the page that `html` puts together. `balance` is the
-sum that all renderers show.
+`tables`, `lines` and `charts` make tables, lists whose lines open, and SVG of `tsproxy.model.markup`.
+`overview`, `producers`, `plots`, `lists`, `compared` and `rules` are parts of the page that `html` puts
+together. `balance` is the sum that all renderers show.
 """

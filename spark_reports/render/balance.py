@@ -1,4 +1,4 @@
-"""The outcomes of judged records, for every renderer. Their sum is all judged records."""
+"""The outcomes of checked records, for every renderer. Their sum is all checked records."""
 
 from spark_reports.report import words
 from spark_reports.report.headline import sent_again_records
@@ -18,7 +18,7 @@ def parts_of(totals: Totals) -> list[tuple[int, str, str]]:
 
 
 def sent_again(totals: Totals) -> str:
-    """A sentence about records that are not among the judged ones; empty if there are none."""
+    """A sentence about records that are not among the checked ones; empty if there are none."""
     records = sent_again_records(totals)
     if not records:
         return ""

@@ -1,12 +1,16 @@
 """SVG in the page's colours: a butterfly chart of drifts, and sparklines.
 
+The butterfly shows shares on linear scales: upwards of the records that were not rejected, downwards of
+those that were. Each half has its own scale, so that few rejected records are seen beside many others. Only
+the axis of drifts is logarithmic. All axes have names.
+
 Colours are CSS classes, so the page's light, dark and print palettes apply. Every drawing has a text that
 describes it, and every bar a tooltip. Coordinates are CSS pixels at the drawing's own width. There is one
 drawing for wide screens and one for narrow ones, so that letters keep their size.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, log10
 from typing import Final
 
@@ -51,25 +55,46 @@ class Frame:
     height: int
     bins_per_decade: int
     tick_gap: int
-    left: int = 44
+    left: int = 64
     right: int = 10
     top: int = 62
-    bottom: int = 26
+    bottom: int = 46
 
 
-WIDE: Final = Frame(width=1040, height=336, bins_per_decade=4, tick_gap=44)
-NARROW: Final = Frame(width=350, height=340, bins_per_decade=2, tick_gap=34, left=34, right=4)
+WIDE: Final = Frame(width=1040, height=356, bins_per_decade=4, tick_gap=44)
+NARROW: Final = Frame(width=350, height=360, bins_per_decade=2, tick_gap=34, left=52, right=4)
+
+_CEILINGS: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
+"""The highest share of a half: the first that holds all its bars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """One half of the butterfly."""
+
+    records: int
+    """The records of which it shows shares."""
+    name: str
+    css_class: str
+    sign: int
+    """1 upwards, -1 downwards."""
+    ceiling: float = 1.0
+
+    def share(self, records: int) -> float:
+        return min(1.0, records / max(1, self.records))
+
+    def up_to(self, most: int) -> "Half":
+        """The half with a scale that holds bars of `most` records."""
+        return replace(self, ceiling=next(each for each in _CEILINGS if self.share(most) <= each))
 
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """The pixels of a butterfly: drifts along a symmetric axis, records up and down. Both are logarithmic."""
+    """The pixels of a butterfly: drifts along a symmetric logarithmic axis, shares up and down."""
 
     frame: Frame
     low_ms: int
     high_ms: int
-    most: int
-    """The most records of a bar."""
 
     @property
     def middle(self) -> float:
@@ -84,9 +109,14 @@ class _Scale:
         inner = self.frame.width - self.frame.left - self.frame.right
         return self.frame.left + inner * (position - low) / (high - low)
 
-    def rise(self, records: int) -> float:
+    @property
+    def reach(self) -> float:
+        """The height of a half."""
+        return self.middle - self.frame.top
+
+    def rise(self, half: Half, share: float) -> float:
         """The height of a bar."""
-        return (self.middle - self.frame.top) * log10(1 + records) / log10(1 + self.most)
+        return self.reach * share / half.ceiling
 
 
 def decades(drift_ms: float) -> float:
@@ -95,26 +125,55 @@ def decades(drift_ms: float) -> float:
     return magnitude if drift_ms >= 0 else -magnitude
 
 
-def drift_chart(buckets: Sequence[DriftBucket], marks: Sequence[Mark], frame: Frame) -> Markup:
-    """Records by drift: rejected ones below the line, others above it, both on logarithmic scales."""
+def drift_chart(
+    buckets: Sequence[DriftBucket], marks: Sequence[Mark], frame: Frame, others: int, rejected: int
+) -> Markup:
+    """The shares of records by drift: of the `rejected` ones below the line, of all `others` above it."""
     bins = _bins(buckets, frame.bins_per_decade)
-    most = max([1, *(n for others, rejected, _ in bins.values() for n in (others, rejected))])
-    scale = _Scale(frame, *_span(buckets), most)
-    middle = scale.middle
+    upper = Half(others, "not rejected", "accepted", 1).up_to(max([1, *(n for n, _, _ in bins.values())]))
+    lower = Half(rejected, "rejected", "rejected", -1).up_to(max([1, *(n for _, n, _ in bins.values())]))
+    scale = _Scale(frame, *_span(buckets))
     return svg(
         frame,
         "drift",
         element("title", _drift_words(buckets)),
-        *[
-            level(frame, y, records)
-            for records in levels(most)
-            for y in (middle - scale.rise(records), middle + scale.rise(records))
-        ],
+        *_shares(scale, upper),
+        *_shares(scale, lower),
+        *_names(scale),
         *_ticks(scale),
         *_marks(scale, [mark for mark in marks if scale.low_ms < mark.drift_ms < scale.high_ms]),
-        *_bars(scale, bins),
-        across(frame, middle, "base"),
+        *_bars(scale, bins, (upper, lower)),
+        across(frame, scale.middle, "base"),
     )
+
+
+def _shares(scale: _Scale, half: Half) -> Iterator[Markup]:
+    """The half's axis: lines at half and at all of its ceiling with their shares, and its name."""
+    frame = scale.frame
+    for share in (half.ceiling / 2, half.ceiling):
+        y = scale.middle - half.sign * scale.rise(half, share)
+        label = f"{100 * share:g} %"
+        yield across(frame, y, "grid")
+        yield element("text", label, x=frame.left - 6, y=px(y + 4), class_="num")
+    y = scale.middle - half.sign * scale.reach / 2
+    yield element(
+        "text",
+        f"% of {half.name}",
+        x=10,
+        y=px(y),
+        transform=f"rotate(-90 10 {px(y)})",
+        class_="mid axis",
+    )
+
+
+def _names(scale: _Scale) -> Iterator[Markup]:
+    """The name of the axis of drifts, and its directions."""
+    frame = scale.frame
+    y, middle = frame.height - 6, scale.x(0)
+    yield element("text", "← behind the clock", x=frame.left, y=y, class_="axis")
+    yield element("text", "ahead of it →", x=frame.width - frame.right, y=y, class_="num axis")
+    if frame.width > NARROW.width:
+        yield element("text", "drift, logarithmic", x=px(middle), y=y, class_="mid axis")
 
 
 def svg(frame: Frame, class_: str, *parts: Markup) -> Markup:
@@ -135,20 +194,9 @@ def across(frame: Frame, y: float, class_: str) -> Markup:
     return element("line", x1=frame.left, x2=frame.width - frame.right, y1=px(y), y2=px(y), class_=class_)
 
 
-def levels(most: int) -> list[int]:
-    """100, 10,000 … up to `most` records."""
-    return [10**power for power in range(2, 19, 2) if 10**power <= most]
-
-
-def level(frame: Frame, y: float, records: int, class_: str = "grid") -> Markup:
-    """A line across, and the number of records to which it belongs."""
-    label = element("text", words.short_count(records), x=frame.left - 6, y=px(y + 4), class_="num")
-    return join(across(frame, y, class_), label)
-
-
 def tick(frame: Frame, x: float, label: str) -> Markup:
     """A label along the foot, and its tick."""
-    y = frame.height - 8
+    y = frame.height - 28
     line = element("line", x1=px(x), x2=px(x), y1=y - 16, y2=y - 12, class_="base")
     return join(element("text", label, x=px(x), y=y, class_="mid"), line)
 
@@ -179,24 +227,27 @@ def _bins(buckets: Iterable[DriftBucket], per_decade: int) -> dict[int, tuple[in
     return bins
 
 
-def _bars(scale: _Scale, bins: dict[int, tuple[int, int, DriftBucket]]) -> list[Markup]:
+def _bars(
+    scale: _Scale, bins: dict[int, tuple[int, int, DriftBucket]], halves: tuple[Half, Half]
+) -> list[Markup]:
     bars = []
     for index, (others, rejected, span) in sorted(bins.items()):
         left, right = _reach(scale, index, span)
         side = "ahead" if index > 0 else "behind"
         reach = f"{words.duration(span['above_ms'])} to {words.duration(span['up_to_ms'])} {side}"
-        for records, kind, text in ((others, "accepted", "not rejected"), (rejected, "rejected", "rejected")):
+        for records, half in zip((others, rejected), halves, strict=True):
             if records:
-                height = max(2.0, scale.rise(records))
+                height = max(2.0, scale.rise(half, half.share(records)))
+                part = words.share(records, half.records)
                 bars.append(
                     element(
                         "rect",
-                        element("title", f"{reach}: {words.many(records, 'record')} {text}"),
+                        element("title", f"{reach}: {words.many(records, 'record')} {half.name}, {part}"),
                         x=px(left),
-                        y=px(scale.middle - height if kind == "accepted" else scale.middle),
+                        y=px(scale.middle - height if half.sign > 0 else scale.middle),
                         width=px(max(2.0, right - left - 1)),
                         height=px(height),
-                        class_=kind,
+                        class_=half.css_class,
                     )
                 )
     return bars
@@ -216,7 +267,7 @@ def _reach(scale: _Scale, index: int, span: DriftBucket) -> tuple[float, float]:
 def _ticks(scale: _Scale) -> list[Markup]:
     """Durations along the foot, from the middle outwards. Labels that would overlap are left out."""
     frame = scale.frame
-    parts = [element("text", "0", x=px(scale.x(0)), y=frame.height - 8, class_="mid")]
+    parts = [element("text", "0", x=px(scale.x(0)), y=frame.height - 28, class_="mid")]
     for sign, limit_ms in ((-1, -scale.low_ms), (1, scale.high_ms)):
         last = scale.x(0)
         for tick_ms, label in TICKS:
@@ -253,7 +304,8 @@ def _drift_words(buckets: Sequence[DriftBucket]) -> str:
     ahead = sum(b["rejected_records"] for b in rejected if b["bucket"] > 0)
     behind = sum(b["rejected_records"] for b in rejected if b["bucket"] < 0)
     return (
-        "Records by the drift of their batch, logarithmic: rejected below the line, others above it. "
+        "Shares of records by the drift of their batch: of rejected records below the line, of others above "
+        "it. The axis of drifts is logarithmic. "
         f"Of rejected records, {words.count(ahead)} lay in batches reaching ahead of the clock, "
         f"{words.count(behind)} in batches reaching behind it."
     )
@@ -280,9 +332,9 @@ def sparkline(values: Sequence[int], label: str) -> Markup:
     )
 
 
-def both(buckets: Sequence[DriftBucket], marks: Sequence[Mark]) -> Markup:
+def both(buckets: Sequence[DriftBucket], marks: Sequence[Mark], others: int, rejected: int) -> Markup:
     """The butterfly for wide and for narrow screens; the style sheet shows one of them."""
     return join(
-        element("div", drift_chart(buckets, marks, WIDE), class_="wide"),
-        element("div", drift_chart(buckets, marks, NARROW), class_="narrow"),
+        element("div", drift_chart(buckets, marks, WIDE, others, rejected), class_="wide"),
+        element("div", drift_chart(buckets, marks, NARROW, others, rejected), class_="narrow"),
     )

@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 from typing import Final
 
-from spark_reports.render import curve
-from spark_reports.render.tables import heads, legend, more, table
+from spark_reports.render.tables import heads, more, table
 from spark_reports.report import words
 from spark_reports.report.shape import Change, DayOfTrend, Report, WhatIf, WouldReject
-from spark_reports.report.what_if import KAFKA_4_AFTER_MS, Between
+from spark_reports.report.what_if import KAFKA_4_AFTER_MS
 from spark_reports.report.what_if import in_short as what_if_in_short
 from tsproxy.model.markup import Content, Markup, element, join
 
-_WHAT_IF_HEADS: Final = heads("Limit", "Farther ahead", "Farther behind", "Either side")
-_WATCHED_HEADS: Final = heads("Producer", "Topic", "Rule", "Cause", "#Batches", "#Records", "#At fault")
-_DAY_HEADS: Final = heads("Day", "#Judged", "Rejected", "#Producers rejected")
+_WHAT_IF_HEADS: Final = heads("Limit", "Rejected as farther ahead", "Rejected as farther behind")
+_WATCHED_HEADS: Final = heads("Producer", "Topic", "Rule", "Cause", "#Batches", "#Records", "#Bad")
+_DAY_HEADS: Final = heads("Day", "#Checked", "Rejected", "#Producers rejected")
 _CHANGE_HEADS: Final = heads("Producer", "Change", "#Rejected that day", "#In the days before")
 
 
@@ -24,21 +23,18 @@ def what_if(report: Report) -> Markup:
     if not whole or not found["ahead"] or not found["behind"]:
         return element("p", "No record carried a timestamp.", class_="none")
     rows = [
-        (_limit(limit_ms), _part(ahead, whole), _part(behind, whole), _between(either, whole))
-        for limit_ms, ahead, behind, either in what_if_in_short(found)
+        (_limit(limit_ms), _metered(ahead, whole), _metered(behind, whole))
+        for limit_ms, ahead, behind in what_if_in_short(found)
     ]
     return join(
-        legend(ahead="farther ahead than the limit", behind="farther behind it (dashed)"),
         element(
             "p",
-            "Had a limit been in force for every topic, these records would have been rejected: "
-            "exactly these, whole batches, as Kafka rejects them. For a limit on both sides two bounds are "
-            "known, as a batch may lie beyond it on one side or on both. For one topic or any limit: "
-            "spark_reports what-if.",
+            f"Had a limit been in force for every topic, these of {words.many(whole, 'record')} with "
+            "timestamps would have been rejected: exactly these, whole batches, as Kafka rejects them. For "
+            "one topic, any limit or both sides at once: spark_reports what-if.",
             _beyond_all(found),
             class_="soft note",
         ),
-        curve.both(found),
         table(_WHAT_IF_HEADS, rows, "whatif"),
     )
 
@@ -65,11 +61,6 @@ def _part(records: int, whole: int) -> Content:
     if not records:
         return element("span", "none", class_="soft")
     return f"{words.count(records)} ({words.share(records, whole)})"
-
-
-def _between(records: Between, whole: int) -> Content:
-    low, high = records["at_least"], records["at_most"]
-    return _part(low, whole) if low == high else words.between(low, high, whole)
 
 
 def _metered(records: int, whole: int) -> Content:

@@ -26,7 +26,7 @@ _PROOF_CLASSES: Final = {
 
 _GLOSSARY: Final = (
     ("accepted", "the broker took the batch and said so"),
-    ("rejected by tsproxy", "the batch broke its topic's limits and reached no broker"),
+    ("rejected by tsproxy", "the batch broke a limit or a rule and reached no broker"),
     ("rejected by the broker", "the batch was forwarded, and the broker rejected it for good"),
     (
         "unconfirmed",
@@ -34,8 +34,11 @@ _GLOSSARY: Final = (
         "again after an error",
     ),
     ("sent again", "by the producer, without being asked; counted where that ended, unless it gave up"),
-    ("collateral", "good records rejected because Kafka rejects whole batches"),
-    ("drift", "a record's timestamp minus the clock it was judged by; a record without a timestamp has none"),
+    (
+        "bad, good",
+        "a bad record breaks a limit; the good ones in its batch are rejected with it, as Kafka does",
+    ),
+    ("drift", "a record's timestamp minus the clock of the proxy; a record without a timestamp has none"),
 )
 
 
@@ -56,15 +59,15 @@ def _page(report: Report, rows: int) -> str:
             _section("producers", "Producers to talk to", producers.producers(report, rows)),
             _section("trend", "Against the week before", compared.trend(report, rows)),
             _section("drift", "How far timestamps were off", plots.drift(report)),
-            _section("whatif", "What other limits would reject", compared.what_if(report)),
-            _section("watched", "What rules in audit would reject", compared.watched(report, rows)),
-            _section("behind", "Far behind the clock", compared.far_behind(report, rows)),
-            *(_section(t.key.replace("_", "-"), t.title, t.page(report, rows)) for t in plain.PLAIN),
-            _section("hours", "Topics by hour", plots.hours(report)),
-            _section("reasons", "Why records were rejected", lists.reasons(report)),
-            _section("topics", "Topics and their limits", lists.topics(report, rows)),
-            _section("rules", "Rules in force and waivers", rules.rules(report, rows)),
-            _section("log", "The log behind this report", lists.log_quality(report)),
+            _closed("whatif", "What other limits would reject", compared.what_if(report)),
+            _closed("watched", "What rules in audit would reject", compared.watched(report, rows)),
+            _closed("behind", "Far behind the clock", compared.far_behind(report, rows)),
+            *(_closed(t.key.replace("_", "-"), t.title, t.page(report, rows)) for t in plain.PLAIN),
+            _closed("hours", "Topics by hour", plots.hours(report)),
+            _closed("reasons", "Why records were rejected", lists.reasons(report)),
+            _closed("topics", "Topics and their limits", lists.topics(report, rows)),
+            _closed("rules", "Rules in force and waivers", rules.rules(report, rows)),
+            _closed("log", "The log behind this report", lists.log_quality(report)),
         ),
         _foot(report),
     )
@@ -85,6 +88,14 @@ def _section(name: str, title: str, content: Markup | None) -> Markup | None:
     if content is None:
         return None
     return element("section", element("h2", title, id=name), content, aria_labelledby=name)
+
+
+def _closed(name: str, title: str, content: Markup | None) -> Markup | None:
+    """A section for reference: its title opens it. On paper it is open."""
+    if content is None:
+        return None
+    parts = (element("summary", element("h2", title, id=name)), content)
+    return element("section", element("details", *parts, class_="part"), aria_labelledby=name)
 
 
 def _head(report: Report) -> Markup:

@@ -8,7 +8,10 @@ from spark_reports.render.balance import parts_of, sent_again
 from spark_reports.render.plain import in_markdown
 from spark_reports.render.rules import started
 from spark_reports.report import missing, words
-from spark_reports.report.shape import Producer, ReasonRow, Report, Topic, WouldReject
+from spark_reports.report.causes import Group, Sender, by_cause
+from spark_reports.report.headline import rejected_records
+from spark_reports.report.shape import ReasonRow, Report, Topic, WouldReject
+from spark_reports.report.topics import SIDE_WORDS, named_side, other_limits, worst_producers
 from spark_reports.report.what_if import KAFKA_4_AFTER_MS, in_short
 from tsproxy.decisions.text import bounded
 
@@ -59,11 +62,11 @@ def render(report: Report) -> str:
 
 
 def _balance(report: Report) -> str:
-    judged = report["totals"]["records_judged"]
+    checked = report["totals"]["records_judged"]
     rows = [
-        ("records judged", words.count(judged), ""),
+        ("records checked", words.count(checked), ""),
         *(
-            (text, words.count(records), escape(words.share(records, judged)))
+            (text, words.count(records), escape(words.share(records, checked)))
             for records, text, _ in parts_of(report["totals"])
         ),
     ]
@@ -77,34 +80,39 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _producers(report: Report) -> str:
+    """A table for each cause, with its advice above it."""
     if not report["producers"]:
         return "No producer had a record rejected."
     shown = report["producers"][:_ROWS]
-    heads = ("producer", "why, and what to do", "rejected records", "of its own", "drift", "topics")
-    table = _table(heads, [_producer_row(producer) for producer in shown])
+    groups = [_group(report, group) for group in by_cause(shown)]
     more = report["producers_omitted"]["count"] + len(report["producers"]) - len(shown)
-    return table + (f"\n\nAnd {words.many(more, 'more producer')}." if more else "")
+    rest = [f"And {words.many(more, 'more producer')}, in no table above."] if more else []
+    return "\n\n".join([*groups, *rest])
 
 
-def _producer_row(producer: Producer) -> tuple[str, ...]:
-    now_ms = words.epoch_ms(producer["last_ts"])
+def _group(report: Report, group: Group) -> str:
+    heads = ("producer", "rejected", "of what it sent", "off by", "since", "topics")
+    table = _table(heads, [_sender_row(report, sender) for sender in group.senders])
+    advice = f"{escape(words.sentence(group.fix))}. "
+    numbers = escape(group.in_words(rejected_records(report["totals"])))
+    return f"### {escape(words.sentence(group.cause))}\n\n{advice}{numbers}.\n\n{table}"
+
+
+def _sender_row(report: Report, sender: Sender) -> tuple[str, ...]:
+    producer = sender.producer
     principal = f" ({escape(words.short(producer['principal'], 60))})" if producer["principal"] else ""
-    why = dict.fromkeys(f"{reason['cause']}: {reason['fix']}" for reason in producer["reasons"][:3])
-    drifts = dict.fromkeys(
-        words.drift_range(r["drift_min_ms"], r["drift_max_ms"], now_ms) for r in producer["reasons"][:3]
-    )
     return (
         f"**{escape(words.short(words.client(producer['client_id']), 80))}**{principal}",
-        escape("; ".join(why)),
-        words.count(producer["rejected_records"]),
-        escape(words.share(producer["rejected_records"], producer["records"])),
-        "; ".join(drifts),
+        words.count(sender.records),
+        escape(words.share(sender.records, producer["records"])),
+        sender.drift,
+        words.moment(report, producer["first_ts"]),
         escape(", ".join(words.short(topic["topic"], 60) for topic in producer["topics"])),
     )
 
 
 def _reasons(rows: Sequence[ReasonRow]) -> str:
-    heads = ("by", "cause", "error", "producers", "batches", "records", "at fault", "collateral")
+    heads = ("by", "cause", "error", "producers", "batches", "records", "bad", "good in the same batches")
     lines = [
         (
             words.VERDICT_WORDS.get(row["verdict"], row["verdict"]),
@@ -149,14 +157,13 @@ def _what_if(report: Report) -> str:
     rows = [
         (
             words.duration(limit_ms) + (", Kafka 4's default ahead" if limit_ms == KAFKA_4_AFTER_MS else ""),
-            *(escape(words.between(records, records, whole)) for records in (ahead, behind)),
-            escape(words.between(either["at_least"], either["at_most"], whole)),
+            *(escape(f"{words.count(n)} ({words.share(n, whole)})") for n in (ahead, behind)),
         )
-        for limit_ms, ahead, behind, either in in_short(report["what_if"])
+        for limit_ms, ahead, behind in in_short(report["what_if"])
     ]
     if not rows:
         return ""
-    table = _table(("limit", "farther ahead", "farther behind", "either side"), rows)
+    table = _table(("limit", "farther ahead", "farther behind"), rows)
     return f"## What other limits would reject\n\n{table}"
 
 
@@ -173,7 +180,7 @@ def _far_behind(report: Report) -> str:
 
 
 def _only_counted(found: Sequence[WouldReject]) -> str:
-    heads = ("producer", "topic", "rule", "why, and what to do", "records", "at fault")
+    heads = ("producer", "topic", "rule", "why, and what to do", "records", "bad")
     rows = [
         (
             escape(words.short(words.client(row["client_id"]), 80)),
@@ -200,7 +207,7 @@ def _more(count: int) -> str:
 
 def _rules(report: Report) -> str:
     """Rules that some batches violated, and the configuration of processes that started or reloaded."""
-    heads = ("rule", "mode", "waiver", "batches", "records", "at fault", "rejected")
+    heads = ("rule", "mode", "waiver", "batches", "records", "bad", "rejected")
     rows = [
         (
             escape(words.rule(row["rule"])),
@@ -217,11 +224,26 @@ def _rules(report: Report) -> str:
 
 def _topics(report: Report) -> str:
     limits = words.limits_by_topic(report["limits"])
-    heads = ("topic", "may be old / ahead", "judged", "accepted", "tsproxy", "broker", "unconfirmed")
+    heads = (
+        *("topic", "oldest / newest allowed", "checked", "accepted", "rejected by tsproxy"),
+        *("rejected by the broker", "unconfirmed"),
+    )
     shown = report["topics"][:_ROWS]
     more = report["topics_omitted"]["count"] + len(report["topics"]) - len(shown)
     table = _table(heads, [_topic_row(topic, limits.get(topic["topic"], ["–"])) for topic in shown])
-    return table + (f"\n\nAnd {words.many(more, 'more topic')}." if more else "")
+    rest = f"And {words.many(more, 'more topic')}." if more else ""
+    return "\n\n".join(part for part in (table, rest, _topics_in_words(shown)) if part)
+
+
+def _topics_in_words(topics: Sequence[Topic]) -> str:
+    """The worst producers of each topic, and the records that other limits would reject."""
+    lines = []
+    for topic in topics:
+        known = {side: [limit.text for limit in other_limits(topic, side)] for side in SIDE_WORDS}
+        limits = [f"{named_side(topic, side)}: {'; '.join(texts)}." for side, texts in known.items() if texts]
+        if found := " ".join(filter(None, (worst_producers(topic), *limits))):
+            lines.append(f"* {escape(words.short(topic['topic'], 80))}: {escape(found)}")
+    return "\n".join(lines)
 
 
 def _missing(report: Report) -> str:

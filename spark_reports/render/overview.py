@@ -8,7 +8,7 @@ from tsproxy.model.markup import Markup, element
 
 
 def balance(report: Report) -> Markup:
-    """Judged records as the sum of their outcomes: a bar, and the sum in words."""
+    """Checked records as the sum of their outcomes: a bar, and the sum in words."""
     totals = report["totals"]
     parts = parts_of(totals)
     judged = totals["records_judged"]
@@ -30,7 +30,7 @@ def balance(report: Report) -> Markup:
     again = sent_again(totals)
     return element(
         "section",
-        element("p", element("b", words.count(judged)), " records judged =", class_="judged"),
+        element("p", element("b", words.count(judged)), " records checked =", class_="judged"),
         element("div", *bar, class_="bar", role="presentation"),
         element("ul", *legend, class_="legend"),
         element("p", again, class_="soft") if again else None,
@@ -48,10 +48,10 @@ def six_numbers(report: Report) -> Markup:
     affected = f"of {words.count(totals['producers'])}{_new(report)}"
     mistaken = words.many(totals["producers_with_unit_mistakes"], "producer")
     numbers: tuple[tuple[int, str, str], ...] = (
-        (totals["records_judged"], "records judged", f"in {batches}"),
+        (totals["records_judged"], "records checked", f"in {batches}"),
         (rejected, "records rejected", words.share(rejected, totals["records_judged"])),
         (totals["batches_rejected"], "batches rejected", part_of_batches),
-        (totals["collateral_records"], "collateral records", "good ones in rejected batches"),
+        (totals["collateral_records"], "good records rejected", "in batches with bad ones"),
         (totals["producers_affected"], "producers affected", affected),
         (totals["unit_mistake_records"], "records in a wrong unit", f"from {mistaken}"),
     )

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from math import log10
 from typing import Final
 
 from spark_reports.render import charts
 from spark_reports.render.charts import Mark
 from spark_reports.render.tables import legend
 from spark_reports.report import words
+from spark_reports.report.headline import rejected_records
 from spark_reports.report.shape import Report, TopicHours
 from tsproxy.model.markup import Markup, element, join
 
@@ -20,15 +20,22 @@ def drift(report: Report) -> Markup:
     """The butterfly, with the limits in force and the places of unit mistakes."""
     if not report["drift"]:
         return element("p", "No record carried a timestamp.", class_="none")
+    totals = report["totals"]
+    rejected = rejected_records(totals)
+    others = totals["records_judged"] - rejected
     return join(
-        legend(accepted="not rejected, upwards", ours="rejected, downwards"),
+        legend(
+            accepted=f"upwards: % of {words.many(others, 'record')} not rejected",
+            ours=f"downwards: % of {words.many(rejected, 'rejected record')}",
+        ),
         element(
             "p",
             "Each batch counts with all its records: on the left by the record farthest behind the clock, on "
-            "the right by the one farthest ahead; a rejected one only on the side it was rejected for.",
+            "the right by the one farthest ahead; a rejected one only on the side it was rejected for. Each "
+            "half has its own scale.",
             class_="soft note",
         ),
-        charts.both(report["drift"], marks(report)),
+        charts.both(report["drift"], marks(report), others, rejected),
     )
 
 
@@ -56,17 +63,18 @@ def hours(report: Report) -> Markup:
     names = report["hours"]
     shown = report["topic_hours"][: max(1, _CELLS // len(names) - 1)]
     rows = [("all topics", report["all_topics"]), *((row["topic"], row) for row in shown)]
-    most = max([1, *(n for _, row in rows for n in row["rejected_records"])])
     is_one_day = report["first_day"] == report["last_day"]
     heads = [element("th", name[11:13], scope="col") for name in names] if is_one_day else _days(names)
     return join(
-        legend(ours="records rejected, stronger is more (logarithmic)", traffic="traffic, nothing rejected"),
+        legend(
+            ours="share of the hour's records rejected: the stronger, the more", traffic="nothing rejected"
+        ),
         element(
             "div",
             element(
                 "table",
                 element("thead", element("tr", element("td"), *heads)),
-                element("tbody", *[_heat_row(name, row, names, most) for name, row in rows]),
+                element("tbody", *[_heat_row(name, row, names) for name, row in rows]),
                 class_="heat",
                 style=f"--n:{len(names)}",
             ),
@@ -87,18 +95,21 @@ def _days(hours: Sequence[str]) -> list[Markup]:
     ]
 
 
-def _heat_row(name: str, row: TopicHours, names: Sequence[str], most: int) -> Markup:
+def _heat_row(name: str, row: TopicHours, names: Sequence[str]) -> Markup:
     cells = []
     for hour, records, rejected in zip(names, row["records"], row["rejected_records"], strict=True):
         if not records and not rejected:
             cells.append(element("td"))
             continue
-        text = f"{hour[:10]} {hour[11:13]}:00 {words.count(rejected)} of {words.count(records)} rejected"
-        strength = log10(1 + rejected) / log10(1 + most)
+        part = words.share(rejected, records)
+        text = (
+            f"{hour[:10]} {hour[11:13]}:00 {words.count(rejected)} of {words.count(records)} rejected, {part}"
+        )
+        strength = min(1.0, rejected / max(1, records))
         cells.append(
             element(
                 "td",
-                element("span", words.short_count(rejected), class_="unseen"),
+                element("span", part if rejected else "0", class_="unseen"),
                 title=text,
                 class_="hot" if rejected else "traffic",
                 style=f"--s:{max(0.12, strength):.2f}" if rejected else None,

@@ -1,22 +1,30 @@
-"""The producer table, the main part of the page: the client, the cause, the fix, numbers and times."""
+"""The producers that were rejected, by cause: the advice once, then one line for each producer.
+
+A line opens to the evidence and the text for the producer's owner. A producer with several causes has a line
+in the group of each, with the records of that cause. Its evidence is in the first of these groups.
+"""
 
 from collections.abc import Sequence
 from typing import Final
 
 from spark_reports.render.charts import sparkline
-from spark_reports.render.tables import bullets, heads, table, tag
+from spark_reports.render.lines import Line, facts, folded, lines
+from spark_reports.render.tables import bullets, heads, tag
 from spark_reports.report import words
+from spark_reports.report.causes import Group, Sender, by_cause
+from spark_reports.report.headline import rejected_records
 from spark_reports.report.notices import has_owner, notice
-from spark_reports.report.shape import ClientReason, Example, Producer, Report
+from spark_reports.report.shape import Example, Producer, Report
 from tsproxy.model.markup import Markup, element, join
 
-REASONS_SHOWN: Final = 4
+LINES_SHOWN: Final = 5
+"""The lines of a group before it says how many more there are; these open together."""
+
 EXAMPLES_SHOWN: Final = 3
+_ADDRESSES_SHOWN: Final = 4
 _INDEXES_SHOWN: Final = 8
 
-_HEADS: Final = heads(
-    "Producer", "Why, and what to do", "#Rejected records", "Drift", "Topics", "Hours (UTC)"
-)
+_HEADS: Final = heads("Producer", "#Rejected", "#Of what it sent", "Off by", "Topics", "Since", "Hours (UTC)")
 
 
 def producers(report: Report, rows: int) -> Markup:
@@ -24,8 +32,11 @@ def producers(report: Report, rows: int) -> Markup:
     shown = report["producers"][:rows]
     if not shown:
         return element("p", "No producer had a record rejected.", class_="none")
-    cells = [_row(report, producer) for producer in shown]
-    return join(table(_HEADS, cells, "producers"), _omitted(report, len(shown)))
+    return join(
+        element("p", "A line opens to its evidence and a text for its owner.", class_="soft note"),
+        *[_group(report, group, number == 0) for number, group in enumerate(by_cause(shown))],
+        _omitted(report, len(shown)),
+    )
 
 
 def _omitted(report: Report, shown: int) -> Markup | None:
@@ -34,136 +45,144 @@ def _omitted(report: Report, shown: int) -> Markup | None:
     if not more:
         return None
     rejected = report["producers_omitted"]["rejected_records"] + sum(p["rejected_records"] for p in rest)
-    text = f"And {words.many(more, 'more producer')} with {words.many(rejected, 'rejected record')}."
+    text = (
+        f"And {words.many(more, 'more producer')} with {words.many(rejected, 'rejected record')}. "
+        "The groups above do not count them."
+    )
     return element("p", text, class_="more")
 
 
-def _row(report: Report, producer: Producer) -> tuple[Markup, ...]:
-    return (
-        _who(producer),
-        join(_why(producer), _for_owner(report, producer)),
-        _how_much(producer),
-        _drifts(producer),
-        _topics(producer),
-        _when(producer, report["hours"]),
-    )
-
-
-def _who(producer: Producer) -> Markup:
-    principal = producer["principal"]
-    return join(
-        element("strong", words.short(words.client(producer["client_id"])), class_="client"),
-        element("div", words.short(principal), class_="soft") if principal else None,
-        *[element("div", words.short(name), class_="soft") for name in producer["client_software"][:2]],
-    )
-
-
-def _why(producer: Producer) -> Markup:
-    reasons = producer["reasons"]
-    more = len(reasons) - REASONS_SHOWN
-    return join(
-        *[_reason(reason, len(reasons) > 1) for reason in reasons[:REASONS_SHOWN]],
-        element("div", f"and {words.many(more, 'more reason')}", class_="soft") if more > 0 else None,
-        _evidence(producer),
-    )
-
-
-def _reason(reason: ClientReason, has_others: bool) -> Markup:
+def _group(report: Report, group: Group, has_heads: bool) -> Markup:
+    rows = [_line(report, sender) for sender in group.senders]
+    more = len(rows) - LINES_SHOWN
+    rest = group.senders[LINES_SHOWN:]
+    left = words.many(sum(sender.records for sender in rest), "record")
     return element(
         "div",
-        tag(reason["verdict"], reason["reason"], reason["error_code"]),
-        " ",
-        element("b", f"{reason['cause'][:1].upper()}{reason['cause'][1:]}:"),
-        " ",
-        reason["fix"] + ".",
-        element("span", f" {words.many(reason['records'], 'record')}.", class_="soft")
-        if has_others
+        element("h3", words.sentence(group.cause)),
+        element(
+            "p",
+            *[join(tag(*answer), " ") for answer in group.answers],
+            f"{group.in_words(rejected_records(report['totals']))}. ",
+            element("span", f"{words.sentence(group.fix)}.", class_="fix"),
+            class_="soft",
+        ),
+        lines(_HEADS, rows[:LINES_SHOWN], "producers", has_heads=has_heads),
+        folded(
+            f"{words.many(more, 'more producer')} with this cause: {left}",
+            lines(_HEADS, rows[LINES_SHOWN:], "producers", has_heads=False),
+        )
+        if more > 0
         else None,
-        class_="reason",
+        class_="cause",
     )
 
 
-def _evidence(producer: Producer) -> Markup | None:
-    examples = producer["examples"][:EXAMPLES_SHOWN]
+def _line(report: Report, sender: Sender) -> Line:
+    producer = sender.producer
+    return Line(
+        cells=(
+            element("strong", words.short(words.client(producer["client_id"]), 80), class_="client"),
+            words.count(sender.records),
+            _own(sender),
+            sender.drift,
+            _topics(producer),
+            words.moment(report, producer["first_ts"]),
+            _hours(producer, report["hours"]),
+        ),
+        details=_evidence(report, producer) if sender.is_main else _elsewhere(producer),
+    )
+
+
+def _own(sender: Sender) -> Markup:
+    """The share of all that the producer sent."""
+    percent = 100 * sender.records / max(1, sender.producer["records"])
+    return join(
+        words.share(sender.records, sender.producer["records"]),
+        element("span", element("span", style=f"width:{percent:.1f}%"), class_="meter", role="presentation"),
+    )
+
+
+def _topics(producer: Producer) -> Markup:
+    more = producer["topics_count"] - 1
+    return join(
+        *[
+            element("span", words.short(topic["topic"], 60), class_="name")
+            for topic in producer["topics"][:1]
+        ],
+        element("span", f"and {words.count(more)} more", class_="soft") if more > 0 else None,
+    )
+
+
+def _hours(producer: Producer, hours: Sequence[str]) -> Markup:
+    values = producer["hours"]
+    busiest = hours[values.index(max(values))] if values else ""
+    active = sum(1 for value in values if value)
+    label = f"rejected in {active} of {len(values)} hours, most at {busiest[11:13]}:00"
+    return sparkline(values, label)
+
+
+def _elsewhere(producer: Producer) -> Markup:
+    main = producer["reasons"][0]
+    return facts(
+        f"Most of its rejected records have another cause: {main['cause']}. Its evidence stands there.",
+    )
+
+
+def _evidence(report: Report, producer: Producer) -> Markup:
+    own = notice(report, producer) if has_owner(producer) else None
+    return join(
+        facts(_who(producer), _when(report, producer)),
+        facts(words.good_and_bad(producer), _others(producer)),
+        bullets([_example(example) for example in producer["examples"][:EXAMPLES_SHOWN]]),
+        element("p", "Text for its owner, to copy:", class_="soft") if own else None,
+        element("pre", own) if own else None,
+    )
+
+
+def _who(producer: Producer) -> str:
+    names = [producer["principal"], *producer["client_software"][:2]]
+    known = ", ".join(words.short(name, 80) for name in names if name)
     addresses = [words.short(address, 60) for address in producer["addresses"]]
-    if not examples and not addresses:
-        return None
-    seen = f"{_clock(producer['first_ts'])} to {_clock(producer['last_ts'])} UTC"
-    return element(
-        "details",
-        element("summary", "Evidence"),
-        element("p", f"Rejected from {seen}, from {', '.join(addresses) or 'an unknown address'}."),
-        bullets([_example(example) for example in examples]),
-    )
+    more = len(addresses) - _ADDRESSES_SHOWN
+    sent = ", ".join(addresses[:_ADDRESSES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return (f"{known}. " if known else "") + f"Sent from {sent or 'an unknown address'}."
 
 
-def _for_owner(report: Report, producer: Producer) -> Markup | None:
-    """A text for the owner of the producer, to copy."""
-    if not has_owner(producer):
+def _when(report: Report, producer: Producer) -> str:
+    first, last = (words.moment(report, producer[end]) for end in ("first_ts", "last_ts"))
+    topics = [words.short(topic["topic"], 60) for topic in producer["topics"]]
+    more = producer["topics_count"] - len(topics)
+    rest = f" and {words.count(more)} more" if more > 0 else ""
+    where = f", topics: {', '.join(topics)}{rest}" if topics else ""
+    return f"Rejected between {first} and {last} UTC{where}."
+
+
+def _others(producer: Producer) -> str | None:
+    """A sentence about the causes of a producer that has several."""
+    causes = {reason["cause"]: 0 for reason in producer["reasons"]}
+    if len(causes) < 2:
         return None
-    text = notice(report, producer)
-    return element("details", element("summary", "Text for its owner"), element("pre", text))
+    for reason in producer["reasons"]:
+        causes[reason["cause"]] += reason["records"]
+    listed = "; ".join(f"{words.count(records)} {cause}" for cause, records in causes.items())
+    return f"Its causes, by records: {listed}."
 
 
 def _example(example: Example) -> Markup:
     indexes = ", ".join(map(str, example["bad_index"][:_INDEXES_SHOWN]))
     more = ", …" if example["bad_records"] > min(len(example["bad_index"]), _INDEXES_SHOWN) else ""
     time = example["bad_ts"][0] if example["bad_ts"] else None
-    read_as = (
-        f", which reads as {words.instant_words(example['read_as_ts'])}" if example["read_as_ts"] else ""
-    )
     where = f"{words.short(example['topic'], 80)}-{example['partition']}"
-    message = example["error_message"]
+    message, cause = example["error_message"], example.get("cause")
     part = f"{example['bad_records']} of {words.many(example['records'], 'record')}"
     return join(
-        f"{_clock(example['ts'], True)} {where}: {part}",
+        f"{words.instant_words(example['ts'])}, {where}: {part}",
         f" (index {indexes}{more})" if indexes else None,
-        join("; first timestamp ", element("code", str(time)), read_as) if time is not None else None,
+        f", {cause}" if cause else None,
+        join("; first timestamp ", element("code", str(time)), words.timestamp(time, example["read_as_ts"]))
+        if time is not None
+        else None,
         ". ",
         element("span", words.short(message), class_="soft") if message else None,
     )
-
-
-def _how_much(producer: Producer) -> Markup:
-    own = words.share(producer["rejected_records"], producer["records"])
-    percent = 100 * producer["rejected_records"] / max(1, producer["records"])
-    collateral = producer["collateral_records"]
-    return join(
-        element("strong", words.count(producer["rejected_records"]), class_="big"),
-        element("div", element("span", style=f"width:{percent:.1f}%"), class_="meter", role="presentation"),
-        element("div", f"{own} of its own", class_="soft"),
-        element("div", f"{words.count(collateral)} collateral", class_="soft") if collateral else None,
-    )
-
-
-def _drifts(producer: Producer) -> Markup:
-    now_ms = words.epoch_ms(producer["last_ts"])
-    texts = dict.fromkeys(
-        words.drift_range(r["drift_min_ms"], r["drift_max_ms"], now_ms)
-        for r in producer["reasons"][:REASONS_SHOWN]
-    )
-    return join(*[element("div", text) for text in texts])
-
-
-def _topics(producer: Producer) -> Markup:
-    shown = producer["topics"][:3]
-    more = producer["topics_count"] - len(shown)
-    return join(
-        *[element("div", words.short(topic["topic"], 60), class_="name") for topic in shown],
-        element("div", f"and {words.count(more)} more", class_="soft") if more > 0 else None,
-    )
-
-
-def _when(producer: Producer, hours: Sequence[str]) -> Markup:
-    values = producer["hours"]
-    busiest = hours[values.index(max(values))] if values else ""
-    active = sum(1 for value in values if value)
-    label = f"Rejected records by hour: {active} of {len(values)} hours, most at {busiest[11:13]}:00"
-    return join(
-        sparkline(values, label),
-        element("div", f"last {_clock(producer['last_ts'])}", class_="soft"),
-    )
-
-
-def _clock(instant: str, has_seconds: bool = False) -> str:
-    return instant[11:19] if has_seconds else instant[11:16]

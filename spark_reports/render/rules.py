@@ -7,7 +7,7 @@ from spark_reports.report import words
 from spark_reports.report.shape import InForce, Report, RuleAtWork
 from tsproxy.model.markup import Content, Markup, element, join
 
-_HEADS: Final = heads("Rule", "Mode", "Waiver", "#Batches", "#Records", "#At fault", "#Rejected")
+_HEADS: Final = heads("Rule", "Mode", "Waiver", "#Batches", "#Records", "#Bad", "#Rejected")
 _STARTS: Final = 10
 _NAMES: Final = 12
 

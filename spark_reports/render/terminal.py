@@ -10,6 +10,8 @@ from typing import Final
 from spark_reports.log.completeness import State
 from spark_reports.render.balance import parts_of, sent_again
 from spark_reports.report import missing, words
+from spark_reports.report.causes import Sender, by_cause
+from spark_reports.report.headline import rejected_records
 from spark_reports.report.shape import Producer, Report, WouldReject
 from tsproxy.decisions.text import bounded
 
@@ -79,37 +81,48 @@ def _missing(report: Report) -> list[str]:
 
 def _balance(report: Report, paint: _Paint, width: int) -> list[str]:
     totals = report["totals"]
-    judged = totals["records_judged"]
-    digits = len(words.count(judged))
-    lines = [f"{words.count(judged)} records judged ="]
+    checked = totals["records_judged"]
+    digits = len(words.count(checked))
+    lines = [f"{words.count(checked)} records checked ="]
     for records, text, kind in parts_of(totals):
-        cells = round(_BAR_CELLS * records / judged) if judged else 0
+        cells = round(_BAR_CELLS * records / checked) if checked else 0
         bar = paint("█" * max(cells, 1 if records else 0), kind)
-        part = words.share(records, judged)
+        part = words.share(records, checked)
         lines.append(f"  {words.count(records):>{digits}}  {text:<23} {part:>7}  {bar}".rstrip())
     rejected, batches = words.count(totals["batches_rejected"]), words.count(totals["batches_judged"])
     bad, good = words.count(totals["bad_records"]), words.count(totals["collateral_records"])
-    summary = (
-        f"Rejected: {rejected} of {batches} batches, {bad} records at fault, {good} good ones with them."
-    )
+    summary = f"Rejected: {rejected} of {batches} batches, with {bad} bad records and {good} good ones."
     return [*lines, *wrap(summary, width), *wrap(sent_again(totals), width)]
 
 
 def _producers(report: Report, paint: _Paint, width: int) -> list[str]:
+    """The worst producers by cause: the advice once, then a line for each."""
     shown = report["producers"][:_ROWS]
     if not shown:
         return ["No producer had a record rejected."]
     name_width = min(width // 4, max(len(_name(producer)) for producer in shown))
-    heads = f"{'producer':<{name_width}}  {'rejected':>12}  {'of its own':>10}  why, and what to do"
-    lines = [paint(heads, "soft")]
-    for producer in shown:
-        first, *rest = wrap(_why(producer), max(24, width - name_width - 28)) or [""]
-        rejected, own = words.count(producer["rejected_records"]), _own(producer)
-        name = f"{words.short(_name(producer), name_width):<{name_width}}"
-        lines.append(f"{paint(name, 'bold')}  {rejected:>12}  {own:>10}  {first}")
-        lines += [f"{'':<{name_width + 28}}{line}" for line in rest]
+    lines = []
+    for group in by_cause(shown):
+        advice = bounded(f"{words.sentence(group.cause)}: {group.fix}", _TEXT_CHARS)
+        lines += [paint(line, "bold") for line in wrap(advice, width)]
+        numbers = f"{group.in_words(rejected_records(report['totals']))}."
+        lines += [paint(line, "soft") for line in wrap(numbers, width)]
+        for sender in group.senders:
+            lines += _sender(report, sender, name_width, width)
     more = report["producers_omitted"]["count"] + len(report["producers"]) - len(shown)
     return [*lines, f"and {words.many(more, 'more producer')}"] if more else lines
+
+
+def _sender(report: Report, sender: Sender, name_width: int, width: int) -> list[str]:
+    producer, since = sender.producer, words.moment(report, sender.producer["first_ts"])
+    name = f"{words.short(_name(producer), name_width):<{name_width}}"
+    own = words.share(sender.records, producer["records"])
+    indent = name_width + 24
+    first, *rest = wrap(f"of what it sent, {sender.drift}, since {since}", width - indent)
+    return [
+        f"  {name}  {words.count(sender.records):>10}  {own:>7} {first}",
+        *(f"{'':<{indent}}{text}" for text in rest),
+    ]
 
 
 def _watched(report: Report, paint: _Paint, width: int) -> list[str]:
@@ -120,7 +133,7 @@ def _watched(report: Report, paint: _Paint, width: int) -> list[str]:
     names = [bounded(words.client(row["client_id"])) for row in found[:_WATCHED]]
     name_width = max(len(_COUNTED), min(width // 4, max(map(len, names))))
     indent = name_width + 14
-    lines = ["", paint(f"{_COUNTED:<{name_width}}  {'at fault':>10}  by which rule, and why", "soft")]
+    lines = ["", paint(f"{_COUNTED:<{name_width}}  {'bad':>10}  by which rule, and why", "soft")]
     for name, row in zip(names, found, strict=False):
         first, *rest = wrap(_by_which_rule(row), max(24, width - indent)) or [""]
         shown = paint(f"{words.short(name, name_width):<{name_width}}", "bold")
@@ -138,17 +151,3 @@ def _by_which_rule(row: WouldReject) -> str:
 
 def _name(producer: Producer) -> str:
     return bounded(words.client(producer["client_id"]))
-
-
-def _own(producer: Producer) -> str:
-    return words.share(producer["rejected_records"], producer["records"])
-
-
-def _why(producer: Producer) -> str:
-    now_ms = words.epoch_ms(producer["last_ts"])
-    texts = [
-        f"{reason['cause']}: {reason['fix']} "
-        f"[{words.drift_range(reason['drift_min_ms'], reason['drift_max_ms'], now_ms)}]"
-        for reason in producer["reasons"][:2]
-    ]
-    return "; ".join(dict.fromkeys(texts))

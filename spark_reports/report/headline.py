@@ -13,6 +13,8 @@ from tsproxy.model.outcome import VerdictName
 from tsproxy.model.verdict import UnitGuess
 
 _NAMED: Final = 3
+_LEAST_SHARE: Final = 0.1
+"""A producer with a smaller part of the rejected records is not named below the headline."""
 _NAME_CHARS: Final = 60
 _REJECTING: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
 _WRONG_UNIT: Final = "the wrong time unit"
@@ -109,11 +111,11 @@ def details(
     trend: Trend | None = None,
     would_reject: Sequence[WouldReject] = (),
 ) -> list[str]:
-    """Up to three sentences: the worst producer, the collateral, repeated sending. One more for records far
-    behind the clock, one for records that were not read, and one for new producers if the days before are
-    known."""
+    """Up to three sentences: the worst producer, or the next causes if no producer stands out; the good
+    records rejected with bad ones; repeated sending. One more for records far behind the clock, one for
+    records that were not read, and one for new producers if the days before are known."""
     sentences = [
-        _worst_producer(totals, producers),
+        _worst_producer(totals, producers) or _next_causes(totals, reasons),
         _collateral(totals),
         _sent_again(totals),
         _broker_only(reasons),
@@ -123,15 +125,15 @@ def details(
 
 
 def _unread(totals: Totals) -> list[str]:
-    """One sentence about records that were judged by the header of their batch, if there are any."""
+    """One sentence about records that were checked by the header of their batch, if there are any."""
     unread = totals.get("records_unread", 0)  # reports of an earlier tsproxy have none
     if not unread:
         return []
     were = "was" if unread == 1 else "were"
     share = words.share(unread, totals["records_judged"])
     return [
-        f"{words.many(unread, 'record')} ({share}) {were} judged by the header of the compressed batch alone "
-        "(inspect.compressed: adaptive)."
+        f"{words.many(unread, 'record')} ({share}) {were} checked by the header of the compressed batch "
+        "alone (inspect.compressed: adaptive)."
     ]
 
 
@@ -177,10 +179,24 @@ def _worst_producer(totals: Totals, producers: Sequence[Producer]) -> str:
     if not producers or not producers[0]["reasons"]:
         return ""
     worst, reason = producers[0], producers[0]["reasons"][0]
+    if worst["rejected_records"] < _LEAST_SHARE * rejected_records(totals):
+        return ""
     part = words.share(worst["rejected_records"], rejected_records(totals))
     is_unit = _is_wrong_unit(reason)
     cause = f"its {reason['cause']} ({reason['fix']})" if is_unit else reason["cause"]
     return f"{_name(worst['client_id'])} accounts for {part} of the rejected records: {cause}."
+
+
+def _next_causes(totals: Totals, reasons: Sequence[ReasonRow]) -> str:
+    """The causes after the main one, each with its share. The headline names wrong units."""
+    sums = {cause: sum(row["records"] for row in rows) for cause, rows in _causes(reasons).items()}
+    _, *others = sorted(sums, key=lambda cause: -sums[cause]) or [""]
+    named = [
+        f"{cause} ({words.share(sums[cause], rejected_records(totals))})"
+        for cause in others
+        if cause != _WRONG_UNIT
+    ]
+    return f"Then: {'; '.join(named[:_NAMED])}." if named else ""
 
 
 def _collateral(totals: Totals) -> str:

@@ -69,10 +69,7 @@ def _name(missing: SilentBoot | LineGap) -> str:
 
 def _silent(boot: SilentBoot) -> str:
     last = words.instant_words(boot["last_ts"])
-    return (
-        f"{_name(boot)} ended without a stop line after {last}: it was killed, or its last lines have not "
-        "arrived."
-    )
+    return f"{_name(boot)} stopped reporting after {last}: it was killed, or its last lines have not arrived."
 
 
 def _gap(gap: LineGap) -> str:
@@ -88,5 +85,5 @@ def _unheard(span: UnheardSpan) -> str:
     from_, to = words.instant_words(span["from_ts"]), words.instant_words(span["to_ts"])
     return (
         f"{words.short(span['proxy'], _NAME_CHARS)} wrote no usable heartbeat from {from_} to {to}: "
-        "it was down, or its log of that time is missing or set aside."
+        "it was down, or its log of that time is missing or unusable."
     )

@@ -75,23 +75,14 @@ def _union(one: Between, other: Between, whole: int) -> Between:
     )
 
 
-def in_short(found: WhatIf) -> list[tuple[int, int, int, Between]]:
-    """For each of SHOWN_MS: the limit, records farther ahead, farther behind, and on either side."""
-    ahead, behind = ({row["limit_ms"]: row for row in found[side]} for side in SIDES)
+def in_short(found: WhatIf) -> list[tuple[int, int, int]]:
+    """For each of SHOWN_MS: the limit, records farther ahead, and records farther behind."""
+    ahead, behind = ({row["limit_ms"]: row["records"] for row in found[side]} for side in SIDES)
     return [
-        (
-            limit_ms,
-            ahead[limit_ms]["records"],
-            behind[limit_ms]["records"],
-            _union(_exactly(ahead[limit_ms]), _exactly(behind[limit_ms]), found["records"]),
-        )
+        (limit_ms, ahead[limit_ms], behind[limit_ms])
         for limit_ms in SHOWN_MS
         if limit_ms in ahead and limit_ms in behind
     ]
-
-
-def _exactly(past: AtLimit) -> Between:
-    return Between(at_least=past["records"], at_most=past["records"])
 
 
 def around(totals: Sequence[dict[str, Any]], side: str, own_ms: int | None) -> list[AroundLimit]:

@@ -9,8 +9,10 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from spark_reports.report.shape import Limits, ReasonRow, Report, Trend, WouldReject
+from spark_reports.log.completeness import NEWER
+from spark_reports.report.shape import ClientReason, Limits, Producer, ReasonRow, Report, Trend, WouldReject
 from tsproxy.decisions.text import bounded
+from tsproxy.decisions.text import instant as instant_of
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE
@@ -23,6 +25,9 @@ _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
 _YEAR: Final = 31_556_952_000
 """The mean Gregorian year in ms."""
+
+_LAST_INSTANT_MS: Final = 253_402_300_799_999
+"""The end of the year 9999: nobody means a later time."""
 
 _UNITS: Final = (("y", _YEAR), ("d", _DAY), ("h", _HOUR), ("min", _MINUTE), ("s", _SECOND), ("ms", 1))
 _FAR_YEARS: Final = 100
@@ -113,6 +118,23 @@ CHANGE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
 """The change of a client against the seven days before (`shape.Change`)."""
 
 
+PROBLEM_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "not_json": "not one JSON object: torn by a crash, or not written by the proxy",
+        "no_identity": "without proxy, boot, seq, event or version",
+        "bad_instant": "with an invalid time",
+        "bad_count": "with an invalid count",
+        "unknown_version": NEWER,
+    }
+)
+"""The problem of an unusable line (`log.read`)."""
+
+_SIDES: Final[Mapping[str, int]] = MappingProxyType(
+    {Reason.TOO_FAR_AHEAD: 1, Reason.TOO_OLD: -1, Reason.NEGATIVE: -1}
+)
+"""The side of the clock for which a reason rejects: 1 ahead, -1 behind."""
+
+
 SENT_AGAIN: Final = (
     "After such an error a producer sends the same records again by itself, until a broker accepts or "
     "rejects them, or the producer gives up. They are counted by how that ends. "
@@ -183,6 +205,11 @@ def by_outcome(reasons: Sequence[ReasonRow]) -> tuple[list[ReasonRow], list[Reas
 def is_unspecific(reason: str | None) -> bool:
     """True if the error code says more than the reason."""
     return reason in (None, Reason.OTHER, Reason.BAD_RECORD)
+
+
+def sentence(text: str) -> str:
+    """The text with a capital letter, as the beginning of a sentence."""
+    return text[:1].upper() + text[1:]
 
 
 def error_name(code: int) -> str:
@@ -280,6 +307,31 @@ def drift_range(low_ms: int | None, high_ms: int | None, now_ms: int) -> str:
     return f"{drift(low_ms, now_ms)} to {drift(high_ms, now_ms)}"
 
 
+def rejected_range(why: ClientReason, now_ms: int) -> str:
+    """The drift of the records that were rejected for a reason: `3 s to 4 d behind`.
+
+    A batch that is too old on one side may hold records that are too far ahead, too. Only the side for which
+    it was rejected is shown: `up to 4 d behind`.
+    """
+    low_ms, high_ms = why["drift_min_ms"], why["drift_max_ms"]
+    side = _SIDES.get(why["reason"] or "", 0)
+    if low_ms is not None and high_ms is not None and low_ms < 0 < high_ms and side:
+        return f"up to {drift(high_ms if side > 0 else low_ms, now_ms)}"
+    return drift_range(low_ms, high_ms, now_ms)
+
+
+def timestamp(time_ms: int, read_as_ts: str | None) -> str:
+    """The meaning of a raw timestamp, to stand after it: `, which reads as 2026-11-20 10:30:34 UTC` in the
+    guessed unit, else `, that is …` as milliseconds."""
+    if read_as_ts:
+        return f", which reads as {instant_words(read_as_ts)}"
+    if 0 <= time_ms <= _LAST_INSTANT_MS:
+        return f", that is {instant_words(instant_of(time_ms))}"
+    if time_ms == -1:
+        return ", no timestamp"
+    return ", before 1970" if time_ms < 0 else f", in the year {int(1970 + time_ms / _YEAR):,}"
+
+
 def bound(limit_ms: int | None) -> str:
     """A topic's limit: `1 h`, or `unlimited`."""
     return "unlimited" if limit_ms is None else duration(limit_ms)
@@ -314,13 +366,29 @@ def instant_words(instant: str) -> str:
     return f"{instant[:10]} {instant[11:19]} UTC"
 
 
+def moment(report: Report, instant: str) -> str:
+    """The time of day, `10:30`; with its day, `11-20 10:30`, if the report is of several days."""
+    return (
+        instant[11:16] if report["first_day"] == report["last_day"] else f"{instant[5:10]} {instant[11:16]}"
+    )
+
+
+def good_and_bad(producer: Producer) -> str:
+    """The rejected records of a producer, among all that it sent, and how many of them were bad."""
+    rejected, good = producer["rejected_records"], producer["collateral_records"]
+    of_all = f"{count(rejected)} of {many(producer['records'], 'record')} rejected"
+    if not good:
+        return f"{of_all}."
+    return f"{of_all}: {count(producer['bad_records'])} bad, {count(good)} good in the same batches."
+
+
 def epoch_ms(instant: str) -> int:
     """The instant in ms since 1970."""
     return int(datetime.fromisoformat(instant).timestamp() * 1000)
 
 
 def limits_by_topic(limits: Sequence[Limits]) -> dict[str, list[str]]:
-    """For each topic `7 d / 1 h` (may be old / ahead), with the time of each change."""
+    """For each topic `7 d / 1 h` (oldest / newest allowed), with the time of each change."""
     texts: dict[str, list[str]] = {}
     for limit in limits:
         own = texts.setdefault(limit["topic"], [])

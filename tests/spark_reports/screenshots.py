@@ -32,6 +32,8 @@ def main(report, folder):
     page = html.render(read_report(Path(report)))
     for name, options in _SHOTS.items():
         shown = page.replace("</head>", _ONLY.get(name, "</head>"), 1)
+        if name in _ONLY:
+            shown = shown.replace('<details class="part"', '<details open class="part"')
         with tempfile.TemporaryDirectory() as place:
             browser.run(Path(place), shown, *options, f"--screenshot={Path(folder, name).resolve()}")
     with tempfile.TemporaryDirectory() as place:

@@ -39,14 +39,14 @@ def proof(spark, tmp_path):
 def test_a_boot_that_covers_the_day_is_complete(proof):
     found = proof(*a_boot(range(1440), MIDNIGHT_MS))
     assert (found.state, found.is_complete, found.unheard) == (State.COMPLETE, True, [])
-    assert found.sentence == "Log complete: 1,440 of 1,440 intervals from 1 proxy, no line missing."
+    assert found.sentence == "Log complete: 1,440 of 1,440 minutes from 1 proxy, no line missing."
 
 
 def test_a_log_of_a_part_of_the_day_is_complete_only_for_that_part(proof):
     found = proof(*a_boot())
     assert (found.state, found.is_complete) == (State.COMPLETE_IN_PART, False)
     assert found.sentence == (
-        "Log complete only for 10:00 to 10:03 UTC: 3 of 3 intervals from 1 proxy, no line missing. "
+        "Log complete only for 10:00 to 10:03 UTC: 3 of 3 minutes from 1 proxy, no line missing. "
         "Nothing is known of other times."
     )
 
@@ -166,7 +166,7 @@ def test_a_line_of_friday_numbered_after_one_of_saturday_is_no_loss(proof):
 def test_a_boot_killed_at_noon_is_named(proof):
     found = proof(*a_boot(ends=False))
     assert (len(found.silent), found.lost_lines) == (1, 0)
-    assert "1 proxy process ended without a stop line" in found.sentence
+    assert "1 proxy process stopped reporting" in found.sentence
 
 
 def test_a_boot_killed_before_its_first_heartbeat_is_named(proof):

@@ -33,7 +33,7 @@ def test_a_sound_log_is_exit_code_0(examine):
     code, output = examine(*a_life())
     assert code == 0
     assert output.startswith(
-        "Log complete only for 00:00 to 00:02 UTC: 2 of 2 intervals from 1 proxy, no line missing."
+        "Log complete only for 00:00 to 00:02 UTC: 2 of 2 minutes from 1 proxy, no line missing."
     )
 
 
@@ -41,8 +41,8 @@ def test_a_sound_log_is_exit_code_0(examine):
     ("lines", "raw", "says"),
     [
         (a_life(0, 2, 3), "", "lost line 1, between"),
-        (a_life(0, 1, 2), "", "ended without a stop line after"),
-        (a_life(), '{"ts":"2026-11-2', "1 line set aside, not one JSON object"),
+        (a_life(0, 1, 2), "", "stopped reporting after"),
+        (a_life(), '{"ts":"2026-11-2', "1 unusable line, not one JSON object"),
         (a_life(), "\x1b]0;owned\x07", r"a.jsonl: not_json: \x1b]0;owned\x07"),
         ([*a_life(), counters(4, v=2)], "", "written by a newer tsproxy: update spark_reports"),
         ([], "garbage\n", "No line of these days can be used."),

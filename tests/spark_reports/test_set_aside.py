@@ -67,7 +67,7 @@ def test_counters_of_a_newer_version_make_the_log_incomplete_and_the_cure_is_nam
     code, report, output, pages = daily(*a_life(counters(1), counters(2, v=2)))
     assert (code, report["log"]["is_complete"], report["log"]["lines_unusable"]) == (0, False, 1)
     sentence = (
-        "Log incomplete: 1 of 1 intervals from 1 proxy, 1 line set aside that may hold totals "
+        "Log incomplete: 1 of 1 minutes from 1 proxy, 1 unusable line that may hold totals "
         f"({NEWER}). Totals are a lower bound."
     )
     assert is_shown(sentence, report, output, pages)
@@ -111,7 +111,7 @@ def test_an_unreadable_line_that_may_hold_totals_makes_the_log_incomplete(qualit
     assert found.startswith(f"a.jsonl: {example}")
     report = reports.fixed() | {"log": log}
     pages = FORMATS["html"](report) + FORMATS["md"](report)
-    assert is_shown("1 line set aside that may hold totals", report, for_terminal(report), pages)
+    assert is_shown("1 unusable line that may hold totals", report, for_terminal(report), pages)
 
 
 @pytest.mark.parametrize("event", ["decision", "lifecycle"])
@@ -159,9 +159,9 @@ def test_a_day_without_usable_lines_is_exit_code_1_and_leaves_nothing(daily, tmp
     code, report, output, _ = daily(*lines)
     assert (code, report) == (1, None)
     assert output == (
-        "spark_reports: nothing of 2026-11-20 can be used: 2 lines set aside that may hold totals "
+        "spark_reports: nothing of 2026-11-20 can be used: 2 unusable lines that may hold totals "
         f"({NEWER}); `spark_reports doctor` shows examples\n"
     )
     code, report, output, _ = daily(raw="garbage\nmore of it\n")
     assert (code, report) == (1, None)
-    assert "2 lines set aside that may hold totals; " in output
+    assert "2 unusable lines that may hold totals; " in output

@@ -105,12 +105,13 @@ def test_the_sum_stands_on_the_page():
 
 def test_the_fix_stands_on_the_page_in_words():
     shown = Page(html.render(reports.fixed())).words
-    assert "Timestamps are in nanoseconds: divide by 1,000,000." in shown
-    assert "which reads as 2026-11-20" in shown
+    assert re.search(r"Timestamps are in nanoseconds.{0,120}Divide by 1,000,000\.", shown)
+    assert "1795211960588000000, which reads as 2026-11-20 21:59:20 UTC" in shown
+    assert "1794398367053, that is 2026-11-11 11:59:27 UTC" in shown
 
 
-def of_two_bounds():
-    """400 of 1,000 records are farther ahead than an hour, 300 farther behind: 400 to 700 on either side."""
+def of_two_sides():
+    """400 of 1,000 records are farther ahead than each limit, 300 farther behind."""
     report = reports.fixed()
     found = report["what_if"] | {"records": 1_000}
     for side, records in (("ahead", 400), ("behind", 300)):
@@ -119,9 +120,20 @@ def of_two_bounds():
 
 
 @pytest.mark.parametrize("render", [html.render, markdown.render])
-def test_the_page_prints_both_bounds_of_a_limit_for_both_sides(render):
-    """Two histograms do not show which batches lie beyond the limit on both sides."""
-    assert "400 to 700 (40 % to 70 %)" in render(of_two_bounds())
+def test_the_page_shows_exact_numbers_of_each_side_and_leaves_bounds_of_both_to_the_command(render):
+    text = render(of_two_sides())
+    assert "400 (40 %)" in text
+    assert "300 (30 %)" in text
+    assert "either side" not in text.lower()
+
+
+def test_records_beyond_every_limit_are_named_above_the_limits():
+    report = reports.fixed()
+    report["what_if"]["ahead"][-1]["records"] = 907
+    report["what_if"]["behind"][-1]["records"] = 0
+    assert "No limit helps with 907 records over 10.0 y ahead: look at the unit" in html.render(report)
+    report["what_if"]["ahead"][-1]["records"] = 0
+    assert "No limit helps" not in html.render(report)
 
 
 def test_rules_and_waivers_stand_on_the_page_with_their_records():
@@ -195,12 +207,37 @@ def test_hours_of_several_days_stand_below_the_names_of_their_days():
 @pytest.mark.parametrize("frame", [WIDE, NARROW])
 def test_bars_and_marks_of_the_drift_stay_inside_their_drawing(frame):
     report = reports.fixed()
-    drawing = drift_chart(report["drift"], marks(report), frame)
+    drawing = drift_chart(report["drift"], marks(report), frame, *sums(report))
     for x, y, width, height in re.findall(r'<rect x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)"', drawing):
         assert frame.left <= float(x) <= float(x) + float(width) <= frame.width
         assert 0 <= float(y) <= float(y) + float(height) <= frame.height
     names = re.findall(r'class="mid (?:limit|unit)">(.*?)<', drawing)
     assert {"seconds", "microseconds", "nanoseconds", "after 1 h", "before 7 d"} <= set(names)
+
+
+def sums(report):
+    """The records that were not rejected, and those that were."""
+    rejected = report["totals"]["records_rejected"] + report["totals"]["records_broker_rejected"]
+    return report["totals"]["records_judged"] - rejected, rejected
+
+
+def heights(drawing, kind):
+    return [float(each) for each in re.findall(rf'height="([\d.]+)" class="{kind}"', drawing)]
+
+
+def test_bars_of_the_drift_are_shares_on_a_linear_scale_with_named_axes():
+    """A bar of twice the records is twice as high, and the axes say of which records it shows a share."""
+    bar = {"above_ms": 1_000, "up_to_ms": 2_000, "not_rejected_records": 40, "rejected_records": 0}
+    near = bar | {"bucket": 10}
+    far = bar | {"bucket": 40, "above_ms": 10**9, "up_to_ms": 2 * 10**9, "not_rejected_records": 20}
+    behind = bar | {"bucket": -9, "not_rejected_records": 0, "rejected_records": 5}
+    drawing = drift_chart([behind, near, far], [], WIDE, 100, 5)
+    low, high = sorted(heights(drawing, "accepted"))
+    assert high == pytest.approx(2 * low, abs=0.2)
+    assert heights(drawing, "rejected") == [pytest.approx((WIDE.height - WIDE.top - WIDE.bottom) / 2)]
+    for name in ("% of not rejected", "% of rejected", "← behind the clock", "drift, logarithmic", "50 %"):
+        assert name in drawing
+    assert "40 records not rejected, 40 %" in drawing
 
 
 def test_extreme_drifts_can_be_drawn():
@@ -220,7 +257,7 @@ def test_extreme_drifts_can_be_drawn():
         "not_rejected_batches": 1,
     }
     rejected = {"rejected_records": 2**60, "rejected_batches": 1}
-    drawing = drift_chart([bottom | rejected, nothing | rejected, top | rejected], [], WIDE)
+    drawing = drift_chart([bottom | rejected, nothing | rejected, top | rejected], [], WIDE, 1, 0)
     assert drawing.count("<rect") == 6
     assert "nan" not in drawing
     assert "inf" not in drawing

@@ -61,7 +61,7 @@ def test_every_rendering_names_what_is_missing(render):
     shown = " ".join(text.replace("\\", "").split())
     for part in (
         "px-2",
-        "ended without a stop line",
+        "stopped reporting after",
         "lost lines 1,000 to 1,007",
         "px-3 wrote no usable heartbeat",
     ):
@@ -80,5 +80,5 @@ def test_the_terminal_shows_only_the_longest_time_without_heartbeats():
     ]
     shown = " ".join(terminal.render(with_log(unheard=spans)).split())
     assert "px-7 wrote no usable heartbeat" in shown
-    assert "was down, or its log of that time is missing or set aside. And 2 times more." in shown
+    assert "was down, or its log of that time is missing or unusable. And 2 times more." in shown
     assert "px-2" not in shown

@@ -18,8 +18,8 @@ def test_markdown_holds_the_headline_the_proof_and_the_sum():
     assert text.startswith("# tsproxy daily report, 2026-11-20 (UTC)\n")
     assert report["headline"] in text
     assert report["log"]["sentence"] in text
-    assert f"| records judged | {report['totals']['records_judged']:,} |" in text
-    assert "timestamps are in nanoseconds: divide by 1,000,000" in text
+    assert f"| records checked | {report['totals']['records_judged']:,} |" in text
+    assert re.search(r"### Timestamps are in nanoseconds\n\nDivide by 1,000,000\.", text)
 
 
 @pytest.mark.parametrize("text", reports.HOSTILE)
@@ -63,9 +63,8 @@ def test_colours_come_only_where_they_are_wanted():
 
 def test_terminal_text_names_the_client_the_cause_and_the_fix():
     text = terminal.render(reports.fixed(), columns=120)
-    assert re.search(
-        r"sensor-gateway +475,316 +100 %  timestamps are in nanoseconds: divide by 1,000,000", text
-    )
+    assert "Timestamps are in nanoseconds: divide by 1,000,000\n" in text
+    assert re.search(r"sensor-gateway +475,316 +100 % of what it sent, year [\d,]+, since 06:00\n", text)
     assert "2,386 records that met an error after which producers send again" in text
 
 

@@ -72,6 +72,38 @@ def test_a_range_of_drifts_is_as_short_as_it_can_be(low_ms, high_ms, text):
 
 
 @pytest.mark.parametrize(
+    ("reason", "low_ms", "high_ms", "text"),
+    [
+        ("too_far_ahead", -3 * DAY_MS, 400 * DAY_MS, "up to 400 d ahead"),
+        ("too_old", -9 * DAY_MS, HOUR_MS, "up to 9 d behind"),
+        ("too_far_ahead", HOUR_MS, DAY_MS, "1 h to 1 d ahead"),
+        ("jump_ahead", -DAY_MS, HOUR_MS, "1 d behind to 1 h ahead"),
+        (None, -DAY_MS, HOUR_MS, "1 d behind to 1 h ahead"),
+        ("missing", None, None, "–"),
+    ],
+)
+def test_the_range_of_rejected_records_is_that_of_the_side_that_was_rejected(reason, low_ms, high_ms, text):
+    """A batch with records too far ahead may hold old ones, too."""
+    why = {"reason": reason, "drift_min_ms": low_ms, "drift_max_ms": high_ms}
+    assert words.rejected_range(why, MIDNIGHT_MS) == text
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "read_as_ts", "text"),
+    [
+        (1_733_747_124_040, None, ", that is 2024-12-09 12:25:24 UTC"),
+        (1_795_211_960, "2026-11-20T21:59:20.000Z", ", which reads as 2026-11-20 21:59:20 UTC"),
+        (0, None, ", that is 1970-01-01 00:00:00 UTC"),
+        (-1, None, ", no timestamp"),
+        (-2, None, ", before 1970"),
+        (2**63 - 1, None, ", in the year 292,278,994"),
+    ],
+)
+def test_a_raw_timestamp_stands_with_its_date(time_ms, read_as_ts, text):
+    assert words.timestamp(time_ms, read_as_ts) == text
+
+
+@pytest.mark.parametrize(
     ("part", "whole", "text"),
     [
         (0, 100, "0 %"),

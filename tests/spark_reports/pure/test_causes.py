@@ -1,0 +1,107 @@
+"""Producers by cause: the advice once, a line for each, and the same groups in every rendering."""
+
+import re
+
+import pytest
+
+from spark_reports.render import html, markdown, producers, terminal
+from spark_reports.report.causes import by_cause
+from tests.spark_reports import reports
+
+SECONDS = "timestamps are in seconds"
+TOO_OLD = "timestamps are older than the topic allows"
+RENDERERS = [html.render, markdown.render, terminal.render]
+
+
+def with_two_causes():
+    """billing-nightly, of which a third of the rejected records are too old."""
+    report = reports.fixed()
+    for producer in report["producers"]:
+        if producer["client_id"] == "billing-nightly":
+            [seconds] = producer["reasons"]
+            old = seconds | {"cause": TOO_OLD, "fix": of(TOO_OLD, report).fix, "unit_guess": None}
+            producer["reasons"] = [seconds | {"records": 152_472}, old | {"records": 76_236}]
+    return report
+
+
+def fleet(count):
+    """That many producers, of which every other one sends seconds; the others are too old."""
+    report = reports.fixed()
+    kinds = [next(p for p in report["producers"] if p["client_id"] == name) for name in KINDS]
+    report["producers"] = [
+        kinds[number % 2] | {"client_id": f"svc-{number}", "rejected_records": 1_000 - number}
+        for number in range(count)
+    ]
+    return report
+
+
+KINDS = ("billing-nightly", "orders-replay")
+
+
+def of(cause, report):
+    [group] = [group for group in by_cause(report["producers"]) if group.cause == cause]
+    return group
+
+
+def test_groups_add_up_to_all_rejected_records_of_their_producers():
+    for report in (reports.fixed(), with_two_causes()):
+        groups = by_cause(report["producers"])
+        rejected = sum(producer["rejected_records"] for producer in report["producers"])
+        assert sum(group.records for group in groups) == rejected
+        assert [group.records for group in groups] == sorted((g.records for g in groups), reverse=True)
+
+
+def test_a_producer_with_two_causes_is_in_both_groups_with_the_records_of_each():
+    report = with_two_causes()
+    [main] = of(SECONDS, report).senders
+    [_, second] = of(TOO_OLD, report).senders
+    assert (main.records, main.is_main) == (152_472, True)
+    assert (second.records, second.is_main) == (76_236, False)
+    assert main.producer is second.producer
+
+
+def test_the_page_has_the_evidence_of_a_producer_with_two_causes_once():
+    page = html.render(with_two_causes())
+    assert page.count('<strong class="client">billing-nightly</strong>') == 2
+    assert page.count("To the owner of billing-nightly") == 1
+    assert f"Most of its rejected records have another cause: {SECONDS}." in page
+    assert f"Its causes, by records: 152,472 {SECONDS}; 76,236 {TOO_OLD}." in page
+
+
+@pytest.mark.parametrize("render", RENDERERS)
+def test_the_advice_stands_once_for_each_cause_and_not_for_each_producer(render):
+    report = fleet(50)
+    text = re.sub(r"<pre>.*?</pre>", "", render(report), flags=re.DOTALL)
+    head = text.split("Drift" if render is html.render else "## Why")[0]
+    assert head.lower().count("multiply by 1,000") == 1
+    assert head.count("svc-1") >= 1
+
+
+def test_a_group_names_its_share_of_all_rejected_records_and_its_producers():
+    report = reports.fixed()
+    rejected = sum(producer["rejected_records"] for producer in report["producers"])
+    text = of(SECONDS, report).in_words(rejected)
+    assert text == "228,708 records, 24 % of all that were rejected, from 1 producer"
+    for render in RENDERERS:
+        assert text in " ".join(re.sub("<.*?>", "", render(report)).split())
+
+
+def test_a_line_has_the_name_the_records_the_share_and_since_when():
+    line = html.render(reports.fixed()).split('<details class="line">')[1].split("</summary>")[0]
+    shown = " ".join(re.sub("<.*?>", " ", line).split())
+    assert shown.startswith("sensor-gateway Rejected: 475,316 Of what it sent: 100 % Off by: year 56,")
+    assert "Topics: telemetry Since: 06:00 Hours (UTC): rejected in 16 of 24 hours" in shown
+
+
+def test_a_large_group_shows_its_worst_producers_and_opens_to_the_others():
+    page = html.render(fleet(50))
+    assert page.count('<strong class="client">svc-') == 50
+    rest = 25 - producers.LINES_SHOWN
+    more = f"<summary>{rest} more producers with this cause: [\\d,]+ records</summary>"
+    assert len(re.findall(more, page)) == 2
+
+
+def test_the_page_says_which_producers_its_groups_do_not_count():
+    report = reports.fixed()
+    report["producers_omitted"] = {"count": 444, "records": 9_000, "rejected_records": 5_000}
+    assert "And 444 more producers with 5,000 rejected records. The groups above" in html.render(report)
