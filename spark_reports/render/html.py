@@ -15,7 +15,7 @@ from spark_reports.report.shape import Report
 from tsproxy.model.markup import Markup, element, join, raw
 
 MAX_BYTES: Final = 300_000
-_ROWS: Final = (10_000, 1_000, 200, 100, 50, 25, 10, 3, 1)
+_ROWS: Final = (1_000, 200, 100, 50, 25, 10, 3, 1)
 
 _TEXT_CHARS: Final = 2_000
 _PROOF_CLASSES: Final = {

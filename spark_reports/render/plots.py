@@ -1,6 +1,7 @@
 """The page's two pictures: the butterfly of drifts, and topics by hour."""
 
 from collections.abc import Iterable, Sequence
+from datetime import date
 from itertools import groupby
 from typing import Final
 
@@ -90,9 +91,22 @@ def _days(hours: Sequence[str]) -> list[Markup]:
     """The heads over hours of several days: one for each day, since the hours' own would not fit."""
     days = [(day, len(list(own))) for day, own in groupby(hours, key=lambda hour: hour[:10])]
     return [
-        element("th", day, scope="colgroup", class_="day", colspan=str(count), style=f"--hours:{count}")
+        element(
+            "th",
+            _day(day),
+            scope="colgroup",
+            class_="day",
+            colspan=str(count),
+            style=f"--hours:{count}",
+        )
         for day, count in days
     ]
+
+
+def _day(day: str) -> str:
+    """`20 Nov`, which fits above 24 narrow columns."""
+    parsed = date.fromisoformat(day)
+    return f"{parsed.day} {parsed:%b}"
 
 
 def _heat_row(name: str, row: TopicHours, names: Sequence[str]) -> Markup:

@@ -4,15 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from spark_reports.report import words
-from spark_reports.report.shape import Example, Producer, Report, WouldReject
-from tsproxy.decisions.text import instant
+from spark_reports.report.shape import Producer, Report, WouldReject
 from tsproxy.model.policy import CANDIDATE
 
 _LISTED: Final = 10
 """The most topics and rules in the text for one client. report.json holds more."""
-
-_LAST_INSTANT_MS: Final = 253_402_300_799_999
-"""The end of the year 9999: nobody means a later time."""
 
 
 def notices(report: Report) -> list[str]:
@@ -109,7 +105,7 @@ def _topics(report: Report, producer: Producer) -> str:
     for topic in producer["topics"]:
         text = words.short(topic["topic"], 60)
         if known := limits.get(topic["topic"]):
-            text, meaning = f"{text} ({known[-1]})", " (how old / how far ahead a record may be)"
+            text, meaning = f"{text} ({known[-1]})", " (oldest / newest allowed)"
         topics.append(text)
     more = producer["topics_count"] - len(topics)
     return f"Topics{meaning}: {', '.join(topics)}{f' and {words.count(more)} more' if more > 0 else ''}."
@@ -121,13 +117,6 @@ def _example(producer: Producer) -> list[str]:
         return []
     return [
         f"For example at {words.instant_words(found['ts'])}, topic {words.short(found['topic'], 60)}, "
-        f"partition {found['partition']}: a record carried {found['bad_ts'][0]}{_read_as(found)}."
+        f"partition {found['partition']}: a record carried {found['bad_ts'][0]}"
+        f"{words.timestamp(found['bad_ts'][0], found['read_as_ts'])}."
     ]
-
-
-def _read_as(example: Example) -> str:
-    """The meaning of the timestamp in the guessed unit, else as a time, if it can be one."""
-    if example["read_as_ts"]:
-        return f", which reads as {example['read_as_ts']}"
-    time_ms = example["bad_ts"][0]
-    return f", that is {instant(time_ms)}" if 0 <= time_ms <= _LAST_INSTANT_MS else ""

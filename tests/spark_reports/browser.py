@@ -89,6 +89,14 @@ def complaints(tmp_path, page, *options):
     return json.loads(unescape(found[1]))
 
 
+def height(tmp_path, page, name, *options):
+    """The height of a section of a page; `name`: the id of its heading."""
+    script = f"document.getElementById('{name}').closest('section').getBoundingClientRect().height"
+    measured = page.replace("</body>", f"<script>document.body.dataset.height = {script}</script></body>", 1)
+    dom = run(tmp_path, measured, "--virtual-time-budget=3000", "--dump-dom", *options)
+    return float(re.search(r'data-height="([\d.]+)"', dom)[1])
+
+
 def width(tmp_path, page, *options):
     """The width of a page that a reader would scroll, and that of the window."""
     script = "document.documentElement.dataset.width = [document.documentElement.scrollWidth, innerWidth]"

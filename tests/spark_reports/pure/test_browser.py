@@ -14,6 +14,11 @@ pytestmark = [
 SIZES = ("--window-size=1280,1000", "--window-size=400,900")
 
 
+def opened(report):
+    """The page with all its lines and sections open: a browser lays out nothing of a closed one."""
+    return html.render(report).replace("<details", "<details open")
+
+
 def test_hostile_text_is_shown_and_not_run(tmp_path):
     """All hostile text is on one page, so that one text may close an element that another one opens."""
     page = html.render(reports.hostile(" ".join(reports.HOSTILE)))
@@ -27,7 +32,7 @@ def test_a_page_that_did_run_a_script_would_be_noticed(tmp_path):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_long_name_without_a_break_makes_no_page_wider_than_its_window(tmp_path, size):
-    page_width, window_width = browser.width(tmp_path, html.render(reports.hostile("n" * 160)), size)
+    page_width, window_width = browser.width(tmp_path, opened(reports.hostile("n" * 160)), size)
     assert page_width <= window_width
 
 
@@ -35,10 +40,28 @@ def test_a_long_name_without_a_break_makes_no_page_wider_than_its_window(tmp_pat
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("report", [reports.fixed, reports.empty])
 def test_axe_core_finds_nothing_wrong(tmp_path, report, size):
-    assert browser.complaints(tmp_path, html.render(report()), size) == []
+    assert browser.complaints(tmp_path, opened(report()), size) == []
 
 
 @pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
 def test_axe_core_finds_nothing_wrong_in_the_dark(tmp_path):
-    page = html.render(reports.fixed())
+    page = opened(reports.fixed())
     assert browser.complaints(tmp_path, page, SIZES[0], "--blink-settings=preferredColorScheme=0") == []
+
+
+@pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
+def test_axe_core_finds_nothing_wrong_on_paper(tmp_path):
+    """Closed sections are open on paper."""
+    page = html.render(reports.fixed()).replace("@media print", "@media all")
+    assert browser.complaints(tmp_path, page, SIZES[0]) == []
+
+
+def test_fifty_producers_are_at_most_three_screens(tmp_path):
+    """Their section, of which all lines are closed, at 900 px a screen."""
+    report = reports.fixed()
+    report["producers"] = [
+        producer | {"client_id": f"svc-{number}-{producer['client_id']}"}
+        for number in range(10)
+        for producer in report["producers"]
+    ][:50]
+    assert browser.height(tmp_path, html.render(report), "producers", SIZES[0]) <= 3 * 900

@@ -21,7 +21,7 @@ def test_each_producer_that_was_rejected_has_a_text_with_its_fix():
 
 def test_the_example_shows_the_timestamp_in_its_unit():
     assert any(
-        "carried" in text and "which reads as 2026-11-20T" in text for text in notices(reports.fixed())
+        "carried" in text and "which reads as 2026-11-20 " in text for text in notices(reports.fixed())
     )
 
 
@@ -42,23 +42,30 @@ def test_good_records_in_rejected_batches_are_counted():
 
 
 def test_the_limits_that_were_broken_stand_beside_the_topics():
-    line = "Topics (how old / how far ahead a record may be): orders (7 d / 1 h)."
+    line = "Topics (oldest / newest allowed): orders (7 d / 1 h)."
     assert line in text_for("orders-replay").split("\n")
     report = reports.fixed() | {"limits": []}
     assert "Topics: orders." in text_for("orders-replay", report).split("\n")
 
 
 def test_an_example_in_milliseconds_says_which_time_it_is():
-    assert "carried 1794398367053, that is 2026-11-11T11:59:27.053Z." in text_for("orders-replay")
+    assert "carried 1794398367053, that is 2026-11-11 11:59:27 UTC." in text_for("orders-replay")
 
 
-@pytest.mark.parametrize("time_ms", [-1, -(2**63), 2**63 - 1])
-def test_a_timestamp_that_is_no_time_is_not_read_as_one(time_ms):
+@pytest.mark.parametrize(
+    ("time_ms", "text"),
+    [
+        (-1, "-1, no timestamp"),
+        (-(2**63), f"{-(2**63)}, before 1970"),
+        (2**63 - 1, f"{2**63 - 1}, in the year 292,278,994"),
+    ],
+)
+def test_a_timestamp_that_is_no_time_is_not_read_as_one(time_ms, text):
     report = reports.fixed()
     for producer in report["producers"]:
         for example in producer["examples"]:
             example |= {"bad_ts": [time_ms], "read_as_ts": None}
-    assert f"a record carried {time_ms}.\n" in text_for("orders-replay", report)
+    assert f"a record carried {text}.\n" in text_for("orders-replay", report)
 
 
 def test_owners_of_records_that_are_only_counted_get_a_text():
