@@ -1,0 +1,67 @@
+"""`python -m tests.simulated --connections N [--seed S]`, or `--replay SEED`, or `--shrink SEED`."""
+
+import argparse
+import sys
+import time
+
+from tests.simulated.shrink import shrink
+from tests.simulated.world import Result, run_world
+
+TELL_EVERY_S = 60.0
+
+
+def main() -> int:
+    """Returns 1 if an invariant did not hold in a world."""
+    options = argparse.ArgumentParser(prog="python -m tests.simulated", description=__doc__)
+    options.add_argument("--connections", type=int, default=10_000, metavar="N")
+    options.add_argument("--seed", type=int, default=1, metavar="S", help="of the first world")
+    options.add_argument("--replay", type=int, metavar="SEED", help="one world, event by event")
+    options.add_argument(
+        "--shrink", type=int, metavar="SEED", help="its fewest events that fail the same way"
+    )
+    chosen = options.parse_args()
+    if chosen.shrink is not None:
+        return _show(shrink(chosen.shrink, lambda line: print(line, file=sys.stderr)))
+    if chosen.replay is not None:
+        return _show(run_world(chosen.replay, is_traced=True))
+    return simulate(chosen.connections, chosen.seed)
+
+
+def simulate(connections: int, seed: int) -> int:
+    """Worlds from that seed on, until they had so many connections. Tells each that fails, and the sums."""
+    began = told = time.monotonic()
+    done = requests = events = worlds = 0
+    failed: list[int] = []
+    while done < connections:
+        world = run_world(seed + worlds)
+        worlds += 1
+        done += world.connections
+        requests += world.requests
+        events += len(world.events)
+        if world.violation is not None:
+            failed.append(world.seed)
+            print(f"seed {world.seed}: {world.violation}", flush=True)
+        if time.monotonic() - told > TELL_EVERY_S:
+            told = time.monotonic()
+            print(
+                f"{done:,} connections, {len(failed)} failed, {done / (told - began):.0f} a second",
+                flush=True,
+            )
+    print(
+        f"{done:,} connections in {worlds:,} worlds (seeds {seed} to {seed + worlds - 1}), {requests:,} requests, "
+        f"{events:,} events: {len(failed)} failed"
+    )
+    return int(bool(failed))
+
+
+def _show(world: Result) -> int:
+    for line in world.trace or ():
+        print(line)
+    print(f"{len(world.events)} events:", *world.events, sep="\n  ")
+    print(f"trace {world.trace_hash[:16]}")
+    print(f"seed {world.seed}: {world.violation or 'every invariant holds'}")
+    return int(world.violation is not None)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

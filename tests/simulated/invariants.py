@@ -1,0 +1,144 @@
+"""What must hold of a world that is over: `check_connection` and `check_leftovers`.
+
+`history.py` has the invariants that are seen to hold, or not, while a connection lasts.
+"""
+
+from collections.abc import Iterable
+
+from tests.simulated.history import History, ViolationError
+from tests.simulated.requests import Asked, Kind
+from tsproxy.model.outcome import VerdictName
+
+
+def check_connection(history: History, consumed: int, *, must_finish: bool, has_drained: bool) -> None:
+    """`consumed`: so many of the client's bytes the proxy has read. `must_finish`: nothing excuses a request
+    that was not answered. `has_drained`: the proxy has drained in peace, so whatever had reached the broker
+    by then was answered."""
+    taken = [one for one in history.asked if one.ends_at <= consumed or one.is_damaged]
+    _check_outcomes(history, taken)
+    _check_counts(history, taken)
+    if history.faults:
+        _check_after_end_of_broker(history)
+        return
+    if must_finish or has_drained:
+        _check_answered(history, [one for one in history.at_broker if one.wants_answer])
+    if must_finish:
+        _check_finished(history, consumed)
+
+
+def _check_outcomes(history: History, taken: list[Asked]) -> None:
+    """Each outcome is of a batch that was sent, once, and says what became of it."""
+    by_id = {one.correlation_id: one for one in taken}
+    seen = set()
+    for outcome in history.outcomes:
+        place = (outcome.correlation_id, outcome.topic, outcome.partition)
+        one = by_id.get(outcome.correlation_id)
+        if one is None or place[1:] not in one.batches or outcome.peer.client_id != history.client_id:
+            raise ViolationError("booked_unknown", f"{place} of {outcome.peer}")
+        if place in seen:
+            raise ViolationError("booked_twice", str(place))
+        seen.add(place)
+        stored = history.stored.get(place)
+        kind = one.batches[place[1:]].kind
+        if one.is_damaged:
+            continue
+        match outcome.verdict:
+            case VerdictName.REJECTED:
+                holds = stored is None and kind is not Kind.GOOD
+            case VerdictName.ACCEPTED:
+                holds = stored is not None and stored[0] == 0
+            case VerdictName.BROKER_REJECTED:
+                holds = stored is not None and stored[0] != 0
+            case _:
+                holds = True
+        if not holds:
+            raise ViolationError("booked_falsely", f"{place} {outcome.verdict}, stored {stored}, {kind.name}")
+
+
+def _check_counts(history: History, taken: list[Asked]) -> None:
+    """No batch is booked twice, and none that somebody saw is missing, whichever way it was counted."""
+    booked = dict.fromkeys(VerdictName, 0)
+    for outcome in history.outcomes:
+        booked[outcome.verdict] += 1
+    for totals in history.totals:
+        booked[totals.verdict] += totals.batches
+        if totals.peer.client_id != history.client_id:
+            raise ViolationError("booked_unknown", str(totals.peer))
+    rejected, accepted = booked[VerdictName.REJECTED], booked[VerdictName.ACCEPTED]
+    forwarded = sum(booked.values()) - rejected
+    sent = sum(len(one.batches) for one in taken)
+    may_be_rejected = sent - sum(_count(one, Kind.GOOD) for one in taken if not one.is_damaged)
+    accepted_there = sum(
+        history.stored[one.correlation_id, *place][0] == 0
+        for one in history.written
+        for place in one.batches
+        if (one.correlation_id, *place) in history.stored
+    )
+    for name, least, count, most in (
+        ("booked_accepted", history.told_accepted, accepted, accepted_there),
+        ("booked_rejected", history.told_rejected_here, rejected, may_be_rejected),
+        ("booked_forwarded", len(history.stored), forwarded, sent - history.told_rejected_here),
+        ("booked_all", len(history.stored) + history.told_rejected_here, forwarded + rejected, sent),
+    ):
+        if not least <= count <= most:
+            raise ViolationError(name, f"{count}, where {least} to {most} were seen ({booked})")
+
+
+def _count(one: Asked, kind: Kind) -> int:
+    return sum(each.kind is kind for each in one.batches.values())
+
+
+def _check_after_end_of_broker(history: History) -> None:
+    """A broker that ended in good order has its last whole answers delivered."""
+    if history.faults == ["broker ends"]:
+        _check_answered(history, history.written)
+
+
+def _check_answered(history: History, wanted: Iterable[Asked]) -> None:
+    answered = set(history.answered)
+    if missing := [str(one) for one in wanted if one not in answered]:
+        raise ViolationError("answer_lost", f"client {history.number}: {missing[:3]}")
+
+
+def _check_finished(history: History, consumed: int) -> None:
+    """All requests were answered and all good ones stored, up to one with acks=0 that the proxy may reject."""
+    asked = history.asked
+    ends = next(
+        (i for i, one in enumerate(asked) if one.acks == 0 and _count(one, Kind.GOOD) < len(one.batches)),
+        None,
+    )
+    certain = asked if ends is None else asked[:ends]
+    _check_answered(history, [one for one in certain if one.wants_answer])
+    at_broker = set(history.at_broker)
+    for one in certain:
+        if not one.is_local and one not in at_broker and _count(one, Kind.GOOD) == len(one.batches):
+            raise ViolationError("accepted_lost", f"{one} never came to the broker")
+    if ends is None:
+        total = sum(len(one.batches) for one in asked)
+        booked = len(history.outcomes) + sum(totals.batches for totals in history.totals)
+        if (asked and consumed != asked[-1].ends_at) or booked != total:
+            raise ViolationError("not_booked", f"{booked} of {total} batches")
+
+
+def check_leftovers(world) -> None:
+    """Nothing of any connection is left: no task, no timer, no transport, no count, no byte."""
+    left = {
+        "relays": len(world.listener.relays),
+        "tasks": len(world.loop.unfinished_tasks()),
+        "timers": len(world.loop.timers()),
+        "links": sum(link.times_lost == 0 for link in world.network.links),
+        "addresses": len(world.limits.by_address),
+        "held bytes": world.limits.memory.held_bytes,
+        "waiting judgements": world.judges.waiting,
+        "abandoned bytes": world.judges.abandoned_bytes,
+    }
+    if left := {what: count for what, count in left.items() if count}:
+        raise ViolationError(
+            "left_behind", f"{left} {world.loop.timers()[:2]} {world.loop.unfinished_tasks()[:2]}"
+        )
+    if twice := [link for link in world.network.links if link.times_lost > 1]:
+        raise ViolationError("lost_twice", f"{len(twice)} links")
+    if world.loop.complaints:
+        raise ViolationError("loop_complained", str(world.loop.complaints[0]))
+    if crashed := [line for line in world.logged if line["event"].endswith("_crashed")]:
+        raise ViolationError("crashed", str(crashed[0]))

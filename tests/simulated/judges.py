@@ -1,0 +1,31 @@
+"""The judges of a world: the queue of `JudgePool`, whose turns are taken on the loop instead of in threads."""
+
+from tests.simulated.draws import Stream
+from tests.simulated.loop import SimulatedLoop
+from tsproxy.proxy.connections.judge_pool import JudgePool, Ticket, _turn
+
+
+class SimulatedJudges(JudgePool):
+    """A turn begins after a while, and its result is there after another while: anything may happen meanwhile."""
+
+    def __init__(self, loop: SimulatedLoop, stream: Stream) -> None:
+        super().__init__(threads=0)
+        self._loop = loop
+        self._stream = stream
+
+    def begin(self, job, address, done) -> Ticket:
+        ticket = super().begin(job, address, done)
+        self._take_turn_later()
+        return ticket
+
+    def _take_turn_later(self) -> None:
+        self._loop.after(self._stream.soon(), self._begin_turn)
+
+    def _begin_turn(self) -> None:
+        if self._waiting and (ticket := self._next()) is not None:
+            self._loop.after(self._stream.soon(), lambda: self._end_turn(ticket))
+
+    def _end_turn(self, ticket: Ticket) -> None:
+        self._rest(ticket, _turn(ticket))
+        if self._waiting:
+            self._take_turn_later()
