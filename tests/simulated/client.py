@@ -10,7 +10,7 @@ from tests.simulated.requests import any_request
 PATIENCE_S = 100.0
 """Longer than all of the proxy's own time limits, except that for silence."""
 
-MOST_REQUESTS = 10
+MOST_REQUESTS = 12
 
 FAULTS = (
     "resets",
@@ -36,6 +36,7 @@ class Client:
         self.history = History(number, self.draws.choice(("app", "batch-job", "")) + str(number % 2))
         self._world = world
         self._mix = self.draws.choice(("good", "good", "bad", "mixed", "mixed"))
+        self._acks = self.draws.choice((-1, -1, -1, -1, 1, 1, 0))
         self._most_unanswered = self.draws.choice((1, 2, 5, MOST_REQUESTS))
         self._stream = self._script(number)
         self._sent = 0
@@ -47,10 +48,9 @@ class Client:
         """All that it would send."""
         stream = bytearray()
         for n in range(self.draws.randint(1, MOST_REQUESTS)):
-            drawn = any_request(self.draws, number * 1_000 + n, self.history.client_id, self._mix)
+            correlation_id = number * 1_000 + len(self.history.asked)
+            drawn = any_request(self.draws, correlation_id, self.history.client_id, self._mix, self._acks)
             if self.draws.has(1.0, f"asks {n}: {drawn}"):
-                drawn.correlation_id = number * 1_000 + len(self.history.asked)
-                drawn.frame = _renumbered(drawn.frame, drawn.correlation_id)
                 stream += drawn.frame
                 drawn.ends_at = len(stream)
                 self.history.asked.append(drawn)
@@ -58,6 +58,8 @@ class Client:
 
     def _choose_fault(self) -> tuple[str | None, int]:
         fault, at = self.draws.choice(FAULTS), self.draws.randint(0, len(self._stream))
+        if fault == "ends" and self.draws.random() < 0.7:
+            at = len(self._stream)
         if not self.draws.has(0.4, f"{fault} after {at} bytes"):
             return None, len(self._stream)
         if fault != "ends" or at < len(self._stream) or self._world.client_tls:
@@ -89,7 +91,10 @@ class Client:
 
     def connected(self, link: Link) -> None:
         self.link = link
-        self._later(self._sends)
+        if self.draws.random() < 0.5:
+            self._sends()
+        else:
+            self._later(self._sends)
 
     def received(self, data: bytes) -> None:
         self._received += data
@@ -224,7 +229,3 @@ class Client:
             self.is_over = self._is_done = True
             self._world.one_over()
 
-
-def _renumbered(frame: bytes, correlation_id: int) -> bytes:
-    """The correlation id stands behind size, API key and version."""
-    return frame[:8] + correlation_id.to_bytes(4, "big") + frame[12:]

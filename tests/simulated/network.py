@@ -196,7 +196,10 @@ class Link(asyncio.Transport):
     def _begin_reading(self) -> None:
         if not self._is_closing and not self._is_paused:
             self._is_reading = True
-            self._wake_reader()
+            if self._arriving and self._draws.random() < 0.5:  # as uvloop: before anybody can pause it
+                self._read()
+            else:
+                self._wake_reader()
 
     def _wake_reader(self) -> None:
         if self._is_reading and (self._arriving or self._far_has_ended or self._was_reset):

@@ -97,8 +97,8 @@ _OTHERS = (
 )
 
 
-def any_request(draws: Random, correlation_id: int, client_id: str, mix: str) -> Asked:
-    """`mix` says what kinds of batches this client has: good, bad or mixed."""
+def any_request(draws: Random, correlation_id: int, client_id: str, mix: str, acks: int) -> Asked:
+    """`mix` says what kinds of batches this client has: good, bad or mixed. `acks` is what it mostly asks for."""
     if draws.random() < 0.2:
         if draws.random() < 0.1:
             frame = request(API_VERSIONS, NEWEST_UNSUPPORTED, b"", correlation_id, client_id)
@@ -106,7 +106,9 @@ def any_request(draws: Random, correlation_id: int, client_id: str, mix: str) ->
         api_key, version, body = draws.choice(_OTHERS)
         frame = request(api_key, version, body, correlation_id, client_id)
         return Asked(frame, correlation_id, api_key, version)
-    version, acks = draws.randint(3, 13), draws.choice((-1, -1, 1, 0))
+    version = draws.randint(3, 13)
+    if draws.random() < 0.05:
+        acks = draws.choice((-1, 1, 0))
     # An unknown id of a topic waits for its name, and is then answered: not in the middle of other topics.
     topics = (*KNOWN, UNKNOWN) if version < 13 and draws.random() < 0.15 else KNOWN
     names = draws.sample(topics, draws.choice((1, 1, 1, 2)))

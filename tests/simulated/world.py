@@ -26,7 +26,6 @@ from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.metrics.latency.sampler import Sampler
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import Notes
-from tsproxy.proxy.pipe import Buffers
 from tsproxy.session import answers
 from tsproxy.session.produce import cost
 
@@ -47,6 +46,7 @@ class Result:
     requests: int
     events: list[str]
     violation: ViolationError | None
+    left_out: tuple[str, ...] = ()
     trace: list[str] | None = None
 
     @property
@@ -64,6 +64,16 @@ class _Log:
         self.lines.append({"event": event, **facts})
 
     debug = info = error = warning
+
+
+class _Ordered(dict):
+    """A set that is gone through in order: that of a plain set depends on addresses in memory."""
+
+    def add(self, each: object) -> None:
+        self[each] = None
+
+    def discard(self, each: object) -> None:
+        self.pop(each, None)
 
 
 class _Port:
@@ -97,7 +107,7 @@ def run_world(seed: int, left_out: Collection[str] = (), *, is_traced: bool = Fa
         world.close()
     clients = world.clients
     requests = sum(len(client.history.asked) for client in clients)
-    return Result(seed, len(clients), requests, world.draws.events, violation, world.trace)
+    return Result(seed, len(clients), requests, world.draws.events, violation, tuple(left_out), world.trace)
 
 
 class World:
@@ -202,17 +212,18 @@ class World:
             self._changes.want_topic,
             self._changes.want_node,
             self.limits,
-            buffers=_BUFFERS,
             judges=self.judges,
             readers=None,
         )
-        return ProxyListener(
+        made = ProxyListener(
             settings.listeners[0],
             settings,
             (lambda: self._certificate or True) if self.client_tls else None,
             Upstream((lambda: True) if self.broker_tls else None),
             context,
         )
+        made.relays, made._tasks = _Ordered(), _Ordered()
+        return made
 
     @contextlib.contextmanager
     def patched(self) -> Iterator[None]:
@@ -298,4 +309,3 @@ class World:
 
 
 _METRICS = Metrics()
-_BUFFERS = Buffers()

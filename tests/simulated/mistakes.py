@@ -1,0 +1,154 @@
+"""Mistakes of the product, to be planted: each is one that could be made, and that worlds must find.
+
+Each plants itself with pytest's `monkeypatch`. `MISTAKES` has them with the invariants that notice them.
+"""
+
+import asyncio
+from itertools import count
+
+from tsproxy.policy import judge
+from tsproxy.proxy.connections.protocol import RelayProtocol
+from tsproxy.proxy.connections.relay import Relay
+from tsproxy.session.answers import Answers
+from tsproxy.session.effects import CloseReason
+from tsproxy.session.session import Session
+from tsproxy.session.state import State
+from tsproxy.wire import addresses
+
+
+def _now_and_then(every=10):
+    """A function that says whether the mistake is made this time."""
+    calls = count(1)
+    return lambda: next(calls) % every == 0
+
+
+def forwards_a_forbidden_batch(patch):
+    plain, is_now = judge.first_rejection, _now_and_then()
+    patch.setattr(judge, "first_rejection", lambda context: None if is_now() else plain(context))
+
+
+def answers_twice(patch):
+    plain, is_now = State.answer_locally, _now_and_then()
+
+    def wrong(self, answer):
+        plain(self, answer)
+        if is_now():
+            plain(self, answer)
+
+    patch.setattr(State, "answer_locally", wrong)
+
+
+def answers_before_its_turn(patch):
+    patch.setattr(State, "answer_locally", lambda self, answer: self.send_to_client(answer))
+
+
+def books_twice(patch):
+    plain, is_now = State.emit, _now_and_then()
+
+    def wrong(self, booked):
+        booked = list(booked)
+        plain(self, booked * 2 if is_now() else booked)
+
+    patch.setattr(State, "emit", wrong)
+
+
+def forgets_what_the_fast_path_counted(patch):
+    plain, is_now = State.drain_totals, _now_and_then()
+    patch.setattr(State, "drain_totals", lambda self: (plain(self), [])[1] if is_now() else plain(self))
+
+
+def leaks_an_address(patch):
+    patch.setattr(addresses, "rewrite", lambda key, version, body, endpoint_of: bytes(body))
+
+
+def leaves_a_task(patch):
+    plain, forgotten = Relay.client_lost, []
+
+    def wrong(self):
+        forgotten.append(asyncio.get_running_loop().create_task(asyncio.sleep(10**9)))
+        plain(self)
+
+    patch.setattr(Relay, "client_lost", wrong)
+
+
+def leaves_a_timer(patch):
+    plain = RelayProtocol.connection_lost
+
+    def wrong(self, exc):
+        self._abort = None
+        plain(self, exc)
+
+    patch.setattr(RelayProtocol, "connection_lost", wrong)
+
+
+def loses_a_request_when_it_drains(patch):
+    patch.setattr(Relay, "drain", lambda self: self._part(self.client))
+
+
+def loses_answers_of_a_client_that_sends_no_more(patch):
+    patch.setattr(Relay, "client_ended", lambda self: (self._part(self.client), False)[1])
+
+
+def does_not_wait_for_the_last_bytes(patch):
+    patch.setattr(RelayProtocol, "finish", lambda self: self.transport and self.transport.abort())
+
+
+def forgets_bytes_that_came_early(patch):
+    plain = Relay.client_bytes
+
+    def wrong(self, data):
+        if self._stage.takes_requests:
+            plain(self, data)
+
+    patch.setattr(Relay, "client_bytes", wrong)
+
+
+def takes_a_view_for_the_end(patch):
+    plain, is_now = Relay.apply_view, _now_and_then()
+
+    def wrong(self, view):
+        if is_now():
+            self.close(CloseReason.PEER_CLOSED, "")
+        plain(self, view)
+
+    patch.setattr(Relay, "apply_view", wrong)
+
+
+def raises_when_an_answer_comes_in_pieces(patch):
+    plain = Answers.feed
+
+    def wrong(self, data):
+        if len(data) < 4:
+            raise IndexError("a piece of three bytes")
+        plain(self, data)
+
+    patch.setattr(Answers, "feed", wrong)
+
+
+def forgets_a_judgement(patch):
+    plain, is_now = Session._request_judged, _now_and_then()
+
+    def wrong(self, judgement, now_ms):
+        if not is_now():
+            plain(self, judgement, now_ms)
+
+    patch.setattr(Session, "_request_judged", wrong)
+
+
+MISTAKES = {
+    forwards_a_forbidden_batch: {"forbidden_forwarded", "answered_falsely"},
+    answers_twice: {"answered_out_of_order"},
+    answers_before_its_turn: {"answered_out_of_order"},
+    books_twice: {"booked_twice"},
+    forgets_what_the_fast_path_counted: {"booked_accepted", "booked_forwarded", "booked_all", "not_booked"},
+    leaks_an_address: {"address_leaked"},
+    leaves_a_task: {"never_ends", "left_behind"},
+    leaves_a_timer: {"left_behind"},
+    loses_a_request_when_it_drains: {"answer_lost"},
+    loses_answers_of_a_client_that_sends_no_more: {"answer_lost", "answer_cut_short"},
+    does_not_wait_for_the_last_bytes: {"answer_lost", "accepted_lost", "reset_by_proxy"},
+    forgets_bytes_that_came_early: {"unanswered", "answer_lost", "accepted_lost", "not_booked"},
+    takes_a_view_for_the_end: {"answer_lost", "accepted_lost", "not_booked", "never_ends"},
+    raises_when_an_answer_comes_in_pieces: {"crashed", "answer_lost"},
+    forgets_a_judgement: {"unanswered"},
+}

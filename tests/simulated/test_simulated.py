@@ -1,0 +1,74 @@
+"""Simulated worlds: the invariants hold in them, the same seed is the same world, and a mistake is found."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.fastpath.native import needs_native
+from tests.simulated.mistakes import MISTAKES, leaves_a_timer
+from tests.simulated.shrink import shrink
+from tests.simulated.world import run_world
+
+pytestmark = [needs_native, pytest.mark.slow]
+
+WORLDS = 400
+"""Worlds of the short form."""
+
+ENOUGH = 120
+"""Worlds within which each planted mistake is found."""
+
+TRACED = range(12)
+
+
+def hashes():
+    return [run_world(seed, is_traced=True).trace_hash for seed in TRACED]
+
+
+def first_failed(worlds):
+    return next((found for seed in range(worlds) if (found := run_world(seed)).violation), None)
+
+
+def test_the_invariants_hold_whatever_happens():
+    results = [run_world(seed) for seed in range(WORLDS)]
+    assert [f"seed {each.seed}: {each.violation}" for each in results if each.violation] == []
+    assert sum(each.connections for each in results) > 3 * WORLDS
+    assert sum(each.requests for each in results) > 15 * WORLDS
+    changes = {event for each in results for event in each.events if event.startswith("changes: ")}
+    wanted = ("reload", "limits", "suspension", "certificate", "clock step", "versions", "drain")
+    assert {f"changes: {name}" for name in wanted} <= changes
+
+
+def test_the_same_seed_is_the_same_world_in_any_process():
+    expected = hashes()
+    assert len(set(expected)) == len(expected)
+    assert hashes() == expected
+    code = "from tests.simulated.test_simulated import hashes; print(*hashes())"
+    for hash_seed in ("1", "2"):
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert run.stdout.split() == expected
+
+
+@pytest.mark.parametrize("plant", MISTAKES, ids=lambda plant: plant.__name__)
+def test_a_mistake_is_found(plant, monkeypatch):
+    plant(monkeypatch)
+    found = first_failed(ENOUGH)
+    assert found is not None, f"{ENOUGH} worlds hold in spite of it"
+    assert found.violation.name in MISTAKES[plant], f"seed {found.seed}: {found.violation}"
+
+
+def test_a_world_that_fails_shrinks_to_the_events_that_it_takes(monkeypatch):
+    leaves_a_timer(monkeypatch)
+    found = first_failed(ENOUGH)
+    shrunk = shrink(found.seed)
+    assert shrunk.violation.name == found.violation.name
+    assert len(shrunk.events) <= 3 < len(found.events)
+    again = run_world(found.seed, shrunk.left_out, is_traced=True)
+    assert again.trace_hash == shrunk.trace_hash
